@@ -1,0 +1,72 @@
+# Two commands matter: `make demo` and `make test`. Both need Python 3.11 or newer and make, and fetch the rest.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?=
+VENV ?= .venv
+WORKERS ?= 2
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install -c constraints.txt
+
+.PHONY: help demo test quick check slow docs bench clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.runtime ## install what is needed and run the demonstration into build/demo
+	@$(BIN)/shoal demo
+
+# The tests run even when a check has failed, so that one call tells everything.
+test: $(VENV)/.dev ## every check and every test, the documentation included
+	@checked=0; $(MAKE) check || checked=1; \
+	    $(BIN)/python -m pytest -n $(WORKERS) || exit 1; \
+	    [ $$checked -eq 0 ] || { echo "the tests passed and the checks did not: see above" >&2; exit 1; }
+
+quick: $(VENV)/.dev ## the fast tests, in under a minute
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+check: $(VENV)/.dev ## format, lint, types, import contracts, file sizes, addresses
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python scripts/file_sizes.py
+	@$(BIN)/python scripts/addresses.py
+
+slow: $(VENV)/.dev ## the long statistical runs and many more examples
+	@$(BIN)/python -m pytest -n $(WORKERS) --run-slow
+
+docs: $(VENV)/.dev ## build the documentation into build/docs, offline, warnings are errors
+	@$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
+	@echo "build/docs/index.html"
+
+bench: $(VENV)/.dev ## run every script in benchmarks/
+	@for script in benchmarks/[a-z]*.py; do \
+	    [ -e "$$script" ] || { echo "no benchmarks yet"; break; }; \
+	    echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
+	done
+
+clean: ## remove what was built, except the virtual environment
+	@rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src tests scripts docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps: an environment is made again only when what it is made from has changed.
+
+$(BIN)/python:
+	@python=$$(scripts/find-python "$(PYTHON)") && \
+	    scripts/debian-need python3-venv "$$python" -c "import ensurepip, venv" && \
+	    echo "making $(VENV) with $$python" && "$$python" -m venv "$(VENV)"
+
+$(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing Shoal into $(VENV)"
+	@$(PIP) hatchling editables
+	@$(PIP) --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing Shoal and its tools into $(VENV)"
+	@$(PIP) hatchling editables
+	@$(PIP) --no-build-isolation -e ".[dev]"
+	@touch $(VENV)/.runtime $@

@@ -1,0 +1,60 @@
+"""How the documentation is built: MyST pages, executed cells, formulas without a network."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "Shoal"
+author = "the Shoal authors"
+project_copyright = "the Shoal authors; Apache-2.0"
+version = release = metadata.version("shoal")
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "click_tree",
+    "local_mathjax",
+    "plain_docstrings",
+    "room",
+]
+exclude_patterns = ["_*"]
+templates_path: list[str] = []
+
+html_theme = "furo"
+html_title = f"Shoal {release}"
+html_static_path = ["_static"]
+html_css_files = ["shoal.css"]
+html_copy_source = False
+html_show_sphinx = False
+
+myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+# A page with {code-cell} runs when it is built; an error in a cell is an error of the build.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 60
+nb_execution_show_tb = True
+nb_merge_streams = True
+
+autodoc_default_options = {"members": True, "undoc-members": True, "member-order": "bysource"}
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+
+# One file holds TeX input and SVG output, fonts included; local_mathjax copies it.
+# No menu: it would ask a network.
+mathjax_path = "tex-svg.js"
+mathjax3_config = {
+    "options": {"enableMenu": False, "enableAssistiveMml": True},
+    "svg": {"fontCache": "global"},
+}
+local_mathjax_file = next(
+    str(file.locate()) for file in metadata.files("sphinx-mathjax-offline") or [] if file.name == "tex-svg.js"
+)

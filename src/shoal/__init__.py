@@ -1,0 +1,70 @@
+"""Publish tables about people with a privacy guarantee that is proved.
+
+The public names are loaded when first used, so that `import shoal` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from shoal.api import allowance, amplify, compose, delta, frontier, sample_rate, solve
+    from shoal.errors import ShoalError
+    from shoal.guarantee.claim import Claim, Status
+    from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd, SampledDP
+    from shoal.guarantee.smooth import SmoothDP
+    from shoal.guarantee.unit import Unit
+
+_WHERE = {
+    "shoal.api": ("allowance", "amplify", "compose", "delta", "frontier", "sample_rate", "solve"),
+    "shoal.errors": ("ShoalError",),
+    "shoal.guarantee.claim": ("Claim", "Status"),
+    "shoal.guarantee.differential": (
+        "ApproxDP",
+        "GaussianDP",
+        "LaplaceDP",
+        "PureDP",
+        "SampledCrowd",
+        "SampledDP",
+    ),
+    "shoal.guarantee.smooth": ("SmoothDP",),
+    "shoal.guarantee.unit": ("Unit",),
+}
+_HOME = {name: module for module, names in _WHERE.items() for name in names}
+
+__all__ = [
+    "ApproxDP",
+    "Claim",
+    "GaussianDP",
+    "LaplaceDP",
+    "PureDP",
+    "SampledCrowd",
+    "SampledDP",
+    "ShoalError",
+    "SmoothDP",
+    "Status",
+    "Unit",
+    "__version__",
+    "allowance",
+    "amplify",
+    "compose",
+    "delta",
+    "frontier",
+    "sample_rate",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'shoal' has no attribute '{name}'")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,140 @@
+"""The whole error tree: what is wrong, what came, what is allowed, what to do.
+
+    ShoalError                     exit 1   anything we raise on purpose
+    ├── UsageError                 exit 2   the request is malformed
+    │   ├── ParameterError                  a number outside its range
+    │   └── PolicyError                     a policy file that cannot be read or is not allowed
+    ├── PreconditionError          exit 2   a theorem's premise does not hold, so its promise is not made
+    │   └── CompositionError                guarantees that do not compose were asked to
+    ├── TargetError                exit 3   the request is well formed and cannot be met
+    │   ├── InfeasibleError                 no setting reaches the target
+    │   └── VerificationError               something recomputed does not agree
+    ├── BudgetError                exit 4   the ledger refuses
+    └── DataError                  exit 5   the table is not what the policy says
+        └── DomainError                     values outside a declared domain
+
+Every message is built from the same four parts, so that people and programs read one grammar.
+A message may quote the policy or the command line, never a record.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class ShoalError(Exception):
+    """Base of everything Shoal raises on purpose; carries the four parts of the message."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        wrong: str,
+        *,
+        came: object = None,
+        allowed: str | None = None,
+        fix: str | None = None,
+    ) -> None:
+        self.wrong = wrong
+        self.came = None if came is None else str(came)
+        self.allowed = allowed
+        self.fix = fix
+        super().__init__(str(self))
+
+    @property
+    def kind(self) -> str:
+        """The class name, which JSON output carries."""
+        return type(self).__name__
+
+    def __str__(self) -> str:
+        parts = [self.wrong]
+        if self.came is not None:
+            parts.append(f"got {self.came}")
+        if self.allowed is not None:
+            parts.append(f"allowed: {self.allowed}")
+        if self.fix is not None:
+            parts.append(self.fix)
+        return "; ".join(parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """The one shape of every error in JSON."""
+        return {
+            "kind": self.kind,
+            "wrong": self.wrong,
+            "came": self.came,
+            "allowed": self.allowed,
+            "fix": self.fix,
+            "exit_code": self.exit_code,
+        }
+
+
+class UsageError(ShoalError):
+    """The request itself is malformed."""
+
+    exit_code = 2
+
+
+class ParameterError(UsageError, ValueError):
+    """A number outside the range its meaning allows."""
+
+
+class PolicyError(UsageError):
+    """A policy file that cannot be read, or asks for something that is not allowed."""
+
+
+class PreconditionError(ShoalError):
+    """A theorem's premise does not hold; names the theorem, because its promise is withheld."""
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        theorem: str,
+        wrong: str,
+        *,
+        came: object = None,
+        allowed: str | None = None,
+        fix: str | None = None,
+    ) -> None:
+        self.theorem = theorem
+        super().__init__(wrong, came=came, allowed=allowed, fix=fix)
+
+    def __str__(self) -> str:
+        return f"theorem '{self.theorem}': {super().__str__()}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {**super().to_json(), "theorem": self.theorem}
+
+
+class CompositionError(PreconditionError):
+    """Guarantees that do not compose were asked to."""
+
+
+class TargetError(ShoalError):
+    """The request is well formed and cannot be met."""
+
+    exit_code = 3
+
+
+class InfeasibleError(TargetError):
+    """No setting reaches the target; the message names the obstacle and the nearest reachable number."""
+
+
+class VerificationError(TargetError):
+    """Something that was recomputed does not agree with what was claimed or printed."""
+
+
+class BudgetError(ShoalError):
+    """The ledger refuses the charge."""
+
+    exit_code = 4
+
+
+class DataError(ShoalError):
+    """The table is not what the policy says it is."""
+
+    exit_code = 5
+
+
+class DomainError(DataError):
+    """Values lie outside a declared domain."""

@@ -1,0 +1,58 @@
+"""What every test shares: profiles for examples, the data folder, long runs by request, the closing gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests import gate
+
+# No deadlines: a machine with two shared cores makes them a source of noise, not of news.
+settings.register_profile("default", deadline=None, print_blob=True)
+settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, database=None)
+settings.register_profile(
+    "slow",
+    deadline=None,
+    print_blob=True,
+    max_examples=5000,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the one switch of our own."""
+    parser.addoption("--run-slow", action="store_true", help="run tests marked long, with many more examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load the profile of this run, and put the gate into the controlling process."""
+    if config.getoption("--hypothesis-profile", default=None) is None:
+        usual = "ci" if gate.is_ci() else "default"
+        settings.load_profile("slow" if config.getoption("--run-slow") else usual)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(gate.Gate(), "shoal-gate")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what takes minutes unless asked: it is deselected, not skipped, because nobody chose it."""
+    if config.getoption("--run-slow"):
+        return
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with the papers' tables; a test that needs it is skipped only where it is absent."""
+    folder = gate.data_folder()
+    if not folder.is_dir():
+        pytest.skip(f"{gate.NO_DATA} beside the repository, and SHOAL_DATA names none")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def effort(request: pytest.FixtureRequest) -> int:
+    """How many times longer a statistical run may be: 1 in `make test`, 20 in `make slow`."""
+    return 20 if request.config.getoption("--run-slow") else 1

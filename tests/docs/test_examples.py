@@ -1,0 +1,74 @@
+"""The examples in README.md and in docs/ do what they say: one test for each page, which is one story."""
+
+from __future__ import annotations
+
+import doctest
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sybil import Example, Sybil
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
+from sybil.typing import Parser
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SHELL = [sys.executable, "-c", "from shoal.cli import main; main()"]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def session(text: str) -> list[tuple[str, str]]:
+    """Split a console block into commands, each with the output that is printed below it."""
+    steps: list[tuple[str, str]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            steps.append((line.removeprefix("$ "), ""))
+        else:
+            command, output = steps[-1]
+            steps[-1] = (command, output + line + "\n")
+    return steps
+
+
+def run_console(example: Example) -> str | None:
+    """Run the `shoal` commands of a console block; a failure, or output other than promised, is an error."""
+    for command, expected in session(example.parsed):
+        program, *arguments = shlex.split(command)
+        assert program == "shoal", f"{example.path}: a console example runs shoal, not {program}"
+        done = subprocess.run([*SHELL, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{example.path}: {command}\n{done.stderr}"
+        if expected.strip() and not doctest.OutputChecker().check_output(expected, done.stdout, FLAGS):
+            return f"{command}\nexpected:\n{expected}\nprinted:\n{done.stdout}"
+    return None
+
+
+PARSERS: list[Parser] = [
+    PythonCodeBlockParser(doctest_optionflags=FLAGS),
+    CodeBlockParser(language="console", evaluator=run_console),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    document = Sybil(parsers=PARSERS, path=str(page.parent)).parse(page)
+    monkeypatch.chdir(tmp_path)
+    for example in document.examples():
+        example.evaluate()
+
+
+def test_a_false_example_is_caught(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\n>>> 1 + 1\n3\n\n```\n")
+    (example,) = Sybil(parsers=PARSERS, path=str(tmp_path)).parse(page).examples()
+    with pytest.raises(AssertionError, match="Expected:"):
+        example.evaluate()
+
+
+def test_the_readme_has_examples():
+    document = Sybil(parsers=PARSERS, path=str(ROOT)).parse(ROOT / "README.md")
+    assert len(list(document.examples())) >= 2
+
+
+def test_a_console_block_is_read_as_commands_and_output():
+    assert session("$ shoal a\none\ntwo\n$ shoal b\n") == [("shoal a", "one\ntwo\n"), ("shoal b", "")]
