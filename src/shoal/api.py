@@ -1,0 +1,76 @@
+"""The thin door for plain numbers: what `import shoal` offers, over the typed rooms below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.guarantee import compose as composing
+from shoal.guarantee import safe_k
+from shoal.guarantee.amplify import Amplified, allowance, amplify
+from shoal.guarantee.plain_sample import Rate, sample_rate
+from shoal.guarantee.rounding import Number
+from shoal.guarantee.solve import Setting, frontier, solve
+
+__all__ = [
+    "Amplified",
+    "Composed",
+    "Rate",
+    "Setting",
+    "allowance",
+    "amplify",
+    "compose",
+    "delta",
+    "frontier",
+    "sample_rate",
+    "solve",
+]
+
+Array = npt.NDArray[np.float64]
+
+
+@overload
+def delta(*, k: int, beta: Number, epsilon: Number, bound: str = "tight") -> float: ...
+@overload
+def delta(*, k: int, beta: Number, epsilon: Array | list[float], bound: str = "tight") -> Array: ...
+def delta(*, k: int, beta: Number, epsilon: Number | Array | list[float], bound: str = "tight") -> float | Array:
+    """delta at crowd size k, sampling rate beta and one or many epsilons; `bound` is 'tight' or 'published'."""
+    if isinstance(epsilon, np.ndarray | list | tuple):
+        values = np.asarray(epsilon)
+        flat = [safe_k.delta(k, beta, e, bound) for e in values.ravel().tolist()]
+        return np.array(flat, dtype=np.float64).reshape(values.shape)
+    return safe_k.delta(k, beta, epsilon, bound)
+
+
+@dataclass(frozen=True)
+class Composed:
+    """The total epsilon of many releases at one delta: the best bound, and the others beside it."""
+
+    epsilon: float
+    delta: float
+    count: int
+    basic: float
+    advanced: float
+    pld: float
+    pld_remove: float
+    pld_add: float
+
+
+def compose(parts: Iterable[composing.Part], delta: Number) -> Composed:
+    """The total of guarantees, each or (guarantee, times), at `delta`: releases from fresh samples and DP mechanisms."""
+    total = composing.compose(parts)
+    remove, add = total.pld(delta, "remove"), total.pld(delta, "add")
+    return Composed(
+        epsilon=total.epsilon_at(delta),
+        delta=float(safe_k.check_delta(delta)),
+        count=total.count,
+        basic=total.basic(delta),
+        advanced=total.advanced(delta),
+        pld=max(remove, add),
+        pld_remove=remove,
+        pld_add=add,
+    )

@@ -1,0 +1,1 @@
+"""Pure mathematics: numbers in, numbers out; no tables, no randomness."""

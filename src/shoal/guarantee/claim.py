@@ -1,0 +1,99 @@
+"""A guarantee with its unit and its status: what Shoal says about a release, and how sure it is of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal
+
+from shoal.errors import UsageError
+from shoal.guarantee import saved as files
+from shoal.guarantee.kind import Guarantee
+from shoal.guarantee.syntactic import Syntactic
+from shoal.guarantee.theorem import THEOREMS
+from shoal.guarantee.unit import Unit
+
+Randomness = Literal["operating system", "test seed", "none needed"]
+
+
+class Status(Enum):
+    """How a claim is known to hold, from strongest to weakest."""
+
+    PROVED = "proved"
+    CONDITION = "proved with condition"
+    TUNED = "proved for a plan tuned on the data"
+    CHECKED = "checked"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What holds, for whom, by which theorems, under which conditions, with which source of randomness."""
+
+    guarantee: Guarantee
+    unit: Unit | None
+    status: Status
+    theorems: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    randomness: Randomness = "operating system"
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.theorems if name not in THEOREMS]
+        if unknown:
+            raise UsageError("unknown theorem", came=", ".join(unknown), allowed="a name from the registry")
+        if isinstance(self.guarantee, Syntactic):
+            if self.status not in (Status.CHECKED, Status.NONE):
+                raise UsageError(
+                    "a syntactic guarantee is checked on the table, not proved",
+                    came=self.status.value,
+                    allowed="checked, none",
+                )
+            return
+        if self.status is Status.CHECKED:
+            raise UsageError("a differential guarantee is proved, not checked on one output", came=self.status.value)
+        if self.unit is None:
+            raise UsageError("a differential guarantee names whose data it hides", fix="give a Unit")
+        if self.status is Status.NONE:
+            return
+        if self.randomness != "operating system":
+            raise UsageError(
+                "a release made with a fixed seed carries no guarantee",
+                came=self.randomness,
+                allowed="randomness from the operating system, or status none",
+            )
+        if not self.theorems:
+            raise UsageError("a proved claim names its theorem", fix="name at least one theorem from the registry")
+        if self.status is Status.CONDITION and not self.conditions:
+            raise UsageError("a claim proved with condition says the condition")
+
+    def words(self) -> str:
+        """The sentence a certificate opens with."""
+        if self.status is Status.NONE:
+            return "No guarantee is made."
+        whose = "" if self.unit is None else f", for {self.unit.words()}"
+        conditions = "" if not self.conditions else " Condition: " + "; ".join(self.conditions) + "."
+        return f"{self.status.value.capitalize()}: {self.guarantee.words()}{whose}.{conditions}"
+
+    def to_saved(self) -> dict[str, Any]:
+        """As plain values, for a file."""
+        return {
+            "guarantee": self.guarantee.to_saved(),
+            "unit": None if self.unit is None else self.unit.to_saved(),
+            "status": self.status.value,
+            "theorems": list(self.theorems),
+            "conditions": list(self.conditions),
+            "randomness": self.randomness,
+        }
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any]) -> Claim:
+        """Back from a file."""
+        unit = saved["unit"]
+        return cls(
+            files.load(saved["guarantee"]),
+            None if unit is None else Unit.from_saved(unit),
+            Status(saved["status"]),
+            tuple(saved["theorems"]),
+            tuple(saved["conditions"]),
+            saved["randomness"],
+        )

@@ -1,0 +1,169 @@
+"""What many releases cost together: basic, advanced, and privacy-loss-distribution composition.
+
+Only guarantees that compose may enter: a release from a fresh sample does, a second result from the
+same sample does not. The parts are fixed in advance; budgets chosen as one goes along need basic
+composition (a valid filter). Everything is rounded up.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from shoal.errors import CompositionError, UsageError
+from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy
+from shoal.guarantee.kind import Guarantee
+from shoal.guarantee.rounding import GUARD, Number, decimal, precise, up, whole
+from shoal.guarantee.safe_k import check_delta, check_epsilon
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution as Distribution
+
+GRID = 1e-4
+"""Spacing of the grid of privacy losses; the part's own spread divided by 200 where that is smaller."""
+RELIABLE_DELTA = 1e-11
+"""Below it the Fourier transforms behind the composed distribution are not accurate enough to claim from."""
+_TRUNCATED = 1e-15
+_SLACK_RELATIVE = 1e-9
+_SLACK_ABSOLUTE = 1e-13
+
+Part = Guarantee | tuple[Guarantee, int]
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The parts and what they cost together; `epsilon_at` takes the best bound that is proved."""
+
+    parts: tuple[tuple[DifferentialPrivacy, int], ...]
+
+    @property
+    def count(self) -> int:
+        """How many mechanisms run in all."""
+        return sum(n for _, n in self.parts)
+
+    def basic(self, delta: Number) -> float:
+        """Sum of the epsilons and of the deltas (theorem `basic-composition`); curves share what delta is left equally."""
+        return _sum_up(self._shared(check_delta(delta)))
+
+    def advanced(self, delta: Number) -> float:
+        """Kairouz, Oh and Viswanath 2015, Theorem 3.5 (theorem `advanced-composition`): half of delta pays for the tail."""
+        d = check_delta(delta)
+        if d <= 0:
+            return math.inf
+        costs = self._shared(d / 2)
+        if costs is None:
+            return math.inf
+        with precise():
+            spent = [(decimal(e), n) for e, n in costs]
+            mean = sum((n * e * (e.exp() - 1) / (e.exp() + 1) for e, n in spent), start=Decimal(0))
+            square = sum((n * e**2 for e, n in spent), start=Decimal(0))
+            drift = mean + (2 * square * (2 / decimal(d)).ln()).sqrt()
+            return min(up(drift * (1 + GUARD)), _sum_up(costs))
+
+    def pld(self, delta: Number, direction: str = "both") -> float:
+        """The composed privacy-loss distribution's epsilon (theorem `pld-composition`); infinity where it is unreliable."""
+        d = float(check_delta(delta))
+        if d < RELIABLE_DELTA:
+            return math.inf
+        target = d / (1 + _SLACK_RELATIVE) - _SLACK_ABSOLUTE * (1 + math.log2(self.count))
+        chosen = {"remove": self._totals[:1], "add": self._totals[1:], "both": self._totals}[direction]
+        return max(0.0, max(float(total.get_epsilon_for_delta(target)) for total in chosen) * (1 + _SLACK_RELATIVE))
+
+    def epsilon_at(self, delta: Number) -> float:
+        """The smallest epsilon we can prove at delta."""
+        if self.count == 1:
+            return self.parts[0][0].epsilon_at(delta)
+        return min(self.basic(delta), self.advanced(delta), self.pld(delta))
+
+    def delta_at(self, epsilon: Number) -> float:
+        """The smallest delta that the composed distribution proves at epsilon."""
+        e = check_epsilon(epsilon)
+        if self.count == 1:
+            return self.parts[0][0].delta_at(e)
+        value = max(float(total.get_delta_for_epsilon(float(e))) for total in self._totals)
+        slack = _SLACK_ABSOLUTE * (1 + math.log2(self.count))
+        return min(1.0, max(value, 0.0) * (1 + _SLACK_RELATIVE) + max(slack, RELIABLE_DELTA))
+
+    def curve(self, epsilons: Sequence[float]) -> list[float]:
+        """delta at many epsilons."""
+        return [self.delta_at(e) for e in epsilons]
+
+    def _shared(self, delta: Fraction) -> list[tuple[Fraction, int]] | None:
+        """Each part's epsilon; parts with a delta of their own keep it, curves share the rest. None if it is not enough."""
+        left = delta - sum((part.own[1] * n for part, n in self.parts if part.own), start=Fraction(0))
+        curves = sum(n for part, n in self.parts if not part.own)
+        costs = []
+        for part, n in self.parts:
+            epsilon = part.own[0] if part.own else part.epsilon_at(left / curves) if left > 0 else math.inf
+            if left < 0 or math.isinf(epsilon):
+                return None
+            costs.append((Fraction(epsilon), n))
+        return costs
+
+    @cached_property
+    def _totals(self) -> tuple[Distribution, Distribution]:
+        """The composed distributions of removing and of adding a record."""
+        grid = min(GRID, max(1e-7, min(part.spread for part, _ in self.parts) / 200))
+        pairs = [(part.distributions(grid), n) for part, n in self.parts]
+        remove, add = (
+            functools.reduce(
+                lambda first, second: first.compose(second, tail_mass_truncation=_TRUNCATED),
+                [pair[way] if n == 1 else pair[way].self_compose(n, _TRUNCATED) for pair, n in pairs],
+            )
+            for way in (0, 1)
+        )
+        return remove, add
+
+
+def compose(parts: Iterable[Part]) -> Composition:
+    """Put parts together, each a guarantee or a pair (guarantee, how many times).
+
+    Raises CompositionError for a guarantee that does not compose: syntactic ones, sample privacy, and
+    privacy under sampling that has not been turned into plain DP by a fresh sample.
+    """
+    pairs: list[tuple[DifferentialPrivacy, int]] = []
+    for item in parts:
+        part, n = item if isinstance(item, tuple) else (item, 1)
+        n = whole(n, "how many times a part runs")
+        if not isinstance(part, DifferentialPrivacy):
+            raise CompositionError(
+                "dps-does-not-compose" if part.kind == "sampled-dp" else "syntactic-does-not-compose",
+                "a guarantee that does not compose",
+                came=part.kind,
+                allowed="differential privacy, each release from its own fresh sample",
+                fix="call .on_fresh_sample() if each run draws its own sample and discards it"
+                if part.kind == "sampled-dp"
+                else "record the release as unbounded",
+            )
+        pairs.append((part, n))
+    if not pairs:
+        raise UsageError("nothing to compose", fix="give at least one guarantee")
+    return Composition(tuple(_merged(pairs)))
+
+
+def chosen_with_probability(first: ApproxDP, second: ApproxDP) -> ApproxDP:
+    """Running one of two, picked by a coin that ignores the data: the worse of each number (LQS11 Theorem 3)."""
+    return ApproxDP(max(first.epsilon, second.epsilon), max(first.delta, second.delta))
+
+
+def people_at_risk(people: int, delta: Number) -> float:
+    """n * delta, which bounds the chance that somebody in a table of n people is exposed (LQS10 section 6)."""
+    n = whole(people, "the number of people")
+    return min(1.0, up(n * check_delta(delta)))
+
+
+def _merged(pairs: list[tuple[DifferentialPrivacy, int]]) -> list[tuple[DifferentialPrivacy, int]]:
+    counts: dict[DifferentialPrivacy, int] = {}
+    for part, n in pairs:
+        counts[part] = counts.get(part, 0) + n
+    return list(counts.items())
+
+
+def _sum_up(costs: list[tuple[Fraction, int]] | None) -> float:
+    return math.inf if costs is None else up(sum((n * e for e, n in costs), start=Fraction(0)))

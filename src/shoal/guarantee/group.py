@@ -1,0 +1,100 @@
+"""From one record to a person with m rows, and from adding or removing to replacing.
+
+Both walk a chain of neighbouring tables and pay for each step; epsilon is split over the steps so
+that the total delta is smallest. Any split is valid: the search only makes the bound good.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+
+from shoal.errors import ParameterError
+from shoal.guarantee.rounding import Number, decimal, exact, guarded_up, precise, whole
+
+Curve = Callable[[Fraction], float]
+"""delta as a function of epsilon, rounded up."""
+
+_GRID = 96
+
+
+def delta_of_rows(curve: Curve, rows: int, epsilon: Number) -> float:
+    """delta at epsilon for a person with up to `rows` rows (theorem `group-privacy`).
+
+    delta_m(e_1 + ... + e_m) <= sum_i e^(e_1 + ... + e_{i-1}) delta(e_i), at the best split found.
+    """
+    return _chain([curve] * whole(rows, "the number of rows of one person"), _non_negative(epsilon))
+
+
+def delta_of_replacement(remove: Curve, add: Curve, epsilon: Number) -> float:
+    """delta at epsilon when one record is replaced: one removal and one addition, in the better order (theorem `replace-one`)."""
+    e = _non_negative(epsilon)
+    return min(_chain([remove, add], e), _chain([add, remove], e))
+
+
+def _chain(steps: list[Curve], epsilon: Fraction) -> float:
+    if len(steps) == 1:
+        return min(1.0, steps[0](epsilon))
+    return min(1.0, _cost(steps, _best_split(steps, epsilon)))
+
+
+def _best_split(steps: list[Curve], epsilon: Fraction) -> list[Fraction]:
+    """Dynamic programming on a grid of shares, then two rounds of finer shares around the best."""
+    unit = epsilon / _GRID
+    values = [[step(unit * i) for i in range(_GRID + 1)] for step in dict.fromkeys(steps)]
+    table = dict(zip(dict.fromkeys(steps), values, strict=True))
+    growth = [math.exp(float(unit) * i) for i in range(_GRID + 1)]
+    best = list(table[steps[-1]])
+    choices: list[list[int]] = []
+    for step in reversed(steps[:-1]):
+        first = table[step]
+        picked = [
+            min(range(left + 1), key=lambda i: first[i] + growth[i] * best[left - i]) for left in range(_GRID + 1)
+        ]
+        best = [first[i] + growth[i] * best[left - i] for left, i in enumerate(picked)]
+        choices.append(picked)
+    split, left = [], _GRID
+    for picked in reversed(choices):
+        split.append(unit * picked[left])
+        left -= picked[left]
+    split.append(unit * left)
+    for fineness in (8, 64):
+        split = _refine(steps, split, unit / fineness)
+    return split
+
+
+def _refine(steps: list[Curve], split: list[Fraction], move: Fraction) -> list[Fraction]:
+    """Shift small amounts of epsilon between consecutive steps while that helps."""
+    cost = _cost(steps, split)
+    for _ in range(4):
+        before = cost
+        for i in range(len(split) - 1):
+            for sign in (1, -1):
+                for _ in range(8):
+                    trial = list(split)
+                    trial[i] += sign * move
+                    trial[i + 1] -= sign * move
+                    if min(trial) < 0 or (tried := _cost(steps, trial)) >= cost:
+                        break
+                    split, cost = trial, tried
+        if cost == before:
+            break
+    return split
+
+
+def _cost(steps: list[Curve], split: list[Fraction]) -> float:
+    with precise():
+        total, spent = Decimal(0), Fraction(0)
+        for step, share in zip(steps, split, strict=True):
+            total += decimal(spent).exp() * Decimal(step(share))
+            spent += share
+        return guarded_up(total)
+
+
+def _non_negative(epsilon: Number) -> Fraction:
+    value = exact(epsilon, "epsilon")
+    if value < 0:
+        raise ParameterError("epsilon is negative", came=epsilon, allowed="0 <= epsilon")
+    return value

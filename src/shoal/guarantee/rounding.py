@@ -1,0 +1,133 @@
+"""The only place that rounds, and always against us: costs go up, allowances go down.
+
+Numbers of a guarantee enter as exact fractions (`exact`), are worked on as decimals of
+`DIGITS` significant digits, and leave through `up` or `down` as the nearest float on the
+pessimistic side. A float argument means the shortest decimal that names it: 0.1 is one tenth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation, localcontext
+from fractions import Fraction
+
+import numpy as np
+
+from shoal.errors import ParameterError
+
+DIGITS = 70
+"""Significant digits of intermediate arithmetic."""
+
+GUARD = Decimal(10) ** -40
+"""Relative slack that covers every intermediate rounding: at most 10^7 operations of error 10^-70,
+amplified by at most 10^12 through the one subtraction j - gamma*n (see the proof page `safe-k-tight`)."""
+
+Number = int | float | str | Decimal | Fraction
+
+_CONTEXT = Context(prec=DIGITS, Emin=-999_999_999, Emax=999_999_999)
+
+
+@contextmanager
+def precise() -> Iterator[Context]:
+    """Work with `DIGITS` digits and an exponent range in which nothing underflows."""
+    with localcontext(_CONTEXT) as context:
+        yield context
+
+
+def exact(value: Number, name: str = "number") -> Fraction:
+    """The rational number that a person meant; text is read as text, never through a float."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool):
+        raise ParameterError(f"{name} is not a number", came=value, allowed="a finite number")
+    try:
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float):
+            value = repr(value)
+        if isinstance(value, str | Decimal | int):
+            return Fraction(value)
+    except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError):
+        pass
+    raise ParameterError(f"{name} is not a finite number", came=value, allowed="a finite number")
+
+
+def whole(value: object, name: str, least: int = 1) -> int:
+    """A whole number from `least` up; a truth value is not one."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name} is wrong", came=value, allowed=f"a whole number from {least} up")
+    return int(value)
+
+
+def decimal(value: Fraction) -> Decimal:
+    """A fraction as a decimal of the current context's precision."""
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def up(value: Decimal | Fraction | float) -> float:
+    """The smallest float that is not below the value."""
+    nearest = _nearest(value)
+    return nearest if _exactly(nearest) >= _exactly(value) else math.nextafter(nearest, math.inf)
+
+
+def down(value: Decimal | Fraction | float) -> float:
+    """The largest float that is not above the value."""
+    nearest = _nearest(value)
+    return nearest if _exactly(nearest) <= _exactly(value) else math.nextafter(nearest, -math.inf)
+
+
+def guarded_up(value: Decimal) -> float:
+    """Round up a decimal that carries the errors of a long computation."""
+    with precise():
+        return up(value * (1 + GUARD))
+
+
+def text_up(value: float | Decimal | Fraction, digits: int = 4) -> str:
+    """Print with `digits` significant digits, rounded up: what we show is never below what holds."""
+    return _text(value, digits, ROUND_CEILING)
+
+
+def text_down(value: float | Decimal | Fraction, digits: int = 4) -> str:
+    """Print with `digits` significant digits, rounded down."""
+    return _text(value, digits, ROUND_FLOOR)
+
+
+def exact_text(value: Fraction) -> str:
+    """The shortest exact text of a fraction: a decimal where it ends, else numerator/denominator."""
+    context = Context(prec=60)
+    context.traps[Inexact] = False
+    quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    if context.flags[Inexact]:
+        return str(value)
+    quotient = quotient.normalize(context)
+    return f"{quotient:f}" if -7 < quotient.adjusted() < 16 else f"{quotient:e}".replace("e+", "e")
+
+
+def _nearest(value: Decimal | Fraction | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _exactly(value: Decimal | Fraction | float) -> Decimal | Fraction | float:
+    return Decimal(value) if isinstance(value, float) and math.isfinite(value) else value
+
+
+def _text(value: float | Decimal | Fraction, digits: int, rounding: str) -> str:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return str(value)
+        value = Decimal(repr(value))
+    if isinstance(value, Fraction):
+        with precise():
+            value = decimal(value)
+    if not value:
+        return "0"
+    rounded = Context(prec=digits, rounding=rounding).plus(value).normalize(Context(prec=digits))
+    if -5 < rounded.adjusted() < 15:
+        return f"{rounded:f}"
+    mantissa, exponent = f"{rounded:e}".split("e")
+    return f"{mantissa}e{int(exponent):+03d}"

@@ -1,0 +1,155 @@
+"""Guarantees about the published table itself: k-anonymity and its relatives. None of them composes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from shoal.errors import ParameterError, UsageError
+from shoal.guarantee.kind import Guarantee
+from shoal.guarantee.rounding import Number, exact, text_up, whole
+
+
+class Syntactic(Guarantee):
+    """A property that can be checked on the table alone."""
+
+    composes: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class KAnonymity(Syntactic):
+    """Every combination of quasi-identifiers that occurs, occurs at least k times."""
+
+    k: int
+    kind: ClassVar[str] = "k-anonymity"
+
+    def __post_init__(self) -> None:
+        whole(self.k, "k")
+
+    def implies(self, other: Guarantee) -> bool:
+        if isinstance(other, ProbabilisticK | KMap):
+            return self.k >= other.k
+        return isinstance(other, KAnonymity) and self.k >= other.k
+
+    def words(self) -> str:
+        return f"{self.k}-anonymity: everyone shares their quasi-identifiers with at least {self.k - 1} others in the table"
+
+
+@dataclass(frozen=True)
+class KMap(Syntactic):
+    """Every combination of quasi-identifiers in the table belongs to at least k people of the population."""
+
+    k: int
+    kind: ClassVar[str] = "k-map"
+
+    def __post_init__(self) -> None:
+        whole(self.k, "k")
+
+    def implies(self, other: Guarantee) -> bool:
+        return isinstance(other, KMap) and self.k >= other.k
+
+    def words(self) -> str:
+        return (
+            f"{self.k}-map: everyone shares their quasi-identifiers with at least {self.k - 1} others in the population"
+        )
+
+
+@dataclass(frozen=True)
+class ProbabilisticK(Syntactic):
+    """An intruder links a person to their confidential values with probability at most 1/k (SC13 chapter 3)."""
+
+    k: int
+    kind: ClassVar[str] = "probabilistic-k"
+
+    def __post_init__(self) -> None:
+        whole(self.k, "k")
+
+    def implies(self, other: Guarantee) -> bool:
+        return isinstance(other, ProbabilisticK) and self.k >= other.k
+
+    def words(self) -> str:
+        return (
+            f"probabilistic {self.k}-anonymity: an intruder who knows nothing of the others in a group links a person to "
+            f"their confidential values with probability at most 1/{self.k}; identity and membership stay visible"
+        )
+
+
+@dataclass(frozen=True)
+class LDiversity(Syntactic):
+    """Every group shows at least l well-represented confidential values; `form` is distinct, entropy or recursive."""
+
+    l: Fraction  # noqa: E741  (the literature's letter)
+    form: str
+    kind: ClassVar[str] = "l-diversity"
+
+    def __init__(self, l: Number, form: str) -> None:  # noqa: E741
+        object.__setattr__(self, "l", _at_least_one(l, "l"))
+        object.__setattr__(self, "form", _one_of(form, "form", ("distinct", "entropy", "recursive")))
+
+    def implies(self, other: Guarantee) -> bool:
+        """Entropy diversity implies distinct diversity: ln l of entropy needs at least l values."""
+        if not isinstance(other, LDiversity) or self.l < other.l:
+            return False
+        return self.form == other.form or (self.form == "entropy" and other.form == "distinct")
+
+    def words(self) -> str:
+        return f"{self.form} {text_up(self.l)}-diversity of the confidential attribute in every group"
+
+
+@dataclass(frozen=True)
+class TCloseness(Syntactic):
+    """Every group's confidential distribution lies within t of the table's; `metric` is emd or ratio."""
+
+    t: Fraction
+    metric: str
+    kind: ClassVar[str] = "t-closeness"
+
+    def __init__(self, t: Number, metric: str) -> None:
+        object.__setattr__(self, "metric", _one_of(metric, "metric", ("emd", "ratio")))
+        value = exact(t, "t")
+        least = 1 if metric == "ratio" else 0
+        if value < least:
+            raise ParameterError("t is too small", came=t, allowed=f"t >= {least} for the {metric} distance")
+        object.__setattr__(self, "t", value)
+
+    def implies(self, other: Guarantee) -> bool:
+        if isinstance(other, KnowledgeGain):
+            return self.metric == "ratio" and self.t <= other.factor
+        return isinstance(other, TCloseness) and self.metric == other.metric and self.t <= other.t
+
+    def words(self) -> str:
+        return f"{text_up(self.t)}-closeness ({self.metric} distance) of every group to the whole table"
+
+
+@dataclass(frozen=True)
+class KnowledgeGain(Syntactic):
+    """An intruder whose prior is the table's marginal learns at most this factor (SC13 chapter 7); not differential privacy."""
+
+    factor: Fraction
+    kind: ClassVar[str] = "knowledge-gain"
+
+    def __init__(self, factor: Number) -> None:
+        object.__setattr__(self, "factor", _at_least_one(factor, "factor"))
+
+    def implies(self, other: Guarantee) -> bool:
+        return isinstance(other, KnowledgeGain) and self.factor <= other.factor
+
+    def words(self) -> str:
+        return (
+            f"a knowledge gain of at most {text_up(self.factor)} for an intruder who knows only the table's marginal "
+            "distribution; this is not differential privacy"
+        )
+
+
+def _at_least_one(value: Number, name: str) -> Fraction:
+    number = exact(value, name)
+    if number < 1:
+        raise ParameterError(f"{name} is below 1", came=value, allowed=f"{name} >= 1")
+    return number
+
+
+def _one_of(value: str, name: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise UsageError(f"unknown {name}", came=value, allowed=", ".join(allowed))
+    return value

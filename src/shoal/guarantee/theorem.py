@@ -1,0 +1,217 @@
+"""Every result that a promise rests on: its name, source, premises, and the line that enforces each premise.
+
+The name is the file name of its proof page (docs/proofs/<name>.md) and what a PreconditionError quotes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Premise:
+    """A condition of a theorem and the function that raises when it does not hold ('holder' if only a person can know)."""
+
+    text: str
+    enforced_by: str
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A named result."""
+
+    name: str
+    title: str
+    source: str
+    statement: str
+    premises: tuple[Premise, ...]
+
+
+def theorem(name: str) -> Theorem:
+    """The theorem of that name."""
+    return THEOREMS[name]
+
+
+def _premise(text: str, enforced_by: str) -> Premise:
+    return Premise(text, enforced_by if enforced_by == "holder" else f"shoal.guarantee.{enforced_by}")
+
+
+_RATE = _premise("the sampling rate lies strictly between 0 and 1", "safe_k.check_beta")
+_CROWD = _premise("k is a whole number from 1 up", "safe_k.check_k")
+_EPSILON = _premise("epsilon is finite and not negative", "safe_k.check_epsilon")
+_FRESH = _premise("each release draws its own sample and discards it", "compose.compose")
+
+_ALL = (
+    Theorem(
+        "safe-k-tight",
+        "The exact privacy curve of sampling and safe k-anonymization",
+        "Shoal; sharpens LQS11 Theorem 5",
+        "Keeping each record with probability beta, recoding by a map that does not depend on the data and dropping "
+        "tuples seen fewer than k times is (epsilon, delta*(k, beta, epsilon))-DP for add_remove neighbours, and no "
+        "smaller delta holds.",
+        (_CROWD, _RATE, _EPSILON),
+    ),
+    Theorem(
+        "safe-k-published",
+        "The published bound on the probability of a bad outcome",
+        "LQS10 Theorem 1, LQS11 Theorem 5",
+        "The likelihood ratio leaves [e^-epsilon, e^epsilon] with probability at most d(k, beta, epsilon).",
+        (_CROWD, _RATE, _premise("epsilon >= -ln(1 - beta)", "safe_k.delta_published")),
+    ),
+    Theorem(
+        "safe-k-monotone",
+        "delta* falls with k and epsilon and rises with beta",
+        "Shoal; post-processing and subsampling",
+        "Suppressing at k + 1 post-processes suppressing at k; a smaller rate is sampling first, then the same mechanism.",
+        (_CROWD, _RATE, _EPSILON),
+    ),
+    Theorem(
+        "safe-k-dominating-pair",
+        "A sampled crowd is as hard to see through as M against M + 1",
+        "Shoal",
+        "With M negative binomial (records passed over before the k-th is sampled), (M, M + 1) dominates the mechanism "
+        "at every order in both directions, and each order is attained.",
+        (_CROWD, _RATE),
+    ),
+    Theorem(
+        "safe-k-nontrivial",
+        "A delta that is not below beta promises nothing",
+        "LQS11 Definition 3",
+        "Publishing raw sampled rows is (0, beta)-DP, so a meaningful promise has delta < beta.",
+        (_premise("delta < beta", "solve.solve"),),
+    ),
+    Theorem(
+        "no-sampling-no-privacy",
+        "Without sampling no delta below 1 can be had",
+        "LQS11 Proposition 4",
+        "Safe k-anonymization of the whole table is deterministic and satisfies (epsilon, delta)-DP for no delta < 1.",
+        (_premise("beta < 1", "safe_k.check_beta"),),
+    ),
+    Theorem(
+        "eps-safe-recoding",
+        "A recoding chosen by an epsilon_1-DP algorithm on the full table",
+        "LQS11 Theorem 6, Definition 6, with the condition of the errata page",
+        "If the recoding is chosen epsilon_1-privately on the full table (or on a separate sample), independently of the "
+        "published sample, the whole is (epsilon_1 + epsilon_2, delta*(k, beta, epsilon_2))-DP.",
+        (_CROWD, _RATE, _FRESH),
+    ),
+    Theorem(
+        "amplification",
+        "Sampling amplifies privacy",
+        "LQS11 Theorem 1",
+        "(epsilon_1, delta_1) at rate beta_1 is (ln(1 + r (e^epsilon_1 - 1)), r delta_1) at rate beta_2 = r beta_1.",
+        (_premise("0 < beta_2 <= beta_1 <= 1", "amplify.amplify"),),
+    ),
+    Theorem(
+        "dps-does-not-compose",
+        "Privacy under sampling does not compose on one sample",
+        "LQS11 sections 2.2 and 2.6; corrects LQS10 Theorem 2",
+        "Two results from one sample are covered by no bound, even if one of them is plain DP.",
+        (_FRESH,),
+    ),
+    Theorem(
+        "syntactic-does-not-compose",
+        "k-anonymity and its relatives do not compose",
+        "Ganta, Kasiviswanathan and Smith 2008",
+        "Two k-anonymous tables about overlapping people can identify someone together.",
+        (_premise("only differential guarantees are composed", "compose.compose"),),
+    ),
+    Theorem(
+        "basic-composition",
+        "Epsilons and deltas add up",
+        "Dwork, Kenthapadi, McSherry, Mironov and Naor 2006",
+        "Running (epsilon_i, delta_i)-DP mechanisms, even chosen one after another, is (sum epsilon_i, sum delta_i)-DP.",
+        (_FRESH,),
+    ),
+    Theorem(
+        "advanced-composition",
+        "Many small losses grow like a square root",
+        "Kairouz, Oh and Viswanath 2015, Theorem 3.5",
+        "With s = sum epsilon_i^2, the total is at most sum epsilon_i tanh(epsilon_i/2) + sqrt(2 s ln(1/delta')) at "
+        "1 - (1 - delta') prod(1 - delta_i).",
+        (_FRESH, _premise("the parts are fixed in advance", "holder")),
+    ),
+    Theorem(
+        "pld-composition",
+        "Privacy-loss distributions convolve",
+        "Zhu, Dong and Wang 2022; Doroshenko and others 2022",
+        "The composition of mechanisms is dominated by the product of their dominating pairs; chords above a convex curve "
+        "give a dominating pair on a grid.",
+        (
+            _FRESH,
+            _premise("delta is at least 1e-11", "compose.Composition.pld"),
+            _premise("the parts are fixed in advance", "holder"),
+        ),
+    ),
+    Theorem(
+        "post-processing",
+        "Whatever is computed from the output stays covered",
+        "LQS11 Theorem 2; Dwork and Roth 2014",
+        "Applying any function that does not look at the data again keeps the guarantee, also under sampling.",
+        (),
+    ),
+    Theorem(
+        "axiom-of-choice",
+        "Picking one of two mechanisms by a coin that ignores the data",
+        "LQS11 Theorem 3",
+        "The worse epsilon and the worse delta of the two hold.",
+        (),
+    ),
+    Theorem(
+        "group-privacy",
+        "A person with up to m rows",
+        "Shoal; chain of neighbours",
+        "delta_m(e_1 + ... + e_m) <= sum_i e^(e_1 + ... + e_{i-1}) delta(e_i) for every split.",
+        (_premise("m is a whole number from 1 up", "group.delta_of_rows"),),
+    ),
+    Theorem(
+        "replace-one",
+        "Replacing a record is one removal and one addition",
+        "Shoal; chain of neighbours",
+        "delta_replace(e_1 + e_2) <= delta_remove(e_1) + e^(e_1) delta_add(e_2), and the same with the order exchanged.",
+        (_EPSILON,),
+    ),
+    Theorem(
+        "f-smooth",
+        "One formula for all epsilons beyond the first",
+        "LQS10 Definition 5, Theorems 5 and 6, with the printed delta_0 corrected",
+        "delta at z epsilon_0 is at most delta_0 f(z); releases compose with sums of epsilon_0 and delta_0 and the larger f.",
+        (_CROWD, _RATE, _premise("epsilon_0 >= -ln(1 - beta) and z >= 1", "smooth.SmoothCrowd")),
+    ),
+    Theorem(
+        "sample-published",
+        "The published safe rate of a plain sample",
+        "CM06 Theorems 3 and 7, with the condition of the errata page",
+        "A sample at rate p is (c, epsilon', delta)-private for the given table.",
+        (
+            _premise("r (p + epsilon) < 1/2", "plain_sample.check_published"),
+            _premise("c r (p + epsilon) <= 1/2 for c > 1", "plain_sample.check_published"),
+        ),
+    ),
+    Theorem(
+        "sample-exact",
+        "The exact safe rate of a plain sample",
+        "Shoal; sharpens CM06",
+        "A sample keeps (c, epsilon') when every value appears at most as often as its cap; the failure probability is "
+        "1 - prod_v Pr[Bin(n_v, p) <= cap_v].",
+        (_premise("counts are whole numbers from 1 up and c >= 1", "plain_sample.sample_rate"),),
+    ),
+    Theorem(
+        "monotone-exponential",
+        "The exponential mechanism without the factor 2",
+        "McSherry and Talwar 2007; Dwork and Roth 2014",
+        "If adding a record lowers no score and raises none by more than s, drawing with probability proportional to "
+        "exp(epsilon score / s) is epsilon-DP.",
+        (),
+    ),
+    Theorem(
+        "ramp-score",
+        "A score of recodings with slope two",
+        "Shoal",
+        "score(g) = w(g) sum over classes of min(n, max(0, 2n - k/beta)) is monotone with sensitivity 2 max w.",
+        (),
+    ),
+)
+
+THEOREMS: dict[str, Theorem] = {entry.name: entry for entry in _ALL}
+"""All of them by name."""

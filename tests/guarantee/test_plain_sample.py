@@ -1,0 +1,174 @@
+"""Publishing a plain sample: the published rate, the exact rate, and why some tables allow none."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
+from shoal.guarantee.plain_sample import (
+    check_published,
+    classify,
+    failure_probability,
+    is_good_sample,
+    keeps_privacy,
+    published_rate,
+    sample_rate,
+)
+
+TABLES = st.lists(st.integers(1, 3000), min_size=2, max_size=12)
+
+
+def binomial(n, j, p):
+    return math.comb(n, j) * p**j * (1 - p) ** (n - j)
+
+
+def worst_ratio(counts, sample, c):
+    """By definition: the largest Pr[S | c rows get values V] / Pr[S | they get V'], over rows, V and V' (tiny tables).
+
+    One extra value stands for all values that are absent from the table.
+    """
+    values = list(range(len(counts) + 1))
+    counts, sample = [*counts, 0], [*sample, 0]
+
+    def likelihood(table):
+        return math.prod(math.comb(n, s) for n, s in zip(table, sample, strict=True))
+
+    worst = Fraction(0)
+    for taken in itertools.product(*(range(min(c, n) + 1) for n in counts)):
+        if sum(taken) != c:
+            continue
+        rest = [n - t for n, t in zip(counts, taken, strict=True)]
+        states = itertools.combinations_with_replacement(values, c)
+        tables = [[n + state.count(v) for v, n in enumerate(rest)] for state in states]
+        weights = [likelihood(table) for table in tables]
+        if min(weights) == 0:
+            if max(weights) > 0:
+                return math.inf
+            continue
+        worst = max(worst, Fraction(max(weights), min(weights)))
+    return worst
+
+
+@pytest.mark.parametrize("c", [1, 2])
+@pytest.mark.parametrize("counts", [(4, 6), (1, 5), (3, 3, 4), (9, 7)])
+def test_the_cap_is_the_definition(counts, c):
+    """A sample keeps (c, epsilon) exactly when no re-valuing of c rows makes it 1 + epsilon times as likely."""
+    for epsilon in ("0.2", "0.5", "1", "3"):
+        for sample in itertools.product(*(range(n + 1) for n in counts)):
+            truth = worst_ratio(counts, sample, c) <= 1 + Fraction(epsilon)
+            assert keeps_privacy(counts, sample, epsilon=epsilon, c=c) == truth, (counts, sample, epsilon, c)
+
+
+@pytest.mark.parametrize(("counts", "rate", "epsilon", "c"), [((4, 6), 0.2, "1", 1), ((5, 3, 2), 0.1, "2", 2)])
+def test_failure_probability_by_enumeration(counts, rate, epsilon, c):
+    fails = sum(
+        math.prod(binomial(n, s, rate) for n, s in zip(counts, sample, strict=True))
+        for sample in itertools.product(*(range(n + 1) for n in counts))
+        if not keeps_privacy(counts, sample, epsilon=epsilon, c=c)
+    )
+    assert failure_probability(counts, rate=rate, epsilon=epsilon, c=c) == pytest.approx(fails, rel=1e-6)
+
+
+@given(TABLES, st.sampled_from(["0.1", "0.3", "0.8"]), st.sampled_from(["0.001", "0.01", "0.1"]), st.integers(1, 4))
+def test_the_exact_rate_is_the_largest_and_beats_the_published_one(counts, epsilon, delta, c):
+    exact = sample_rate(counts, epsilon=epsilon, delta=delta, c=c)
+    published = sample_rate(counts, epsilon=epsilon, delta=delta, c=c, bound="published")
+    assert exact.failure <= float(delta)
+    assert failure_probability(counts, rate=exact.rate * 1.0001, epsilon=epsilon, c=c) > float(delta) * (1 - 1e-9)
+    # the published theorems stand: at their rate the exact failure probability is within delta
+    assert published.failure <= float(delta)
+    assert published.rate <= exact.rate * (1 + 1e-9)
+
+
+def test_rate_falls_with_c_and_with_rare_values():
+    rates = [sample_rate([5000, 5000], epsilon=".3", delta=".01", c=c).rate for c in (1, 2, 5)]
+    assert rates == sorted(rates, reverse=True)
+    assert sample_rate([5000, 5000, 2], epsilon=".3", delta=".01").rate < 0.05 * rates[0]
+
+
+def test_theorem_three_at_the_papers_own_epsilon():
+    """CM06 Theorem 3 by hand: two values of 5000 rows, epsilon .1, delta .01: nothing is rare, p = epsilon."""
+    assert published_rate([5000, 5000], epsilon=".1", delta=".01") == pytest.approx((0.1, 0.6))
+    p, _ = published_rate([5000, 5000, 3], epsilon=".1", delta=".01")
+    assert p == pytest.approx(0.1 * math.log(1 / 0.995) / (4 * math.log(3 / 0.005)))
+
+
+def test_theorem_seven_needs_its_missing_condition():
+    """Erratum: k = 2, alpha = .005, p = epsilon = .15, c = 30, n_v = 5000 meets every printed condition and fails."""
+    log_term = math.log(2 / 0.005)
+    r = 1 + 0.15 * 30 / (2 * log_term)
+    printed = max(6 * 30 * r * 0.15, 2 * 30 * r * 0.3)
+    assert r * 0.3 < 0.5  # all that the paper asks
+    assert failure_probability([5000, 5000], rate=".15", epsilon=printed, c=30) > 0.99
+    with pytest.raises(PreconditionError, match="Theorem 7 fails"):
+        check_published(2, rate=".15", epsilon=".15", delta=".01", c=30)
+    check_published(2, rate=".01", epsilon=".005", delta=".01", c=30)
+    with pytest.raises(PreconditionError, match="not below 1/2"):
+        check_published(2, rate=".3", epsilon=".3", delta=".01")
+
+
+def test_lemma_two_fails_for_infrequent_values():
+    """Erratum: n_v = 350, p = epsilon = .2, k = 2, delta = .01: .064 against the claimed .0025."""
+    limit = 350 * 0.2 + 2 * math.log(2 / 0.005)
+    tail = sum(binomial(350, j, 0.2) for j in range(math.floor(limit) + 1, 351))
+    assert tail == pytest.approx(0.064, abs=5e-4)
+
+
+def test_classes_of_values_and_good_samples():
+    counts = {"a": 5, "b": 100, "c": 100_000}
+    found = classify(counts, rate=".1", epsilon=".2", delta=".01")
+    assert (found.rare, found.infrequent, found.common) == (("a",), ("b",), ("c",))
+    assert is_good_sample(counts, {"b": 15, "c": 10_000}, rate=".1", epsilon=".2", delta=".01")
+    assert not is_good_sample(counts, {"a": 1, "b": 15, "c": 10_000}, rate=".1", epsilon=".2", delta=".01")
+    assert not is_good_sample(counts, {"b": 60}, rate=".1", epsilon=".2", delta=".01")
+    assert not is_good_sample(counts, {"c": 12_000}, rate=".1", epsilon=".2", delta=".01")
+
+
+@settings(max_examples=25)
+@given(TABLES)
+def test_a_good_sample_keeps_privacy(counts):
+    """CM06 Lemma 1 with its own epsilon' = max(2(p + e), 6p)."""
+    p = e = 0.05
+    sample = [min(n, math.floor(n * p)) if n >= 2 * math.log(len(counts) / 0.005) / e else 0 for n in counts]
+    assert is_good_sample(counts, sample, rate=p, epsilon=e, delta=".01")
+    assert keeps_privacy(counts, sample, epsilon=max(2 * (p + e), 6 * p))
+
+
+def test_no_rate_is_safe_says_which_values_and_what_merging_gives():
+    rate = sample_rate({f"v{i}": 1 for i in range(50)}, epsilon=".1", delta=".001")
+    assert not rate.publishable
+    assert len(rate.obstacles) == 50
+    with pytest.raises(InfeasibleError, match="50 values so rare") as error:
+        rate.claim()
+    assert "v1" not in str(error.value)  # never a record's value in a message
+    mixed = sample_rate({"x": 1, "y": 2, "z": 3, "common": 10_000}, epsilon=".5", delta=".01")
+    assert mixed.merged_rate is not None
+    assert mixed.merged_rate > mixed.rate
+    assert mixed.claim().words().endswith("this table only")
+
+
+@pytest.mark.parametrize("counts", [[], [0], [-1], [1.5], [True], {"a": 0}])
+def test_bad_counts(counts):
+    with pytest.raises(ParameterError):
+        sample_rate(counts, epsilon=".3", delta=".01")
+
+
+@pytest.mark.parametrize(
+    "bad", [{"epsilon": 0}, {"epsilon": -1}, {"delta": 0}, {"delta": 1}, {"delta": 2}, {"c": 0}, {"c": 1.5}]
+)
+def test_bad_parameters(bad):
+    with pytest.raises(ParameterError):
+        sample_rate([10, 10], **{"epsilon": ".3", "delta": ".01", **bad})
+
+
+def test_bad_bound_and_samples():
+    with pytest.raises(UsageError, match="exact or published"):
+        sample_rate([10], epsilon=".3", delta=".01", bound="tight")
+    with pytest.raises(ParameterError, match="not a sample"):
+        keeps_privacy([5, 5], [6, 0], epsilon=1)
+    with pytest.raises(UsageError, match="both"):
+        keeps_privacy({"a": 5}, [1], epsilon=1)
