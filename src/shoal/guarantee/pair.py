@@ -45,7 +45,8 @@ def crowd_losses(k: int, beta: Fraction, direction: str) -> Losses:
     """
     spread = k + 40 * math.sqrt(k) + 60
     rate = max(float(beta), spread / _MAX_ATOMS)
-    m = np.arange(0, math.ceil(spread / rate * max(1 - rate, 0.02)) + 64, dtype=np.float64)
+    reach = (k * (1 - rate) + (40 * math.sqrt(k) + 60) * math.sqrt(1 - rate)) / rate  # 40 deviations past the mean
+    m = np.arange(0, math.ceil(reach) + 64, dtype=np.float64)
     masses = _negative_binomial(k, rate, m)
     kept = np.flatnonzero(masses > _TAIL)
     first, last = int(kept[0]), int(kept[-1])

@@ -3,7 +3,7 @@
 A sample keeps (c, epsilon) when no set of c rows, given any other values, would make it more than
 1 + epsilon times as likely. The published rate is CM06's Theorem 3 (c = 1) or Theorem 7 with its missing
 condition; the exact rate is ours: it caps how often each value may appear and computes the chance that a
-sample breaks a cap. Both hold for one table only, and the rate itself depends on that table.
+sample breaks a cap (for one row that is the failure probability itself, for more rows an upper bound). Both hold for one table only, and the rate itself depends on that table.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def sample_rate(counts: Counts, *, epsilon: Number, delta: Number, c: int = 1, b
 
 
 def failure_probability(counts: Counts, *, rate: Number, epsilon: Number, c: int = 1) -> float:
-    """The chance that a sample at this rate is not (c, epsilon)-private, rounded up (theorem `sample-exact`)."""
+    """The chance that a sample at this rate is not (c, epsilon)-private (c > 1: at most), rounded up (theorem `sample-exact`)."""
     _, sizes = _named(counts)
     return _failure(sizes, _caps(sizes, _check_target(epsilon), whole(c, "c")), float(exact(rate, "rate")))
 
@@ -277,7 +277,11 @@ def _failure(sizes: npt.NDArray[np.int64], caps: npt.NDArray[np.int64], rate: fl
 
 
 def _caps(sizes: npt.NDArray[np.int64], target: Fraction, c: int) -> npt.NDArray[np.int64]:
-    """How often each value may appear: the largest s with prod_i 1/(1 - s/(n - a + i)) <= 1 + epsilon, a = min(c, n)."""
+    """How often each value may appear.
+
+    One row: s <= n epsilon / (1 + epsilon), and only then. c rows: (room / (room - s))^c <= 1 + epsilon with
+    room = n - min(c, n) + 1, which suffices whatever mixture of values the c rows are given.
+    """
     unique, back = np.unique(sizes, return_inverse=True)
     return np.array([_cap(int(n), target, c) for n in unique], dtype=np.int64)[back]
 
@@ -285,13 +289,11 @@ def _caps(sizes: npt.NDArray[np.int64], target: Fraction, c: int) -> npt.NDArray
 def _cap(n: int, target: Fraction, c: int) -> int:
     if c == 1:
         return math.floor(n * target / (1 + target))
-    base = n - min(c, n)
-    whole = math.prod(base + i for i in range(1, c + 1))
-    low, high = 0, base + 1  # at s = base + 1 the first factor is infinite
+    room = n - min(c, n) + 1
+    low, high = 0, room  # at s = room a factor is infinite
     while high - low > 1:
         middle = (low + high) // 2
-        left = math.prod(base + i - middle for i in range(1, c + 1))
-        low, high = (middle, high) if whole <= (1 + target) * left else (low, middle)
+        low, high = (middle, high) if room**c <= (1 + target) * (room - middle) ** c else (low, middle)
     return low
 
 

@@ -22,7 +22,7 @@ DIGITS = 70
 
 GUARD = Decimal(10) ** -40
 """Relative slack that covers every intermediate rounding: at most 10^7 operations of error 10^-70,
-amplified by at most 10^12 through the one subtraction j - gamma*n (see the proof page `safe-k-tight`)."""
+amplified by at most the class size (below 10^19) through the subtraction j - gamma*n (proof page `safe-k-tight`)."""
 
 Number = int | float | str | Decimal | Fraction
 

@@ -51,6 +51,8 @@ def check_beta(beta: Number) -> Fraction:
         )
     if not 0 < value < 1:
         raise ParameterError("beta is not a sampling rate", came=beta, allowed="0 < beta < 1")
+    if value < Fraction(1, 10**12):
+        raise ParameterError("beta is too small to sample anybody", came=beta, allowed="1e-12 <= beta < 1")
     return value
 
 
@@ -154,7 +156,7 @@ def floor_of_delta(k: int, beta: Number) -> Fraction:
 
 
 def epsilon_of_floor(k: int, beta: Number) -> float:
-    """ln(k (1 - beta)), the epsilon from which the curve has reached its floor beta^k (0 if already there)."""
+    """ln(k (1 - beta)), the epsilon from which removing a record costs the floor beta^k (0 if already there)."""
     k, rate = check_k(k), check_beta(beta)
     return max(0.0, math.log(k) + math.log1p(-float(rate)))
 

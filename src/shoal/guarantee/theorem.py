@@ -39,6 +39,8 @@ def _premise(text: str, enforced_by: str) -> Premise:
 _RATE = _premise("the sampling rate lies strictly between 0 and 1", "safe_k.check_beta")
 _CROWD = _premise("k is a whole number from 1 up", "safe_k.check_k")
 _EPSILON = _premise("epsilon is finite and not negative", "safe_k.check_epsilon")
+_FIXED = _premise("the recoding does not depend on the data", "holder")
+_OWN_SAMPLE = _premise("the sample is drawn afresh, independently, and used for nothing else", "holder")
 _FRESH = _premise("each release draws its own sample and discards it", "compose.compose")
 
 _ALL = (
@@ -49,7 +51,7 @@ _ALL = (
         "Keeping each record with probability beta, recoding by a map that does not depend on the data and dropping "
         "tuples seen fewer than k times is (epsilon, delta*(k, beta, epsilon))-DP for add_remove neighbours, and no "
         "smaller delta holds.",
-        (_CROWD, _RATE, _EPSILON),
+        (_CROWD, _RATE, _EPSILON, _FIXED, _OWN_SAMPLE),
     ),
     Theorem(
         "safe-k-published",
@@ -93,7 +95,7 @@ _ALL = (
         "LQS11 Theorem 6, Definition 6, with the condition of the errata page",
         "If the recoding is chosen epsilon_1-privately on the full table (or on a separate sample), independently of the "
         "published sample, the whole is (epsilon_1 + epsilon_2, delta*(k, beta, epsilon_2))-DP.",
-        (_CROWD, _RATE, _FRESH),
+        (_CROWD, _RATE, _FRESH, _premise("the recoding is not chosen on the published sample", "holder")),
     ),
     Theorem(
         "amplification",
@@ -186,6 +188,7 @@ _ALL = (
         (
             _premise("r (p + epsilon) < 1/2", "plain_sample.check_published"),
             _premise("c r (p + epsilon) <= 1/2 for c > 1", "plain_sample.check_published"),
+            _premise("p is at most the theorem's bound", "plain_sample.published_rate"),
         ),
     ),
     Theorem(
