@@ -1,0 +1,107 @@
+"""Coins, noise and choices follow their laws exactly; a scale 30 % off is refused, and OpenDP agrees."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from shoal.chance.source import Source
+from tests.statistical.fit import fits, same_law
+
+DRAWS = 100_000
+SCALES = [Fraction(1, 2), Fraction(1), Fraction(7, 3), Fraction(20), Fraction(300)]
+
+
+def geometric_law(scale):
+    steps = np.arange(int(40 * scale) + 40)
+    return -np.expm1(-1 / scale) * np.exp(-steps / scale)
+
+
+def laplace_law(scale):
+    """From −n to n, and n."""
+    last = int(40 * scale) + 40
+    steps = np.abs(np.arange(-last, last + 1))
+    return np.tanh(1 / (2 * scale)) * np.exp(-steps / scale), last
+
+
+def is_laplace(drawn, scale):
+    law, last = laplace_law(scale)
+    return fits(drawn, law, first=-last)
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_geometric(scale, effort):
+    drawn = Source.seeded(f"geometric {scale}").geometric(scale, DRAWS * effort)
+    assert drawn.min() == 0
+    assert fits(drawn, geometric_law(float(scale)))
+    assert not fits(drawn, geometric_law(0.7 * float(scale)))
+    assert not fits(drawn, geometric_law(1.3 * float(scale)))
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_discrete_laplace(scale, effort):
+    drawn = Source.seeded(f"laplace {scale}").discrete_laplace(scale, DRAWS * effort)
+    assert is_laplace(drawn, float(scale))
+    assert not is_laplace(drawn, 0.7 * float(scale))
+    assert not is_laplace(drawn, 1.3 * float(scale))
+    assert not is_laplace(drawn + 1, float(scale)) or scale > 200
+
+
+@pytest.mark.parametrize("scale", [10**5, 10**9])
+def test_large_scales_are_right_in_their_high_and_low_digits(scale, effort):
+    drawn = Source.seeded(f"large {scale}").geometric(scale, DRAWS * effort)
+    steps = drawn // (scale // 10)
+    assert fits(steps, geometric_law(10.0))
+    assert not fits(steps, geometric_law(7.0))
+    assert not fits(steps, geometric_law(13.0))
+    assert fits(drawn % 256, np.full(256, 1 / 256))
+    assert fits(drawn // 256 % 4, np.full(4, 1 / 4)) or scale < 10**6
+
+
+@pytest.mark.parametrize("probability", [Fraction(1, 3), Fraction(1, 1000), Fraction(999, 1000)])
+def test_coins(probability, effort):
+    coins = Source.seeded(f"coin {probability}").bernoulli(probability, 5 * DRAWS * effort).astype(int)
+    off = min(probability, 1 - probability)
+    for rate, right in ((probability, True), (probability - off * 3 / 4, False), (probability + off * 3 / 4, False)):
+        assert fits(coins, [1 - float(rate), float(rate)]) == right
+
+
+@pytest.mark.parametrize("gamma", [Fraction(1, 10), Fraction(1), Fraction(5)])
+def test_exponential_coins(gamma, effort):
+    coins = Source.seeded(f"exponential coin {gamma}").bernoulli_exp(gamma, DRAWS * effort).astype(int)
+    for exponent, right in ((1.0, True), (0.7, False), (1.3, False)):
+        rate = np.exp(-exponent * float(gamma))
+        assert fits(coins, [1 - rate, rate]) == right
+
+
+@pytest.mark.parametrize("scores", [[0, 1, 0, 1, 3], [Fraction(n, 7) for n in range(30)], [2, 2], [0, 20, 19]])
+def test_choices(scores, effort):
+    drawn = Source.seeded(f"choices {len(scores)}").choices(scores, DRAWS * effort)
+
+    def law(stretch):
+        weights = np.exp([stretch * float(score) for score in scores])
+        return weights / weights.sum()
+
+    assert fits(drawn, law(1.0))
+    if len(set(scores)) > 1:
+        assert not fits(drawn, law(0.7))
+        assert not fits(drawn, law(1.3))
+    else:
+        assert not fits(drawn, [0.45, 0.55])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1, 3, 25])
+def test_opendp_draws_the_same_noise(scale, effort):
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    many = 40_000 * effort
+    oracle = dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int), scale=float(scale))
+    theirs = np.array(oracle([0] * many))
+    source = Source.seeded(f"oracle {scale}")
+    assert same_law(theirs, source.discrete_laplace(scale, many))
+    assert not same_law(theirs, source.discrete_laplace(scale * Fraction(7, 10), many))
+    assert not same_law(theirs, source.discrete_laplace(scale * Fraction(13, 10), many))
