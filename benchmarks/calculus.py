@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import SampledCrowd
@@ -38,7 +39,7 @@ def main() -> None:
     """All tables."""
     sizes = (20, 100, 500, 1000, 5000)
     for beta, epsilon in ((".2", "1"), (".5", ".1"), ("1e-6", "0")):
-        rows = [(f"k = {k}", milliseconds(lambda k=k: delta_tight(k, beta, epsilon))) for k in sizes]
+        rows = [(f"k = {k}", milliseconds(partial(delta_tight, k, beta, epsilon))) for k in sizes]
         show(f"delta*, beta = {beta}, epsilon = {epsilon}", rows)
     show(
         "published d, beta = .2, epsilon = 1",

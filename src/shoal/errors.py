@@ -10,6 +10,7 @@
     │   ├── InfeasibleError                 no setting reaches the target
     │   └── VerificationError               something recomputed does not agree
     ├── BudgetError                exit 4   the ledger refuses
+    │   └── LedgerError                     the ledger itself cannot be read, written or trusted
     └── DataError                  exit 5   the table is not what the policy says
         └── DomainError                     values outside a declared domain
 
@@ -128,6 +129,10 @@ class BudgetError(ShoalError):
     """The ledger refuses the charge."""
 
     exit_code = 4
+
+
+class LedgerError(BudgetError):
+    """The ledger itself cannot be read, written or trusted, so nothing may be spent."""
 
 
 class DataError(ShoalError):

@@ -1,0 +1,1 @@
+"""What has been spent: an append-only, hash-chained record of every charge against a dataset's budget."""

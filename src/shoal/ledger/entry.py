@@ -1,0 +1,155 @@
+"""One event of the ledger: what happened to a dataset, with a hash chained to the event before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from shoal.errors import ParameterError, UsageError
+from shoal.guarantee import saved as files
+from shoal.guarantee.differential import DifferentialPrivacy
+from shoal.guarantee.kind import Guarantee
+from shoal.guarantee.rounding import Number, exact_text, text_up
+from shoal.guarantee.safe_k import check_delta, check_epsilon
+
+VERSION = 1
+"""The version of an event's form; a form once written keeps its meaning for ever."""
+
+KINDS = ("budget", "look", "charge", "release", "answer", "sample_used", "unbounded")
+"""What can happen: the closed list."""
+
+GENESIS = "0" * 64
+"""What the first event is chained to."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one entry costs: the (epsilon, delta) that basic composition adds up, and the parts behind it."""
+
+    epsilon: Fraction
+    delta: Fraction
+    parts: tuple[tuple[Guarantee, int], ...]
+
+    @classmethod
+    def of(cls, epsilon: Number, delta: Number, parts: list[tuple[Guarantee, int]]) -> Cost:
+        """From numbers as a person writes them."""
+        return cls(check_epsilon(epsilon), check_delta(delta), tuple(parts))
+
+    def __post_init__(self) -> None:
+        if not self.parts or not all(isinstance(part, DifferentialPrivacy) for part, _ in self.parts):
+            raise UsageError("a cost needs differential guarantees", fix="record a syntactic release as unbounded")
+
+    def words(self) -> str:
+        """(epsilon, delta), rounded up."""
+        return f"({text_up(self.epsilon)}, {text_up(self.delta)})"
+
+    def to_saved(self) -> dict[str, Any]:
+        """As plain values with exact text."""
+        return {
+            "epsilon": exact_text(self.epsilon),
+            "delta": exact_text(self.delta),
+            "parts": [{"guarantee": part.to_saved(), "times": times} for part, times in self.parts],
+        }
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any]) -> Cost:
+        """Back from a file."""
+        parts = [(files.load(part["guarantee"]), part["times"]) for part in saved["parts"]]
+        return cls.of(saved["epsilon"], saved["delta"], parts)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A ceiling on what all entries of a dataset may cost together."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    @classmethod
+    def of(cls, epsilon: Number, delta: Number) -> Budget:
+        """From numbers as a person writes them."""
+        budget = cls(check_epsilon(epsilon), check_delta(delta))
+        if budget.delta >= 1:
+            raise ParameterError("a budget with delta = 1 allows everything", came=delta, allowed="0 <= delta < 1")
+        return budget
+
+    def words(self) -> str:
+        """(epsilon, delta)."""
+        return f"({exact_text(self.epsilon)}, {exact_text(self.delta)})"
+
+    def to_saved(self) -> dict[str, Any]:
+        """As plain values with exact text."""
+        return {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta)}
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any]) -> Budget:
+        """Back from a file."""
+        return cls.of(saved["epsilon"], saved["delta"])
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of the ledger; `hash` covers everything in it and the hash before it."""
+
+    number: int
+    time: str
+    dataset: str
+    kind: str
+    payload: dict[str, Any]
+    previous: str
+    hash: str
+
+    @classmethod
+    def after(cls, last: Event | None, time: str, dataset: str, kind: str, payload: dict[str, Any]) -> Event:
+        """The next event of the chain."""
+        if kind not in KINDS:
+            raise UsageError("unknown kind of event", came=kind, allowed=", ".join(KINDS))
+        number = 1 if last is None else last.number + 1
+        previous = GENESIS if last is None else last.hash
+        return cls(
+            number, time, dataset, kind, payload, previous, digest(number, time, dataset, kind, payload, previous)
+        )
+
+    @property
+    def intact(self) -> bool:
+        """Whether the hash is the one its content has."""
+        return self.hash == digest(self.number, self.time, self.dataset, self.kind, self.payload, self.previous)
+
+    def to_saved(self) -> dict[str, Any]:
+        """As plain values, for export."""
+        return {
+            "version": VERSION,
+            "number": self.number,
+            "time": self.time,
+            "dataset": self.dataset,
+            "kind": self.kind,
+            "payload": self.payload,
+            "previous": self.previous,
+            "hash": self.hash,
+        }
+
+
+def digest(number: int, time: str, dataset: str, kind: str, payload: dict[str, Any], previous: str) -> str:
+    """SHA-256 over the canonical text of an event and the hash before it."""
+    content = [VERSION, number, time, dataset, kind, payload, previous]
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
+def canonical(content: object) -> str:
+    """One text for one meaning: sorted keys, no spaces, no floats."""
+    _refuse_floats(content)
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def _refuse_floats(content: object) -> None:
+    if isinstance(content, float):
+        raise UsageError("the ledger holds exact text, not floats")
+    if isinstance(content, dict):
+        for value in content.values():
+            _refuse_floats(value)
+    elif isinstance(content, list | tuple):
+        for value in content:
+            _refuse_floats(value)

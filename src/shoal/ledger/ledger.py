@@ -1,0 +1,272 @@
+"""The ledger: charges before anything random happens, refuses what would overrun, and can prove its own history.
+
+Basic composition enforces the budget (a valid filter for budgets spent as one goes along); the composed
+privacy-loss distribution informs. A charge stands once made: a run that fails afterwards has been looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, Self
+
+from shoal.errors import BudgetError, PreconditionError, VerificationError
+from shoal.guarantee.compose import compose
+from shoal.guarantee.rounding import Number, text_down, text_up
+from shoal.guarantee.unit import Neighbours
+from shoal.ledger.entry import GENESIS, Budget, Cost, Event
+from shoal.ledger.store import Appender, Store, default_url
+
+SPENDING = ("charge", "answer")
+"""The kinds of event that cost something."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where one dataset stands."""
+
+    dataset: str
+    budget: Budget | None
+    neighbours: Neighbours | None
+    costs: tuple[Cost, ...]
+    releases: int
+    unbounded: int
+    looks: int
+    sample_used: bool
+
+    @property
+    def spent(self) -> Budget:
+        """The sum of all charges: what enforces."""
+        return Budget(
+            sum((cost.epsilon for cost in self.costs), start=Fraction(0)),
+            min(Fraction(999_999, 1_000_000), sum((cost.delta for cost in self.costs), start=Fraction(0))),
+        )
+
+    @property
+    def left(self) -> Budget | None:
+        """What the budget still allows; None before the first charge."""
+        if self.budget is None:
+            return None
+        zero = Fraction(0)
+        return Budget(
+            max(zero, self.budget.epsilon - self.spent.epsilon), max(zero, self.budget.delta - self.spent.delta)
+        )
+
+    def total(self, delta: Number | None = None) -> float | None:
+        """The composed epsilon of all charges at delta (default: the deltas' sum): what informs. None if there is none."""
+        if not self.costs:
+            return None
+        parts = [part for cost in self.costs for part in cost.parts]
+        return compose(parts).epsilon_at(self.spent.delta if delta is None else delta)
+
+    def forecast(self, cost: Cost) -> int | None:
+        """How many more entries of this cost fit; None where no budget is set yet."""
+        if self.left is None:
+            return None
+        fits = [
+            left // price for left, price in ((self.left.epsilon, cost.epsilon), (self.left.delta, cost.delta)) if price
+        ]
+        return int(min(fits)) if fits else None
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof that an entry was charged: its number and hash."""
+
+    number: int
+    hash: str
+
+
+class Ledger:
+    """An append-only record, one for all datasets of a holder."""
+
+    def __init__(self, url: str | None = None, clock: Callable[[], datetime] | None = None) -> None:
+        self._store = Store(url or default_url())
+        self._secret = self._store.secret
+        self._clock = clock or (lambda: datetime.now(UTC))
+
+    @property
+    def url(self) -> str:
+        """Where it is kept."""
+        return self._store.url
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def charge(
+        self,
+        dataset: str,
+        cost: Cost,
+        *,
+        budget: Budget | None,
+        neighbours: Neighbours,
+        plan: str,
+        table: bytes,
+        uses_sample: bool = False,
+    ) -> Receipt:
+        """Charge an entry, durably, before the first random draw; or refuse and change nothing.
+
+        `plan` is the hash of the locked plan, `table` a digest of the table's content, which is stored only under the
+        ledger's key. `uses_sample` marks a table that is itself the random sample (theory: nothing else may ever be
+        computed from it). The first charge fixes the budget.
+        """
+        with self._store.exclusive() as book:
+            account = _account(dataset, book.events)
+            fingerprint = self._fingerprint(table)
+            _refuse_renamed(dataset, fingerprint, book.events)
+            _refuse_used(account, uses_sample)
+            if account.neighbours is not None and account.neighbours != neighbours:
+                raise BudgetError(
+                    f"dataset '{dataset}' has been charged under another neighbouring relation",
+                    came=neighbours,
+                    allowed=account.neighbours,
+                    fix="costs under different relations do not add up; keep to the first",
+                )
+            ceiling = self._budget(book, account, budget)
+            _refuse_overrun(account, cost, ceiling)
+            payload: dict[str, Any] = {
+                "cost": cost.to_saved(),
+                "neighbours": neighbours,
+                "plan": plan,
+                "fingerprint": fingerprint,
+            }
+            event = book.append(self._now(), dataset, "charge", payload)
+            if uses_sample:
+                book.append(self._now(), dataset, "sample_used", {"charge": event.number})
+        return Receipt(event.number, event.hash)
+
+    def set_budget(self, dataset: str, budget: Budget, reason: str) -> None:
+        """Change a budget: an event of its own, with its reason, for all to see."""
+        with self._store.exclusive() as book:
+            before = _account(dataset, book.events).budget
+            payload = {"budget": budget.to_saved(), "reason": reason, "before": before.to_saved() if before else None}
+            book.append(self._now(), dataset, "budget", payload)
+
+    def released(self, dataset: str, receipt: Receipt, certificate: str) -> None:
+        """Note that a charged release was written, by the hash of its certificate."""
+        self._note(dataset, "release", {"charge": receipt.number, "certificate": certificate})
+
+    def unbounded(self, dataset: str, what: str, plan: str, table: bytes) -> None:
+        """Note a release whose guarantee does not compose; every later certificate of the dataset says so."""
+        with self._store.exclusive() as book:
+            fingerprint = self._fingerprint(table)
+            _refuse_renamed(dataset, fingerprint, book.events)
+            _refuse_used(_account(dataset, book.events), uses_sample=False)
+            payload = {"what": what, "plan": plan, "fingerprint": fingerprint}
+            book.append(self._now(), dataset, "unbounded", payload)
+
+    def look(self, dataset: str, what: str) -> None:
+        """Note that somebody looked at results on the real data before the plan was locked."""
+        self._note(dataset, "look", {"what": what})
+
+    def account(self, dataset: str) -> Account:
+        """Where a dataset stands."""
+        return _account(dataset, self._store.events())
+
+    def datasets(self) -> list[str]:
+        """All names, in order of their first event."""
+        return list(dict.fromkeys(event.dataset for event in self._store.events()))
+
+    def events(self, dataset: str | None = None) -> list[Event]:
+        """What happened, to one dataset or to all."""
+        return [event for event in self._store.events() if dataset in (None, event.dataset)]
+
+    def verify(self) -> int:
+        """Recompute the whole chain; the number of events, or a VerificationError that names the first broken one."""
+        previous, number = GENESIS, 0
+        for event in self._store.events():
+            number += 1
+            if event.number != number or event.previous != previous or not event.intact:
+                raise VerificationError(
+                    f"event {number} of the ledger does not fit the chain: it was changed, removed or put in later",
+                    fix="restore the ledger from a backup; totals after this event cannot be trusted",
+                )
+            previous = event.hash
+        return number
+
+    def _fingerprint(self, table: bytes) -> str:
+        return hmac.new(self._secret, table, hashlib.sha256).hexdigest()
+
+    def _budget(self, book: Appender, account: Account, wanted: Budget | None) -> Budget | None:
+        if account.budget is None and wanted is not None:
+            payload = {"budget": wanted.to_saved(), "reason": "first charge", "before": None}
+            book.append(self._now(), account.dataset, "budget", payload)
+            return wanted
+        if account.budget is not None and wanted is not None and wanted != account.budget:
+            raise BudgetError(
+                f"the policy's budget differs from the one fixed for dataset '{account.dataset}'",
+                came=wanted.words(),
+                allowed=account.budget.words(),
+                fix="keep to the fixed budget, or change it openly with `shoal ledger budget`",
+            )
+        return account.budget
+
+    def _note(self, dataset: str, kind: str, payload: dict[str, Any]) -> None:
+        with self._store.exclusive() as book:
+            book.append(self._now(), dataset, kind, payload)
+
+    def _now(self) -> str:
+        return self._clock().astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _account(dataset: str, events: list[Event]) -> Account:
+    own = [event for event in events if event.dataset == dataset]
+    budgets = [Budget.from_saved(event.payload["budget"]) for event in own if event.kind == "budget"]
+    charges = [event.payload for event in own if event.kind in SPENDING]
+    return Account(
+        dataset=dataset,
+        budget=budgets[-1] if budgets else None,
+        neighbours=charges[-1]["neighbours"] if charges else None,
+        costs=tuple(Cost.from_saved(payload["cost"]) for payload in charges),
+        releases=sum(event.kind == "release" for event in own),
+        unbounded=sum(event.kind == "unbounded" for event in own),
+        looks=sum(event.kind == "look" for event in own),
+        sample_used=any(event.kind == "sample_used" for event in own),
+    )
+
+
+def _refuse_renamed(dataset: str, fingerprint: str, events: list[Event]) -> None:
+    for event in events:
+        if event.dataset != dataset and event.payload.get("fingerprint") == fingerprint:
+            raise BudgetError(
+                f"this table has been charged under the name '{event.dataset}'",
+                came=dataset,
+                allowed="one name, so one budget, for one table",
+                fix=f"set `dataset: {event.dataset}` in the policy",
+            )
+
+
+def _refuse_used(account: Account, uses_sample: bool) -> None:
+    spent = bool(account.costs) or account.unbounded > 0
+    if account.sample_used or (uses_sample and spent):
+        raise PreconditionError(
+            "dps-does-not-compose",
+            f"dataset '{account.dataset}' is itself a random sample, and such a sample may be used once and for nothing else",
+            came="a second use",
+            fix="draw a new sample from the population and give it its own name",
+        )
+
+
+def _refuse_overrun(account: Account, cost: Cost, budget: Budget | None) -> None:
+    if budget is None:
+        return
+    spent = account.spent
+    if spent.epsilon + cost.epsilon > budget.epsilon or spent.delta + cost.delta > budget.delta:
+        raise BudgetError(
+            f"dataset '{account.dataset}' would overrun its budget",
+            came=f"({text_up(spent.epsilon)}, {text_up(spent.delta)}) spent and {cost.words()} asked for",
+            allowed=f"{budget.words()} in all",
+            fix=f"({text_down(budget.epsilon - spent.epsilon)}, {text_down(budget.delta - spent.delta)}) is left; "
+            "nothing was charged",
+        )

@@ -1,0 +1,185 @@
+"""Where events are kept: one table in SQLite (or another database by URL), appended to under an exclusive lock."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import LedgerError
+from shoal.ledger.entry import VERSION, Event
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+ENVIRONMENT = "SHOAL_LEDGER"
+PATIENCE = 30.0
+"""Seconds to wait for another process to finish its entry."""
+
+
+def default_url() -> str:
+    """The ledger of this user, or the one that the environment names."""
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        return named
+    import platformdirs
+
+    return str(Path(platformdirs.user_data_dir("shoal")) / "ledger.sqlite")
+
+
+class Store:
+    """Events in order, appended and never changed."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url if "://" in url else f"sqlite:///{Path(url).expanduser().absolute()}"
+        self._engine = _engine(self.url)
+        with self._translated(), self._engine.begin() as connection:
+            self._prepare(connection)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._engine.dispose()
+
+    @property
+    def secret(self) -> bytes:
+        """The key under which tables are fingerprinted; it never leaves the ledger."""
+        with self._translated(), self._engine.begin() as connection:
+            return bytes.fromhex(_meta(connection)["secret"])
+
+    def events(self) -> list[Event]:
+        """All of them, in order."""
+        with self._translated(), self._engine.begin() as connection:
+            return _events(connection)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[Appender]:
+        """Read and append as one step that no other process can come between; durable when it ends without an error."""
+        with self._translated(), self._engine.begin() as connection:
+            yield Appender(connection)
+
+    def _prepare(self, connection: Connection) -> None:
+        from sqlalchemy import text
+
+        connection.execute(text("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"))
+        connection.execute(
+            text(
+                "CREATE TABLE IF NOT EXISTS events (number INTEGER PRIMARY KEY, time TEXT NOT NULL, dataset TEXT NOT NULL, "
+                "kind TEXT NOT NULL, payload TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL UNIQUE)"
+            )
+        )
+        meta = _meta(connection)
+        if not meta:
+            rows = [{"n": "version", "v": str(VERSION)}, {"n": "secret", "v": secrets.token_hex(32)}]
+            connection.execute(text("INSERT INTO meta (name, value) VALUES (:n, :v)"), rows)
+        elif not meta.get("version", "").isdigit() or "secret" not in meta:
+            raise LedgerError(
+                "the ledger is not one of ours, or damaged", came=self.url, fix="name another with --ledger"
+            )
+        elif int(meta["version"]) > VERSION:
+            raise LedgerError(
+                "the ledger was written by a newer version",
+                came=f"form {meta['version']}",
+                allowed=f"form {VERSION} or older",
+                fix="upgrade shoal; nothing was charged",
+            )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Database errors in our grammar."""
+        from sqlalchemy.exc import DatabaseError, SQLAlchemyError
+
+        try:
+            yield
+        except DatabaseError as error:
+            reason = str(error.orig)
+            if "locked" in reason:
+                raise LedgerError(
+                    "the ledger is locked by another process",
+                    came=self.url,
+                    fix="wait until it has finished, then try again",
+                ) from None
+            raise LedgerError(
+                "the ledger cannot be read or written",
+                came=f"{self.url}: {reason}",
+                fix="check the path and its permissions; nothing was charged",
+            ) from None
+        except SQLAlchemyError as error:
+            raise LedgerError("the ledger cannot be opened", came=f"{self.url}: {type(error).__name__}") from None
+
+
+class Appender:
+    """The one who may write now."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.events = _events(connection)
+
+    def append(self, time: str, dataset: str, kind: str, payload: dict[str, Any]) -> Event:
+        """Add an event to the chain."""
+        from sqlalchemy import text
+
+        event = Event.after(self.events[-1] if self.events else None, time, dataset, kind, payload)
+        row = {**event.to_saved(), "payload": json.dumps(event.payload, sort_keys=True)}
+        self._connection.execute(
+            text(
+                "INSERT INTO events (number, time, dataset, kind, payload, previous, hash) "
+                "VALUES (:number, :time, :dataset, :kind, :payload, :previous, :hash)"
+            ),
+            row,
+        )
+        self.events.append(event)
+        return event
+
+
+def _events(connection: Connection) -> list[Event]:
+    from sqlalchemy import text
+
+    rows = connection.execute(
+        text("SELECT number, time, dataset, kind, payload, previous, hash FROM events ORDER BY number")
+    ).all()
+    try:
+        return [Event(r[0], r[1], r[2], r[3], json.loads(r[4]), r[5], r[6]) for r in rows]
+    except ValueError:
+        raise LedgerError("an event of the ledger cannot be read", fix="restore the ledger from a backup") from None
+
+
+def _meta(connection: Connection) -> dict[str, str]:
+    from sqlalchemy import text
+
+    return {row[0]: row[1] for row in connection.execute(text("SELECT name, value FROM meta")).all()}
+
+
+def _engine(url: str) -> Engine:
+    from sqlalchemy import create_engine, event
+    from sqlalchemy.exc import SQLAlchemyError
+
+    if url.startswith("sqlite:///"):
+        folder = Path(url.removeprefix("sqlite:///")).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LedgerError("the ledger's folder cannot be made", came=f"{folder}: {error.strerror}") from None
+    try:
+        engine = create_engine(url, connect_args={"timeout": PATIENCE} if url.startswith("sqlite") else {})
+    except (SQLAlchemyError, ImportError) as error:
+        raise LedgerError(
+            "no database understands this ledger's address",
+            came=f"{url.split('://', maxsplit=1)[0]}: {type(error).__name__}",
+            allowed="a path, or sqlite:///path",
+        ) from None
+    if url.startswith("sqlite"):
+
+        @event.listens_for(engine, "connect")
+        def _connect(connection: Any, _record: Any) -> None:
+            connection.isolation_level = None  # we say BEGIN ourselves
+            connection.execute("PRAGMA synchronous=FULL")
+
+        @event.listens_for(engine, "begin")
+        def _begin(connection: Connection) -> None:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
