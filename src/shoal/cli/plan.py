@@ -1,0 +1,286 @@
+"""`shoal plan`: any one of epsilon, delta, k and beta from the other three, and what that promises a person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli import screen, typed
+
+if TYPE_CHECKING:
+    from shoal.cli.promise import Promise
+    from shoal.cli.study import Choice, Point
+
+PICTURES = ("png", "svg", "pdf")
+
+
+@click.command()
+@click.option("--epsilon", metavar="E", help="Log of the largest ratio; the total, the recoding's share included.")
+@click.option("--delta", metavar="D", help="What is added after the ratio; 0 < delta < beta.")
+@click.option("--k", metavar="K", help="The smallest group that is shown.")
+@click.option("--beta", metavar="B", help="The sampling rate, strictly between 0 and 1.")
+@click.option(
+    "--bound",
+    default="tight",
+    show_default=True,
+    metavar="tight|published",
+    help="The exact curve, or LQS11 Theorem 5.",
+)
+@click.option("--curve", "with_curve", is_flag=True, help="Add delta at other epsilons.")
+@click.option(
+    "--frontier", "with_frontier", is_flag=True, help="Add other choices of k and beta with the same promise."
+)
+@click.option("--people", metavar="N", help="People in the table: warn when N times delta is not far below 1.")
+@click.option("--rows-per-person", metavar="M", default="1", help="Promise it to a person with up to M rows.")
+@click.option(
+    "--neighbours",
+    default="add_remove",
+    show_default=True,
+    metavar="add_remove|replace_one",
+    help="What hiding a person means.",
+)
+@click.option(
+    "--epsilon-recoding",
+    metavar="E1",
+    default="0",
+    help="The part of epsilon that a private choice of recoding spends.",
+)
+@click.option(
+    "--plot", "plot_file", metavar="FILE", type=click.Path(path_type=Path), help="Draw it: .png, .svg or .pdf."
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+def plan(
+    epsilon: str | None,
+    delta: str | None,
+    k: str | None,
+    beta: str | None,
+    bound: str,
+    with_curve: bool,
+    with_frontier: bool,
+    people: str | None,
+    rows_per_person: str,
+    neighbours: str,
+    epsilon_recoding: str,
+    plot_file: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Solve for the fourth of epsilon, delta, k and beta; no data needed.
+
+    Give three of the four. The mechanism: keep each row with probability beta, recode it by rules fixed in advance,
+    and show only groups of at least k equal rows.
+
+    \b
+    shoal plan --epsilon 1 --delta 1e-6 --beta .2
+    shoal plan --k 20 --beta .1 --epsilon 1 --curve
+    shoal plan --epsilon 1 --delta 1e-6 --k 30 --frontier --plot frontier.svg
+    """  # noqa: D301 - Click reads the real character
+    from shoal.cli.promise import promise
+    from shoal.cli.study import crowds, curve, frontier
+
+    if plot_file is not None:
+        check_picture(plot_file, force)
+    count = None if people is None else typed.whole(people, "people")
+    with screen.busy("solving"):
+        found = promise(
+            epsilon=None if epsilon is None else typed.number(epsilon, "epsilon"),
+            delta=None if delta is None else typed.number(delta, "delta"),
+            k=None if k is None else typed.whole(k, "k"),
+            beta=None if beta is None else typed.number(beta, "beta"),
+            bound=bound,
+            recoding=typed.number(epsilon_recoding, "epsilon-recoding"),
+            whose=_whose(rows_per_person, neighbours),
+        )
+    points, choices = None, None
+    if with_curve:
+        with screen.bar("curve", 10) as tick:
+            points = curve(found, tick)
+    if with_frontier:
+        with screen.bar("frontier", len(crowds(found.whose)) + 1) as tick:
+            choices = frontier(found, tick)
+    if plot_file is not None:
+        with screen.busy("drawing"):
+            _draw(found, choices, plot_file, force)
+    if as_json:
+        screen.answer(as_fields(found, points, choices, count))
+    else:
+        _show(found, points, choices)
+    _caution(found, count, plot_file)
+
+
+def _whose(rows: str, neighbours: str) -> Any:
+    from shoal.cli.promise import Whose
+    from shoal.errors import UsageError
+
+    if neighbours not in ("add_remove", "replace_one"):
+        raise UsageError("unknown neighbouring relation", came=neighbours, allowed="add_remove or replace_one")
+    return Whose(typed.whole(rows, "rows-per-person"), neighbours)  # type: ignore[arg-type]
+
+
+def check_picture(path: Path, force: bool) -> None:
+    """Refuse a name that says no kind we draw, or a file that is there, before any work is done."""
+    from shoal.errors import UsageError
+    from shoal.page.files import refuse_overwriting
+
+    if path.suffix.lstrip(".").lower() not in PICTURES:
+        raise UsageError(
+            "the plot's file name does not say its kind", came=path, allowed="a name in .png, .svg or .pdf"
+        )
+    refuse_overwriting(path, force=force)
+
+
+def _draw(found: Promise, choices: list[Choice] | None, path: Path, force: bool) -> None:
+    from shoal.cli.study import curve_picture, frontier_picture
+    from shoal.page import files, plots
+
+    pictures = [curve_picture(found)]
+    if choices:
+        pictures.append(frontier_picture(found, choices))
+    content = plots.render(plots.side_by_side(pictures), path.suffix.lstrip(".").lower())
+    files.write(path, content, force=force)
+
+
+def as_fields(
+    found: Promise, points: list[Point] | None = None, choices: list[Choice] | None = None, people: int | None = None
+) -> dict[str, Any]:
+    """The fields of the JSON answer: costs rounded up, the rate rounded down."""
+    from shoal.cli.words import as_float, sentences
+
+    fields: dict[str, Any] = {
+        "epsilon": as_float(found.epsilon, cost=True),
+        "epsilon_recoding": as_float(found.epsilon_recoding, cost=True),
+        "epsilon_release": as_float(found.epsilon_release, cost=True),
+        "delta": as_float(found.delta, cost=True),
+        "k": found.k,
+        "beta": as_float(found.beta, cost=False),
+        "bound": found.bound,
+        "delta_tight": found.delta_tight,
+        "delta_published": found.delta_published,
+        "delta_unit": found.delta_unit,
+        "delta_floor": as_float(found.floor, cost=True),
+        "solved": found.solved,
+        "theorems": list(found.theorems),
+        "theorem": found.theorems[0],
+        "unit": {"whose": "row" if found.whose.rows == 1 else "person", "max_rows": found.whose.rows},
+        "neighbours": found.whose.neighbours,
+        "words": sentences(found),
+    }
+    if people is not None:
+        fields |= {"people": people, "people_times_delta": as_float(people * found.delta, cost=True)}
+    if points is not None:
+        fields["curve"] = [
+            {
+                "epsilon": as_float(point.epsilon + found.epsilon_recoding, cost=True),
+                "epsilon_release": as_float(point.epsilon, cost=True),
+                "delta_tight": point.tight,
+                "delta_published": point.published,
+                "delta_unit": point.unit,
+            }
+            for point in points
+        ]
+    if choices is not None:
+        fields["frontier"] = [
+            {"k": choice.k, "beta": as_float(choice.beta, cost=False), "crowd": choice.crowd, "meaning": choice.meaning}
+            for choice in choices
+        ]
+    return fields
+
+
+def _show(found: Promise, points: list[Point] | None, choices: list[Choice] | None) -> None:
+    from shoal.cli.words import sentences
+
+    for sentence in sentences(found):
+        screen.paragraph(sentence)
+        screen.line()
+    screen.table(("", "", ""), numbers(found))
+    if points is not None:
+        screen.line()
+        head, rows = curve_rows(found, points)
+        screen.table(head, rows, right=range(len(head)))
+    if choices is not None:
+        screen.line()
+        screen.table(*frontier_rows(choices), right=(0, 1, 2))
+
+
+def numbers(found: Promise) -> list[tuple[str, str, str]]:
+    """The four numbers, which of them was solved, and the bounds beside each other."""
+    from shoal.cli.words import short
+    from shoal.guarantee.rounding import text_down, text_up
+
+    def mark(name: str) -> str:
+        return "solved" if found.solved == name else "given"
+
+    shares = (
+        [
+            (
+                "",
+                f"{short(found.epsilon_recoding, cost=True)} + {short(found.epsilon_release, cost=True)}",
+                "recoding + release",
+            )
+        ]
+        if found.epsilon_recoding
+        else []
+    )
+    published = found.delta_published
+    gained = "" if published is None else f"{text_down(published / found.delta_tight, 3)} times the tight one"
+    unit = (
+        []
+        if found.whose.is_one_step
+        else [("delta for this unit", text_up(found.delta_unit), "tight curve, step by step")]
+    )
+    return [
+        ("epsilon", short(found.epsilon, cost=True), mark("epsilon")),
+        *shares,
+        ("delta", short(found.delta, cost=True), mark("delta")),
+        ("k", str(found.k), mark("k")),
+        ("beta", short(found.beta, cost=False), mark("beta")),
+        ("delta, tight", text_up(found.delta_tight), "one row added or removed"),
+        (
+            "delta, published",
+            "silent" if published is None else text_up(published),
+            gained or "epsilon < -ln(1 - beta)",
+        ),
+        *unit,
+        ("floor beta^k", text_up(found.floor), "no epsilon goes below it"),
+        ("unit", found.whose.words(), found.whose.neighbours),
+        ("theorem", ", ".join(found.theorems), f"bound: {found.bound}"),
+    ]
+
+
+def curve_rows(found: Promise, points: list[Point]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """epsilon and the deltas at it, rounded up."""
+    from shoal.cli.words import short
+    from shoal.guarantee.rounding import text_up
+
+    unit = not found.whose.is_one_step
+    head = ("epsilon", "delta, tight", "delta, published", *(["delta, this unit"] if unit else []))
+    rows = [
+        (
+            short(point.epsilon + found.epsilon_recoding, cost=True),
+            text_up(point.tight),
+            "silent" if point.published is None else text_up(point.published),
+            *([text_up(point.unit)] if unit else []),
+        )
+        for point in points
+    ]
+    return head, rows
+
+
+def frontier_rows(choices: list[Choice]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """k, the largest beta rounded down, and what the choice is good for."""
+    from shoal.guarantee.rounding import text_down
+
+    rows: list[tuple[str, ...]] = [(str(c.k), text_down(c.beta), f"{c.crowd:.0f}", c.meaning) for c in choices]
+    return ("k", "beta at most", "k / beta", "means"), rows
+
+
+def _caution(found: Promise, people: int | None, plot_file: Path | None) -> None:
+    from shoal.cli.words import about_people
+
+    if people is not None and (words := about_people(people, found)):
+        screen.warn(words)
+    if plot_file is not None:
+        screen.note(f"drew {plot_file}")

@@ -1,0 +1,104 @@
+"""The promise in plain words: three sentences for a person, and warnings for the one who holds the table.
+
+delta* certifies (epsilon, delta)-DP and is never called the probability of a bad outcome; the published d is.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from shoal.cli.promise import Promise
+from shoal.guarantee.compose import people_at_risk
+from shoal.guarantee.rounding import GUARD, decimal, down, exact, exact_text, precise, text_down, text_up, up
+
+
+def growth(epsilon: Fraction) -> str:
+    """e^epsilon, rounded up."""
+    with precise():
+        return text_up(up(decimal(epsilon).exp() * (1 + GUARD)))
+
+
+def short(value: Fraction, *, cost: bool) -> str:
+    """A number as typed if it is short, else rounded against us."""
+    rounded = (text_up if cost else text_down)(value, 6)
+    if exact(rounded) == value:
+        return rounded
+    return (text_up if cost else text_down)(value)
+
+
+def plain(value: Fraction) -> str:
+    """A cost for a sentence: without powers of ten where that is readable."""
+    text = exact_text(value)
+    return text if len(text) <= 10 else text_up(value)
+
+
+def as_float(value: Fraction, *, cost: bool) -> float:
+    """The float that names the number if there is one, else the nearest on the side against us."""
+    nearest = float(value)
+    if exact(nearest) == value:
+        return nearest
+    return up(value) if cost else down(value)
+
+
+def sentences(plan: Promise) -> list[str]:
+    """What is promised, what the two numbers mean, and what it rests on."""
+    ratio, delta = growth(plan.epsilon), plain(plan.delta)
+    whose = "one person's row" if plan.whose.rows == 1 else f"one person's rows (at most {plan.whose.rows})"
+    other = (
+        f"without {'it' if plan.whose.rows == 1 else 'them'}"
+        if plan.whose.neighbours == "add_remove"
+        else "with any other in place"
+    )
+    recoding = (
+        f"chosen on the full table by a mechanism that spends epsilon {short(plan.epsilon_recoding, cost=True)}"
+        if plan.epsilon_recoding
+        else "fixed before the data were seen"
+    )
+    promised = (
+        f"Whatever anyone concludes from the release, that conclusion is at most {ratio} times as likely with {whose} in the "
+        f"table as {other}, plus {delta}; and the other way round."
+    )
+    ground = (
+        f"This rests on {_listed(plan.theorems)}: each row is kept with probability {short(plan.beta, cost=False)}, "
+        f"independently and from a fresh source of randomness; the recoding is {recoding}; "
+        f"and no group of fewer than {plan.k} equal rows is shown."
+    )
+    return [promised, _about_delta(plan, ratio, delta), ground]
+
+
+def _listed(theorems: tuple[str, ...]) -> str:
+    *most, last = theorems
+    return f"the theorems {', '.join(most)} and {last}" if most else f"the theorem {last}"
+
+
+def _about_delta(plan: Promise, ratio: str, delta: str) -> str:
+    if plan.bound == "published":
+        return (
+            f"Except with probability {delta} the release is one that is between 1/{ratio} and {ratio} times as likely without "
+            "that row: this is what the published theorem bounds."
+        )
+    return (
+        f"The ratio {ratio} is e to the power epsilon, and limits how far odds can move; the {delta} is delta, an amount added "
+        "to a probability after the ratio: it is not the chance that something goes wrong."
+    )
+
+
+def about_people(people: int, plan: Promise) -> str | None:
+    """n times delta in words, when it is not far below one (LQS10 section 6)."""
+    together = people_at_risk(people, plan.delta)
+    if exact_product(people, plan) >= 1:
+        return (
+            f"{people:,} people times delta {plain(plan.delta)} is 1 or more: a release that exposes somebody outright "
+            f"would meet this promise; ask for a delta far below {text_down(Fraction(1, people))}"
+        )
+    if together > 0.01:
+        return (
+            f"{people:,} people times delta {plain(plan.delta)} is {text_up(together)}: the promise to each person is "
+            "kept, but it leaves that much room for exposing somebody among them; ask for a smaller delta"
+        )
+    return None
+
+
+def exact_product(people: int, plan: Promise) -> Fraction:
+    """n times delta, exactly."""
+    return people * plan.delta

@@ -1,0 +1,1 @@
+"""The laboratory: what the papers print, recomputed."""

@@ -1,0 +1,143 @@
+"""CM06: the published safe rates of a plain sample beside the exact ones, how tight they are, and where they fail."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from shoal.guarantee.plain_sample import failure_probability, published_rate, sample_rate
+from shoal.lab.finding import Finding, Reproduction, erratum, statement
+
+LEMMA_2 = (0.0025, 0.064)
+"""What CM06 Lemma 2 allows one infrequent value (alpha / k), and what it really is."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Counts of values, the paper's epsilon and delta, and how many rows the intruder does not know."""
+
+    words: str
+    counts: tuple[int, ...]
+    epsilon: float
+    delta: float
+    c: int = 1
+
+
+TABLES = (
+    Table("2 common values", (5000, 5000), 0.1, 0.01),
+    Table("10 common values", (2000,) * 10, 0.1, 0.01),
+    Table("5 common and 3 rare values", (5000,) * 5 + (20, 10, 1), 0.1, 0.01),
+    Table("100 unique values", (1,) * 100, 0.1, 0.01),
+    Table("10 common values, 2 rows", (4000,) * 10, 0.05, 0.01, 2),
+    Table("5 common and 1 rare value, 3 rows", (9000,) * 5 + (30,), 0.05, 0.05, 3),
+)
+
+
+def rates() -> Reproduction:
+    """Theorems 3 and 7 at sample tables: the formula as printed, our function, and the exact rate for the same promise."""
+    findings = []
+    for table in TABLES:
+        printed, target = _as_printed(table)
+        rate, epsilon = published_rate(table.counts, epsilon=table.epsilon, delta=table.delta, c=table.c)
+        best = sample_rate(table.counts, epsilon=epsilon, delta=table.delta, c=table.c)
+        findings.append(
+            statement(
+                f"rate: {table.words} (Theorem {3 if table.c == 1 else 7})",
+                f"{printed:.5g}",
+                f"{rate:.5g}",
+                math.isclose(rate, printed, rel_tol=1e-9) and math.isclose(epsilon, target, rel_tol=1e-9),
+                difference=f"{rate / printed - 1:+.1e}",
+                improved=f"{best.rate:.4g} ({best.rate / rate:.3g} times larger)",
+            )
+        )
+    unique = TABLES[3]
+    most = _as_printed(unique)[0] * sum(unique.counts)
+    half = 50
+    ratio = math.comb(half + 1, half) / math.comb(half, half)
+    findings += [
+        statement("rows sampled from unique values only", "not even one", f"{most:.2g} on average", most < 1),
+        statement(
+            f"{half} zeros from {half} zeros and {half} ones: one more zero",
+            f"about {half} times likelier",
+            f"{ratio:.0f} times",
+            abs(ratio / half - 1) < 0.05,
+        ),
+    ]
+    remark = "Improved: the largest rate at the same epsilon' and delta, from exact binomial tails instead of Chernoff's bound."
+    return Reproduction(findings, [remark])
+
+
+def tightness() -> Reproduction:
+    """Observation 6: a table on which a rate just above epsilon ln(1/(1 - alpha)) / t breaks (1, epsilon/2, alpha)."""
+    findings: list[Finding] = []
+    for epsilon, t, alpha in ((0.1, 5, 0.01), (0.05, 20, 0.005), (0.02, 100, 0.05)):
+        rare = round(1 / epsilon)
+        counts = [rare] * t + [100_000, 1]
+        limit = epsilon * -math.log1p(-alpha) / t
+        broken = failure_probability(counts, rate=limit * 1.0001, epsilon=epsilon / 2)
+        best = sample_rate(counts, epsilon=epsilon / 2, delta=alpha).rate
+        findings.append(
+            statement(
+                f"failure at rate {limit:.3g} ({t} values of {rare} rows, epsilon {epsilon:g})",
+                f"more than alpha = {alpha:g}",
+                f"{broken:.6g}",
+                broken > alpha,
+                difference=f"{broken - alpha:+.2g}",
+                improved=f"largest safe rate {best:.4g}",
+            )
+        )
+    return Reproduction(
+        findings, ["The observation prints 'p <' where its proof shows 'p >': a larger rate violates privacy."]
+    )
+
+
+def errata() -> Reproduction:
+    """Lemma 2 for infrequent values, and Theorem 7 without its missing condition."""
+    from scipy.special import bdtrc
+
+    claimed, known = LEMMA_2
+    log_term = math.log(2 / 0.005)
+    chance = float(bdtrc(math.floor(350 * 0.2 + 2 * log_term), 350, 0.2))
+    stretch = 1 + 0.15 * 30 / (2 * log_term)
+    promised = max(6 * 30 * stretch * 0.15, 2 * 30 * stretch * 0.3)
+    broken = failure_probability([5000, 5000], rate="0.15", epsilon=promised, c=30)
+    about_lemma = (
+        "Lemma 2 at n = 350, p = epsilon = 0.2, k = 2, delta = 0.01: more than n p + 2 ln(k/alpha) rows. A good sample stays "
+        "sufficient for privacy; its probability is not claimed, and Theorem 3 stands."
+    )
+    about_theorem = (
+        "Theorem 7 at k = 2 values of 5000 rows, p = epsilon = 0.15, delta = 0.01, c = 30: every printed condition holds, "
+        f"r (p + epsilon) = {stretch * 0.3:.3g} < 1/2, and epsilon' = {promised:.4g}; "
+        f"but c r (p + epsilon) = {9 * stretch:.3g}."
+    )
+    return Reproduction(
+        [
+            erratum(
+                "Lemma 2: an infrequent value is seen too often",
+                f"at most alpha/k = {claimed:g}",
+                f"{chance:.4g}",
+                chance > claimed and f"{chance:.3f}" == f"{known:.3f}",
+                difference=f"{chance / claimed:.3g} times",
+                improved="not claimed",
+            ),
+            erratum(
+                "Theorem 7: failure without the missing condition",
+                "at most delta = 0.01",
+                f"{broken:.4g}",
+                stretch * 0.3 < 0.5 and broken > 0.99,
+                difference=f"{broken - 0.01:+.2g}",
+                improved="c r (p + epsilon) <= 1/2",
+            ),
+        ],
+        [about_lemma, about_theorem],
+    )
+
+
+def _as_printed(table: Table) -> tuple[float, float]:
+    """CM06 Theorem 3 or 7 written out: the rate, and the epsilon' it gives."""
+    alpha, distinct, epsilon, c = table.delta / 2, len(table.counts), table.epsilon, table.c
+    log_term = math.log(distinct / alpha)
+    stretch = 1.0 if c == 1 else 1 + epsilon * c / (2 * log_term)
+    rare = sum(n < 2 * log_term / epsilon + (0 if c == 1 else c) for n in table.counts)
+    rate = epsilon if rare == 0 else epsilon * math.log(1 / (1 - alpha)) / (4 * rare * log_term * stretch)
+    return rate, max(6 * c * stretch * rate, 2 * c * stretch * (rate + epsilon))

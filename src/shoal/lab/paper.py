@@ -1,0 +1,44 @@
+"""Everything of the papers that we recompute, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shoal.errors import UsageError
+from shoal.lab import cm06, lqs_figures, lqs_tables
+from shoal.lab.finding import Source
+
+_BOTH = ("lqs10", "lqs11")
+
+_ALL = (
+    Source("lqs11-table-1", "LQS11 Table 1: privacy parameters under sampling", ("lqs11",), lqs_tables.table_1),
+    Source("lqs11-table-2", "LQS11 Table 2, LQS10 Table 1: delta at k = 20", _BOTH, lqs_tables.table_2),
+    Source("lqs11-section-2.7", "LQS11 section 2.7: fifty fresh samples", ("lqs11",), lqs_tables.section_2_7),
+    Source("lqs-figure-2", "LQS10 and LQS11 Figure 2: varying k", _BOTH, lqs_figures.figure_2),
+    Source("lqs-figure-3", "LQS10 and LQS11 Figure 3: varying beta", _BOTH, lqs_figures.figure_3),
+    Source("lqs-figure-4", "LQS10 and LQS11 Figure 4: doubling beta", _BOTH, lqs_figures.figure_4),
+    Source("lqs-figure-5", "LQS10 and LQS11 Figure 5: very small k", _BOTH, lqs_figures.figure_5),
+    Source("lqs-figure-6", "LQS10 and LQS11 Figure 6: epsilon against k", _BOTH, lqs_figures.figure_6),
+    Source("lqs10-figure-7", "LQS10 Figure 7: the f of the f-smooth bound", ("lqs10",), lqs_figures.figure_7),
+    Source("cm06-rates", "CM06 Theorems 3 and 7: safe rates of a plain sample", ("cm06",), cm06.rates),
+    Source("cm06-tightness", "CM06 Observation 6: the rate is tight up to logarithms", ("cm06",), cm06.tightness),
+    Source("cm06-errata", "CM06 Lemma 2 and Theorem 7: where they fail", ("cm06",), cm06.errata),
+)
+
+SOURCES: dict[str, Source] = {source.name: source for source in _ALL}
+"""All of them by name, in the order of the papers."""
+
+
+def chosen(names: Iterable[str]) -> list[Source]:
+    """The sources of those names, or of those papers; all of them when none is named."""
+    wanted = [name.lower() for name in names]
+    papers = sorted({paper for source in _ALL for paper in source.papers})
+    unknown = [name for name in wanted if name not in SOURCES and name not in papers]
+    if unknown:
+        raise UsageError(
+            "unknown table or figure",
+            came=", ".join(unknown),
+            allowed=", ".join([*papers, *SOURCES]),
+            fix="see `shoal paper --list`",
+        )
+    return [source for source in _ALL if not wanted or source.name in wanted or set(source.papers) & set(wanted)]

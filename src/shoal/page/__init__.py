@@ -1,0 +1,1 @@
+"""Pictures and paper: plots and HTML from plain values; computes nothing."""

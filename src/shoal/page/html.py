@@ -1,0 +1,45 @@
+"""Pages of words: script-free HTML from templates and plain values, with pictures inside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from shoal.page.style import PAGE_SIZE
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from shoal.page.picture import Picture
+
+
+def page(template: str, values: Mapping[str, Any]) -> str:
+    """Fill a template of this room; a value that the template names and nobody gave is an error."""
+    return _environment().get_template(f"{template}.html").render(values)
+
+
+def inline(picture: Picture, name: str) -> str:
+    """A picture as SVG inside a page: no declarations, ids of its own, its words as text; the page prints the caption."""
+    from markupsafe import Markup, escape
+
+    from shoal.page.plots import render, side_by_side
+
+    text = render(side_by_side([replace(picture, caption="")], PAGE_SIZE), "svg").decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r'(?<= id=")', f"{name}-", text)
+    text = re.sub(r'(?<=url\(#)|(?<=href="#)', f"{name}-", text)
+    text = re.sub(r' (?:width|height)="[^"]*pt"', "", text, count=2)
+    words = escape(f"{picture.title}. {picture.caption}")
+    return Markup(text.replace("<svg", f'<svg role="img" aria-label="{words}"', 1))  # noqa: S704 - our own drawing
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("shoal.page", "templates")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -1,0 +1,69 @@
+"""`shoal demo` and `shoal completion`: the story, repeatable, and never over someone else's files."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.cli.run import answer, refused, shoal
+
+FILES = {".shoal-demo", "plan.html", "plan.json", "curve.png", "curve.svg", "frontier.png"}
+
+
+def test_the_story_can_be_told_again(tmp_path):
+    out = tmp_path / "build" / "demo"
+    first = shoal("demo", "--out", out)
+    assert first.exit_code == 0, first.output
+    assert first.stdout.rstrip().endswith(f"The page: {out / 'plan.html'}")
+    assert "at most 2.719 times as likely" in first.stdout
+    assert {path.name for path in out.iterdir()} == FILES
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    (out / "mine.txt").write_text("mine")
+    again = answer("demo", "--out", out)
+    assert again["page"] == str(out / "plan.html")
+    assert len(again["words"]) == 3
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == {**before, "mine.txt": b"mine"}
+    plan = json.loads((out / "plan.json").read_text())
+    assert (plan["version"], plan["k"], plan["beta"]) == (1, 12, 0.2)
+    assert plan["curve"]
+    assert plan["frontier"]
+
+
+def test_the_page_is_script_free_and_whole(tmp_path):
+    assert shoal("demo", "--out", tmp_path / "demo").exit_code == 0
+    page = (tmp_path / "demo" / "plan.html").read_text()
+    assert "<script" not in page
+    assert not re.search(
+        r"(?:src|href)=\"(?:https?:)?//", page.replace('xmlns:xlink="http://www.w3.org/1999/xlink"', "")
+    )
+    assert page.count("<svg") == 2
+    identifiers = re.findall(r' id="([^"]+)"', page)
+    assert len(identifiers) == len(set(identifiers))
+    references = set(re.findall(r'(?:url\(|href=")#([^")]+)', page))
+    assert references <= set(identifiers)
+    assert "safe-k-tight" in page
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_another_programs_folder_is_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    error = refused("demo", "--out", tmp_path, code=2)
+    assert error["wrong"] == "the folder was not made by the demonstration"
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    assert shoal("demo", "--out", tmp_path, "--force").exit_code == 0
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    refused("demo", "--out", tmp_path / "mine.txt", code=2)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell):
+    text = shoal("completion", shell).stdout
+    assert "_SHOAL_COMPLETE" in text
+    assert "shoal" in text
+    assert answer("completion", shell)["script"].strip() == text.strip()
+
+
+def test_an_unknown_shell():
+    refused("completion", "csh", code=2)
