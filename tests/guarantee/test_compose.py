@@ -95,6 +95,7 @@ def test_basic_is_exact_for_text_numbers():
     assert compose([(PureDP("0.02"), 50)]).basic(0) == 1.0
     assert compose([(ApproxDP("0.1", "1e-7"), 10)]).basic("1e-6") == 1.0
     assert math.isinf(compose([(ApproxDP("0.1", "1e-7"), 11)]).basic("1e-6"))
+    assert compose([(PureDP("0.02"), 50)]).delta_at(1) == 0.0
     assert compose([PureDP("0.1"), PureDP("0.2")]).basic(0) == 0.30000000000000004  # the float above three tenths
 
 

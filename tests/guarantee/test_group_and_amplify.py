@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import ParameterError
 from shoal.guarantee.amplify import allowance, amplify
-from shoal.guarantee.group import delta_of_replacement, delta_of_rows
+from shoal.guarantee.group import delta_of_replaced_rows, delta_of_replacement, delta_of_rows
 from shoal.guarantee.safe_k import delta_add, delta_remove, delta_tight
 from tests.guarantee.oracle import hockey_stick, published_law
 
@@ -59,6 +59,11 @@ def test_replacing_costs_more_than_removing_and_less_than_two_rows():
     replaced = delta_of_replacement(removing, adding, 1)
     assert crowd(Fraction(1)) < replaced < delta_of_rows(crowd, 2, 1)
     assert replaced <= delta_remove(20, ".2", 1 + math.log(0.8)) * (1 + 1e-9)
+
+
+def test_replacing_two_rows_is_cheaper_than_four_steps_of_the_worse_direction():
+    two = delta_of_replaced_rows(removing, adding, 2, 2)
+    assert delta_of_replacement(removing, adding, 2) < two < delta_of_rows(crowd, 4, 2)
 
 
 def test_replacement_bound_holds_for_two_classes():

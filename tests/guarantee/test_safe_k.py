@@ -206,3 +206,13 @@ def test_bad_epsilon(bad):
 def test_unknown_bound():
     with pytest.raises(UsageError, match="tight or published"):
         delta(5, ".2", 1, bound="loose")
+
+
+@pytest.mark.parametrize("epsilon", [100, 170, 200, 300, 700])
+def test_published_at_the_far_end(epsilon):
+    assert delta_published(20, ".1", epsilon) == pytest.approx(1e-20, rel=1e-12)
+
+
+def test_too_small_a_rate():
+    with pytest.raises(ParameterError, match="too small"):
+        delta(5, "1e-13", 1)

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
-from shoal.guarantee.safe_k import delta_published, delta_tight
+from shoal.guarantee.safe_k import delta_exactly, delta_published, delta_tight
 from shoal.guarantee.solve import describe, frontier, solve
 
 E_RATE = 1 - math.exp(-1)
@@ -41,8 +41,8 @@ def test_k_is_the_smallest_that_holds(epsilon, delta, beta):
     except InfeasibleError:
         assert delta_tight(1_000_000, beta, epsilon) > float(delta)
         return
-    assert delta_tight(found.k, beta, epsilon) <= float(delta)
-    assert found.k == 1 or delta_tight(found.k - 1, beta, epsilon) > float(delta)
+    assert delta_exactly(found.k, beta, epsilon) <= delta
+    assert found.k == 1 or delta_exactly(found.k - 1, beta, epsilon) > delta
 
 
 @given(
@@ -52,7 +52,7 @@ def test_k_is_the_smallest_that_holds(epsilon, delta, beta):
 )
 def test_beta_is_the_largest_that_holds(epsilon, delta, k):
     found = solve(epsilon=epsilon, delta=delta, k=k)
-    assert delta_tight(k, found.beta, epsilon) <= float(delta)
+    assert delta_exactly(k, found.beta, epsilon) <= delta
     more = found.beta * (1 + 1e-9)
     if more < 0.999999:
         assert delta_tight(k, more, epsilon) > float(delta)
@@ -66,7 +66,7 @@ def test_beta_is_the_largest_that_holds(epsilon, delta, k):
 def test_epsilon_is_the_smallest_that_holds(delta, k, beta):
     assume(beta**k <= delta < beta)
     found = solve(delta=delta, k=k, beta=beta)
-    assert delta_tight(k, beta, found.epsilon) <= float(delta)
+    assert delta_exactly(k, beta, found.epsilon) <= delta
     if found.epsilon > 1e-6:
         assert delta_tight(k, beta, found.epsilon * (1 - 1e-9)) > float(delta)
 
@@ -155,3 +155,11 @@ def test_trivial_promise_is_refused(given_):
 def test_bad_delta(delta):
     with pytest.raises(ParameterError, match="delta"):
         solve(epsilon=1, delta=delta, beta=".2")
+
+
+def test_the_floor_itself_can_be_asked_for():
+    """delta = beta^k exactly: k(1 - beta) is the ratio from which it holds, and k is not one too large."""
+    assert solve(delta="1e-6", k=6, beta=".1").epsilon == pytest.approx(math.log(5.4), abs=1e-8)
+    assert solve(delta="1e-6", k=6, beta=".1", bound="published").epsilon < 4
+    assert solve(epsilon=6, delta="1e-6", beta=".1").k == 6
+    assert solve(delta="6.25e-4", k=2, beta=".025").epsilon == pytest.approx(math.log(1.95), abs=1e-8)

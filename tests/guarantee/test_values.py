@@ -211,7 +211,7 @@ def test_exact_reads_text_and_shortest_decimals():
     assert rounding.exact(0.1) == Fraction(1, 10) == rounding.exact(np.float64(0.1))
     assert rounding.exact(Decimal("0.3")) == Fraction(3, 10)
     assert rounding.exact("1/3") == Fraction(1, 3)
-    for wrong in ("", "abc", "nan", float("inf"), None, True, [1], "1/0"):
+    for wrong in ("", "abc", "nan", float("inf"), None, True, [1], "1/0", "1e9999999", Decimal("1e-999999")):
         with pytest.raises(ParameterError):
             rounding.exact(wrong)
 

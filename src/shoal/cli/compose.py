@@ -150,7 +150,7 @@ def _refuse_same_sample(parts: Parts) -> None:
 
 
 def _at_delta(total: Composition, delta: Fraction) -> dict[str, Any]:
-    from shoal.cli.words import as_float
+    from shoal.guarantee.words import as_float
 
     bounds = {"basic": total.basic(delta), "advanced": total.advanced(delta), "pld": total.pld(delta)}
     best = total.epsilon_at(delta)
@@ -169,16 +169,13 @@ def _at_delta(total: Composition, delta: Fraction) -> dict[str, Any]:
 
 
 def _at_epsilon(total: Composition, epsilon: Fraction) -> dict[str, Any]:
-    from shoal.cli.words import as_float
+    from shoal.guarantee.words import as_float
 
-    bound, delta = ("single" if total.count == 1 else "pld"), total.delta_at(epsilon)
-    owns = [(part.own, n) for part, n in total.parts]
-    if all(own for own, _ in owns) and sum(own[0] * n for own, n in owns if own) <= epsilon:
-        added = as_float(sum((own[1] * n for own, n in owns if own), start=Fraction(0)), cost=True)
-        bound, delta = ("basic", added) if added < delta else (bound, delta)
+    delta = total.delta_at(epsilon)
+    bound = "single" if total.count == 1 else "basic" if delta == total.basic_delta(epsilon) else "pld"
     return {
         "epsilon": as_float(epsilon, cost=True),
-        "delta": min(1.0, delta),
+        "delta": delta,
         "count": total.count,
         "solved": "delta",
         "bound": bound,

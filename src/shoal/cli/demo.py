@@ -14,8 +14,8 @@ from shoal.cli.commands import VERSION
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.cli.promise import Promise
-    from shoal.cli.study import Choice, Point
+    from shoal.guarantee.outlook import Choice, Point
+    from shoal.guarantee.promise import Promise
     from shoal.page.picture import Picture
 
 MARKER = ".shoal-demo"
@@ -42,9 +42,9 @@ def demo(out: Path, force: bool, as_json: bool) -> None:
 
     Leaves plan.html, plan.json, curve.png, curve.svg and frontier.png. Run again, it replaces its own files.
     """
-    from shoal.cli.promise import Whose, promise
-    from shoal.cli.study import crowds, curve, frontier
-    from shoal.cli.words import sentences
+    from shoal.guarantee.outlook import crowds, curve, frontier
+    from shoal.guarantee.promise import Whose, promise
+    from shoal.guarantee.words import sentences
 
     _check(out, force)
     found = promise(
@@ -88,8 +88,8 @@ def _write(out: Path, files: dict[str, bytes]) -> list[Path]:
 
 def _files(found: Promise, points: list[Point], choices: list[Choice]) -> dict[str, bytes]:
     from shoal.cli.plan import as_fields
-    from shoal.cli.study import curve_picture, frontier_picture
     from shoal.page import plots
+    from shoal.publish.pictures import curve_picture, frontier_picture
 
     pictures = curve_picture(found), frontier_picture(found, choices)
     first, second = (plots.side_by_side([picture]) for picture in pictures)
@@ -106,8 +106,8 @@ def _files(found: Promise, points: list[Point], choices: list[Choice]) -> dict[s
 def _page(found: Promise, choices: list[Choice], first: Picture, second: Picture) -> str:
     from shoal import __version__
     from shoal.cli.plan import frontier_rows, numbers
-    from shoal.cli.words import sentences
     from shoal.guarantee.theorem import theorem
+    from shoal.guarantee.words import sentences
     from shoal.page import html
 
     head, rows = frontier_rows(choices)

@@ -10,8 +10,8 @@ import click
 from shoal.cli import screen, typed
 
 if TYPE_CHECKING:
-    from shoal.cli.promise import Promise
-    from shoal.cli.study import Choice, Point
+    from shoal.guarantee.outlook import Choice, Point
+    from shoal.guarantee.promise import Promise
 
 PICTURES = ("png", "svg", "pdf")
 
@@ -78,8 +78,8 @@ def plan(
     shoal plan --k 20 --beta .1 --epsilon 1 --curve
     shoal plan --epsilon 1 --delta 1e-6 --k 30 --frontier --plot frontier.svg
     """  # noqa: D301 - Click reads the real character
-    from shoal.cli.promise import promise
-    from shoal.cli.study import crowds, curve, frontier
+    from shoal.guarantee.outlook import crowds, curve, frontier
+    from shoal.guarantee.promise import promise
 
     if plot_file is not None:
         check_picture(plot_file, force)
@@ -112,8 +112,8 @@ def plan(
 
 
 def _whose(rows: str, neighbours: str) -> Any:
-    from shoal.cli.promise import Whose
     from shoal.errors import UsageError
+    from shoal.guarantee.promise import Whose
 
     if neighbours not in ("add_remove", "replace_one"):
         raise UsageError("unknown neighbouring relation", came=neighbours, allowed="add_remove or replace_one")
@@ -133,8 +133,8 @@ def check_picture(path: Path, force: bool) -> None:
 
 
 def _draw(found: Promise, choices: list[Choice] | None, path: Path, force: bool) -> None:
-    from shoal.cli.study import curve_picture, frontier_picture
     from shoal.page import files, plots
+    from shoal.publish.pictures import curve_picture, frontier_picture
 
     pictures = [curve_picture(found)]
     if choices:
@@ -147,7 +147,7 @@ def as_fields(
     found: Promise, points: list[Point] | None = None, choices: list[Choice] | None = None, people: int | None = None
 ) -> dict[str, Any]:
     """The fields of the JSON answer: costs rounded up, the rate rounded down."""
-    from shoal.cli.words import as_float, sentences
+    from shoal.guarantee.words import as_float, sentences
 
     fields: dict[str, Any] = {
         "epsilon": as_float(found.epsilon, cost=True),
@@ -190,7 +190,7 @@ def as_fields(
 
 
 def _show(found: Promise, points: list[Point] | None, choices: list[Choice] | None) -> None:
-    from shoal.cli.words import sentences
+    from shoal.guarantee.words import sentences
 
     for sentence in sentences(found):
         screen.paragraph(sentence)
@@ -207,8 +207,8 @@ def _show(found: Promise, points: list[Point] | None, choices: list[Choice] | No
 
 def numbers(found: Promise) -> list[tuple[str, str, str]]:
     """The four numbers, which of them was solved, and the bounds beside each other."""
-    from shoal.cli.words import short
     from shoal.guarantee.rounding import text_down, text_up
+    from shoal.guarantee.words import short
 
     def mark(name: str) -> str:
         return "solved" if found.solved == name else "given"
@@ -237,10 +237,10 @@ def numbers(found: Promise) -> list[tuple[str, str, str]]:
         ("delta", short(found.delta, cost=True), mark("delta")),
         ("k", str(found.k), mark("k")),
         ("beta", short(found.beta, cost=False), mark("beta")),
-        ("delta, tight", text_up(found.delta_tight), "one row added or removed"),
+        ("delta, tight", text_up(found.delta_under("tight")), "one row added or removed"),
         (
             "delta, published",
-            "silent" if published is None else text_up(published),
+            "silent" if published is None else text_up(found.delta_under("published")),
             gained or "epsilon < -ln(1 - beta)",
         ),
         *unit,
@@ -252,8 +252,8 @@ def numbers(found: Promise) -> list[tuple[str, str, str]]:
 
 def curve_rows(found: Promise, points: list[Point]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """epsilon and the deltas at it, rounded up."""
-    from shoal.cli.words import short
     from shoal.guarantee.rounding import text_up
+    from shoal.guarantee.words import short
 
     unit = not found.whose.is_one_step
     head = ("epsilon", "delta, tight", "delta, published", *(["delta, this unit"] if unit else []))
@@ -278,7 +278,7 @@ def frontier_rows(choices: list[Choice]) -> tuple[tuple[str, ...], list[tuple[st
 
 
 def _caution(found: Promise, people: int | None, plot_file: Path | None) -> None:
-    from shoal.cli.words import about_people
+    from shoal.guarantee.words import about_people
 
     if people is not None and (words := about_people(people, found)):
         screen.warn(words)

@@ -82,13 +82,20 @@ class Composition:
         return min(self.basic(delta), self.advanced(delta), self.pld(delta))
 
     def delta_at(self, epsilon: Number) -> float:
-        """The smallest delta that the composed distribution proves at epsilon."""
+        """The smallest delta we can prove at epsilon."""
         e = check_epsilon(epsilon)
         if self.count == 1:
             return self.parts[0][0].delta_at(e)
         value = max(float(total.get_delta_for_epsilon(float(e))) for total in self._totals)
         slack = _SLACK_ABSOLUTE * (1 + math.log2(self.count))
-        return min(1.0, max(value, 0.0) * (1 + _SLACK_RELATIVE) + max(slack, RELIABLE_DELTA))
+        return min(self.basic_delta(e), max(value, 0.0) * (1 + _SLACK_RELATIVE) + max(slack, RELIABLE_DELTA))
+
+    def basic_delta(self, epsilon: Number) -> float:
+        """The sum of the parts' own deltas where their own epsilons fit into epsilon; else 1."""
+        owned = [(part.own, n) for part, n in self.parts if part.own]
+        if len(owned) < len(self.parts) or sum(own[0] * n for own, n in owned) > check_epsilon(epsilon):
+            return 1.0
+        return min(1.0, up(sum((own[1] * n for own, n in owned), start=Fraction(0))))
 
     def curve(self, epsilons: Sequence[float]) -> list[float]:
         """delta at many epsilons."""

@@ -30,8 +30,13 @@ def delta_of_rows(curve: Curve, rows: int, epsilon: Number) -> float:
 
 def delta_of_replacement(remove: Curve, add: Curve, epsilon: Number) -> float:
     """delta at epsilon when one record is replaced: one removal and one addition, in the better order (theorem `replace-one`)."""
-    e = _non_negative(epsilon)
-    return min(_chain([remove, add], e), _chain([add, remove], e))
+    return delta_of_replaced_rows(remove, add, 1, epsilon)
+
+
+def delta_of_replaced_rows(remove: Curve, add: Curve, rows: int, epsilon: Number) -> float:
+    """delta at epsilon when up to `rows` rows of a person are replaced: all removed, then as many added, or the reverse."""
+    count, e = whole(rows, "the number of rows of one person"), _non_negative(epsilon)
+    return min(_chain([remove] * count + [add] * count, e), _chain([add] * count + [remove] * count, e))
 
 
 def _chain(steps: list[Curve], epsilon: Fraction) -> float:

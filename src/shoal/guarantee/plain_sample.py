@@ -3,7 +3,8 @@
 A sample keeps (c, epsilon) when no set of c rows, given any other values, would make it more than
 1 + epsilon times as likely. The published rate is CM06's Theorem 3 (c = 1) or Theorem 7 with its missing
 condition; the exact rate is ours: it caps how often each value may appear and computes the chance that a
-sample breaks a cap (for one row that is the failure probability itself, for more rows an upper bound). Both hold for one table only, and the rate itself depends on that table.
+sample breaks a cap (for one row that is the failure probability itself, for more rows an upper bound).
+Both hold for one table only, and the rate itself depends on that table.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ GUARD = Decimal(10) ** -40
 """Relative slack that covers every intermediate rounding: at most 10^7 operations of error 10^-70,
 amplified by at most the class size (below 10^19) through the subtraction j - gamma*n (proof page `safe-k-tight`)."""
 
+_LARGEST_EXPONENT = 5000
+
 Number = int | float | str | Decimal | Fraction
 
 _CONTEXT = Context(prec=DIGITS, Emin=-999_999_999, Emax=999_999_999)
@@ -47,11 +49,24 @@ def exact(value: Number, name: str = "number") -> Fraction:
             value = value.item()
         if isinstance(value, float):
             value = repr(value)
+        if isinstance(value, str | Decimal):
+            _refuse_astronomic(value, name)
         if isinstance(value, str | Decimal | int):
             return Fraction(value)
     except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError):
         pass
     raise ParameterError(f"{name} is not a finite number", came=value, allowed="a finite number")
+
+
+def _refuse_astronomic(value: str | Decimal, name: str) -> None:
+    """An exponent of a million would take a number with a million digits to be exact."""
+    number = Decimal(value) if isinstance(value, Decimal) or "/" not in value else Decimal(1)
+    if number.is_finite() and number and abs(number.adjusted()) > _LARGEST_EXPONENT:
+        raise ParameterError(
+            f"{name} is too large or too small to mean anything",
+            came=value,
+            allowed=f"powers of ten up to {_LARGEST_EXPONENT} either way",
+        )
 
 
 def whole(value: object, name: str, least: int = 1) -> int:

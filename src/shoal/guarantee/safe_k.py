@@ -21,12 +21,14 @@ from typing import Literal
 
 from shoal.errors import ParameterError, PreconditionError, UsageError
 from shoal.guarantee import binomial
-from shoal.guarantee.rounding import Number, decimal, exact, guarded_up, precise
+from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, up
 
 Bound = Literal["tight", "published"]
 BOUNDS: tuple[Bound, ...] = ("tight", "published")
 MAX_K = 1_000_000
 
+_TINY = Decimal(10) ** -400
+_SHORT = 400
 _TIE = Decimal(10) ** -12
 """Relative distance within which j and gamma*n, or epsilon and -ln(1 - beta), count as equal (against us)."""
 
@@ -85,7 +87,14 @@ def check_bound(bound: str) -> Bound:
 
 def delta(k: int, beta: Number, epsilon: Number, bound: str = "tight") -> float:
     """The delta that holds at epsilon under the chosen bound, rounded up."""
-    return {"tight": delta_tight, "published": delta_published}[check_bound(bound)](k, beta, epsilon)
+    return up(delta_exactly(k, beta, epsilon, bound))
+
+
+def delta_exactly(k: int, beta: Number, epsilon: Number, bound: str = "tight") -> Fraction:
+    """The same as a fraction: beta^k itself where the curve has reached its floor, else above the truth by 1e-40 of it."""
+    return {"tight": _tight, "published": _published}[check_bound(bound)](
+        check_k(k), check_beta(beta), check_epsilon(epsilon)
+    )
 
 
 def delta_tight(k: int, beta: Number, epsilon: Number) -> float:
@@ -93,28 +102,7 @@ def delta_tight(k: int, beta: Number, epsilon: Number) -> float:
 
     Theorem `safe-k-tight`. Defined for every epsilon >= 0; at least beta^k, and beta itself at k = 1.
     """
-    e = check_epsilon(epsilon)
-    return max(delta_remove(k, beta, e), delta_add(k, beta, e))
-
-
-def delta_remove(k: int, beta: Number, epsilon: Number) -> float:
-    """The curve of removing a record: sup over class sizes n of H_epsilon(P_n || P_{n-1}); any sign of epsilon."""
-    k, rate, e = check_k(k), check_beta(beta), exact(epsilon, "epsilon")
-    with precise():
-        if e >= 0:
-            return guarded_up(_remove(k, decimal(rate), decimal(e).exp()))
-        ratio = decimal(e).exp()
-        return guarded_up(1 - ratio + ratio * _add(k, decimal(rate), 1 / ratio))
-
-
-def delta_add(k: int, beta: Number, epsilon: Number) -> float:
-    """The curve of adding a record: sup over n of H_epsilon(P_{n-1} || P_n); zero from epsilon = -ln(1 - beta) on."""
-    k, rate, e = check_k(k), check_beta(beta), exact(epsilon, "epsilon")
-    with precise():
-        if e >= 0:
-            return guarded_up(_add(k, decimal(rate), decimal(e).exp()))
-        ratio = decimal(e).exp()
-        return guarded_up(1 - ratio + ratio * _remove(k, decimal(rate), 1 / ratio))
+    return delta(k, beta, epsilon, "tight")
 
 
 def delta_published(k: int, beta: Number, epsilon: Number) -> float:
@@ -124,30 +112,27 @@ def delta_published(k: int, beta: Number, epsilon: Number) -> float:
     ratio can attain the maximum; the search over j stops where Chernoff's bound for all later ones falls
     below the best so far, so the maximum is exact. A tie of j with gamma*n up to rounding counts as a break.
     """
-    k, rate, e = check_k(k), check_beta(beta), check_epsilon(epsilon)
+    return delta(k, beta, epsilon, "published")
+
+
+def delta_remove(k: int, beta: Number, epsilon: Number) -> float:
+    """The curve of removing a record: sup over class sizes n of H_epsilon(P_n || P_{n-1}); any sign of epsilon."""
+    k, rate, e = check_k(k), check_beta(beta), exact(epsilon, "epsilon")
+    if e >= 0:
+        return up(_remove(k, rate, e))
     with precise():
-        beta_, ratio = decimal(rate), decimal(e).exp()
-        if ratio * (1 - beta_) < 1 - _TIE:
-            least = float(-(1 - beta_).ln())
-            raise PreconditionError(
-                "safe-k-published",
-                "the published bound is silent below epsilon = -ln(1 - beta)",
-                came=f"epsilon = {float(e):g} with beta = {float(rate):g}",
-                allowed=f"epsilon >= {least:.6g}",
-                fix="use bound='tight', which holds for every epsilon >= 0",
-            )
-        gamma = 1 - (1 - beta_) / ratio
-        divergence = gamma * (gamma / beta_).ln() + (1 - gamma) * ((1 - gamma) / (1 - beta_)).ln()
-        best, j = Decimal(0), k
-        while True:
-            n = max(j, _ceil(j / gamma * (1 + _TIE)) - 1)
-            if (-n * divergence).exp() < best:
-                return guarded_up(best)
-            first = binomial.mass(j, n, beta_)
-            slope = beta_ / (1 - beta_) * (n - j) / (j + 1)
-            if slope >= 1 or first / (1 - slope) > best:
-                best = max(best, binomial.at_least(j, n, beta_))
-            j += 1
+        ratio = decimal(e).exp()
+        return up(_above(1 - ratio + ratio * decimal(_add(k, rate, -e))))
+
+
+def delta_add(k: int, beta: Number, epsilon: Number) -> float:
+    """The curve of adding a record: sup over n of H_epsilon(P_{n-1} || P_n); zero from epsilon = -ln(1 - beta) on."""
+    k, rate, e = check_k(k), check_beta(beta), exact(epsilon, "epsilon")
+    if e >= 0:
+        return up(_add(k, rate, e))
+    with precise():
+        ratio = decimal(e).exp()
+        return up(_above(1 - ratio + ratio * decimal(_remove(k, rate, -e))))
 
 
 def floor_of_delta(k: int, beta: Number) -> Fraction:
@@ -161,22 +146,66 @@ def epsilon_of_floor(k: int, beta: Number) -> float:
     return max(0.0, math.log(k) + math.log1p(-float(rate)))
 
 
-def _remove(k: int, beta: Decimal, ratio: Decimal) -> Decimal:
-    """max over n of H(P_n || P_{n-1}) for ratio = e^epsilon >= 1, attained at n1 = max(k, ceil((k-1)/gamma))."""
-    rest = (1 - beta) / ratio  # 1 - gamma
-    gamma = beta if ratio == 1 else 1 - rest
-    n = max(k, _ceil((k - 1) / gamma))
-    scale = n * rest
-    return binomial.at_least(k, n, beta, lambda j: 1 - (n - j) / scale)
+def _tight(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
+    return max(_remove(k, rate, epsilon), _add(k, rate, epsilon))
 
 
-def _add(k: int, beta: Decimal, ratio: Decimal) -> Decimal:
-    """max over n of H(P_{n-1} || P_n) for ratio = e^epsilon >= 1, attained at n2 = max(1, ceil((k-1)/gamma'))."""
-    gamma = 1 - (1 - beta) * ratio
-    if gamma <= 0:
-        return Decimal(0)
-    n = max(1, _ceil((k - 1) / gamma))
-    return binomial.at_most(k - 1, n - 1, beta, lambda j: (gamma * n - j) / (n - j))
+def _remove(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
+    """max over n of H(P_n || P_{n-1}) for epsilon >= 0, attained at n1 = max(k, ceil((k-1)/gamma))."""
+    with precise():
+        beta, ratio = decimal(rate), decimal(epsilon).exp()
+        rest = (1 - beta) / ratio  # 1 - gamma
+        gamma = beta if ratio == 1 else 1 - rest
+        n = max(k, _ceil((k - 1) / gamma))
+        if n == k:
+            return rate**k if k < _SHORT else _above(beta**k)
+        scale = n * rest
+        return _above(binomial.at_least(k, n, beta, lambda j: 1 - (n - j) / scale))
+
+
+def _add(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
+    """max over n of H(P_{n-1} || P_n) for epsilon >= 0, attained at n2 = max(1, ceil((k-1)/gamma'))."""
+    with precise():
+        beta, ratio = decimal(rate), decimal(epsilon).exp()
+        gamma = 1 - (1 - beta) * ratio
+        if gamma <= 0:
+            return Fraction(0)
+        n = max(1, _ceil((k - 1) / gamma))
+        return _above(binomial.at_most(k - 1, n - 1, beta, lambda j: (gamma * n - j) / (n - j)))
+
+
+def _published(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
+    with precise():
+        beta, ratio = decimal(rate), decimal(epsilon).exp()
+        if ratio * (1 - beta) < 1 - _TIE:
+            least = float(-(1 - beta).ln())
+            raise PreconditionError(
+                "safe-k-published",
+                "the published bound is silent below epsilon = -ln(1 - beta)",
+                came=f"epsilon = {float(epsilon):g} with beta = {float(rate):g}",
+                allowed=f"epsilon >= {least:.6g}",
+                fix="use bound='tight', which holds for every epsilon >= 0",
+            )
+        rest = (1 - beta) / ratio
+        gamma = 1 - rest
+        divergence = gamma * (gamma / beta).ln() - rest * decimal(epsilon)  # KL(gamma || beta)
+        best, j = Decimal(0), k
+        while True:
+            n = max(j, _ceil(j / gamma * (1 + _TIE)) - 1)
+            if (-n * divergence).exp() < best:
+                return _above(best)
+            if n == j == k and k < _SHORT and (-(_ceil((k + 1) / gamma) - 1) * divergence).exp() < beta**k:
+                return rate**k
+            first = binomial.mass(j, n, beta)
+            slope = beta / (1 - beta) * (n - j) / (j + 1)
+            if slope >= 1 or first / (1 - slope) > best:
+                best = max(best, binomial.at_least(j, n, beta))
+            j += 1
+
+
+def _above(value: Decimal) -> Fraction:
+    """A decimal that carries the errors of a long computation, as a fraction that is not below the truth."""
+    return Fraction(max(value * (1 + GUARD), _TINY))
 
 
 def _ceil(value: Decimal) -> int:

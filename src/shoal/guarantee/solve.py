@@ -14,7 +14,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from shoal.errors import InfeasibleError, PreconditionError, UsageError
-from shoal.guarantee.rounding import Number, down, exact, exact_text, text_up
+from shoal.guarantee.rounding import Number, down, exact, exact_text, text_up, up
 from shoal.guarantee.safe_k import (
     MAX_K,
     Bound,
@@ -23,6 +23,7 @@ from shoal.guarantee.safe_k import (
     check_delta,
     check_epsilon,
     check_k,
+    delta_exactly,
     delta_published,
     delta_tight,
     epsilon_of_floor,
@@ -141,9 +142,9 @@ def _smallest_k(epsilon: Fraction, delta: Fraction, beta: Fraction, bound: Bound
 
     def excess(k: int) -> float:
         """How far ln delta lies above the target at this k (not positive where k suffices); almost linear in k."""
-        reached = delta_under(k, beta, epsilon, bound)
-        gap = math.log(reached) - target
-        return max(gap, 1e-12) if reached > float(delta) else min(gap, 0.0)
+        reached = delta_exactly(k, beta, epsilon, bound)
+        gap = math.log(up(reached)) - target
+        return max(gap, 1e-12) if reached > delta else min(gap, 0.0)
 
     low, above = 1, math.log(float(beta)) - target
     high = 8
@@ -176,7 +177,7 @@ def _smallest_epsilon(delta: Fraction, k: int, beta: Fraction, bound: Bound) -> 
             f"probability beta^k = {text_up(floor)}, whatever epsilon is",
             fix=f"ask for delta >= {text_up(floor)}, raise k, or lower beta",
         )
-    holds = _test(lambda e: delta_under(k, beta, e, bound), delta)
+    holds = _test(lambda e: delta_exactly(k, beta, e, bound), delta)
     low = 0.0 if bound == "tight" else -math.log1p(-float(beta))
     if holds(up_to_theorem(low, bound)):
         return up_to_theorem(low, bound)
@@ -201,7 +202,7 @@ def _largest_beta(epsilon: Fraction, delta: Fraction, k: int, bound: Bound) -> f
             allowed="delta > 0",
             fix="allow a small delta, such as 1e-9",
         )
-    tight = _test(lambda b: delta_tight(k, b, epsilon), delta)
+    tight = _test(lambda b: delta_exactly(k, b, epsilon), delta)
     top = _bisect_beta(tight, Fraction(0), _LARGEST_BETA)
     if top <= 0:
         raise InfeasibleError(f"no beta above 1e-12 reaches delta = {float(delta):g} with k = {k}", fix="raise k")
@@ -213,7 +214,7 @@ def _largest_beta(epsilon: Fraction, delta: Fraction, k: int, bound: Bound) -> f
 def _largest_published_beta(epsilon: Fraction, delta: Fraction, k: int, top: Fraction) -> float:
     """Walk down the intervals in which d rises with beta; its jumps are where gamma * n is a whole number."""
     silent = exact(down(-math.expm1(-float(epsilon)) * (1 - 1e-15)))  # beyond it the theorem is silent
-    holds = _test(lambda b: delta_published(k, b, epsilon), delta)
+    holds = _test(lambda b: delta_exactly(k, b, epsilon, "published"), delta)
     high = min(top, silent)
     if high <= 0:
         raise PreconditionError(
@@ -261,10 +262,9 @@ def _bisect_beta(holds: Callable[[Number], bool], low: Fraction, high: Fraction)
     return short if low < short < bottom and holds(short) else bottom
 
 
-def _test(curve: Callable[[Number], float], delta: Fraction) -> Callable[[Number], bool]:
-    """Whether the curve, rounded up, is at most the float that names delta."""
-    limit = float(delta)
-    return lambda parameter: curve(parameter) <= limit
+def _test(curve: Callable[[Number], Fraction], delta: Fraction) -> Callable[[Number], bool]:
+    """Whether the curve is at most delta, exactly."""
+    return lambda parameter: curve(parameter) <= delta
 
 
 def describe(setting: Setting) -> str:

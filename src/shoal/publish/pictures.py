@@ -1,92 +1,12 @@
-"""What a planner looks at around a promise: its curve, and the frontier of other choices with the same promise."""
+"""Pictures of a promise: its curve, and the frontier of other choices with the same promise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
-
-from shoal.cli.promise import Promise, Whose, promise, published
-from shoal.errors import InfeasibleError, PreconditionError
 from shoal.guarantee import safe_k
+from shoal.guarantee.outlook import Choice
+from shoal.guarantee.promise import Promise, published
 from shoal.guarantee.rounding import exact
 from shoal.page.picture import Axis, Level, Mark, Picture, Region, Series
-
-EPSILONS = tuple(Fraction(text) for text in ("0.1", "0.25", "0.5", "0.75", "1", "1.5", "2", "3", "4"))
-CROWDS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500)
-FEW_CROWDS = (5, 10, 15, 20, 30, 50, 100, 200)
-"""For units whose delta takes a hundred evaluations instead of one."""
-
-Tick = Callable[[], None]
-
-
-@dataclass(frozen=True)
-class Point:
-    """One row of the curve."""
-
-    epsilon: Fraction
-    tight: float
-    published: float | None
-    unit: float
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One row of the frontier: a crowd, the largest rate that keeps the promise, and what it is good for."""
-
-    k: int
-    beta: Fraction
-    meaning: str
-
-    @property
-    def crowd(self) -> float:
-        """How many records of the whole table a group needs to be shown about half of the time: k / beta."""
-        return float(self.k / self.beta)
-
-
-def curve(plan: Promise, tick: Tick) -> list[Point]:
-    """delta at round epsilons and at the plan's own."""
-    points = []
-    for epsilon in sorted({*EPSILONS, plan.epsilon_release}):
-        tight = safe_k.delta_tight(plan.k, plan.beta, epsilon)
-        unit = tight if plan.whose.is_one_step else plan.whose.delta(plan.k, plan.beta, epsilon)
-        points.append(Point(epsilon, tight, published(plan.k, plan.beta, epsilon), unit))
-        tick()
-    return points
-
-
-def crowds(whose: Whose) -> tuple[int, ...]:
-    """The crowd sizes that a frontier tries."""
-    return CROWDS if whose.is_one_step else FEW_CROWDS
-
-
-def frontier(plan: Promise, tick: Tick) -> list[Choice]:
-    """For each crowd size the largest rate at the plan's epsilon and delta, as long as it still grows."""
-    found: list[tuple[int, Fraction]] = []
-    for k in sorted({*crowds(plan.whose), plan.k}):
-        try:
-            setting = promise(
-                epsilon=plan.epsilon, delta=plan.delta, k=k, beta=None,
-                bound=plan.bound, recoding=plan.epsilon_recoding, whose=plan.whose,
-            )  # fmt: skip
-        except (InfeasibleError, PreconditionError):
-            continue
-        finally:
-            tick()
-        if not found or setting.beta > found[-1][1]:
-            found.append((k, setting.beta))
-    if not found:
-        return []
-    finest = min(found, key=lambda pair: pair[0] / pair[1])[0]
-    return [Choice(k, beta, _meaning(k, finest, found[-1][0])) for k, beta in found]
-
-
-def _meaning(k: int, finest: int, most: int) -> str:
-    if k == finest:
-        return "finest detail"
-    if k < finest:
-        return f"k = {finest} is better in both"
-    return "most rows, coarsest detail" if k == most else "more rows, coarser detail"
 
 
 def curve_picture(plan: Promise) -> Picture:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
@@ -56,12 +57,10 @@ class Whose:
         """delta at epsilon for this unit, from the tight curve."""
         if self.is_one_step:
             return safe_k.delta_tight(k, beta, epsilon)
-        if self.rows == 1:
-            return group.delta_of_replacement(
-                lambda e: safe_k.delta_remove(k, beta, e), lambda e: safe_k.delta_add(k, beta, e), epsilon
-            )
-        steps = self.rows if self.neighbours == "add_remove" else 2 * self.rows
-        return group.delta_of_rows(lambda e: safe_k.delta_tight(k, beta, e), steps, epsilon)
+        if self.neighbours == "add_remove":
+            return group.delta_of_rows(lambda e: safe_k.delta_tight(k, beta, e), self.rows, epsilon)
+        remove, add = partial(safe_k.delta_remove, k, beta), partial(safe_k.delta_add, k, beta)
+        return group.delta_of_replaced_rows(remove, add, self.rows, epsilon)
 
 
 @dataclass(frozen=True)
@@ -91,6 +90,10 @@ class Promise:
     def delta_published(self) -> float | None:
         """d of the published theorem, or None where it is silent."""
         return published(self.k, self.beta, self.epsilon_release)
+
+    def delta_under(self, bound: Bound) -> Fraction:
+        """delta for one row added or removed under a bound, as an exact fraction (for printing)."""
+        return safe_k.delta_exactly(self.k, self.beta, self.epsilon_release, bound)
 
     @property
     def delta_unit(self) -> float:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from shoal.cli.promise import Promise
 from shoal.guarantee.compose import people_at_risk
+from shoal.guarantee.promise import Promise
 from shoal.guarantee.rounding import GUARD, decimal, down, exact, exact_text, precise, text_down, text_up, up
 
 

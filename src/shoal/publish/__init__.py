@@ -1,0 +1,1 @@
+"""One release: from a policy to a folder that a stranger can verify."""
