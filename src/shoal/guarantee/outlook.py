@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from shoal.errors import InfeasibleError, PreconditionError
+from shoal.errors import InfeasibleError, PreconditionError, UsageError
 from shoal.guarantee import safe_k
 from shoal.guarantee.promise import Promise, Whose, promise, published
 
@@ -85,3 +85,33 @@ def _meaning(k: int, finest: int, most: int) -> str:
     if k < finest:
         return f"k = {finest} is better in both"
     return "most rows, coarsest detail" if k == most else "more rows, coarser detail"
+
+
+RATES = tuple(
+    Fraction(text) for text in ("0.02", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8")
+)
+FEW_RATES = tuple(Fraction(text) for text in ("0.05", "0.1", "0.2", "0.3", "0.5"))
+SLACK = {"detail": Fraction(1), "balance": Fraction(5, 4), "rows": Fraction(2)}
+"""How much larger than the finest a group may have to be, for the sake of a larger sample."""
+
+
+def pick(*, epsilon: Fraction, delta: Fraction, recoding: Fraction, whose: Whose, bound: str, prefer: str) -> Promise:
+    """k and beta for a promise, by preference and without data.
+
+    A group of the whole table is shown about half of the time when it has k / beta members. `detail` takes the rate at
+    which that is smallest; `balance` and `rows` take the largest rate at which it is at most 1.25 and 2 times that.
+    """
+    if prefer not in SLACK:
+        raise UsageError("unknown preference", came=prefer, allowed=", ".join(SLACK))
+    found, refusal = [], None
+    for rate in RATES if whose.is_one_step else FEW_RATES:
+        try:
+            found.append(
+                promise(epsilon=epsilon, delta=delta, k=None, beta=rate, bound=bound, recoding=recoding, whose=whose)
+            )
+        except (InfeasibleError, PreconditionError) as error:
+            refusal = error
+    if not found:
+        raise refusal or InfeasibleError("no rate keeps this promise")
+    least = min(plan.k / plan.beta for plan in found)
+    return max((plan for plan in found if plan.k / plan.beta <= SLACK[prefer] * least), key=lambda plan: plan.beta)
