@@ -1,0 +1,1 @@
+"""What the table means: roles, types, declared domains, hierarchies; no rows here."""

@@ -1,0 +1,117 @@
+"""What each column is: its role, type, declared domain, hierarchy, and what to do with what does not fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from shoal.data.domain import Domain
+from shoal.data.hierarchy import Hierarchy
+from shoal.data.type import Type
+from shoal.errors import UsageError
+
+__all__ = ["Attribute", "Missing", "Outside", "Role", "Schema", "Type"]
+
+
+class Role(Enum):
+    """What an attribute is for."""
+
+    IDENTIFIER = "identifier"  # names a person; never published
+    QUASI = "quasi"  # an intruder may know it
+    CONFIDENTIAL = "confidential"  # what an intruder wants to learn
+    OTHER = "other"  # published, neither of the two
+    WEIGHT = "weight"  # a survey weight
+    DROP = "drop"  # in the file, of no interest; never read further
+
+
+class Missing(Enum):
+    """What a missing value means."""
+
+    VALUE = "value"  # a value of its own
+    REFUSE = "refuse"  # an error
+
+
+class Outside(Enum):
+    """What happens to a value outside its declared domain."""
+
+    ERROR = "error"
+    CLAMP = "clamp"  # to the nearest end; numbers, dates and times only
+    SUPPRESS = "suppress"  # treated as missing
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column."""
+
+    name: str
+    role: Role
+    type: Type
+    domain: Domain | None = None
+    hierarchy: Hierarchy | None = None
+    missing: Missing = Missing.VALUE
+    outside: Outside = Outside.ERROR
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise UsageError("an attribute without a name")
+        if self.outside is Outside.CLAMP and not self.type.numeric:
+            raise UsageError(
+                f"attribute '{self.name}': only numbers, dates and times can be clamped",
+                came=self.type.value,
+                allowed="outside: error or suppress",
+            )
+
+    @property
+    def published(self) -> bool:
+        """Whether a release may show it."""
+        return self.role not in (Role.IDENTIFIER, Role.DROP)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of one table, in order."""
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        names = [a.name for a in self.attributes]
+        if not names:
+            raise UsageError("a schema without attributes")
+        if len(set(names)) != len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise UsageError("an attribute is described twice", came=", ".join(twice))
+
+    @cached_property
+    def by_name(self) -> dict[str, Attribute]:
+        """Attributes by name."""
+        return {a.name: a for a in self.attributes}
+
+    def __getitem__(self, name: str) -> Attribute:
+        if name not in self.by_name:
+            raise UsageError("no such attribute", came=name, allowed=", ".join(self.by_name))
+        return self.by_name[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in order."""
+        return tuple(a.name for a in self.attributes)
+
+    def with_role(self, *roles: Role) -> tuple[Attribute, ...]:
+        """The attributes that have one of these roles, in order."""
+        return tuple(a for a in self.attributes if a.role in roles)
+
+    @property
+    def quasi(self) -> tuple[Attribute, ...]:
+        """The quasi-identifiers."""
+        return self.with_role(Role.QUASI)
+
+    @property
+    def confidential(self) -> tuple[Attribute, ...]:
+        """The confidential attributes."""
+        return self.with_role(Role.CONFIDENTIAL)
+
+    @property
+    def published(self) -> tuple[Attribute, ...]:
+        """All that a release may show."""
+        return tuple(a for a in self.attributes if a.published)

@@ -1,0 +1,229 @@
+"""A taxonomy: a tree of concepts, and how far apart, how marginal and how central they are (SC13 §6.3.4–6.3.5).
+
+A hierarchy says what to publish; a taxonomy says what is near. Distances lie in [0, 1] and form a metric.
+Everything here follows from the tree and the declared values alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.data import tree
+from shoal.data.domain import Values, shortened
+from shoal.data.hierarchy import Hierarchy
+from shoal.errors import PolicyError, UsageError
+
+Floats = npt.NDArray[np.float64]
+_BLOCK = 2_000_000
+"""Distances held in memory at once while sums over the domain are taken."""
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """Each concept's parent (None for the root), and the values of the domain: the leaves unless others are declared."""
+
+    parents: Mapping[str, str | None]
+    declared: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        roots = [name for name, above in self.parents.items() if above is None]
+        if len(roots) != 1:
+            raise PolicyError(
+                "a taxonomy needs exactly one root",
+                came=shortened(roots) or "none",
+                fix="put one concept above all others",
+            )
+        unknown = sorted({above for above in self.parents.values() if above is not None and above not in self.parents})
+        if unknown:
+            raise PolicyError("a taxonomy names parents that it does not contain", came=shortened(unknown))
+        self._refuse_circles()
+        strangers = [value for value in self.declared or () if value not in self.parents]
+        if strangers:
+            raise PolicyError(
+                f"the taxonomy does not cover its domain: {len(strangers)} values are not in it",
+                came=shortened(strangers),
+                fix="add them to the tree or take them out of the domain",
+            )
+        if self.declared is not None:
+            Values(self.declared)
+
+    def _refuse_circles(self) -> None:
+        sound: set[str] = set()
+        for name in self.parents:
+            path: dict[str, None] = {}
+            here: str | None = name
+            while here is not None and here not in sound:
+                if here in path:
+                    raise PolicyError("a taxonomy goes in a circle", came=here, fix="each concept has one place")
+                path[here] = None
+                here = self.parents[here]
+            sound.update(path)
+
+    @classmethod
+    def of(cls, nested: object, values: Sequence[str] | None = None) -> Taxonomy:
+        """From nested lists and mappings, as `data.tree` describes them."""
+        return cls(tree.parents(nested), None if values is None else tuple(values))
+
+    @classmethod
+    def read(cls, path: Path, values: Sequence[str] | None = None) -> Taxonomy:
+        """From a YAML file."""
+        return cls.of(tree.read(path), values)
+
+    @classmethod
+    def of_hierarchy(cls, hierarchy: Hierarchy) -> Taxonomy:
+        """The tree that a hierarchy's labels form; a name used twice gets its level behind it."""
+        return cls(tree.from_rows(hierarchy.rows, rename=True), hierarchy.values)
+
+    def nested(self) -> dict[str, Any]:
+        """The tree as nested lists and mappings, for a YAML file."""
+        return tree.nested(self.parents)
+
+    # --- the tree ---------------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Every concept, as listed."""
+        return tuple(self.parents)
+
+    @cached_property
+    def root(self) -> str:
+        """The concept above all others."""
+        return next(name for name, above in self.parents.items() if above is None)
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """The concepts without others below them."""
+        inner = set(self.parents.values())
+        return tuple(name for name in self.parents if name not in inner)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values of the domain: as declared, or the leaves."""
+        return self.leaves if self.declared is None else self.declared
+
+    def parent(self, node: str) -> str | None:
+        """The concept right above; None for the root."""
+        self._known([node])
+        return self.parents[node]
+
+    def ancestors(self, node: str) -> tuple[str, ...]:
+        """The concept itself and all above it, up to the root: SC13's phi."""
+        self._known([node])
+        path = [node]
+        while (above := self.parents[path[-1]]) is not None:
+            path.append(above)
+        return tuple(path)
+
+    def depth(self, node: str) -> int:
+        """How many concepts stand above."""
+        return len(self.ancestors(node)) - 1
+
+    def _known(self, nodes: Iterable[str]) -> None:
+        # Names may come from records, so they are counted and not quoted.
+        unknown = sum(node not in self.parents for node in nodes)
+        if unknown:
+            raise UsageError(f"{unknown} names are not in the taxonomy", fix="declare them in the tree")
+
+    # --- distances --------------------------------------------------------------------------------------------
+
+    def distance(self, first: str, second: str) -> float:
+        """SC13 Eq 6.6: log2(1 + non-common ancestors / all ancestors), each concept among its own ancestors."""
+        return float(self.distances([first], [second])[0, 0])
+
+    def distances(self, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None) -> Floats:
+        """All distances between two lists of concepts; the values of the domain unless said otherwise."""
+        first = self._paths(self.values if rows is None else rows)
+        second = self._paths(self.values if columns is None else columns)
+        deepest = min(first.shape[1], second.shape[1])
+        common = np.zeros((len(first), len(second)), dtype=np.int32)
+        for level in range(deepest):
+            here = first[:, level, None]
+            common += (here == second[None, :, level]) & (here >= 0)
+        every = (first >= 0).sum(axis=1)[:, None] + (second >= 0).sum(axis=1)[None, :] - common
+        return np.asarray(np.log2(1.0 + (every - common) / every))
+
+    def _paths(self, nodes: Sequence[str]) -> npt.NDArray[np.int32]:
+        """The number of each node's ancestor at each depth, −1 below the node."""
+        self._known(nodes)
+        table, place = self._table
+        return table[[place[node] for node in nodes]]
+
+    @cached_property
+    def _table(self) -> tuple[npt.NDArray[np.int32], dict[str, int]]:
+        place = {name: i for i, name in enumerate(self.parents)}
+        paths = [[place[name] for name in reversed(self.ancestors(node))] for node in self.parents]
+        table = np.full((len(paths), max(map(len, paths))), -1, dtype=np.int32)
+        for i, path in enumerate(paths):
+            table[i, : len(path)] = path
+        return table, place
+
+    # --- what is central, what is marginal --------------------------------------------------------------------
+
+    def marginality(self, nodes: Sequence[str] | None = None, sample: Mapping[str, int] | None = None) -> Floats:
+        """SC13 Eq 6.1: the sum of each concept's distances to the domain, or to a sample given as counts of values."""
+        nodes = self.values if nodes is None else nodes
+        others = self.values if sample is None else tuple(sample)
+        weights = np.array([1] * len(others) if sample is None else list(sample.values()), dtype=np.float64)
+        step = max(1, _BLOCK // max(1, len(others)))
+        parts = [self.distances(nodes[at : at + step], others) @ weights for at in range(0, len(nodes), step)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    @cached_property
+    def boundaries(self) -> tuple[str, str]:
+        """SC13 Eq 6.2 and 6.3: the most marginal value, and the value farthest from it; the alphabet breaks ties."""
+        values = sorted(self.values)
+        bottom = values[_largest(self.marginality(values))]
+        return bottom, values[_largest(self.distances([bottom], values)[0])]
+
+    @cached_property
+    def diameter(self) -> float:
+        """The largest distance between any two values of the domain.
+
+        It bounds what replacing one value can do to a marginality, which the distance of the boundaries does not.
+        Two values that part at a node are farthest when both are as deep as can be: one walk over the tree.
+        """
+        domain = set(self.values)
+        best = 0.0
+        deepest: dict[str, list[int]] = {}
+        for node in sorted(self.parents, key=self.depth, reverse=True):
+            depth = self.depth(node)
+            arms = sorted([*deepest.pop(node, []), *([depth] if node in domain else [])], reverse=True)
+            if len(arms) > 1:
+                every = arms[0] + arms[1] + 1 - depth
+                best = max(best, float(np.log2(1.0 + (every - depth - 1) / every)))
+            above = self.parents[node]
+            if arms and above is not None:
+                deepest.setdefault(above, []).append(arms[0])
+        return best
+
+    @property
+    def centroid_candidates(self) -> tuple[str, ...]:
+        """SC13 Alg 6.3: every concept of the taxonomy, whatever the sample is."""
+        return self.nodes
+
+    def spanned(self, values: Iterable[str]) -> tuple[str, ...]:
+        """The smallest part of the taxonomy that holds these values: SC13's tau(S)."""
+        paths = [set(self.ancestors(value)) for value in dict.fromkeys(values)]
+        if not paths:
+            raise UsageError("a sample without values has no taxonomy")
+        common = set.intersection(*paths)
+        lowest = max(common, key=self.depth)
+        kept = set.union(*paths) - common | {lowest}
+        return tuple(node for node in self.parents if node in kept)
+
+    def centroid(self, sample: Mapping[str, int]) -> str:
+        """SC13 Eq 6.4: the least marginal concept of the spanned taxonomy. It reads the sample, so it promises nothing."""
+        candidates = sorted(self.spanned(value for value, count in sample.items() if count > 0))
+        return candidates[_largest(-self.marginality(candidates, sample))]
+
+
+def _largest(numbers: Floats) -> int:
+    """The first of the largest, where sums that differ by rounding alone are equal."""
+    return int(np.argmax(numbers >= numbers.max() - 1e-9))
