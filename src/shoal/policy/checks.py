@@ -1,0 +1,183 @@
+"""What one key says about another: everything that a policy can get wrong although each key is well formed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from shoal.data.schema import Attribute, Role
+from shoal.guarantee.rounding import exact_text
+from shoal.policy.attribute import AttributeAsked
+from shoal.policy.method import NEEDS, Needs
+from shoal.policy.model import BudgetAsked, UnitAsked
+from shoal.policy.problem import Problem, nearest, shown
+from shoal.policy.release import Recoding, ReleaseAsked, Sampling, Views
+
+
+def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
+    """The unit's column is there, and it is an identifier."""
+    if asked.column is None:
+        return
+    path = ("unit", "column")
+    if asked.column not in attributes:
+        yield _no_attribute(path, asked.column, attributes)
+    elif attributes[asked.column].role is not Role.IDENTIFIER:
+        role = attributes[asked.column].role.value
+        yield Problem(
+            path,
+            "the column that names a person is not an identifier",
+            f"{asked.column} with role {role}",
+            "an attribute with role: identifier",
+            f"set attributes.{asked.column}.role: identifier",
+        )
+
+
+def domains(
+    release: ReleaseAsked, asked: Mapping[str, AttributeAsked], attributes: Mapping[str, Attribute]
+) -> Iterator[Problem]:
+    """What is published has a domain that was declared, or that its hierarchy gives."""
+    needs = NEEDS[release.method]
+    roles = (Role.QUASI, Role.CONFIDENTIAL, *((Role.OTHER, Role.WEIGHT) if needs.whole_tuple else ()))
+    for name, attribute in attributes.items():
+        if attribute.role in roles and attribute.domain is None:
+            yield Problem(
+                ("attributes", name),
+                f"no domain for a {attribute.role.value} attribute",
+                None,
+                "a domain, or a hierarchy that lists every value",
+                f"declare what may occur: method {release.method} may not read it off the data",
+            )
+    if not any(one.published for one in asked.values()):
+        yield Problem(("attributes",), "nothing to publish", fix="give an attribute the role quasi or confidential")
+    if needs.confidential and not any(one.role is Role.CONFIDENTIAL for one in asked.values()):
+        wrong = f"method {release.method} protects a confidential attribute, and there is none"
+        yield Problem(("attributes",), wrong, fix="give an attribute the role confidential")
+
+
+def method(release: ReleaseAsked, neighbours: str | None) -> Iterator[Problem]:
+    """The method has the keys it needs and no others, and the relation that its theorem is about."""
+    needs = NEEDS[release.method]
+    given = {key for key in release.given() if key not in ("method", "output", "repeat")}
+    for key in needs.required:
+        if key not in given:
+            yield Problem(("release",), f"the key '{key}' is missing", None, None, f"method {release.method} needs it")
+    for key in sorted(given - {*needs.required, *needs.optional}):
+        allowed = ", ".join((*needs.required, *needs.optional))
+        yield Problem(("release", key), f"method {release.method} has no use for it", None, allowed, needs.why(key))
+    if release.repeat > 1 and not needs.repeats:
+        yield Problem(("release", "repeat"), f"method {release.method} cannot be repeated", str(release.repeat), "1")
+    yield from _numbers(release, needs)
+    if neighbours is not None and neighbours not in needs.neighbours:
+        allowed = " or ".join(needs.neighbours)
+        fix = f"{needs.reason}; set neighbours: {allowed}, or take another method"
+        yield Problem(("neighbours",), f"method {release.method} does not hold for it", neighbours, allowed, fix)
+
+
+def _numbers(release: ReleaseAsked, needs: Needs) -> Iterator[Problem]:
+    if release.k is not None and release.k < needs.least_k:
+        allowed = f"a whole number from {needs.least_k} up"
+        yield Problem(("release", "k"), "a crowd of one hides nobody", str(release.k), allowed)
+    if release.delta == 0 and needs.positive_delta:
+        fix = "no crowd and no sample reach delta 0; something far below one over the number of people is usual"
+        yield Problem(("release", "delta"), "out of range", "0", "a number above 0 and below 1", fix)
+    if release.epsilon is not None and release.chosen >= release.epsilon:
+        path = ("release", "recoding") if release.recoding and release.recoding.epsilon else ("release", "views")
+        yield Problem(
+            path,
+            "the choices cost all of epsilon and leave nothing for the release",
+            exact_text(release.chosen),
+            f"below release.epsilon, {exact_text(release.epsilon)}",
+            "it is a part of release.epsilon",
+        )
+    if release.recoding is not None and release.recoding.epsilon and "recoding" in needs.optional and not needs.pays:
+        fix = f"method {release.method} makes no differential promise: leave recoding out, or fix the levels"
+        yield Problem(("release", "recoding"), "a private choice that nothing pays for", None, "{levels: ...}", fix)
+    if release.grouping is not None and needs.groupings and release.grouping not in needs.groupings:
+        allowed = " or ".join(needs.groupings)
+        yield Problem(("release", "grouping"), f"not a grouping of method {release.method}", release.grouping, allowed)
+
+
+def recoding(
+    asked: Recoding, attributes: Mapping[str, AttributeAsked], schema: Mapping[str, Attribute]
+) -> Iterator[Problem]:
+    """Fixed levels name published attributes, and levels that their hierarchies have."""
+    for name, level in (asked.levels or {}).items():
+        path = ("release", "recoding", "levels", name)
+        if name not in attributes:
+            yield _no_attribute(path, name, attributes)
+        elif not attributes[name].published:
+            yield Problem(path, "never published", attributes[name].role.value, fix="leave it out")
+        elif name in schema and level > 0:
+            hierarchy = schema[name].hierarchy
+            top = len(hierarchy.levels) - 1 if hierarchy else 0
+            if level > top:
+                fix = None if hierarchy else f"it has no hierarchy: declare attributes.{name}.hierarchy"
+                yield Problem(path, "no such level", str(level), f"0..{top}" if top else "0", fix)
+
+
+def views(asked: Views, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
+    """Views name published attributes; groups hold each once, and all of them."""
+    published = {name for name, one in attributes.items() if one.published}
+    for key, groups in asked.named:
+        seen: set[str] = set()
+        for i, group in enumerate(groups):
+            for j, name in enumerate(group):
+                path = ("release", "views", key, i, j)
+                if name not in attributes:
+                    yield _no_attribute(path, name, attributes)
+                elif name not in published:
+                    yield Problem(
+                        path, "never published", f"{name} ({attributes[name].role.value})", fix="leave it out"
+                    )
+                elif name in group[:j] or (key == "groups" and name in seen):
+                    yield Problem(path, "an attribute is named twice", name, fix="name it once")
+            seen.update(group)
+            if not group:
+                yield Problem(("release", "views", key, i), "an empty view", fix="name an attribute, or leave it out")
+        if not groups:
+            yield Problem(("release", "views", key), "no view at all", fix="leave `views` out for one table")
+        if key == "groups" and groups and (left := published - seen):
+            fix = "add it to a group; a workload may leave attributes out"
+            yield Problem(
+                ("release", "views", key), "an attribute is in no group", shown(", ".join(sorted(left))), fix=fix
+            )
+    width = {"pairs": 2, "triples": 3}.get(asked.every or "", 0) or (2 if asked.choose else 0)
+    if width > len(published):
+        yield Problem(("release", "views"), f"fewer than {width} published attributes", str(len(published)))
+
+
+def sampling(asked: Sampling, release: ReleaseAsked) -> Iterator[Problem]:
+    """A table that is itself a sample can be published once, by levels fixed in advance; a rate exceeds delta."""
+    path = ("release", "sampling")
+    if asked.already is not None:
+        fixed = release.recoding is None or release.recoding.levels is not None
+        reasons = (
+            (not fixed, "recoding", "a private choice would look at the published sample", "recoding: {levels: ...}"),
+            (release.views is not None, "views", "each view needs its own sample, and there is one", "no views"),
+            (release.repeat > 1, "repeat", "a sample can be published once", "repeat: 1"),
+            (release.method != "safe-k", "method", "only safe-k accepts a sample as it is", "method: safe-k"),
+        )
+        for wrong, key, why, allowed in reasons:
+            if wrong:
+                yield Problem((*path, "already"), f"not together with release.{key}: {why}", None, allowed)
+    rate = asked.already if asked.already is not None else asked.beta
+    if isinstance(rate, Fraction) and release.delta is not None and rate <= release.delta:
+        key = "already" if asked.already is not None else "beta"
+        allowed = f"above delta, {exact_text(release.delta)}"
+        yield Problem(
+            (*path, key), "the rate does not exceed delta, so the promise is empty", exact_text(rate), allowed
+        )
+
+
+def budget(asked: BudgetAsked, release: ReleaseAsked) -> Iterator[Problem]:
+    """The ceiling of the dataset is not below its first release."""
+    pairs = (("epsilon", asked.epsilon, release.epsilon), ("delta", asked.delta, release.delta))
+    for key, ceiling, cost in pairs:
+        if cost is not None and ceiling < cost:
+            allowed = f"at least release.{key}, {exact_text(cost)}"
+            yield Problem(("budget", key), "the budget is below the release", exact_text(ceiling), allowed)
+
+
+def _no_attribute(path: tuple[str | int, ...], name: str, attributes: Mapping[str, AttributeAsked]) -> Problem:
+    known = tuple(attributes)
+    return Problem(path, "no such attribute", shown(name), shown(", ".join(known)), nearest(name, known))

@@ -1,0 +1,107 @@
+"""What each method needs from the policy: its keys, its neighbouring relation, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from shoal.guarantee.unit import NEIGHBOURS
+from shoal.policy.release import Grouping, Method, Recoding, ReleaseAsked, Sampling
+
+_PROMISE = ("epsilon", "delta", "views", "sampling", "bound", "calibration")
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The keys of `release` that a method must and may have, and the relation its theorem is about."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    neighbours: tuple[str, ...] = NEIGHBOURS
+    reason: str = ""
+    least_k: int = 2
+    positive_delta: bool = False
+    whole_tuple: bool = False
+    """Every published attribute, not the quasi-identifiers alone, is part of what the promise is about."""
+    confidential: bool = False
+    repeats: bool = False
+    groupings: tuple[Grouping, ...] = ()
+    defaults: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def pays(self) -> bool:
+        """Whether the method makes a differential promise, which has a price."""
+        return "epsilon" in self.required
+
+    def why(self, key: str) -> str:
+        """What to do with a key that the method does not use."""
+        if key in _PROMISE and not self.pays:
+            return "it makes no differential promise: leave the key out"
+        return "leave it out"
+
+
+NEEDS: Mapping[Method, Needs] = {
+    "safe-k": Needs(
+        ("epsilon", "delta"),
+        ("k", "recoding", "views", "sampling", "bound"),
+        least_k=1,
+        positive_delta=True,
+        whole_tuple=True,
+        repeats=True,
+        defaults={"bound": "tight"},
+    ),
+    "sample": Needs(
+        ("epsilon", "delta"),
+        ("sampling", "bound"),
+        neighbours=("replace_one",),
+        reason="the theorems of a plain sample are about rows that take another value",
+        positive_delta=True,
+        defaults={"bound": "tight"},
+    ),
+    "k-anonymity": Needs(("k",), ("l", "t", "recoding", "suppression"), defaults={"suppression": Fraction(0)}),
+    "microaggregation": Needs(
+        ("k",),
+        ("grouping",),
+        groupings=("mdav", "vmdav", "ranking", "optimal"),
+        defaults={"grouping": "mdav"},
+    ),
+    "probabilistic-k": Needs(
+        ("k",),
+        ("grouping",),
+        confidential=True,
+        groupings=("mdav", "vmdav", "ranking"),
+        defaults={"grouping": "mdav"},
+    ),
+    "t-closeness": Needs(("t",), ("k",), confidential=True),
+    "anatomy": Needs(("l",), ("k", "t"), confidential=True),
+    "dp-microaggregation": Needs(
+        ("epsilon", "k"),
+        ("delta", "grouping", "calibration"),
+        neighbours=("replace_one",),
+        reason="one record replaced moves each cluster by one record; a record more or less can move the last one whole",
+        whole_tuple=True,
+        repeats=True,
+        groupings=("insensitive", "ranking"),
+        defaults={"delta": Fraction(0), "grouping": "insensitive", "calibration": "whole"},
+    ),
+}
+"""Every method of the closed list, and what it needs."""
+
+
+def filled(release: ReleaseAsked, published: Iterable[str]) -> ReleaseAsked:
+    """The release with every default written out, so that two ways to say the same thing are one."""
+    needs = NEEDS[release.method]
+    update: dict[str, Any] = {
+        key: value for key, value in needs.defaults.items() if getattr(release, key, None) is None
+    }
+    if "sampling" in needs.optional:
+        sampling = release.sampling or Sampling()
+        beta = None if sampling.already is not None else sampling.beta or "auto"
+        update["sampling"] = sampling.model_copy(update={"beta": beta})
+    recoding = release.recoding or (Recoding(levels={}) if release.method == "safe-k" else None)
+    if recoding is not None and recoding.levels is not None:
+        levels = {name: recoding.levels.get(name, 0) for name in published}
+        update["recoding"] = recoding.model_copy(update={"levels": levels})
+    return release.model_copy(update=update)

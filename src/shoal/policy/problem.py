@@ -1,0 +1,112 @@
+"""One thing that is wrong in a policy, and the error that lists them all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from shoal.errors import PolicyError, ShoalError
+
+Path = tuple[str | int, ...]
+
+_SHOWN = 80
+"""How many letters of what came are repeated in a message."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A key, and the four parts of a message about it."""
+
+    path: Path
+    wrong: str
+    came: str | None = None
+    allowed: str | None = None
+    fix: str | None = None
+    line: int | None = None
+
+    @classmethod
+    def of(cls, path: Path, error: ShoalError) -> Problem:
+        """What another room said, at the key that it speaks of."""
+        return cls(path, error.wrong, None if error.came is None else shown(error.came), error.allowed, error.fix)
+
+    def place(self, file: str) -> str:
+        """The key and the line, as in `release.epsilon (policy.yaml, line 12)`."""
+        where = file if self.line is None else f"{file}, line {self.line}"
+        return f"{dotted(self.path)} ({where})" if self.path else where
+
+    def words(self, file: str) -> str:
+        """The whole message about this key."""
+        return str(PolicyError(f"{self.place(file)}: {self.wrong}", came=self.came, allowed=self.allowed, fix=self.fix))
+
+
+class RefusedPolicyError(PolicyError):
+    """A policy with everything that is wrong in it, in the order of the file; prints as a list."""
+
+    def __init__(self, problems: Sequence[Problem], file: str = "policy") -> None:
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.line or 0))
+        self.file = file
+        first = self.problems[0]
+        if len(self.problems) == 1:
+            super().__init__(
+                f"{first.place(file)}: {first.wrong}", came=first.came, allowed=first.allowed, fix=first.fix
+            )
+        else:
+            super().__init__(f"{file}: {len(self.problems)} things are wrong")
+
+    @property
+    def kind(self) -> str:
+        """The name in the error tree: programs need not know that the list is a class of its own."""
+        return PolicyError.__name__
+
+    def __str__(self) -> str:
+        if len(self.problems) == 1:
+            return super().__str__()
+        return "\n".join([self.wrong, *(f"  {problem.words(self.file)}" for problem in self.problems)])
+
+    def to_json(self) -> dict[str, Any]:
+        listed = [{**asdict(problem), "path": dotted(problem.path)} for problem in self.problems]
+        return {**super().to_json(), "file": self.file, "problems": listed}
+
+
+def dotted(path: Path) -> str:
+    """A path as a person writes it: `attributes.age.domain[1]`; a key that holds a dot is quoted."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            key = repr(step) if not step or set(step) & set(".[] '\"\n\t") else shown(step)
+            text += f".{key}" if text else key
+    return text
+
+
+def shown(value: object) -> str:
+    """What came, on one line and not too long; nothing at all has a name too."""
+    if isinstance(value, dict):
+        text = "{" + ", ".join(f"{key}: {shown(item)}" for key, item in value.items()) + "}"
+    elif isinstance(value, list | tuple):
+        text = "[" + ", ".join(shown(item) for item in value) + "]"
+    else:
+        text = str(value)
+    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    if not text:
+        return "nothing"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def nearest(came: str, allowed: Sequence[str]) -> str | None:
+    """`did you mean …?`, when one of the allowed words is close to what came."""
+    close = close_to(came, allowed)
+    return None if close is None else f"did you mean '{close}'?"
+
+
+def close_to(came: str, allowed: Sequence[str]) -> str | None:
+    """The allowed word that what came was probably meant to be."""
+    by_small = {word.lower(): word for word in allowed}
+    typed = came.lower()[:40]
+    for attempt in (typed, typed.replace("_", "-"), typed.replace("-", "_")):
+        if close := get_close_matches(attempt, by_small, n=1, cutoff=0.6):
+            return by_small[close[0]]
+    return None

@@ -1,0 +1,248 @@
+"""The release as the policy file writes it: the method, its promise, the recoding, the views and the sample."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from shoal.policy.parts import Part, one_of
+from shoal.policy.scalar import (
+    Delta,
+    Epsilon,
+    FromOne,
+    FromTwo,
+    FromZero,
+    Name,
+    Rate,
+    RateOrAuto,
+    Ratio,
+    Share,
+    Word,
+    refused,
+)
+
+Method = Literal[
+    "safe-k",
+    "sample",
+    "k-anonymity",
+    "microaggregation",
+    "probabilistic-k",
+    "t-closeness",
+    "anatomy",
+    "dp-microaggregation",
+]
+METHODS: tuple[Method, ...] = (
+    "safe-k",
+    "sample",
+    "k-anonymity",
+    "microaggregation",
+    "probabilistic-k",
+    "t-closeness",
+    "anatomy",
+    "dp-microaggregation",
+)
+Bound = Literal["tight", "published"]
+Prefer = Literal["rows", "balance", "detail"]
+Grouping = Literal["mdav", "vmdav", "ranking", "optimal", "insensitive"]
+Calibration = Literal["whole", "per_record"]
+Format = Literal["parquet", "csv"]
+Every = Literal["pairs", "triples"]
+
+Group = tuple[Name, ...]
+
+
+class Spend(Part):
+    """A choice that looks at the data and pays for it."""
+
+    long_words: ClassVar = "{epsilon: a number}"
+
+    epsilon: Epsilon = Field(description="What the choice costs; a part of `release.epsilon`.")
+
+
+class Recoding(Part):
+    """How coarse the labels are: fixed in advance, or chosen by a mechanism that is paid for."""
+
+    long_words: ClassVar = "{levels: ...}, {choose: ...} or {tree: ...}"
+
+    levels: dict[Name, FromZero] | None = Field(
+        default=None,
+        description="A level for each attribute, fixed in advance and free of cost; 0 is the value itself, and so is "
+        "an attribute that is not named.",
+    )
+    choose: Spend | None = Field(
+        default=None, description="One level for each attribute, chosen privately on the full table."
+    )
+    tree: Spend | None = Field(
+        default=None,
+        description="A tree of boxes, grown privately: fine labels where records are dense, coarse elsewhere.",
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Recoding:
+        one_of(self, "levels", "choose", "tree")
+        return self
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What the choice of the recoding costs."""
+        paid = self.choose or self.tree
+        return paid.epsilon if paid else Fraction(0)
+
+
+class ChosenViews(Part):
+    """Views that a mechanism picks by their noisy dependence."""
+
+    long_words: ClassVar = "{epsilon: a number, count: how many}"
+
+    epsilon: Epsilon = Field(description="What the choice costs; a part of `release.epsilon`.")
+    count: FromOne = Field(description="How many views are published.")
+
+
+class Views(Part):
+    """Many narrow tables instead of one wide one, each from its own sample."""
+
+    short: ClassVar = {"enum": ["pairs", "triples"]}
+    long_words: ClassVar = "pairs, triples, {groups: ...}, {workload: ...} or {choose: ...}"
+
+    every: Annotated[Every, BeforeValidator(Word("pairs", "triples"))] | None = Field(
+        default=None,
+        description="All `pairs`, or all `triples`, of published attributes; `views: pairs` says the same.",
+    )
+    groups: tuple[Group, ...] | None = Field(
+        default=None, description="The published attributes split into groups: each attribute in exactly one."
+    )
+    workload: tuple[Group, ...] | None = Field(
+        default=None, description="The sets of attributes that will be analysed together; they may overlap."
+    )
+    choose: ChosenViews | None = Field(default=None, description="Pairs chosen privately: those that depend most.")
+
+    @classmethod
+    def spelled(cls, value: Any) -> Any:
+        """One word stands for all pairs or triples."""
+        return {"every": Word("pairs", "triples")(value)} if isinstance(value, str) and value else value
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Views:
+        one_of(self, "every", "groups", "workload", "choose")
+        return self
+
+    @property
+    def named(self) -> tuple[tuple[str, tuple[Group, ...]], ...]:
+        """The keys that name attributes, with the groups they name."""
+        pairs = (("groups", self.groups), ("workload", self.workload))
+        return tuple((key, groups) for key, groups in pairs if groups is not None)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What the choice of the views costs."""
+        return self.choose.epsilon if self.choose else Fraction(0)
+
+
+class Sampling(Part):
+    """How many rows are kept, each independently."""
+
+    long_words: ClassVar = "{beta: auto}, {beta: a number} or {already: a number}"
+
+    beta: RateOrAuto | None = Field(
+        default=None,
+        description="The probability with which each row is kept: a number, or `auto`; `auto` when left out.",
+    )
+    already: Rate | None = Field(
+        default=None,
+        description="The table is itself a random sample of a population, drawn at this rate or below; no second "
+        "sample is drawn. Levels only, one release, and nothing else may ever be computed from the table.",
+    )
+    prefer: Annotated[Prefer, BeforeValidator(Word("rows", "balance", "detail"))] = Field(
+        default="balance",
+        description="With `beta: auto`: a larger sample in larger crowds (`rows`), a smaller one in finer `detail`, "
+        "or a `balance`.",
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Sampling:
+        if self.beta is not None and self.already is not None:
+            raise refused("both `beta` and `already`", "one of the two", "leave `beta` out: no second sample is drawn")
+        if self.prefer != "balance" and (self.already is not None or isinstance(self.beta, Fraction)):
+            raise refused(
+                "`prefer` without `beta: auto`", "prefer beside beta: auto", "the rate is given: leave it out"
+            )
+        return self
+
+
+class Output(Part):
+    """The form of the published table."""
+
+    short: ClassVar = {"enum": ["parquet", "csv"]}
+    long_words: ClassVar = "parquet, csv, or {format: parquet or csv}"
+
+    format: Annotated[Format, BeforeValidator(Word("parquet", "csv"))] = Field(
+        default="parquet", description="The kind of file: `parquet` or `csv`; `output: csv` says the same."
+    )
+
+    @classmethod
+    def spelled(cls, value: Any) -> Any:
+        """One word is the format."""
+        return {"format": Word("parquet", "csv")(value)} if isinstance(value, str) and value else value
+
+
+class ReleaseAsked(Part):
+    """One release: a method and what it is asked to promise."""
+
+    long_words: ClassVar = "a mapping with `method` and more"
+
+    method: Annotated[Method, BeforeValidator(Word(*METHODS))] = Field(
+        description="`safe-k`, `sample`, `k-anonymity`, `microaggregation`, `probabilistic-k`, `t-closeness`, "
+        "`anatomy` or `dp-microaggregation`."
+    )
+    epsilon: Epsilon | None = Field(
+        default=None,
+        description="The most that the whole release may cost: recoding, views and repeats included.",
+    )
+    delta: Delta | None = Field(default=None, description="The delta of the whole release.")
+    k: FromOne | None = Field(
+        default=None,
+        description="The smallest crowd that is published; for `safe-k` found from the promise when left out.",
+    )
+    l: FromTwo | None = Field(  # noqa: E741
+        None, description="How many distinct confidential values each group must hold."
+    )
+    t: Ratio | None = Field(
+        default=None, description="How far (as a ratio) a group's confidential values may stray from the whole table's."
+    )
+    suppression: Share | None = Field(
+        default=None, description="For `k-anonymity`: the share of rows that may be suppressed."
+    )
+    grouping: (
+        Annotated[Grouping, BeforeValidator(Word("mdav", "vmdav", "ranking", "optimal", "insensitive"))] | None
+    ) = Field(
+        default=None,
+        description="How near records find each other: `mdav`, `vmdav`, `ranking`, `optimal` or `insensitive`.",
+    )
+    calibration: Annotated[Calibration, BeforeValidator(Word("whole", "per_record"))] | None = Field(
+        default=None,
+        description="For `dp-microaggregation`: noise for the `whole` data set, or `per_record` as the thesis has it, "
+        "which costs more than it says.",
+    )
+    recoding: Recoding | None = Field(
+        default=None, description="How coarse the labels are; the values themselves when left out."
+    )
+    views: Views | None = Field(
+        default=None, description="Many narrow tables instead of one wide one; one table when left out."
+    )
+    sampling: Sampling | None = Field(default=None, description="The random sample that is published.")
+    bound: Annotated[Bound, BeforeValidator(Word("tight", "published"))] | None = Field(
+        default=None,
+        description="The theorem that is charged: our `tight` one, or the `published` one, which is looser.",
+    )
+    repeat: FromOne = Field(
+        default=1, description="How many releases of this kind are planned, each from its own sample, charged together."
+    )
+    output: Output = Field(default=Output(), description="The form of the published table.")
+
+    @property
+    def chosen(self) -> Fraction:
+        """The part of epsilon that goes to choices: recoding and views."""
+        recoding = self.recoding.epsilon if self.recoding else Fraction(0)
+        return recoding + (self.views.epsilon if self.views else Fraction(0))

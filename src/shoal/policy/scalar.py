@@ -1,0 +1,187 @@
+"""How one text of a policy becomes a number, a word or a name; numbers of a guarantee stay exact fractions."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from shoal.guarantee.rounding import exact, exact_text
+from shoal.policy.problem import nearest, shown
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
+_RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+", re.ASCII)
+_WHOLE = re.compile(r"[+-]?[0-9](?:_?[0-9])*", re.ASCII)
+_LONGEST = 200
+"""Digits that a number may have: enough for every meaning, too few to stop the machine."""
+MOST_LETTERS = 1000
+"""Letters that the texts of one attribute may have, where their number is declared."""
+
+
+def refused(wrong: str, allowed: str | None = None, fix: str | None = None) -> PydanticCustomError:
+    """An error that pydantic carries and `problems` turns into our grammar."""
+    return PydanticCustomError("shoal", "{wrong}", {"wrong": wrong, "allowed": allowed, "fix": fix})
+
+
+def exact_number(text: str, allowed: str = "a number, such as 0.5 or 1e-6") -> Fraction:
+    """The number that was typed, without a float in between; raises what pydantic carries."""
+    body = text.strip()
+    if len(body) <= _LONGEST and (_NUMBER.fullmatch(body) or _RATIO.fullmatch(body)):
+        try:
+            return exact(body)
+        except ValueError:
+            pass  # 1__0, or a ratio over zero
+    raise refused("not a number", allowed)
+
+
+def whole_number(text: str, allowed: str = "a whole number") -> int:
+    """The whole number that was typed; a leading zero is refused, because half the readers of YAML take it for octal."""
+    body = text.strip()
+    if len(body) > _LONGEST or not _WHOLE.fullmatch(body):
+        raise refused("not a whole number", allowed)
+    digits = body.lstrip("+-").replace("_", "")
+    if len(digits) > 1 and digits[0] == "0":
+        raise refused("a whole number that begins with a zero", allowed, "write it without the zero")
+    return int(body)
+
+
+class Between:
+    """An exact number in a range; the ends belong to it or not."""
+
+    def __init__(self, words: str, low: int, high: int | None = None, *, low_in: bool = False) -> None:
+        self.words, self.low, self.high, self.low_in = words, low, high, low_in
+
+    def __call__(self, value: Any) -> Fraction:
+        """Read and compare."""
+        number = exact_number(_text(value, self.words), self.words)
+        below = number < self.low if self.low_in else number <= self.low
+        if below or (self.high is not None and number >= self.high):
+            raise refused("out of range", self.words)
+        return number
+
+
+class Count:
+    """A whole number from `least` up, perhaps to `most`."""
+
+    def __init__(self, least: int, most: int | None = None) -> None:
+        self.least, self.most = least, 2**63 - 1 if most is None else most
+        self.words = f"a whole number from {least} " + ("up" if most is None else f"to {most}")
+
+    def __call__(self, value: Any) -> int:
+        """Read and compare."""
+        number = whole_number(_text(value, self.words), self.words)
+        if not self.least <= number <= self.most:
+            raise refused("out of range", self.words)
+        return number
+
+
+class Word:
+    """One of a closed list; another word is refused with the nearest one."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def __call__(self, value: Any) -> str:
+        """Compare as typed."""
+        allowed = ", ".join(self.words[:-1]) + f" or {self.words[-1]}" if len(self.words) > 1 else self.words[0]
+        text = _text(value, allowed)
+        if text not in self.words:
+            raise refused("not one of the words that are known here", allowed, nearest(text, self.words))
+        return text
+
+
+def _text(value: Any, allowed: str) -> str:
+    if not isinstance(value, str):
+        raise refused(f"a {'list' if isinstance(value, list) else 'mapping'} where one value belongs", allowed)
+    if not value.strip():
+        raise refused("no value", allowed)
+    return value
+
+
+def _name(value: Any) -> str:
+    text = _text(value, "a name")
+    if text != text.strip() or not text.isprintable():
+        raise refused("a name with blanks around it or letters that cannot be seen", "a name on one line")
+    return text
+
+
+def _value(value: Any) -> str:
+    """One value of a domain or a label, exactly as it was typed."""
+    if not isinstance(value, str):
+        raise refused(f"not one value: {shown(value)}", "one value")
+    if not value:
+        raise refused("an empty value", "a text", "a missing value is a value of its own and needs no place here")
+    return value
+
+
+def _auto_or_rate(value: Any) -> Fraction | str:
+    return "auto" if value == "auto" else Between("auto, or a number between 0 and 1", 0, 1)(value)
+
+
+_DIGITS = r"^[+-]?([0-9][0-9_]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$|^[0-9]+/[0-9]+$"
+
+
+def _schema_of_number(**limits: float) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [{"type": "number", **limits}, {"type": "string", "pattern": _DIGITS}]})
+
+
+def _schema_of_count(least: int) -> WithJsonSchema:
+    return WithJsonSchema({"type": "integer", "minimum": least})
+
+
+_as_text = PlainSerializer(exact_text, return_type=str)
+
+Epsilon = Annotated[
+    Fraction, BeforeValidator(Between("a number above 0", 0)), _as_text, _schema_of_number(exclusiveMinimum=0)
+]
+Delta = Annotated[
+    Fraction,
+    BeforeValidator(Between("a number from 0 to below 1", 0, 1, low_in=True)),
+    _as_text,
+    _schema_of_number(minimum=0, exclusiveMaximum=1),
+]
+Rate = Annotated[
+    Fraction,
+    BeforeValidator(Between("a number between 0 and 1", 0, 1)),
+    _as_text,
+    _schema_of_number(exclusiveMinimum=0, exclusiveMaximum=1),
+]
+RateOrAuto = Annotated[
+    Fraction | Literal["auto"],
+    BeforeValidator(_auto_or_rate),
+    PlainSerializer(lambda value: value if isinstance(value, str) else exact_text(value), return_type=str),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"const": "auto"},
+                {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                {"type": "string", "pattern": _DIGITS},
+            ]
+        }
+    ),
+]
+Share = Annotated[
+    Fraction,
+    BeforeValidator(Between("a share from 0 to below 1", 0, 1, low_in=True)),
+    _as_text,
+    _schema_of_number(minimum=0, exclusiveMaximum=1),
+]
+Ratio = Annotated[
+    Fraction,
+    BeforeValidator(Between("a ratio from 1 up", 1, low_in=True)),
+    _as_text,
+    _schema_of_number(minimum=1),
+]
+FromZero = Annotated[int, BeforeValidator(Count(0)), _schema_of_count(0)]
+FromOne = Annotated[int, BeforeValidator(Count(1)), _schema_of_count(1)]
+FromTwo = Annotated[int, BeforeValidator(Count(2)), _schema_of_count(2)]
+Letters = Annotated[
+    int,
+    BeforeValidator(Count(1, MOST_LETTERS)),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST_LETTERS}),
+]
+Name = Annotated[str, BeforeValidator(_name), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Value = Annotated[str, BeforeValidator(_value), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]

@@ -1,0 +1,149 @@
+"""What keys say about each other: levels, views, samples, budgets, and the relation a method needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.policy.policy import Policy
+from tests.policy.written import BASE, edited, problems, the_problem
+
+HEAD, _, _ = BASE.partition("release:")
+
+
+def released(words: str, neighbours: str = "add_remove", head: str = HEAD) -> str:
+    """The policy with another release, on line 11."""
+    words = words.replace("SAFE", "method: safe-k, epsilon: 1, delta: 0.1")
+    return head.replace("add_remove", neighbours) + f"release: {{{words}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "path", "said"),
+    [
+        # the keys of the method
+        ("method: safe-k, delta: 0.1", "release", "the key 'epsilon' is missing"),
+        ("method: k-anonymity", "release", "the key 'k' is missing"),
+        ("method: k-anonymity, k: 5, epsilon: 1", "release.epsilon", "it makes no differential promise"),
+        ("method: k-anonymity, k: 5, views: pairs", "release.views", "it makes no differential promise"),
+        ("SAFE, t: 2", "release.t", "has no use for it"),
+        ("method: k-anonymity, k: 1", "release.k", "a crowd of one hides nobody"),
+        ("method: k-anonymity, k: 5, repeat: 2", "release.repeat", "cannot be repeated"),
+        ("method: k-anonymity, k: 5, recoding: {tree: {epsilon: 1}}", "release.recoding", "nothing pays for"),
+        ("method: microaggregation, k: 5, grouping: insensitive", "release.grouping", "mdav or vmdav"),
+        ("method: safe-k, epsilon: 1, delta: 0", "release.delta", "above 0"),
+        # the share of the choices
+        ("SAFE, recoding: {tree: {epsilon: 1}}", "release.recoding", "below release.eps"),
+        ("SAFE, views: {choose: {epsilon: 2, count: 1}}", "release.views", "below"),
+        (
+            "SAFE, recoding: {choose: {epsilon: 0.6}}, views: {choose: {epsilon: 0.4, count: 1}}",
+            "release.recoding",
+            "got 1",
+        ),
+        # levels
+        ("SAFE, recoding: {levels: {age: 9}}", "release.recoding.levels.age", "0..5"),
+        ("SAFE, recoding: {levels: {agee: 1}}", "release.recoding.levels.agee", "'age'?"),
+        ("SAFE, recoding: {levels: {id: 1}}", "release.recoding.levels.id", "never"),
+        ("SAFE, recoding: {levels: {age: -1}}", "release.recoding.levels.age", "from 0"),
+        # views
+        ("SAFE, views: {workload: [[age], [zpi]]}", "release.views.workload[1][0]", "'zip'?"),
+        ("SAFE, views: {workload: [[age, id]]}", "release.views.workload[0][1]", "never"),
+        ("SAFE, views: {workload: [[age, age]]}", "release.views.workload[0][1]", "twice"),
+        ("SAFE, views: {workload: [[]]}", "release.views.workload[0]", "an empty view"),
+        ("SAFE, views: {workload: []}", "release.views.workload", "no view at all"),
+        ("SAFE, views: {groups: [[age, zip], [zip, visit, answer]]}", "release.views.groups[1][0]", "twice"),
+        ("SAFE, views: {groups: [[age, zip], [visit]]}", "release.views.groups", "got answer"),
+        # the sample
+        ("SAFE, sampling: {beta: 0.1}", "release.sampling.beta", "above delta, 0.1"),
+        ("SAFE, sampling: {already: 0.05}", "release.sampling.already", "above delta"),
+        ("SAFE, sampling: {already: 0.2}, recoding: {tree: {epsilon: 0.1}}", "release.sampling.already", "private choice"),
+        ("SAFE, sampling: {already: 0.2}, views: pairs", "release.sampling.already", "its own sample"),
+        ("SAFE, sampling: {already: 0.2}, repeat: 2", "release.sampling.already", "once"),
+    ],
+)  # fmt: skip
+def test_a_release_that_cannot_be(words, path, said):
+    problem = the_problem(released(words), path, line=11)
+    assert said in problem.words("policy.yaml")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("method: dp-microaggregation, epsilon: 1, k: 50", "one record replaced"),
+        ("method: sample, epsilon: 1, delta: 0.1", "rows that take another value"),
+    ],
+)
+def test_the_relation_that_a_method_needs(words, reason):
+    problem = the_problem(released(words), "neighbours", line=4)
+    assert reason in problem.fix
+    assert Policy.parse(released(words, "replace_one")).release is not None
+
+
+def test_safe_k_is_converted_to_the_other_relation():
+    assert Policy.parse(BASE.replace("add_remove", "replace_one")).unit.neighbours == "replace_one"
+
+
+def test_a_sample_that_is_already_drawn_is_for_safe_k():
+    text = released("method: sample, epsilon: 1, delta: 0.1, sampling: {already: 0.2}", "replace_one")
+    assert "only safe-k" in the_problem(text, "release.sampling.already").wrong
+
+
+# --- units and attributes -----------------------------------------------------------------------------------------
+
+
+def test_the_column_of_a_person():
+    problem = the_problem(edited(("unit: row", "unit: {column: idd, max_rows: 2}")), "unit.column", line=3)
+    assert problem.fix == "did you mean 'id'?"
+    problem = the_problem(edited(("unit: row", "unit: {column: age, max_rows: 2}")), "unit.column", line=3)
+    assert problem.fix == "set attributes.age.role: identifier"
+
+
+@pytest.mark.parametrize("role", ["quasi", "confidential", "other"])
+def test_what_is_published_needs_a_domain(role):
+    text = edited(
+        (
+            "role: quasi, type: integer, domain: [0, 110], hierarchy: {intervals: [5, 10, 20, 40]}",
+            f"role: {role}, type: integer",
+        )
+    )
+    problem = the_problem(text, "attributes.age", line=7)
+    assert "may not read it off the data" in problem.fix
+
+
+def test_other_attributes_need_no_domain_where_crowds_are_quasi_identifiers_alone():
+    head = HEAD.replace(
+        "role: confidential, type: category, domain: [no, yes], hierarchy: auto", "role: other, type: text"
+    )
+    assert Policy.parse(released("method: k-anonymity, k: 5", head=head)).schema["answer"].domain is None
+
+
+def test_intervals_give_no_domain():
+    problem = the_problem(edited(("domain: [0, 110], ", "")), "attributes.age.hierarchy", line=7)
+    assert problem.fix == "declare the domain beside the hierarchy"
+
+
+def test_a_method_for_confidential_attributes_needs_one():
+    head = HEAD.replace("confidential", "other")
+    assert "there is none" in the_problem(released("method: anatomy, l: 2", head=head), "attributes").wrong
+
+
+def test_nothing_to_publish():
+    text = "version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes: {a: {role: drop}}\n"
+    (problem,) = problems(released("method: microaggregation, k: 3", head=text))
+    assert problem.wrong == "nothing to publish"
+    found = problems(released("SAFE, views: pairs", head=text))
+    assert [p.wrong for p in found] == ["nothing to publish", "fewer than 2 published attributes"]
+
+
+def test_levels_of_an_attribute_without_a_hierarchy():
+    head = HEAD.replace(", hierarchy: auto", "")
+    text = released("SAFE, recoding: {levels: {answer: 1}}", head=head)
+    problem = the_problem(text, "release.recoding.levels.answer")
+    assert problem.fix == "it has no hierarchy: declare attributes.answer.hierarchy"
+
+
+def test_a_budget_below_its_release():
+    assert (
+        the_problem(edited(("epsilon: 3", "epsilon: 0.9")), "budget.epsilon", 17).allowed
+        == "at least release.epsilon, 1"
+    )
+    assert the_problem(edited(("delta: 1e-5", "delta: 1e-7")), "budget.delta", 17).came == "1e-7"
+    assert Policy.parse(edited(("epsilon: 3", "epsilon: 1"), ("delta: 1e-5", "delta: 1e-6"))).budget.epsilon == 1
