@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from shoal.api import allowance, amplify, compose, delta, frontier, sample_rate, solve
+    from shoal.api import allowance, amplify, check, compose, delta, frontier, sample_rate, solve
     from shoal.errors import ShoalError
     from shoal.guarantee.claim import Claim, Status
     from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd, SampledDP
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shoal.guarantee.unit import Unit
 
 _WHERE = {
-    "shoal.api": ("allowance", "amplify", "compose", "delta", "frontier", "sample_rate", "solve"),
+    "shoal.api": ("allowance", "amplify", "check", "compose", "delta", "frontier", "sample_rate", "solve"),
     "shoal.errors": ("ShoalError",),
     "shoal.guarantee.claim": ("Claim", "Status"),
     "shoal.guarantee.differential": (
@@ -50,6 +50,7 @@ __all__ = [
     "__version__",
     "allowance",
     "amplify",
+    "check",
     "compose",
     "delta",
     "frontier",

@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+from shoal.assess.check import check
 from shoal.guarantee import compose as composing
 from shoal.guarantee import safe_k
 from shoal.guarantee.amplify import Amplified, allowance, amplify
@@ -23,6 +24,7 @@ __all__ = [
     "Setting",
     "allowance",
     "amplify",
+    "check",
     "compose",
     "delta",
     "frontier",

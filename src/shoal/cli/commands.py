@@ -17,6 +17,11 @@ from shoal.errors import ShoalError, UsageError
 SUMMARIES = {
     "plan": "Any one of epsilon, delta, k and beta from the other three; no data needed.",
     "compose": "What many releases and mechanisms cost together.",
+    "check": "What a table shows: observed k, l, t and their relatives.",
+    "release": "Publish a table as a policy asks, with a certificate.",
+    "verify": "Recompute everything in a release folder that can be.",
+    "share": "Pack the public files of a release, and nothing else.",
+    "ledger": "What has been spent on each dataset, and what is left.",
     "paper": "The papers' tables and figures, recomputed beside what they print.",
     "demo": "A plan from start to finish, with its page, into build/demo.",
     "completion": "The completion script of a shell.",

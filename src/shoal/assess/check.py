@@ -1,0 +1,112 @@
+"""What a table shows: k, l, t and their relatives, from the distinct tuples that an engine counts in one pass."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shoal.assess.measure import RECURSIVE_C, observe
+from shoal.assess.observed import Observed
+from shoal.data.level import Keep, Level
+from shoal.data.schema import Attribute, Missing, Outside, Schema, Type
+from shoal.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from shoal.engine.base import Engine, Table
+    from shoal.policy.policy import Policy
+
+
+def check(
+    data: object,
+    policy: Policy | Schema | str | os.PathLike[str],
+    *,
+    levels: Mapping[str, int] | None = None,
+    lenient: bool = False,
+    recursive_c: float = RECURSIVE_C,
+    engine: Engine | None = None,
+) -> Observed:
+    """What a table shows: rows, classes, k, l, t, beta, delta, and how large the classes are.
+
+    data           a path or a frame; only the quasi-identifiers and the confidential attributes are read.
+    policy         says which they are; a path, a Policy or a Schema.
+    levels         recode these attributes by their hierarchies first: {"age": 2}.
+    lenient        a missing or suppressed cell matches anything (see `lenient.py`); strict unless asked.
+    recursive_c    the c of recursive (c, l)-diversity.
+
+    Classes ask only whether cells are equal, so a published table is read as it is: domains are not held against it,
+    and a column that does not read as its declared type is read as labels, which `Observed.labels` names.
+    """
+    schema = _schema(policy)
+    if not schema.quasi:
+        raise UsageError("the policy names no quasi-identifier", fix="give at least one attribute the role quasi")
+    asked = (*schema.quasi, *schema.confidential)
+    chosen = {name: _level(schema, name, level) for name, level in (levels or {}).items()}
+    table, labels = _opened(engine or _engine(), data, asked, chosen)
+    names = [attribute.name for attribute in asked]
+    if chosen:
+        table = table.recode({name: chosen.get(name, Keep()) for name in names})
+    counts = table.count_by(names)
+    return observe(counts, Schema(asked), lenient=lenient, recursive_c=recursive_c, levels=levels, labels=labels)
+
+
+def _schema(policy: Policy | Schema | str | os.PathLike[str]) -> Schema:
+    if isinstance(policy, Schema):
+        return policy
+    if isinstance(policy, str | os.PathLike):
+        from shoal.policy.policy import Policy
+
+        return Policy.load(policy).schema
+    return policy.schema
+
+
+def _engine() -> Engine:
+    from shoal.engine.duckdb import DuckDB
+
+    return DuckDB()
+
+
+def _level(schema: Schema, name: str, index: int) -> Level:
+    attribute = schema[name]
+    if attribute not in (*schema.quasi, *schema.confidential):
+        raise UsageError(
+            f"attribute '{name}' is neither a quasi-identifier nor confidential", came=attribute.role.value,
+            fix="leave out its level: it is not looked at",
+        )  # fmt: skip
+    if attribute.hierarchy is None:
+        raise UsageError(f"attribute '{name}' has no hierarchy", came=f"level {index}", fix="declare one in the policy")
+    return attribute.hierarchy.level(index)
+
+
+def _opened(
+    engine: Engine, data: object, asked: Sequence[Attribute], chosen: Mapping[str, Level]
+) -> tuple[Table, tuple[str, ...]]:
+    """The table, and which columns hold labels; what is to be recoded must hold values of its domain."""
+    bare = [attribute if attribute.name in chosen else _without_domain(attribute) for attribute in asked]
+    try:
+        return engine.scan(data, Schema(tuple(bare))), ()
+    except DataError as error:
+        trouble = error
+    labels = [
+        attribute.name for attribute in bare if attribute.name not in chosen and not _reads(engine, data, attribute)
+    ]
+    if not labels:
+        raise trouble
+    read = tuple(replace(one, type=Type.TEXT) if one.name in labels else one for one in bare)
+    return engine.scan(data, Schema(read)), tuple(labels)
+
+
+def _reads(engine: Engine, data: object, attribute: Attribute) -> bool:
+    """Whether the column holds values of its type; a column that is not there, or text, is not a matter of labels."""
+    if attribute.type is Type.TEXT:
+        return True
+    try:
+        engine.scan(data, Schema((attribute,)))
+    except DataError:
+        return False
+    return True
+
+
+def _without_domain(attribute: Attribute) -> Attribute:
+    return replace(attribute, domain=None, hierarchy=None, missing=Missing.VALUE, outside=Outside.ERROR)

@@ -1,0 +1,1 @@
+"""Tables we generate: people who do not exist, with all that makes real tables hard to publish."""

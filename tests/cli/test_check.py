@@ -1,0 +1,79 @@
+"""`shoal check`: the numbers, the words, the exit codes, and never a cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shoal.assess.check import check
+from tests.cli.run import answer, refused, shoal
+
+CLINIC = Path(__file__).resolve().parents[2] / "examples" / "clinic"
+ASKED = ("check", CLINIC / "clinic.csv", "--policy", CLINIC / "policy.yaml")
+
+
+def test_json_is_the_report():
+    found = answer(*ASKED)
+    report = check(CLINIC / "clinic.csv", CLINIC / "policy.yaml")
+    assert found == report.to_json() | {"target": None}
+    assert (found["rows"], found["matching"], found["k"], found["l"]) == (24, "strict", report.k, report.l)
+    assert found["t"] == found["confidential"][0]["t"] == found["worst"]["t"]
+    assert found["confidential"][0]["name"] == "disease"
+
+
+def test_words_and_tables_hold_no_cell():
+    text = shoal(*ASKED).stdout
+    assert "k = " in text
+    assert "worst class by" in text
+    assert not any(cell in text for cell in ("01067", "asthma", "Ada Quill", "bronchitis"))
+
+
+def test_levels_make_classes_larger():
+    fine, coarse = answer(*ASKED), answer(*ASKED, "--level", "age=2", "--level", "postcode=3")
+    assert coarse["classes"] < fine["classes"]
+    assert coarse["levels"] == {"age": 2, "postcode": 3}
+    assert "age (level 2)" in shoal(*ASKED, "--level", "age=2").stdout
+
+
+def test_the_lenient_convention_is_named():
+    assert answer(*ASKED, "--lenient")["matching"] == "lenient"
+    assert "lenient" in shoal(*ASKED, "--lenient").stdout
+
+
+def test_a_target_that_is_missed_is_exit_3_after_the_report():
+    k = answer(*ASKED)["k"]
+    assert answer(*ASKED, "--k", k)["target"] == {"k": k, "met": True}
+    missed = shoal(*ASKED, "--k", k + 1)
+    assert missed.exit_code == 3
+    assert "k = " in missed.stdout
+    assert missed.stderr.startswith("warning: k is ")
+    assert answer(*ASKED, "--k", k + 1, code=3)["target"] == {"k": k + 1, "met": False}
+
+
+def test_labels_are_noted(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text(
+        "age,postcode,smoker,disease\n[18, 30),01***,no,asthma\n*,01***,no,ulcer\n".replace("[18, 30)", "18-29")
+    )
+    done = shoal("check", table, "--policy", CLINIC / "policy.yaml")
+    assert done.exit_code == 0, done.output
+    assert "read as labels" in done.stderr
+    assert answer("check", table, "--policy", CLINIC / "policy.yaml")["labels"] == ["age"]
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        (("--level", "age"), 2), (("--level", "age=x"), 2), (("--level", "age=1", "--level", "age=2"), 2),
+        (("--level", "age=99"), 2), (("--level", "name=1"), 2), (("--k", "0"), 2), (("--c", "0"), 2), (("--c", "x"), 2),
+    ],
+)  # fmt: skip
+def test_bad_requests(more, code):
+    refused(*ASKED, *more, code=code)
+
+
+def test_bad_files(tmp_path):
+    refused("check", tmp_path / "no.csv", "--policy", CLINIC / "policy.yaml", code=5)
+    refused("check", CLINIC / "clinic.csv", "--policy", tmp_path / "no.yaml", code=2)
+    refused("check", CLINIC / "clinic.csv", code=2)
