@@ -1,0 +1,152 @@
+"""Whether bytes are well-formed CSV (RFC 4180), found in one vectorized pass that also counts the records.
+
+A parser that guesses at a stray quote or pads a short record shifts values into other columns, and no two
+parsers guess alike. So nothing is parsed before this pass has seen every byte: quotes enclose whole fields,
+every record has as many fields as the header, every quote is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import DataError
+
+QUOTE, DELIMITER, LF, CR, NUL = 1, 2, 3, 4, 5
+Positions = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a well-formed file holds: records after the header, line ends inside quotes, the longest record in bytes."""
+
+    records: int
+    multiline: bool
+    longest: int
+
+
+def survey(blocks: Iterable[bytes], delimiter: str, quote: str, fields: int, name: str) -> Survey:
+    """Look at every byte of UTF-8 text without its mark; DataError at the first fault of structure."""
+    walk = _Walk(_table(delimiter, quote), fields, name)
+    for block in blocks:
+        if block:
+            walk.step(np.frombuffer(block, dtype=np.uint8))
+    return walk.end()
+
+
+def _table(delimiter: str, quote: str) -> Bytes:
+    """What each byte means."""
+    table = np.zeros(256, dtype=np.uint8)
+    for byte, meaning in ((quote, QUOTE), (delimiter, DELIMITER), ("\n", LF), ("\r", CR), ("\0", NUL)):
+        table[ord(byte)] = meaning
+    return table
+
+
+@dataclass
+class _Walk:
+    """The pass itself; carries over from block to block whatever a record or a quote needs."""
+
+    table: Bytes
+    fields: int
+    name: str
+    offset: int = 0  # of this block in the file
+    inside: int = 0  # 1 within quotes
+    last: int = LF  # the meaning of the byte before this block; a file begins as a line does
+    closing: bool = False  # that byte closed a quote
+    start: int = 0  # where the current record begins
+    delimiters: int = 0  # in the current record so far
+    records: int = -1  # the header is none
+    longest: int = 0
+    multiline: bool = False
+    ragged: list[int] = field(default_factory=list)
+
+    def step(self, block: Bytes) -> None:
+        meaning = self.table[block]
+        at = np.flatnonzero(meaning)
+        kind = meaning[at]
+        if (kind == NUL).any():
+            raise DataError(
+                "the file holds NUL bytes, so it is no text in the encoding it was read as",
+                came=self.name,
+                fix="save it as CSV in UTF-8",
+            )
+        quotes = kind == QUOTE
+        before = (self.inside + np.cumsum(quotes) - quotes) & 1
+        previous = np.where(at > 0, meaning[at - 1], self.last)
+        self._quotes(meaning, at[quotes], before[quotes], previous[quotes])
+        outside = (before == 0) & ~quotes
+        ends = outside & ((kind == CR) | ((kind == LF) & (previous != CR)))
+        self.multiline = self.multiline or bool((~outside & ((kind == CR) | (kind == LF))).any())
+        second = outside & (kind == LF) & (previous == CR)  # of CR LF
+        self._records(at, ends, second, np.cumsum(outside & (kind == DELIMITER)))
+        self.inside = int((self.inside + quotes.sum()) & 1)
+        self.last = int(meaning[-1])
+        self.offset += len(block)
+
+    def _quotes(self, meaning: Bytes, at: Positions, before: npt.NDArray[Any], previous: Bytes) -> None:
+        """An opening quote begins a field (or follows a closing one: a doubled quote); a closing one ends it."""
+        wrong = self.closing and int(meaning[0]) == 0
+        opening = before == 0
+        wrong = wrong or bool((previous[opening] == 0).any())
+        closing = at[~opening]
+        follows = meaning[closing[closing + 1 < len(meaning)] + 1]
+        if wrong or (follows == 0).any():
+            self._refuse("a quote stands inside a field that is not quoted as a whole")
+        self.closing = bool(len(closing)) and int(closing[-1]) == len(meaning) - 1
+
+    def _records(
+        self, at: Positions, ends: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], delimiters: Positions
+    ) -> None:
+        """Count the fields of each record that ends in this block."""
+        total = int(delimiters[-1]) if len(delimiters) else 0
+        stops = at[ends] + self.offset
+        # Where a record begins: after its line end, and after the LF of a CR LF (which may be in the next block).
+        skip = np.concatenate([at[ends], at[second]]) + self.offset + 1
+        starts = np.sort(skip)
+        begin = np.empty(len(stops), dtype=np.int64)
+        if len(stops):
+            place = np.searchsorted(starts, stops, side="right")
+            begin = np.where(place > 0, starts[np.maximum(place - 1, 0)], self.start) if len(starts) else begin
+        here = np.diff(delimiters[ends], prepend=-self.delimiters)
+        self._count(begin, stops, here)
+        if len(starts):
+            self.start = max(self.start, int(starts[-1]))
+        self.delimiters = total - int(delimiters[ends][-1]) if len(stops) else self.delimiters + total
+
+    def _count(self, begin: Positions, stops: Positions, delimiters: Positions) -> None:
+        blank = (begin == stops) & (self.fields > 1)  # with one column, an empty line is a missing value
+        number = self.records + np.cumsum(~blank)
+        wrong = (delimiters + 1 != self.fields) & ~blank
+        self.ragged.extend(number[wrong].tolist()[:2])
+        if len(stops):
+            self.records = int(number[-1])
+            self.longest = max(self.longest, int((stops - begin).max()))
+
+    def end(self) -> Survey:
+        if self.inside:
+            self._refuse("a quote is never closed")
+        if self.offset > self.start:
+            stop = np.array([self.offset])
+            self._count(np.array([self.start]), stop, np.array([self.delimiters]))
+        if self.ragged:
+            raise DataError(
+                "records have another number of fields than the header",
+                came=f"{self.name}, the first of them in record {self.ragged[0]}",
+                allowed=f"{self.fields} fields",
+                fix="quote fields that hold the delimiter, and check that the delimiter is the right one",
+            )
+        return Survey(max(0, self.records), self.multiline, self.longest)
+
+    def _refuse(self, wrong: str) -> None:
+        near = max(0, self.records + 1)
+        raise DataError(
+            wrong,
+            came=f"{self.name}, after record {near}",
+            allowed="a field in quotes, with quotes inside it doubled",
+            fix="save the file again as CSV from the program that made it",
+        )

@@ -1,0 +1,288 @@
+"""The embedded engine: a private DuckDB for each table, which checks the input once and then answers queries about it."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from shoal.data.domain import Pattern, Values
+from shoal.data.schema import Attribute, Missing, Schema
+from shoal.engine import sql
+from shoal.engine.base import RowMask, RowWords, Table
+from shoal.engine.column import Column
+from shoal.engine.duckdb_table import DuckDBTable
+from shoal.engine.findings import Finding, forgiven, refuse, refuse_domain
+from shoal.engine.source import STEP, Source, open_source
+from shoal.errors import DataError, ShoalError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MEMORY = "1GB"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class DuckDB:
+    """Opens tables in DuckDB; each has its own connection, memory limit and temporary folder."""
+
+    memory: str = MEMORY
+    threads: int | None = None
+    name: str = "duckdb"
+
+    def scan(self, source: object, schema: Schema) -> Table:
+        session = Session(open_source(source, schema), self.memory, self.threads)
+        columns = tuple(Column(attribute.name, attribute.type) for attribute in session.source.attributes)
+        return DuckDBTable(session, schema, columns, session.checked(), dense=True)
+
+
+class Session:
+    """One connection and what it reads; closed, with its folder removed, when the last table that uses it is gone."""
+
+    def __init__(self, source: Source, memory: str, threads: int | None) -> None:
+        import duckdb
+
+        self.source = source
+        self._memory = memory
+        self._numbers = itertools.count()
+        self._stream = _Stream(source)
+        folder = tempfile.mkdtemp(prefix="shoal-")  # for its owner alone
+        settings: dict[str, Any] = {
+            "memory_limit": memory,
+            "temp_directory": folder,
+            "preserve_insertion_order": False,  # every order that matters is asked for
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,
+        }
+        self._connection = duckdb.connect(config=settings | ({"threads": threads} if threads else {}))
+        self._end = weakref.finalize(self, _close, self._connection, folder)
+        if not source.parquet:
+            self._connection.register("stream", self._stream)
+
+    # --- asking ----------------------------------------------------------------------------------------------
+
+    def one(self, query: str) -> Any:
+        """The first value of the first row."""
+        return self._attempt(lambda: self._connection.execute(query).fetchall()[0][0])
+
+    def arrow(self, query: str) -> pa.Table:
+        """All rows."""
+        return self._attempt(lambda: self._connection.sql(query).to_arrow_table())
+
+    def batches(self, query: str) -> Iterator[pa.RecordBatch]:
+        """All rows, some at a time."""
+        reader: Any = self._attempt(lambda: self._connection.sql(query).to_arrow_reader(STEP))
+        finished = False
+        try:
+            while (batch := self._attempt(lambda: next(reader, None))) is not None:
+                yield batch
+            finished = True
+        finally:
+            if not finished:
+                self._connection.abort()
+
+    def _attempt(self, work: Callable[[], T]) -> T:
+        """Do it on files that are what they were. What DuckDB says when it fails may quote a cell: it is dropped."""
+        import duckdb
+        import pyarrow as pa
+
+        self.source.stamp.verify()
+        try:
+            return work()
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            failure = self._explained(isinstance(error, duckdb.OutOfMemoryException))
+        self.source.stamp.verify()
+        raise failure
+
+    def _explained(self, out_of_memory: bool) -> ShoalError:
+        if self._stream.failure is not None:
+            return self._stream.failure
+        if out_of_memory:
+            return DataError(
+                "the table needs more memory than the engine may use", came=self._memory, fix="allow the engine more"
+            )
+        return DataError("the table cannot be read", came=self.source.name, fix="check that the file is whole")
+
+    # --- storing what queries need ---------------------------------------------------------------------------
+
+    def store(self, query: str) -> str:
+        """The rows of a query as a table of their own; its name."""
+        name = f"stored{next(self._numbers)}"
+        self._attempt(lambda: self._connection.execute(f"CREATE TABLE {name} AS {query}").fetchall())
+        return name
+
+    def drop(self, name: str) -> None:
+        """Forget a stored table."""
+        self._connection.execute(f"DROP TABLE {name}").fetchall()
+
+    def store_arrow(self, held: Any, query: str) -> str:
+        """A query over something in Arrow's form, called `given` in it, as a table."""
+        self._connection.register("given", held)
+        try:
+            return self.store(query)
+        finally:
+            self._connection.unregister("given")
+
+    def store_texts(self, texts: list[str]) -> str:
+        """A list of texts, as one column."""
+        import pyarrow as pa
+
+        return self.store_arrow(pa.table({"v": pa.array(texts, pa.string())}), "SELECT v FROM given")
+
+    def store_map(self, codes: Mapping[str, int], kind: str) -> str:
+        """A map from texts to small integers, as leaf and code."""
+        import pyarrow as pa
+
+        held = pa.table({"leaf": pa.array(list(codes), pa.string()), "code": pa.array(codes.values(), pa.int64())})
+        return self.store_arrow(held, f"SELECT leaf, CAST(code AS {kind}) AS code FROM given")
+
+    def store_column(self, values: pa.Array) -> str:
+        """A column in row order, as place and value."""
+        import pyarrow as pa
+
+        held = pa.table({"p": pa.array(np.arange(len(values))), "v": values})
+        return self.store_arrow(held, "SELECT p, v FROM given")
+
+    def store_mask(self, mask: RowMask, bits: int) -> str:
+        """Which rows of the input are kept, as bit strings of 2^bits rows each: part and bits."""
+        import pyarrow as pa
+
+        size = 1 << bits
+        starts = range(0, self.source.rows, size)
+        packed = (np.packbits(mask(start, min(size, self.source.rows - start))).tobytes() for start in starts)
+        held = pa.table({"part": pa.array(range(len(starts)), pa.int64()), "bits": pa.array(packed, pa.binary())})
+        return self.store_arrow(held, "SELECT part, CAST(bits AS BIT) AS bits FROM given")
+
+    def store_words(self, words: RowWords, step: int) -> str:
+        """A number for every row of the input, as r and w."""
+        import pyarrow as pa
+
+        def parts() -> Iterator[pa.RecordBatch]:
+            for start in range(0, self.source.rows, step):
+                stop = min(start + step, self.source.rows)
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(np.arange(start, stop)), pa.array(words(start, stop - start))], schema=shape
+                )
+
+        shape = pa.schema([("r", pa.int64()), ("w", pa.uint64())])
+        return self.store_arrow(pa.RecordBatchReader.from_batches(shape, parts()), "SELECT r, w FROM given")
+
+    # --- the input -------------------------------------------------------------------------------------------
+
+    def checked(self) -> str:
+        """The input as a query with columns c0, c1, … and r, after every row was held against the schema."""
+        attributes = self.source.attributes
+        for attribute in attributes:
+            refuse_domain(attribute)
+        read = [sql.read(f"s{i}", kind, attributes[i].type) for i, kind in enumerate(self.source.kinds)]
+        shown = ", ".join(f"{value} AS v{i}, {wrong} AS u{i}" for i, (value, wrong) in enumerate(read))
+        typed = f"SELECT {shown}, r FROM ({self._stored()})"
+        outside = [self._outside(f"v{i}", attribute, typed) for i, attribute in enumerate(attributes)]
+        counted = ["count(*)"]
+        for i, attribute in enumerate(attributes):
+            out, rows = outside[i]
+            final = sql.settled(f"v{i}", attribute, out)
+            counted.append("0" if read[i][1] == sql.NEVER else f"count_if(u{i})")
+            counted.append(f"count_if({final} IS NULL)" if attribute.missing is Missing.REFUSE else "0")
+            counted.append("0" if out == sql.NEVER else f"count_if({out})" if rows is None else str(rows))
+        # A column that nothing is asked about is read all the same: a broken page shows here, not later.
+        counted += [f"max(hash(v{i}))" for i in range(len(attributes))]
+        found = self._attempt(
+            lambda: self._connection.execute(f"SELECT {', '.join(counted)} FROM ({typed})").fetchall()[0][1:]
+        )
+        findings = [Finding(attribute, *found[3 * i : 3 * i + 3]) for i, attribute in enumerate(attributes)]
+        refuse(findings)
+        # Where nothing lies outside, nothing is left to clamp or suppress.
+        settled = [
+            sql.settled(f"v{i}", finding.attribute, outside[i][0]) if finding.outside else f"v{i}"
+            for i, finding in enumerate(findings)
+        ]
+        return f"SELECT {', '.join(f'{value} AS c{i}' for i, value in enumerate(settled))}, r FROM ({typed})"
+
+    def _stored(self) -> str:
+        """The stored columns as s0, s1, … and r, the number of the row over all files."""
+        count = len(self.source.attributes)
+        if not self.source.parquet:
+            return f"SELECT {', '.join(sql.names(count, 's'))}, r FROM stream"
+        shown = ", ".join(f"p.{sql.quoted(name, chr(34))} AS s{i}" for i, name in enumerate(self.source.stored))
+        paths = ", ".join(sql.quoted(str(path)) for path, _ in self.source.parquet)
+        reading = f"read_parquet([{paths}], file_row_number = true, hive_partitioning = false) p"
+        if len(self.source.parquet) == 1:
+            return f"SELECT {shown}, p.file_row_number AS r FROM {reading}"
+        firsts = self._firsts()
+        return (
+            f"SELECT {shown}, p.file_row_number + f.first AS r FROM {reading} JOIN {firsts} f ON f.file = p.file_index"
+        )
+
+    def _firsts(self) -> str:
+        """The number of the first row of each file."""
+        import pyarrow as pa
+
+        sizes = [rows for _, rows in self.source.parquet]
+        first = [0, *itertools.accumulate(sizes[:-1])]
+        held = pa.table({"file": pa.array(range(len(sizes)), pa.uint64()), "first": pa.array(first, pa.int64())})
+        return self.store_arrow(held, "SELECT file, first FROM given")
+
+    def _outside(self, v: str, attribute: Attribute, typed: str) -> tuple[str, int | None]:
+        """Whether a column lies outside its domain, and in how many rows where that is known already."""
+        domain = attribute.domain
+        if isinstance(domain, Values):
+            return sql.outside(v, attribute, self.store_texts(list(domain.values)), inside=True), None
+        if isinstance(domain, Pattern):
+            wrong, rows = self._mismatches(domain, v, typed, collect=forgiven(attribute))
+            return sql.outside(v, attribute, self.store_texts(wrong), inside=False), rows
+        return sql.outside(v, attribute, None, inside=True), None
+
+    def _mismatches(self, domain: Pattern, v: str, typed: str, *, collect: bool) -> tuple[list[str], int]:
+        """Each different text is held against the pattern by Python, whose regular expressions a policy speaks."""
+        wrong: list[str] = []
+        rows = 0
+        query = f"SELECT CAST({v} AS VARCHAR) AS v, count(*) AS n FROM ({typed}) WHERE {v} IS NOT NULL GROUP BY 1"
+        for batch in self.batches(query):
+            texts = batch["v"].to_numpy(zero_copy_only=False)
+            bad = ~domain.inside(texts)
+            rows += int(batch["n"].to_numpy()[bad].sum())
+            if collect:
+                wrong.extend(texts[bad].tolist())
+        return wrong, rows
+
+
+class _Stream:
+    """A source as an Arrow stream that DuckDB may open again for each query, with the number of each row."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.failure: ShoalError | None = None
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        import pyarrow as pa
+
+        fields = [(f"s{place}", kind) for place, kind in enumerate(self._source.kinds)]
+        shape = pa.schema([*fields, ("r", pa.int64())])
+        return pa.RecordBatchReader.from_batches(shape, self._numbered(shape)).__arrow_c_stream__(requested_schema)
+
+    def _numbered(self, shape: pa.Schema) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        first = 0
+        try:
+            for batch in self._source.batches():
+                rows = pa.array(np.arange(first, first + batch.num_rows))
+                first += batch.num_rows
+                yield pa.RecordBatch.from_arrays([*batch.columns, rows], schema=shape)
+        except ShoalError as error:
+            self.failure = error
+            raise
+
+
+def _close(connection: Any, folder: str) -> None:
+    connection.close()
+    shutil.rmtree(folder, ignore_errors=True)

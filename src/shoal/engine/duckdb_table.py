@@ -1,0 +1,327 @@
+"""The verbs in DuckDB: tables as lazy SQL over a private session, with labels as small integers until they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.data.domain import Values
+from shoal.data.level import MISSING, Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.schema import Schema
+from shoal.data.type import Type
+from shoal.engine import files, sql
+from shoal.engine.base import Array, Counts, RowMask, RowWords, Table
+from shoal.engine.column import (
+    Column,
+    attached,
+    edges_of,
+    encoded,
+    means,
+    natural,
+    ranks,
+    recoded,
+    refuse_uncovered,
+)
+from shoal.engine.digest import Digest
+from shoal.engine.shape import evened, expanded
+from shoal.engine.storage import WORDS
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shoal.engine.duckdb import Session
+
+BITS = 20
+"""A row mask is held as bit strings of 2^20 rows each."""
+
+
+@dataclass(frozen=True)
+class DuckDBTable:
+    """A query whose columns are c0, c1, … and either r, the number of the row, or n, how many equal rows it stands for."""
+
+    session: Session
+    schema: Schema
+    parts: tuple[Column, ...]
+    query: str
+    counted: bool = False
+    dense: bool = False  # r is 0, 1, 2, … without a gap
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def types(self) -> Mapping[str, Type]:
+        return {part.name: part.type for part in self.parts}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.session.source.notes
+
+    def rows(self) -> int:
+        return int(self.session.one(f"SELECT {self._count} FROM ({self.query}) t") or 0)
+
+    def keep(self, mask: RowMask) -> Table:
+        self._needs_numbers()
+        bits = self.session.store_mask(mask, BITS)
+        low = (1 << BITS) - 1
+        query = (
+            f"SELECT t.* FROM ({self.query}) t JOIN {bits} m ON (t.r >> {BITS}) = m.part"
+            f" WHERE get_bit(m.bits, CAST(t.r & {low} AS INTEGER)) = 1"
+        )
+        return replace(self, query=query, dense=False)
+
+    def at_most_per(self, column: str, most: int, words: RowWords) -> Table:
+        self._needs_numbers()
+        stored = self.session.store_words(words, 1 << BITS)
+        try:
+            place = f"row_number() OVER (PARTITION BY {self._at(column)} ORDER BY w.w, t.r)"
+            ranked = f"SELECT t.r AS r, {place} AS i FROM ({self.query}) t JOIN {stored} w ON w.r = t.r"
+            kept = np.ones(self.session.source.rows, dtype=np.bool_)
+            for batch in self.session.batches(f"SELECT r FROM ({ranked}) WHERE i > {int(most)}"):
+                kept[batch["r"].to_numpy()] = False
+        finally:
+            self.session.drop(stored)
+        return self.keep(lambda start, count: kept[start : start + count])
+
+    def recode(self, levels: Mapping[str, Level]) -> Table:
+        parts, joins, shown = [], [], []
+        for place, (name, level) in enumerate(levels.items()):
+            x, old = self._at(name), self._part(name)
+            attribute = self.schema.by_name.get(name)
+            new = recoded(attribute, old, level)
+            if isinstance(level, Groups) or (isinstance(level, Keep) and new.labels is not None):
+                code, join = self._looked_up(x, new, level, f"g{place}")
+                joins.append(join)
+            else:
+                code = _coded(x, old, new, level)
+            parts.append(new)
+            shown.append(f"{code} AS c{place}")
+        carried = "t.n" if self.counted else "t.r"
+        query = f"SELECT {', '.join([*shown, carried])} FROM ({self.query}) t {' '.join(joins)}"
+        return replace(self, parts=tuple(parts), query=query)
+
+    def count_by(self, columns: Sequence[str]) -> Counts:
+        chosen = [self._part(name) for name in columns]
+        held = [self._at(name) for name in columns]
+        if not chosen:
+            raise UsageError("count by which columns?", came="none", allowed="at least one")
+        shown = ", ".join(f"{x} AS k{place}" for place, x in enumerate(held))
+        keys = sql.names(len(held), "k")
+        found = self.session.arrow(
+            f"SELECT {shown}, {self._count} AS n FROM ({self.query}) t"
+            f" GROUP BY {', '.join(map(str, range(1, len(held) + 1)))} ORDER BY {sql.ordered(keys)}"
+        )
+        pairs = [_values_and_codes(found[key], part) for key, part in zip(keys, chosen, strict=True)]
+        counts = found["n"].to_numpy()
+        return Counts(tuple(columns), tuple(p[0] for p in pairs), tuple(p[1] for p in pairs), counts)
+
+    def at_least(self, columns: Sequence[str], k: int) -> Table:
+        held = [self._at(name) for name in columns]
+        keys = ", ".join(held)
+        if set(columns) == set(self.columns):
+            every = ", ".join(f"t.{x}" for x in sql.names(len(self.parts)))
+            query = f"SELECT {every}, {self._count} AS n FROM ({self.query}) t GROUP BY {every} HAVING {self._count} >= {int(k)}"
+            return replace(self, query=query, counted=True, dense=False)
+        often = f"SELECT {keys} FROM ({self.query}) t GROUP BY {keys} HAVING {self._count} >= {int(k)}"
+        same = " AND ".join(f"{x} IS NOT DISTINCT FROM o.{x[2:]}" for x in held)
+        return replace(self, query=f"SELECT t.* FROM ({self.query}) t SEMI JOIN ({often}) o ON {same}", dense=False)
+
+    def distinct(self, column: str) -> Array:
+        part, x = self._part(column), self._at(column)
+        found = self.session.arrow(f"SELECT DISTINCT {x} AS v FROM ({self.query}) t WHERE {x} IS NOT NULL ORDER BY v")
+        if part.labels is not None:
+            labels: Array = np.array(part.labels, dtype=object)
+            return labels.take(np.asarray(found["v"]))
+        return natural(found["v"], part.type)
+
+    def quantiles(self, column: str, at: Sequence[float]) -> Array:
+        part, x = self._part(column), self._at(column)
+        if not part.type.numeric:
+            raise UsageError("quantiles need numbers, dates or times", came=f"'{column}' of type {part.type.value}")
+        counted = f"SELECT {x} AS v, {self._count} AS m FROM ({self.query}) t WHERE {x} IS NOT NULL GROUP BY {x}"
+        running = self.session.store(f"SELECT v, sum(m) OVER (ORDER BY v) AS upto FROM ({counted})")
+        try:
+            total = int(self.session.one(f"SELECT max(upto) FROM {running}") or 0)
+            if not total:
+                raise UsageError("quantiles of a column without values", came=column)
+            picked = " UNION ALL ".join(
+                f"SELECT {place} AS place, min(v) AS v FROM {running} WHERE upto >= {rank}"
+                for place, rank in enumerate(ranks(at, total))
+            )
+            return natural(self.session.arrow(f"SELECT v FROM ({picked}) ORDER BY place")["v"], part.type)
+        finally:
+            self.session.drop(running)
+
+    def chunk(self, order: Sequence[str], size: int, name: str) -> Table:
+        table = self._numbered()
+        held = [table._at(column) for column in order]
+        last = max(table.rows() // size - 1, 0)
+        number = f"row_number() OVER (ORDER BY {sql.ordered([*held, 't.r'])}) - 1"
+        return table._with(Column(name, Type.INTEGER), f"least(({number}) // {int(size)}, {last})", "")
+
+    def means_by(self, group: str, columns: Sequence[str]) -> dict[str, Array]:
+        for column in columns:
+            if self._part(column).type not in (Type.INTEGER, Type.DECIMAL):
+                raise UsageError("means need numbers", came=f"'{column}' of type {self._part(column).type.value}")
+        table = self._numbered()
+        kinds = [table._part(name).type for name in (group, *columns)]
+        shown = ", ".join(table._at(name) for name in (group, *columns))
+        batches = table.session.batches(f"SELECT {shown} FROM ({table.query}) t ORDER BY t.r")
+
+        def parts() -> Iterator[tuple[Array, list[Array]]]:
+            for batch in batches:
+                first, *others = [natural(held, kind) for held, kind in zip(batch.columns, kinds, strict=True)]
+                yield first, others
+
+        return means(parts(), columns)
+
+    def collect(self, columns: Sequence[str]) -> dict[str, Array]:
+        import pyarrow as pa
+
+        chosen = self.select(columns) if not self.counted else self
+        shape = pa.schema([(part.name, part.arrow_type()) for part in chosen.parts])
+        table = pa.Table.from_batches(list(chosen.batches(sort=False)), shape)
+        return {name: natural(table[name].unify_dictionaries(), chosen._part(name).type) for name in columns}
+
+    def attach(self, name: str, values: Array) -> Table:
+        column, held = attached(name, values)
+        table = self._numbered()
+        rows = table.rows()
+        if len(held) != rows:
+            raise UsageError("the new column has another length", came=len(held), allowed=f"{rows}, one for each row")
+        stored = table.session.store_column(held)
+        number = "t.r" if table.dense else "row_number() OVER (ORDER BY t.r) - 1"
+        inner = f"SELECT t.*, {number} AS p FROM ({table.query}) t"
+        return replace(table, query=inner)._with(column, "a.v", f"JOIN {stored} a ON a.p = t.p")
+
+    def select(self, columns: Sequence[str]) -> DuckDBTable:
+        shown = [f"{self._at(name)} AS c{place}" for place, name in enumerate(columns)]
+        carried = "t.n" if self.counted else "t.r"
+        query = f"SELECT {', '.join([*shown, carried])} FROM ({self.query}) t"
+        return replace(self, parts=tuple(self._part(name) for name in columns), query=query)
+
+    def batches(self, *, sort: bool = True) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        held = sql.names(len(self.parts))
+        order = sql.ordered(held) if sort or self.counted else "r"
+        carried = ["n"] if self.counted else []
+        pieces = self.session.batches(f"SELECT {', '.join([*held, *carried])} FROM ({self.query}) ORDER BY {order}")
+        if self.counted:
+            pieces = (
+                more for piece in pieces for more in expanded(piece.select(held), piece["n"].to_numpy(), files.ROWS)
+            )
+        shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
+        for batch in evened(pieces, files.ROWS):
+            shown = [_shown(column, part) for column, part in zip(batch.columns, self.parts, strict=True)]
+            yield pa.RecordBatch.from_arrays(shown, schema=shape)
+
+    def digest(self) -> bytes:
+        made = Digest([(part.name, part.type) for part in self.parts])
+        held = sql.names(len(self.parts))
+        carried = ["n"] if self.counted else []
+        for batch in self.session.batches(f"SELECT {', '.join([*held, *carried])} FROM ({self.query})"):
+            shown = [_shown(batch[x], part) for x, part in zip(held, self.parts, strict=True)]
+            made.add(shown, batch["n"].to_numpy() if self.counted else None)
+        return made.value()
+
+    def write(self, path: Path, *, sort: bool = True) -> None:
+        import pyarrow as pa
+
+        shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
+        files.write(Path(path), shape, self.batches(sort=sort), self.session.source.stamp.verify)
+
+    @property
+    def _count(self) -> str:
+        return "CAST(sum(t.n) AS BIGINT)" if self.counted else "count(*)"
+
+    def _part(self, name: str) -> Column:
+        return self.parts[self._place(name)]
+
+    def _at(self, name: str) -> str:
+        return f"t.c{self._place(name)}"
+
+    def _place(self, name: str) -> int:
+        if name not in self.columns:
+            raise UsageError("no such column", came=name, allowed=", ".join(self.columns))
+        return self.columns.index(name)
+
+    def _needs_numbers(self) -> None:
+        if self.counted:
+            raise UsageError("these rows have no numbers of the input any more", fix="keep rows before `at_least`")
+
+    def _numbered(self) -> DuckDBTable:
+        """The same rows with numbers; counted rows get theirs in the order of their values."""
+        if not self.counted:
+            return self
+        held = sql.names(len(self.parts))
+        shown = ", ".join(held)
+        spread = f"SELECT {shown}, unnest(range(n)) AS i FROM ({self.query})"
+        query = f"SELECT {shown}, row_number() OVER (ORDER BY {sql.ordered(held)}) - 1 AS r FROM ({spread})"
+        return replace(self, query=query, counted=False, dense=True)
+
+    def _with(self, column: Column, value: str, join: str) -> DuckDBTable:
+        """One more column at the end, or in the place of the one it replaces."""
+        old = sql.names(len(self.parts))
+        place = self.columns.index(column.name) if column.name in self.columns else len(old)
+        shown = [f"t.{x}" for x in old]
+        shown[place : place + 1] = [f"{value} AS c{place}"]
+        parts = [*self.parts]
+        parts[place : place + 1] = [column]
+        query = f"SELECT {', '.join([*shown, 't.r'])} FROM ({self.query}) t {join}"
+        return replace(self, parts=tuple(parts), query=query)
+
+    def _looked_up(self, x: str, new: Column, level: Level, name: str) -> tuple[str, str]:
+        """A code by a map table. Where the level might not cover the column, one pass makes sure that it does."""
+        labels = new.labels or ()
+        table = level.table if isinstance(level, Groups) else {label: label for label in labels}
+        code = {label: place for place, label in enumerate(labels)}
+        stored = self.session.store_map(
+            {leaf: code[label] for leaf, label in table.items()}, sql.code_type(len(labels))
+        )
+        text = x if self._part(new.name).type in WORDS else f"CAST({x} AS VARCHAR)"
+        join = f"LEFT JOIN {stored} {name} ON {name}.leaf = {text}"
+        domain = self.schema[new.name].domain
+        if not (isinstance(domain, Values) and set(domain.values) <= set(table)):
+            lost = f"SELECT {self._count} FROM ({self.query}) t {join} WHERE {name}.code IS NULL AND {x} IS NOT NULL"
+            refuse_uncovered(new.name, int(self.session.one(lost) or 0))
+        if isinstance(level, Keep):
+            return f"{name}.code", join
+        return f"coalesce({name}.code, CAST({code[MISSING]} AS {sql.code_type(len(labels))}))", join
+
+
+def _coded(x: str, old: Column, new: Column, level: Level) -> str:
+    """A recoded column that needs no map table."""
+    if isinstance(level, Cuts):
+        labels = new.labels or ()
+        codes = [labels.index(label) for label in level.labels]
+        edges = [sql.literal(edge, old.type) for edge in edges_of(level, old.type).tolist()]
+        code = f"CASE WHEN {x} IS NULL THEN {labels.index(MISSING)} ELSE {sql.place(x, edges, codes)} END"
+        return f"CAST({code} AS {sql.code_type(len(labels))})"
+    if isinstance(level, Whole):
+        return "CAST(0 AS UTINYINT)"
+    if isinstance(level, Masked):
+        return f"coalesce({sql.masked(x, level)}, {sql.quoted(MISSING)})"
+    return x
+
+
+def _values_and_codes(column: pa.ChunkedArray, part: Column) -> tuple[Array, Any]:
+    if part.labels is None:
+        return encoded(column, part.type)
+    codes = column.fill_null(0).to_numpy().astype(np.int32)
+    codes[column.is_null().to_numpy()] = -1
+    return np.array(part.labels, dtype=object), codes
+
+
+def _shown(column: pa.Array, part: Column) -> pa.Array:
+    """A column as it leaves the engine."""
+    if part.labels is None:
+        return column.cast(part.arrow_type())
+    absent = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    return part.coded(column.fill_null(0).to_numpy(zero_copy_only=False), absent)

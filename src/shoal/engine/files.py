@@ -1,0 +1,101 @@
+"""How rows are written: CSV or Parquet, whole or not at all, the same bytes for the same rows."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 1 << 18
+"""Rows in a batch, and so in a row group of a Parquet file."""
+_NEEDS_QUOTES = '[",\r\n]'
+
+
+def write(path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch], verify: Callable[[], None]) -> None:
+    """Write batches to a file by its suffix; `verify` has the last word before the file gets its name."""
+    writers = {".csv": _write_csv, ".parquet": _write_parquet}
+    writer = writers.get(path.suffix.lower())
+    if writer is None:
+        raise UsageError("cannot write this kind of file", came=path.suffix, allowed=" or ".join(writers))
+    with _whole_or_nothing(path) as part:
+        writer(part, shape, batches)
+        verify()
+
+
+@contextmanager
+def _whole_or_nothing(path: Path) -> Iterator[Path]:
+    """A name beside the target that becomes the target when all went well, and disappears when not."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        yield part
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_parquet(path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+    """One row group a batch, zstd. Dictionaries are kept while writing and not noted in the file: text reads as text."""
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(path, shape, compression="zstd", store_schema=False) as writer:
+        for batch in batches:
+            writer.write_batch(batch, row_group_size=ROWS)
+
+
+def _write_csv(path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+    """RFC 4180 in UTF-8 with LF: quotes where needed, missing as nothing, empty text as two quotes.
+
+    A missing value that is alone in its row is two quotes too: most readers skip an empty line.
+    """
+    import pyarrow as pa
+
+    absent = '""' if len(shape) == 1 else ""
+    with path.open("wb") as file:
+        file.write(_lines([_cells(pa.array([name])) for name in shape.names], absent))
+        for batch in batches:
+            file.write(_lines([_cells(column) for column in batch.columns], absent))
+
+
+def _lines(columns: list[pa.Array], absent: str) -> memoryview:
+    from pyarrow import compute
+
+    joined = compute.binary_join_element_wise(*columns, _text(","), null_handling="replace", null_replacement=absent)
+    ended = compute.binary_join_element_wise(joined, _text(""), _text("\n"))
+    # The letters of all texts lie one after the other in one buffer.
+    offsets = np.frombuffer(ended.buffers()[1], dtype=np.int64)[ended.offset : ended.offset + len(ended) + 1]
+    return memoryview(ended.buffers()[2])[int(offsets[0]) : int(offsets[-1])]
+
+
+def _cells(column: pa.Array) -> pa.Array:
+    """Values as the text of cells, quoted where they must be."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_dictionary(column.type):
+        return _cells(column.dictionary).take(column.indices)
+    texts = column.cast(pa.large_string())
+    if not pa.types.is_string(column.type):
+        return texts
+    special = compute.or_(compute.match_substring_regex(texts, _NEEDS_QUOTES), compute.equal(texts, _text("")))
+    if not compute.any(special).as_py():
+        return texts
+    doubled = compute.replace_substring(texts, '"', '""')
+    return compute.if_else(special, compute.binary_join_element_wise(_text('"'), doubled, _text('"'), _text("")), texts)
+
+
+def _text(text: str) -> pa.Scalar:
+    import pyarrow as pa
+
+    return pa.scalar(text, pa.large_string())

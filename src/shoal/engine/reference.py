@@ -1,0 +1,257 @@
+"""The slow engine that is plainly right: rows as Python values in lists, one obvious line for each verb.
+
+The contract suite holds every other engine against it. It shares with them how sources are opened and how files
+are written, and nothing of how values are read, checked, recoded, counted and ordered.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.data.level import MISSING, Keep, Level, Whole
+from shoal.data.schema import Schema
+from shoal.data.type import Type
+from shoal.engine import files
+from shoal.engine.base import Array, Counts, RowMask, RowWords, Table
+from shoal.engine.column import DTYPES, Column, attached, means, ranks, recoded, refuse_uncovered
+from shoal.engine.digest import digest
+from shoal.engine.reference_read import read_columns
+from shoal.engine.source import Source, open_source
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Value = Any
+"""int, float, bool, str, date, datetime, or None where it is missing."""
+Row = tuple[Value, ...]
+
+
+def _order(row: Row) -> list[tuple[bool, Value]]:
+    """Missing first, then by value."""
+    return [(value is not None, value) for value in row]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Opens tables as lists of Python values, for tests and small tables."""
+
+    name: str = "reference"
+
+    def scan(self, source: object, schema: Schema) -> Table:
+        opened = open_source(source, schema)
+        columns = tuple(Column(attribute.name, attribute.type) for attribute in opened.attributes)
+        rows = list(zip(*read_columns(opened), strict=True))
+        opened.stamp.verify()
+        return ReferenceTable(opened, schema, columns, rows, list(range(len(rows))))
+
+
+@dataclass(frozen=True)
+class ReferenceTable:
+    """Rows, and their numbers in the input; without numbers the rows are in the order of their values."""
+
+    source: Source
+    schema: Schema
+    parts: tuple[Column, ...]
+    held: list[Row]
+    numbers: list[int] | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def types(self) -> Mapping[str, Type]:
+        return {part.name: part.type for part in self.parts}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.source.notes
+
+    def rows(self) -> int:
+        self.source.stamp.verify()
+        return len(self.held)
+
+    def keep(self, mask: RowMask) -> Table:
+        if self.numbers is None:
+            raise UsageError("these rows have no numbers of the input any more", fix="keep rows before `at_least`")
+        kept = mask(0, self.source.rows)
+        return self._only([bool(kept[number]) for number in self.numbers])
+
+    def at_most_per(self, column: str, most: int, words: RowWords) -> Table:
+        if self.numbers is None:
+            raise UsageError("these rows have no numbers of the input any more", fix="choose rows before `at_least`")
+        word = words(0, self.source.rows).tolist()
+        values = self._column(column)
+        chosen = [False] * len(values)
+        seen: Counter[Value] = Counter()
+        for place in sorted(range(len(values)), key=lambda place: word[self.numbers[place]]):  # type: ignore[index]
+            seen[values[place]] += 1
+            chosen[place] = seen[values[place]] <= most
+        return self._only(chosen)
+
+    def recode(self, levels: Mapping[str, Level]) -> Table:
+        parts, columns = [], []
+        for name, level in levels.items():
+            part = recoded(self.schema.by_name.get(name), self._part(name), level)
+            parts.append(part)
+            columns.append(_labels(name, self._column(name), self._part(name).type, level))
+        return self._as(parts, columns)
+
+    def count_by(self, columns: Sequence[str]) -> Counts:
+        self.source.stamp.verify()
+        if not columns:
+            raise UsageError("count by which columns?", came="none", allowed="at least one")
+        counted = Counter(zip(*(self._column(name) for name in columns), strict=True))
+        tuples = sorted(counted, key=_order)
+        values, codes = [], []
+        for place, name in enumerate(columns):
+            part = self._part(name)
+            listed = part.labels or sorted({row[place] for row in tuples} - {None})
+            where = {value: code for code, value in enumerate(listed)} | {None: -1}
+            values.append(_array(listed, part.type))
+            codes.append(np.array([where[row[place]] for row in tuples], dtype=np.int32))
+        counts = np.array([counted[row] for row in tuples], dtype=np.int64)
+        return Counts(tuple(columns), tuple(values), tuple(codes), counts)
+
+    def at_least(self, columns: Sequence[str], k: int) -> Table:
+        keys = list(zip(*(self._column(name) for name in columns), strict=True))
+        counted = Counter(keys)
+        often = self._only([counted[key] >= k for key in keys])
+        if set(columns) != set(self.columns):
+            return often
+        return replace(often, held=sorted(often.held, key=_order), numbers=None)
+
+    def distinct(self, column: str) -> Array:
+        return _array(sorted(set(self._column(column)) - {None}), self._part(column).type)
+
+    def quantiles(self, column: str, at: Sequence[float]) -> Array:
+        part = self._part(column)
+        if not part.type.numeric:
+            raise UsageError("quantiles need numbers, dates or times", came=f"'{column}' of type {part.type.value}")
+        values = sorted(value for value in self._column(column) if value is not None)
+        if not values:
+            raise UsageError("quantiles of a column without values", came=column)
+        return _array([values[rank - 1] for rank in ranks(at, len(values))], part.type)
+
+    def chunk(self, order: Sequence[str], size: int, name: str) -> Table:
+        keys = list(zip(*(self._column(column) for column in order), strict=True))
+        places = sorted(range(len(keys)), key=lambda place: _order(keys[place]))  # a stable sort: ties by row number
+        last = max(len(keys) // size - 1, 0)
+        groups = np.zeros(len(keys), dtype=np.int64)
+        groups[places] = np.minimum(np.arange(len(keys)) // size, last)
+        return self.attach(name, groups)
+
+    def means_by(self, group: str, columns: Sequence[str]) -> dict[str, Array]:
+        for column in columns:
+            if self._part(column).type not in (Type.INTEGER, Type.DECIMAL):
+                raise UsageError("means need numbers", came=f"'{column}' of type {self._part(column).type.value}")
+        collected = self.collect([group, *columns])
+        return means([(collected[group], [collected[column] for column in columns])], columns)
+
+    def collect(self, columns: Sequence[str]) -> dict[str, Array]:
+        self.source.stamp.verify()
+        return {name: _array(self._column(name), self._part(name).type) for name in columns}
+
+    def attach(self, name: str, values: Array) -> Table:
+        part, held = attached(name, values)
+        if len(held) != len(self.held):
+            raise UsageError(
+                "the new column has another length", came=len(held), allowed=f"{len(self.held)}, one for each row"
+            )
+        columns = dict(zip(self.columns, self._columns(), strict=True)) | {name: held.to_pylist()}
+        parts = {part.name: part for part in self.parts} | {name: part}
+        numbers = list(range(len(self.held))) if self.numbers is None else self.numbers
+        return replace(
+            self, parts=tuple(parts.values()), held=list(zip(*columns.values(), strict=True)), numbers=numbers
+        )
+
+    def select(self, columns: Sequence[str]) -> Table:
+        return self._as([self._part(name) for name in columns], [self._column(name) for name in columns])
+
+    def batches(self, *, sort: bool = True) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        self.source.stamp.verify()
+        rows = sorted(self.held, key=_order) if sort else self.held
+        shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
+        for start in range(0, len(rows), files.ROWS):
+            some = zip(*rows[start : start + files.ROWS], strict=True)
+            shown = [_arrow(list(column), part) for column, part in zip(some, self.parts, strict=True)]
+            yield pa.RecordBatch.from_arrays(shown, schema=shape)
+
+    def digest(self) -> bytes:
+        kinds = [(part.name, part.type) for part in self.parts]
+        return digest(kinds, ([_arrow([row[i]], part) for i, part in enumerate(self.parts)] for row in self.held))
+
+    def write(self, path: Path, *, sort: bool = True) -> None:
+        import pyarrow as pa
+
+        shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
+        files.write(Path(path), shape, self.batches(sort=sort), self.source.stamp.verify)
+
+    def _part(self, name: str) -> Column:
+        return self.parts[self._place(name)]
+
+    def _place(self, name: str) -> int:
+        if name not in self.columns:
+            raise UsageError("no such column", came=name, allowed=", ".join(self.columns))
+        return self.columns.index(name)
+
+    def _column(self, name: str) -> list[Value]:
+        place = self._place(name)
+        return [row[place] for row in self.held]
+
+    def _columns(self) -> list[list[Value]]:
+        return [[row[place] for row in self.held] for place in range(len(self.parts))]
+
+    def _only(self, kept: list[bool]) -> ReferenceTable:
+        rows = [row for row, keep in zip(self.held, kept, strict=True) if keep]
+        numbers = self.numbers and [number for number, keep in zip(self.numbers, kept, strict=True) if keep]
+        return replace(self, held=rows, numbers=numbers)
+
+    def _as(self, parts: Sequence[Column], columns: Sequence[list[Value]]) -> ReferenceTable:
+        rows: list[Row] = list(zip(*columns, strict=True))
+        rows = rows if self.numbers is not None else sorted(rows, key=_order)
+        return replace(self, parts=tuple(parts), held=rows)
+
+
+def _labels(name: str, values: list[Value], kind: Type, level: Level) -> list[Value]:
+    """The labels of one column."""
+    if isinstance(level, Keep):
+        return values
+    if isinstance(level, Whole):
+        return [level.label for _ in values]
+    there = [value for value in values if value is not None]
+    labels = iter(level.apply(_array(there, kind)).tolist())
+    shown = [MISSING if value is None else next(labels) for value in values]
+    refuse_uncovered(name, sum(label is None for label in shown))
+    return shown
+
+
+def _array(values: Sequence[Value], kind: Type) -> Array:
+    """Python values as an array of the type's own dtype; masked where something is missing."""
+    absent = np.array([value is None for value in values], dtype=bool)
+    filler: dict[str, Value] = {"int64": 0, "float64": 0.0, "bool": False}
+    zero = filler.get(DTYPES[kind], None if DTYPES[kind] == "object" else dt.date(1970, 1, 1))
+    array = np.empty(len(values), dtype=object)
+    array[:] = [zero if value is None else value for value in values]
+    typed = array.astype(DTYPES[kind])
+    return np.ma.MaskedArray(typed, absent) if absent.any() else typed
+
+
+def _arrow(values: list[Value], part: Column) -> pa.Array:
+    import pyarrow as pa
+
+    if part.labels is None:
+        return pa.array(values, part.arrow_type())
+    code = {label: place for place, label in enumerate(part.labels)} | {None: 0}
+    absent = np.array([value is None for value in values], dtype=bool)
+    return part.coded(np.array([code[value] for value in values], dtype=np.int64), absent if absent.any() else None)

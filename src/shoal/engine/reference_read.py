@@ -1,0 +1,186 @@
+"""How the slow engine reads: each stored value by the rules of its declared type, one at a time."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from shoal.data.domain import Interval
+from shoal.data.schema import Attribute, Outside
+from shoal.data.type import Type
+from shoal.engine import storage
+from shoal.engine.column import DTYPES
+from shoal.engine.findings import Finding, refuse, refuse_domain
+from shoal.engine.source import Source
+from shoal.engine.storage import WORDS
+
+Value = Any
+LEAST, MOST = -(2**63), 2**63 - 1
+MIDNIGHT = dt.time()
+
+
+class UnreadableError(Exception):
+    """A stored value is none of its declared type; says nothing more."""
+
+
+def read_columns(source: Source) -> list[list[Value]]:
+    """All columns as lists of Python values, after every row was held against the schema."""
+    stored: list[list[Value]] = [[] for _ in source.attributes]
+    for batch in source.batches():
+        for column, held in zip(stored, batch.columns, strict=True):
+            column.extend(_python(held))
+    findings, columns = [], []
+    for attribute, column in zip(source.attributes, stored, strict=True):
+        refuse_domain(attribute)
+        values, finding = _read(attribute, column)
+        columns.append(values)
+        findings.append(finding)
+    refuse(findings)
+    return columns
+
+
+def _python(held: Any) -> list[Value]:
+    """Nanoseconds that Python's times cannot hold become a value that reads as nothing."""
+    if str(held.type) != "timestamp[ns]":
+        return list(held.to_pylist())
+    whole = [None if value is None else divmod(value, 1000) for value in held.cast("int64").to_pylist()]
+    epoch = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - times in a table have no zone
+    return [
+        None if parts is None else float("inf") if parts[1] else epoch + dt.timedelta(microseconds=parts[0])
+        for parts in whole
+    ]
+
+
+def _read(attribute: Attribute, column: list[Value]) -> tuple[list[Value], Finding]:
+    unreadable = outside = 0
+    values: list[Value] = []
+    for held in column:
+        try:
+            value = None if held is None else read(held, attribute.type)
+        except UnreadableError:
+            value, unreadable = None, unreadable + 1
+        if value is not None and not _inside(value, attribute):
+            value, outside = _settled(value, attribute), outside + 1
+        values.append(value)
+    missing = sum(value is None for value in values)
+    return values, Finding(attribute, unreadable, missing, outside)
+
+
+def _inside(value: Value, attribute: Attribute) -> bool:
+    if isinstance(value, float) and math.isinf(value):
+        return False
+    if attribute.domain is None:
+        return True
+    array = np.array([value], dtype=object).astype(DTYPES[attribute.type])
+    if not isinstance(attribute.domain, Interval):
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        array = np.array([text], dtype=object)
+    return bool(attribute.domain.inside(array)[0])
+
+
+def _settled(value: Value, attribute: Attribute) -> Value:
+    if attribute.outside is Outside.SUPPRESS:
+        return None
+    if attribute.outside is Outside.CLAMP and isinstance(attribute.domain, Interval):
+        ends = np.array([attribute.domain.low, attribute.domain.high], dtype=object).astype(DTYPES[attribute.type])
+        low, high = ends.tolist()
+        return min(max(value, low), high)
+    return value
+
+
+def read(held: Value, wanted: Type) -> Value:
+    """One stored value as its declared type; None for a NaN; UnreadableError where it is none."""
+    if isinstance(held, float) and math.isnan(held):
+        return None
+    value = _READERS[wanted](held.strip(" ") if isinstance(held, str) and wanted not in WORDS else held)
+    return value + 0.0 if isinstance(value, float) else value
+
+
+def _spelled(text: str, pattern: str) -> str:
+    if not re.fullmatch(pattern, text, re.ASCII | re.IGNORECASE):
+        raise UnreadableError
+    return text
+
+
+def _integer(held: Value) -> int:
+    if isinstance(held, str):
+        number = int(_spelled(held, storage.INTEGER))
+    elif isinstance(held, float) and not held.is_integer():
+        raise UnreadableError
+    else:
+        number = int(held)
+    if not LEAST <= number <= MOST:
+        raise UnreadableError
+    return number
+
+
+def _decimal(held: Value) -> float | None:
+    if isinstance(held, str):
+        if held.lower() == storage.NOT_A_NUMBER:
+            return None
+        return float(_spelled(held, f"({storage.NUMBER})|({storage.INFINITE})"))
+    return float(held)
+
+
+def _boolean(held: Value) -> bool:
+    if isinstance(held, bool):
+        return held
+    text = str(held).lower()
+    if text in storage.TRUE:
+        return True
+    if text in storage.FALSE:
+        return False
+    raise UnreadableError
+
+
+def _words(held: Value) -> str:
+    return str(held).lower() if isinstance(held, bool) else str(held)
+
+
+def _date(held: Value) -> dt.date:
+    if isinstance(held, str):
+        try:
+            return dt.date.fromisoformat(_spelled(held, storage.DATE))
+        except ValueError:
+            raise UnreadableError from None
+    if isinstance(held, dt.datetime):
+        if held.time() != MIDNIGHT:
+            raise UnreadableError
+        return held.date()
+    return _moment_or_date(held)
+
+
+def _datetime(held: Value) -> dt.datetime:
+    if isinstance(held, str):
+        text = _spelled(held, storage.MOMENT).upper().removesuffix("Z").replace("T", " ")
+        day, _, time = text.partition(" ")
+        clock, _, fraction = time.partition(".")
+        try:
+            whole = dt.datetime.combine(dt.date.fromisoformat(day), dt.time.fromisoformat(clock) if clock else MIDNIGHT)
+        except ValueError:
+            raise UnreadableError from None
+        return whole.replace(microsecond=int(fraction.ljust(6, "0"))) if fraction else whole
+    if isinstance(held, dt.datetime):
+        return held
+    return dt.datetime.combine(_moment_or_date(held), MIDNIGHT)
+
+
+def _moment_or_date(held: Value) -> dt.date:
+    """Only nanoseconds are neither; see `_python`."""
+    if not isinstance(held, dt.date):
+        raise UnreadableError
+    return held
+
+
+_READERS: dict[Type, Any] = {
+    Type.INTEGER: _integer,
+    Type.DECIMAL: _decimal,
+    Type.BOOLEAN: _boolean,
+    Type.DATE: _date,
+    Type.DATETIME: _datetime,
+    **dict.fromkeys(WORDS, _words),
+}

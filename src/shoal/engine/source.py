@@ -1,0 +1,302 @@
+"""Where rows come from: a file, a folder of Parquet files or a frame, recognized and brought to one shape."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.data.schema import Attribute, Role, Schema
+from shoal.engine.csv_file import CsvFile, look
+from shoal.engine.stamp import Stamp
+from shoal.engine.storage import READS, Storage, plain, plain_type, storage_of
+from shoal.errors import DataError, ShoalError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STEP = 1 << 16
+"""Rows of a frame that are handed over at a time."""
+CSV = (".csv", ".tsv", ".txt", ".tab")
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".feather", ".ipc")
+ALLOWED = f"a path that ends in {', '.join(CSV + PARQUET + ARROW)}, a folder of Parquet files, or a frame"
+
+Opener = Callable[[Sequence[int]], Iterator["pa.RecordBatch"]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The columns of one input that the schema asks for, in the schema's order, and how to read them again and again.
+
+    `kinds` are plain Arrow types (`storage.plain_type`). `parquet` names the files in the order of their rows, each
+    with its number of rows, where an engine may read them by itself; `batches` reads any source.
+    """
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    kinds: tuple[pa.DataType, ...]
+    rows: int
+    stamp: Stamp
+    places: tuple[int, ...]
+    opener: Opener
+    parquet: tuple[tuple[Path, int], ...] = ()
+    stored: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def storages(self) -> tuple[Storage, ...]:
+        """What each column holds."""
+        return tuple(storage_of(kind) for kind in self.kinds)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows in order, columns named c0, c1, …, each in its plain type."""
+        import pyarrow as pa
+
+        shape = pa.schema([(f"c{place}", kind) for place, kind in enumerate(self.kinds)])
+        seen = 0
+        stream = iter(self.opener(self.places))
+        while (batch := self._next(stream)) is not None:
+            seen += batch.num_rows
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=shape)
+        if seen != self.rows:
+            self.stamp.verify()
+            raise DataError("the file does not parse as it was surveyed", came=self.name)
+
+    def _next(self, stream: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+        """The next batch in plain types. What a reader says when it fails may quote a cell, so it is not repeated."""
+        import pyarrow as pa
+
+        try:
+            batch = next(stream, None)
+            return (
+                None
+                if batch is None
+                else pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], names=batch.schema.names)
+            )
+        except ShoalError as error:
+            failed: ShoalError = error
+        except (pa.ArrowException, OSError, UnicodeError):
+            failed = _unreadable(self.name)
+        self.stamp.verify()
+        raise failed
+
+
+def _unreadable(name: str) -> DataError:
+    return DataError("the file cannot be read", came=name, fix="check that it is whole and what its name says it is")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A source before the schema is held against it: all its columns."""
+
+    name: str
+    names: tuple[str, ...]
+    kinds: tuple[pa.DataType, ...]
+    rows: int
+    stamp: Stamp
+    opener: Opener
+    parquet: tuple[tuple[Path, int], ...] = ()
+
+
+def open_source(source: object, schema: Schema) -> Source:
+    """Recognize the source and hold its columns against the schema; DataError where they do not fit."""
+    found = _checked(lambda: _recognized(source, schema))
+    asked = tuple(attribute for attribute in schema.attributes if attribute.role is not Role.DROP)
+    _refuse_names(found, asked)
+    places = tuple(found.names.index(attribute.name) for attribute in asked)
+    kinds = tuple(found.kinds[place] for place in places)
+    if not found.rows:
+        raise DataError("the table has no rows", came=found.name, allowed="at least one")
+    _refuse_types(found, asked, kinds)
+    extra = len(found.names) - len(places)
+    notes = (f"{found.name}: {extra} columns that the policy does not name were not read",) if extra else ()
+    return Source(
+        name=found.name,
+        attributes=asked,
+        kinds=tuple(plain_type(kind) for kind in kinds),
+        rows=found.rows,
+        stamp=found.stamp,
+        places=places,
+        opener=found.opener,
+        parquet=found.parquet if _by_itself(found, kinds) else (),
+        stored=tuple(found.names[place] for place in places),
+        notes=notes,
+    )
+
+
+def _checked(work: Callable[[], _Found]) -> _Found:
+    """Run what opens a source, and forget what its reader says: it may quote a cell."""
+    import pyarrow as pa
+
+    missing = False
+    try:
+        return work()
+    except FileNotFoundError:
+        missing = True
+    except (pa.ArrowException, OSError, UnicodeError):
+        pass
+    if missing:
+        raise DataError("there is no such file", fix="check the path")
+    raise DataError("the source cannot be read", fix="check that the file is whole and what its name says it is")
+
+
+def _refuse_names(found: _Found, asked: Sequence[Attribute]) -> None:
+    """Names of the input are not quoted: of a file without a header they would be a record."""
+    empty = [place for place, name in enumerate(found.names, start=1) if not name.strip()]
+    if empty:
+        raise DataError("columns without a name", came=f"{found.name}, column {_some(empty)}", fix="name them")
+    twice = [place for place, name in enumerate(found.names, start=1) if found.names.index(name) + 1 != place]
+    if twice:
+        raise DataError(
+            "columns with the name of an earlier one", came=f"{found.name}, column {_some(twice)}", fix="rename them"
+        )
+    missing = [attribute.name for attribute in asked if attribute.name not in found.names]
+    if missing:
+        raise DataError(
+            "the table lacks columns that the policy names",
+            came=f"{found.name} without {', '.join(repr(name) for name in missing)}",
+            fix="check that this is the policy of this table, and that the file has a header",
+        )
+
+
+def _refuse_types(found: _Found, asked: Sequence[Attribute], kinds: Sequence[pa.DataType]) -> None:
+    for attribute, kind in zip(asked, kinds, strict=True):
+        storage = storage_of(kind)
+        if storage is not Storage.NOTHING and storage not in READS[attribute.type]:
+            raise DataError(
+                f"attribute '{attribute.name}': the column cannot be read as {attribute.type.value}",
+                came=f"{found.name} with {storage.value}",
+                allowed=", ".join(sorted(readable.value for readable in READS[attribute.type])),
+                fix="declare the type that the column has",
+            )
+
+
+def _some(places: Sequence[int]) -> str:
+    return ", ".join(map(str, places[:5])) + (", …" if len(places) > 5 else "")
+
+
+def _by_itself(found: _Found, kinds: Sequence[pa.DataType]) -> bool:
+    """Whether an engine that ignores the case of names, and knows fewer types than Arrow, reads the same."""
+    from pyarrow import types
+
+    plain_enough = all(
+        not (types.is_decimal(kind) or types.is_float16(kind) or types.is_date64(kind) or types.is_null(kind))
+        for kind in kinds
+    )
+    return plain_enough and len({name.lower() for name in found.names}) == len(found.names)
+
+
+def _recognized(source: object, schema: Schema) -> _Found:
+    if isinstance(source, CsvFile):
+        return _csv(source, schema)
+    if isinstance(source, str | Path):
+        path = Path(source)
+        suffix = path.suffix.lower()
+        if path.is_dir():
+            return _parquet(path.name, _parquet_files(path))
+        if suffix in CSV:
+            return _csv(CsvFile(path), schema)
+        if suffix in PARQUET:
+            return _parquet(path.name, [path])
+        if suffix in ARROW:
+            return _arrow(path)
+        raise DataError("this kind of file is not known", came=suffix or "a name without an ending", allowed=ALLOWED)
+    return _frame(source)
+
+
+def _csv(file: CsvFile, schema: Schema) -> _Found:
+    import pyarrow as pa
+
+    path = Path(file.path)
+    stamp = Stamp.of([path])
+    seen = look(file, schema.names)
+    rows = seen.survey.records
+    kinds = tuple(itertools.repeat(pa.string(), len(seen.names)))
+    return _Found(path.name, seen.names, kinds, rows, stamp, seen.batches)
+
+
+def _parquet_files(folder: Path) -> list[Path]:
+    """In the order of their names below the folder; names that begin with a dot or an underscore are notes."""
+    files = [
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() in PARQUET and not any(p[0] in "._" for p in file.relative_to(folder).parts)
+    ]
+    if not files:
+        raise DataError("the folder holds no Parquet files", came=folder.name, allowed=ALLOWED)
+    return sorted(files, key=lambda file: file.relative_to(folder).as_posix())
+
+
+def _parquet(name: str, files: Sequence[Path]) -> _Found:
+    from pyarrow import parquet
+
+    stamp = Stamp.of(files)
+    shapes = [parquet.read_schema(file) for file in files]
+    if any(shape.names != shapes[0].names or shape.types != shapes[0].types for shape in shapes):
+        raise DataError("the files of the folder do not have the same columns", came=name)
+    counted = tuple((file, int(parquet.read_metadata(file).num_rows)) for file in files)
+
+    def opener(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        wanted = [shapes[0].names[place] for place in places]
+        for file in files:
+            with parquet.ParquetFile(file) as opened:
+                for batch in opened.iter_batches(STEP, columns=wanted):
+                    yield batch.select(wanted)
+
+    rows = sum(count for _, count in counted)
+    return _Found(name, tuple(shapes[0].names), tuple(shapes[0].types), rows, stamp, opener, counted)
+
+
+def _arrow(path: Path) -> _Found:
+    from pyarrow import ipc
+
+    stamp = Stamp.of([path])
+
+    def opener(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        with ipc.open_file(path) as opened:
+            for place in range(opened.num_record_batches):
+                yield opened.get_batch(place).select(list(places))
+
+    with ipc.open_file(path) as opened:
+        shape = opened.schema
+        rows = sum(opened.get_batch(place).num_rows for place in range(opened.num_record_batches))
+    return _Found(path.name, tuple(shape.names), tuple(shape.types), rows, stamp, opener)
+
+
+def _frame(source: object) -> _Found:
+    table = as_arrow(source)
+
+    def opener(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        yield from table.select(list(places)).to_batches(max_chunksize=STEP)
+
+    shape = table.schema
+    return _Found("the frame", tuple(shape.names), tuple(shape.types), table.num_rows, Stamp(()), opener)
+
+
+def as_arrow(source: object) -> pa.Table:
+    """A pandas, Polars or PyArrow frame as an Arrow table."""
+    import narwhals as nw
+    import pyarrow as pa
+
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        return source
+    unknown = False
+    try:
+        frame: Any = nw.from_native(source)
+        return (frame.collect() if isinstance(frame, nw.LazyFrame) else frame).to_arrow()
+    except TypeError:
+        unknown = True
+    except (pa.ArrowException, nw.exceptions.NarwhalsError, ValueError):
+        pass
+    if unknown:
+        raise DataError("this kind of input is not known", came=type(source).__name__, allowed=ALLOWED)
+    raise DataError(
+        "the frame cannot be read",
+        came=type(source).__name__,
+        allowed="one name for each column, and values of one type in each",
+    )

@@ -1,0 +1,198 @@
+"""SQL for DuckDB, as text: reading by the declared type, holding against the domain, recoding, ordering.
+
+No text here comes from a table. Columns are called c0, c1, …; what a policy declares is either a literal of a
+number or a date, or lies in a table of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.data.domain import Interval
+from shoal.data.level import Masked
+from shoal.data.schema import Attribute, Outside
+from shoal.data.type import Type
+from shoal.engine import storage
+from shoal.engine.column import DTYPES
+from shoal.engine.storage import WORDS, Storage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TYPES = {
+    Type.INTEGER: "BIGINT",
+    Type.DECIMAL: "DOUBLE",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.DATE: "DATE",
+    Type.DATETIME: "TIMESTAMP",
+    **dict.fromkeys(WORDS, "VARCHAR"),
+}
+
+
+NEVER = "FALSE"
+
+
+def quoted(text: str, mark: str = "'") -> str:
+    """A string (or, with the other mark, a name) as SQL reads it."""
+    return mark + text.replace(mark, mark * 2) + mark
+
+
+def literal(value: Any, kind: Type) -> str:
+    """A number, date or time of a policy."""
+    scalar = np.array(value, dtype=object).astype(DTYPES[kind])[()]
+    return f"CAST({quoted(str(scalar).replace('T', ' '))} AS {TYPES[kind]})"
+
+
+def names(count: int, prefix: str = "c") -> list[str]:
+    """c0, c1, …"""
+    return [f"{prefix}{place}" for place in range(count)]
+
+
+def ordered(columns: Sequence[str]) -> str:
+    """An order by these columns, missing first; text is compared byte by byte, which is code point by code point."""
+    return ", ".join(f"{column} ASC NULLS FIRST" for column in columns)
+
+
+def read(x: str, kind: pa.DataType, wanted: Type) -> tuple[str, str]:
+    """The value of a stored column as its declared type, and whether it does not read as one."""
+    held = storage.storage_of(kind)
+    value = _READ[held](x, kind, wanted)
+    if _always(held, kind, wanted):
+        return value, NEVER
+    absent = f"{x} IS NULL"
+    if held is Storage.FLOAT:
+        absent += f" OR isnan({x})"
+    if held is Storage.TEXT and wanted is Type.DECIMAL:
+        absent += f" OR lower(trim({x})) = '{storage.NOT_A_NUMBER}'"
+    return value, f"({value} IS NULL AND NOT ({absent}))"
+
+
+def _always(held: Storage, kind: pa.DataType, wanted: Type) -> bool:
+    """Whether every value of a column reads as its declared type."""
+    if held is Storage.TEXT:
+        return wanted in WORDS
+    if held is Storage.INTEGER:
+        return str(kind) != "uint64" and wanted is not Type.BOOLEAN
+    if held is Storage.MOMENT:
+        return str(kind.unit) != "ns" and wanted is Type.DATETIME
+    return not (held is Storage.FLOAT and wanted is Type.INTEGER)
+
+
+def _matches(x: str, pattern: str) -> str:
+    return f"regexp_full_match({x}, {quoted(pattern)}, 'i')"
+
+
+def _of_text(x: str, _: pa.DataType, wanted: Type) -> str:
+    t = f"trim({x})"
+    if wanted is Type.INTEGER:
+        return f"CASE WHEN {_matches(t, storage.INTEGER)} THEN TRY_CAST({t} AS BIGINT) END"
+    if wanted is Type.DECIMAL:
+        infinite = f"CASE WHEN {t}[1] = '-' THEN '-inf'::DOUBLE ELSE 'inf'::DOUBLE END"
+        return (
+            f"(CASE WHEN {_matches(t, storage.NUMBER)} THEN TRY_CAST({t} AS DOUBLE)"
+            f" WHEN {_matches(t, storage.INFINITE)} THEN {infinite} END + 0.0::DOUBLE)"
+        )
+    if wanted is Type.BOOLEAN:
+        true, false = (", ".join(map(quoted, words)) for words in (storage.TRUE, storage.FALSE))
+        return f"CASE WHEN lower({t}) IN ({true}) THEN TRUE WHEN lower({t}) IN ({false}) THEN FALSE END"
+    if wanted is Type.DATE:
+        return f"CASE WHEN {_matches(t, storage.DATE)} THEN TRY_CAST({t} AS DATE) END"
+    if wanted is Type.DATETIME:
+        bare = f"rtrim(replace(upper({t}), 'T', ' '), 'Z')"
+        padding = f"CASE length({bare}) WHEN 10 THEN ' 00:00:00' WHEN 16 THEN ':00' ELSE '' END"
+        return f"CASE WHEN {_matches(t, storage.MOMENT)} THEN TRY_CAST({bare} || {padding} AS TIMESTAMP) END"
+    return x
+
+
+def _of_integer(x: str, kind: pa.DataType, wanted: Type) -> str:
+    if wanted is Type.BOOLEAN:
+        return f"CASE {x} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END"
+    cast = "TRY_CAST" if str(kind) == "uint64" else "CAST"
+    return f"{cast}({x} AS {TYPES[wanted]})"
+
+
+def _of_float(x: str, _: pa.DataType, wanted: Type) -> str:
+    if wanted is Type.INTEGER:
+        limit = f"'{2.0**63!r}'::DOUBLE"
+        return f"CASE WHEN {x} = trunc({x}) AND {x} >= -{limit} AND {x} < {limit} THEN TRY_CAST({x} AS BIGINT) END"
+    return f"CASE WHEN NOT isnan({x}) THEN CAST({x} AS DOUBLE) + 0.0::DOUBLE END"
+
+
+def _of_boolean(x: str, _: pa.DataType, wanted: Type) -> str:
+    return x if wanted is Type.BOOLEAN else f"CAST({x} AS VARCHAR)"
+
+
+def _of_date(x: str, _: pa.DataType, wanted: Type) -> str:
+    return f"CAST({x} AS {TYPES[wanted]})"
+
+
+def _of_moment(x: str, kind: pa.DataType, wanted: Type) -> str:
+    moment = f"make_timestamp(epoch_us({x}))"  # in UTC, whether or not the column knows a zone
+    if kind.unit == "ns":
+        moment = f"CASE WHEN epoch_ns({x}) % 1000 = 0 THEN make_timestamp(epoch_ns({x}) // 1000) END"
+    if wanted is Type.DATE:
+        return f"CASE WHEN {moment} = date_trunc('day', {moment}) THEN CAST({moment} AS DATE) END"
+    return moment
+
+
+def _of_nothing(_: str, __: pa.DataType, wanted: Type) -> str:
+    return f"CAST(NULL AS {TYPES[wanted]})"
+
+
+_READ = {
+    Storage.TEXT: _of_text,
+    Storage.INTEGER: _of_integer,
+    Storage.FLOAT: _of_float,
+    Storage.BOOLEAN: _of_boolean,
+    Storage.DATE: _of_date,
+    Storage.MOMENT: _of_moment,
+    Storage.NOTHING: _of_nothing,
+}
+
+
+def outside(v: str, attribute: Attribute, listed: str | None, *, inside: bool) -> str:
+    """Whether a value lies outside its domain; `listed` is a table of the texts inside it, or of those outside."""
+    infinite = f"isinf({v})" if attribute.type is Type.DECIMAL else NEVER
+    if isinstance(attribute.domain, Interval):
+        low, high = (literal(end, attribute.type) for end in (attribute.domain.low, attribute.domain.high))
+        return f"({v} < {low} OR {v} > {high} OR {infinite})"
+    if listed is None:
+        return infinite
+    return f"(CAST({v} AS VARCHAR) {'NOT IN' if inside else 'IN'} (FROM {listed}))"
+
+
+def settled(v: str, attribute: Attribute, out: str) -> str:
+    """The value after the policy's word on what lies outside."""
+    if attribute.outside is Outside.SUPPRESS:
+        return f"CASE WHEN {out} THEN NULL ELSE {v} END"
+    if attribute.outside is Outside.CLAMP and isinstance(attribute.domain, Interval):
+        low, high = (literal(end, attribute.type) for end in (attribute.domain.low, attribute.domain.high))
+        return f"CASE WHEN {v} < {low} THEN {low} WHEN {v} > {high} THEN {high} ELSE {v} END"
+    return v
+
+
+def place(x: str, edges: Sequence[str], codes: Sequence[int]) -> str:
+    """The code of the interval a value lies in: comparisons halve the edges, so a hundred of them cost seven."""
+    if not edges:
+        return str(codes[0])
+    middle = len(edges) // 2
+    below = place(x, edges[:middle], codes[: middle + 1])
+    above = place(x, edges[middle + 1 :], codes[middle + 1 :])
+    return f"CASE WHEN {x} < {edges[middle]} THEN {below} ELSE {above} END"
+
+
+def masked(x: str, level: Masked) -> str:
+    """A text with letters replaced; letters are code points."""
+    hidden = f"greatest(length({x}) - {level.kept}, 0)"
+    stars = f"repeat({quoted(level.letter)}, {hidden})"
+    if level.side == "right":
+        return f"left({x}, {level.kept}) || {stars}"
+    return f"{stars} || substring({x}, {hidden} + 1)"
+
+
+def code_type(labels: int) -> str:
+    """The smallest type that numbers so many labels."""
+    return "UTINYINT" if labels <= 1 << 8 else "USMALLINT" if labels <= 1 << 16 else "UINTEGER"

@@ -1,0 +1,115 @@
+"""What columns hold where they come from, and which declared types can be read from that."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from shoal.data.type import Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Storage(Enum):
+    """The kinds of stored values that are told apart; the value is how a message names it."""
+
+    TEXT = "text"
+    INTEGER = "whole numbers"
+    FLOAT = "floating point numbers"
+    BOOLEAN = "truth values"
+    DATE = "dates"
+    MOMENT = "times"
+    NOTHING = "missing values alone"
+    OTHER = "values that no declared type reads"
+
+
+_TEXT_LIKE: Final = frozenset({Storage.TEXT, Storage.INTEGER, Storage.BOOLEAN})
+READS: Final = {
+    Type.INTEGER: frozenset({Storage.TEXT, Storage.INTEGER, Storage.FLOAT}),
+    Type.DECIMAL: frozenset({Storage.TEXT, Storage.INTEGER, Storage.FLOAT}),
+    Type.CATEGORY: _TEXT_LIKE,
+    Type.ORDINAL: _TEXT_LIKE,
+    Type.TEXT: _TEXT_LIKE,
+    Type.BOOLEAN: frozenset({Storage.TEXT, Storage.INTEGER, Storage.BOOLEAN}),
+    Type.DATE: frozenset({Storage.TEXT, Storage.DATE, Storage.MOMENT}),
+    Type.DATETIME: frozenset({Storage.TEXT, Storage.DATE, Storage.MOMENT}),
+}
+"""A number with a fraction is no integer, a time that is not midnight no date: they are counted as unreadable."""
+WORDS: Final = frozenset({Type.CATEGORY, Type.ORDINAL, Type.TEXT})
+"""The types whose values are text."""
+
+# How values are spelled where they are stored as text. Blanks around are allowed, except around text itself. The
+# patterns mean the same to Python and to RE2; case is ignored.
+INTEGER: Final = r"[+-]?[0-9]{1,19}"
+NUMBER: Final = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,4})?"
+INFINITE: Final = r"[+-]?inf(inity)?"
+NOT_A_NUMBER: Final = "nan"
+TRUE: Final = ("true", "yes", "1")
+FALSE: Final = ("false", "no", "0")
+DATE: Final = (
+    r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"  # no year 0
+)
+MOMENT: Final = DATE + r"([t ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?z?)?"
+
+
+def storage_of(kind: pa.DataType) -> Storage:
+    """What a column of this Arrow type holds, once it is brought to its plain type."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return storage_of(kind.value_type)
+    tests = (
+        (Storage.TEXT, (types.is_string, types.is_large_string, types.is_string_view, _whole_decimal)),
+        (Storage.INTEGER, (types.is_integer,)),
+        (Storage.FLOAT, (types.is_floating, types.is_decimal)),
+        (Storage.BOOLEAN, (types.is_boolean,)),
+        (Storage.DATE, (types.is_date,)),
+        (Storage.MOMENT, (types.is_timestamp,)),
+        (Storage.NOTHING, (types.is_null,)),
+    )
+    for storage, matching in tests:
+        if any(matches(kind) for matches in matching):
+            return storage
+    return Storage.OTHER
+
+
+def _whole_decimal(kind: pa.DataType) -> bool:
+    """Exact decimals without a fraction are read digit by digit: they may be too long for a float."""
+    from pyarrow import types
+
+    return bool(types.is_decimal(kind) and kind.scale == 0)
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The one Arrow type that stands for this one in every engine; times are in UTC and have no zone."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("ns" if kind.unit == "ns" else "us")
+    plain = {
+        Storage.TEXT: pa.string(),
+        Storage.INTEGER: pa.uint64() if kind == pa.uint64() else pa.int64(),
+        Storage.FLOAT: pa.float64(),
+        Storage.BOOLEAN: pa.bool_(),
+        Storage.DATE: pa.date32(),
+        Storage.NOTHING: pa.string(),
+    }
+    return plain[storage_of(kind)]
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """A column in its plain type."""
+    import pyarrow as pa
+
+    kind = plain_type(column.type)
+    if column.type == kind:
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_timestamp(column.type):
+        # As a bare number it is counted in UTC; a cast to a type without a zone might mean local time.
+        return column.cast(pa.int64()).cast(pa.timestamp(column.type.unit)).cast(kind)
+    return column.cast(kind)

@@ -1,0 +1,170 @@
+"""CSV files of any shape: read exactly as Python's strict reader does, or refused; never anything else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from shoal.data.schema import Attribute, Role, Schema, Type
+from shoal.engine.csv_file import CsvFile, look
+from shoal.engine.csv_survey import survey
+from shoal.engine.duckdb import DuckDB
+from shoal.engine.reference import Reference
+from shoal.errors import DataError, ShoalError
+
+DECLARED = ("a", "b")
+SCHEMA = Schema(tuple(Attribute(name, Role.OTHER, Type.TEXT) for name in DECLARED))
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("csv") / "t.csv"
+
+
+def read(path):
+    """All cells as we read them, and how many records the survey counted."""
+    seen = look(CsvFile(path), DECLARED)
+    count = seen.survey.records
+    batches = list(seen.batches(range(len(seen.names))))
+    rows = [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+    assert len(rows) == count
+    return seen, rows
+
+
+def strictly(text, delimiter, quote):
+    """The same by Python's strict reader; empty lines are skipped unless there is one column."""
+    records = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote, strict=True))
+    width = len(records[0])
+    rows = [record or [""] for record in records[1:]] if width == 1 else [record for record in records[1:] if record]
+    return [tuple(cell or None for cell in record) for record in rows], width
+
+
+cells = st.text(
+    st.sampled_from(list("ab1,;|\t\n\r\" 'é🦀ي")) | st.characters(exclude_categories=("Cs",), exclude_characters="\0")
+)
+
+
+@given(
+    rows=st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=8),
+    delimiter=st.sampled_from(",;|\t"),
+    end=st.sampled_from(["\n", "\r\n"]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    quoting=st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
+)
+@settings(max_examples=200)
+def test_what_a_writer_writes_is_read_back(path, rows, delimiter, end, encoding, quoting):
+    if end == "\n" and any("\r" in cell for row in rows for cell in row):
+        quoting = csv.QUOTE_ALL  # Python's writer forgets that a lone CR needs quotes
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=quoting)
+    writer.writerows([("a", "b", "c"), *rows])
+    path.write_bytes(text.getvalue().encode(encoding))
+    seen, found = read(path)
+    assert (seen.delimiter, seen.quote, seen.names) == (delimiter, '"', ("a", "b", "c"))
+    assert found == [tuple(cell or None for cell in row) for row in rows]
+
+
+pieces = st.lists(
+    st.sampled_from(["a", "b", "1", ",", "\n", "\r\n", "\r", '"', '""', " ", "é", ",\n", '"\n"']), max_size=14
+)
+
+
+@given(pieces.map("".join))
+@example('1,"x"y\n')
+@example('1,""\n\n2,""""\n')
+@example("\r1,2\r")
+@settings(max_examples=600)
+def test_near_csv_is_read_strictly_or_refused(path, body):
+    for header in ("a,b\n", "a\n"):
+        path.write_bytes((header + body).encode())
+        try:
+            seen, found = read(path)
+        except DataError as error:
+            assert error.exit_code == 5  # noqa: PT017 - both outcomes are looked at
+            continue
+        expected, width = strictly(header + body, seen.delimiter, seen.quote)
+        assert all(len(row) == width for row in expected)
+        assert found == expected
+
+
+@given(st.binary(max_size=200))
+@example(b"a,b\n\xff\xfe\n")
+@example(b"\xff\xfea")
+@example(b"a,b\n1,\x00")
+@example(b"a,b\n" + b"1,2\n" * 3 + b'"')
+@settings(max_examples=400)
+def test_any_bytes_are_read_or_refused(path, content):
+    for start in (b"", b"a,b\n"):
+        path.write_bytes(start + content)
+        try:
+            read(path)
+        except ShoalError as error:
+            assert error.exit_code == 5  # noqa: PT017
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=25)
+def test_both_engines_say_the_same_of_any_bytes(path, content):
+    path.write_bytes(b"a,b\n1,2\n" + content)
+    said = []
+    for engine in (DuckDB(threads=1), Reference()):
+        try:
+            table = engine.scan(path, SCHEMA)
+            said.append(repr([table.collect([name])[name].tolist() for name in DECLARED]))
+        except ShoalError as error:
+            said.append(str(error))
+    assert said[0] == said[1]
+
+
+@given(text=pieces.map("".join), cuts=st.lists(st.integers(0, 40), max_size=6))
+@settings(max_examples=400)
+def test_the_survey_does_not_see_where_blocks_end(text, cuts):
+    content = ("a,b\n" + text).encode()
+    ends = sorted({min(cut, len(content)) for cut in cuts} | {0, len(content)})
+    said = []
+    for blocks in ([content], [content[a:b] for a, b in itertools.pairwise(ends)]):
+        try:
+            said.append(survey(blocks, ",", '"', 2, "t"))
+        except DataError as error:
+            said.append(error.wrong)
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+def test_western_text(path, encoding):
+    path.write_bytes("a;b\n1;Zürich à côté\n".encode(encoding))
+    seen, rows = read(path)
+    assert seen.encoding == "cp1252"
+    assert rows == [("1", "Zürich à côté")]
+
+
+def test_the_delimiter_shows_the_declared_columns(path):
+    path.write_text("a|b|c,d;e\n1|2|3,4;5\n")
+    assert look(CsvFile(path), DECLARED).names == ("a", "b", "c,d;e")
+    path.write_text("x;y\n1,5;2,5\n")
+    assert look(CsvFile(path), DECLARED).delimiter == ";"
+
+
+def test_single_quotes_where_they_explain_more(path):
+    path.write_text("'a','b'\n'1,5','x'\n")
+    assert read(path)[1] == [("1,5", "x")]
+    path.write_text("a,b\nit's,'tis\n")
+    assert read(path)[1] == [("it's", "'tis")]
+
+
+def test_a_cell_longer_than_a_block(path):
+    long = "x" * (9 << 20)
+    path.write_text(f'a,b\n1,"{long}\n"\n2,y\n')
+    assert [len(row[1]) for row in read(path)[1]] == [len(long) + 1, 1]
+
+
+def test_utf_16_without_a_mark(path):
+    for encoding in ("utf-16-le", "utf-16-be"):
+        path.write_bytes("a,b\n1,ü\n2,x\n".encode(encoding))
+        seen, rows = read(path)
+        assert (seen.encoding, rows[0]) == (encoding, ("1", "ü"))
