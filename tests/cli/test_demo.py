@@ -9,30 +9,42 @@ import pytest
 
 from tests.cli.run import answer, refused, shoal
 
-FILES = {".shoal-demo", "plan.html", "plan.json", "curve.png", "curve.svg", "frontier.png"}
+PLAN = {"plan.html", "plan.json", "curve.png", "curve.svg", "frontier.png"}
+FILES = PLAN | {
+    ".shoal-demo",
+    "policy.yaml",
+    "hierarchies",
+    "visits.csv",
+    "ledger.sqlite",
+    "visits-2026",
+    "visits-2026.holder",
+}
+ROWS = ("--rows", "4000")
 
 
 def test_the_story_can_be_told_again(tmp_path):
     out = tmp_path / "build" / "demo"
-    first = shoal("demo", "--out", out)
+    first = shoal("demo", "--out", out, *ROWS)
     assert first.exit_code == 0, first.output
-    assert first.stdout.rstrip().endswith(f"The page: {out / 'plan.html'}")
+    assert first.stdout.rstrip().endswith(str(out / "visits-2026.holder" / "report.html"))
     assert "at most 2.719 times as likely" in first.stdout
     assert {path.name for path in out.iterdir()} == FILES
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    before = {name: (out / name).read_bytes() for name in PLAN}
     (out / "mine.txt").write_text("mine")
-    again = answer("demo", "--out", out)
+    again = answer("demo", "--out", out, *ROWS)
     assert again["page"] == str(out / "plan.html")
     assert len(again["words"]) == 3
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == {**before, "mine.txt": b"mine"}
+    assert {name: (out / name).read_bytes() for name in PLAN} == before
+    assert (out / "mine.txt").read_text() == "mine"
+    assert shoal("verify", out / "visits-2026").exit_code == 0
     plan = json.loads((out / "plan.json").read_text())
-    assert (plan["version"], plan["k"], plan["beta"]) == (1, 12, 0.2)
+    assert (plan["version"], plan["k"], plan["beta"]) == (1, 35, 0.5)
     assert plan["curve"]
     assert plan["frontier"]
 
 
 def test_the_page_is_script_free_and_whole(tmp_path):
-    assert shoal("demo", "--out", tmp_path / "demo").exit_code == 0
+    assert shoal("demo", "--out", tmp_path / "demo", *ROWS).exit_code == 0
     page = (tmp_path / "demo" / "plan.html").read_text()
     assert "<script" not in page
     assert not re.search(
@@ -52,7 +64,7 @@ def test_another_programs_folder_is_left_alone(tmp_path):
     error = refused("demo", "--out", tmp_path, code=2)
     assert error["wrong"] == "the folder was not made by the demonstration"
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    assert shoal("demo", "--out", tmp_path, "--force").exit_code == 0
+    assert shoal("demo", "--out", tmp_path, "--force", *ROWS).exit_code == 0
     assert (tmp_path / "mine.txt").read_text() == "mine"
     refused("demo", "--out", tmp_path / "mine.txt", code=2)
 

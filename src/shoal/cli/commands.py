@@ -23,7 +23,7 @@ SUMMARIES = {
     "share": "Pack the public files of a release, and nothing else.",
     "ledger": "What has been spent on each dataset, and what is left.",
     "paper": "The papers' tables and figures, recomputed beside what they print.",
-    "demo": "A plan from start to finish, with its page, into build/demo.",
+    "demo": "The whole journey on generated data, into build/demo.",
     "completion": "The completion script of a shell.",
 }
 """One line for each command, so that `shoal --help` need load none of them; the order of a first acquaintance."""

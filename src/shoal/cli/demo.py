@@ -1,9 +1,9 @@
-"""`shoal demo`: a plan from start to finish, with its curve, its frontier and a page of words."""
+"""`shoal demo`: the custodian's whole journey on generated data, from a policy to a verified release."""
 
 from __future__ import annotations
 
 import json
-from fractions import Fraction
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,53 +17,108 @@ if TYPE_CHECKING:
     from shoal.guarantee.outlook import Choice, Point
     from shoal.guarantee.promise import Promise
     from shoal.page.picture import Picture
+    from shoal.publish.run import Release
 
 MARKER = ".shoal-demo"
 """Its presence says that a demonstration made the folder, so that the next one may replace its files."""
 
+NAME = "visits-2026"
+ROWS = 50_000
+SEED = 2026
+
 CAUTIONS = (
-    "It hides one row. A person with several rows needs a plan for several: --rows-per-person.",
-    "It holds for each person. With n people, keep n times delta far below 1: --people.",
-    "One sample serves one publication and is then discarded; fresh samples compose: shoal compose.",
+    "One visit of each patient, drawn at random, takes part: the promise is to a person, not to a row.",
+    "It holds for each person. With n people, keep n times delta far below 1: shoal plan --people.",
+    "One sample serves one publication and is then discarded; the ledger adds up what fresh samples cost.",
     "What is true of everyone can still be learnt; the promise is that nobody's own row made the difference.",
 )
 
-COMMAND = "shoal plan --epsilon 1 --delta 1e-6 --beta 0.2 --curve --frontier"
+COMMAND = "shoal release policy.yaml visits.csv --out visits-2026"
 
 
 @click.command()
 @click.option(
     "--out", metavar="DIR", default="build/demo", show_default=True, type=click.Path(path_type=Path), help="Where to."
 )
+@click.option(
+    "--rows", metavar="N", type=click.IntRange(1, 10_000_000), default=ROWS, show_default=True, help="How many visits."
+)
 @click.option("--force", is_flag=True, help="Write into a folder that another program made.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
-def demo(out: Path, force: bool, as_json: bool) -> None:
-    """Plan a release that keeps one row in five at epsilon 1 and delta 1e-6, and write a page about it.
+def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
+    """Generate hospital visits of people who do not exist, plan their release, publish, and verify it.
 
-    Leaves plan.html, plan.json, curve.png, curve.svg and frontier.png. Run again, it replaces its own files.
+    Leaves the table and its policy, plan.html (the promise before any row was read), the release visits-2026 with its
+    certificate, visits-2026.holder with the report for the holder's eyes, and a ledger of its own. Run again, it
+    replaces its own files.
     """
+    from shoal.datasets.visits import write_policy, write_visits
     from shoal.guarantee.outlook import crowds, curve, frontier
-    from shoal.guarantee.promise import Whose, promise
-    from shoal.guarantee.words import sentences
+    from shoal.policy.policy import Policy
+    from shoal.publish.plan import plan
 
     _check(out, force)
-    found = promise(
-        epsilon=Fraction(1), delta=Fraction(1, 10**6), k=None, beta=Fraction(1, 5),
-        bound="tight", recoding=Fraction(0), whose=Whose(),
-    )  # fmt: skip
-    with screen.bar("planning", len(crowds(found.whose)) + 11) as tick:
-        points, choices = curve(found, tick), frontier(found, tick)
-    with screen.busy("drawing"):
-        written = _write(out, _files(found, points, choices))
-    page = out / "plan.html"
+    _clear(out)
+    with screen.busy("generating visits"):
+        policy = write_policy(out)
+        data = write_visits(out / "visits.csv", rows, seed=SEED)
+    planned = plan(Policy.load(policy))
+    with screen.bar("planning", len(crowds(planned.promise.whose)) + 11) as tick:
+        points, choices = curve(planned.promise, tick), frontier(planned.promise, tick)
+    with screen.busy("drawing the plan"):
+        written = _write(out, _files(planned.promise, points, choices))
+    made, checks = _publish(out, policy, data)
     if as_json:
+        names = [path.name for path in written]
         screen.answer(
-            {"out": str(out), "page": str(page), "files": [path.name for path in written], "words": sentences(found)}
+            {
+                "out": str(out),
+                "page": str(out / "plan.html"),
+                "files": names,
+                "release": str(made.folder),
+                "holder": str(made.holder),
+                "rows_published": made.rows_published,
+                "checks": checks,
+                "words": planned.sentences(),
+            }
         )
         return
-    for sentence in sentences(found):
+    for sentence in planned.sentences():
         screen.paragraph(sentence)
-    screen.line(f"The page: {page}")
+    screen.line()
+    screen.line(f"{made.rows_published:,} rows published, {checks} checks of the certificate agree")
+    screen.line(f"The plan, made before any row was read: {out / 'plan.html'}")
+    screen.line(f"What others get:                        {made.folder / 'certificate.html'}")
+    screen.line(f"For the holder's eyes only:             {out / (NAME + '.holder') / 'report.html'}")
+
+
+def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, int]:
+    from shoal.engine.open import engine
+    from shoal.ledger.ledger import Ledger
+    from shoal.policy.policy import Policy
+    from shoal.publish.plan import plan
+    from shoal.publish.run import release
+    from shoal.publish.verify import require, verify
+
+    with screen.busy("publishing"), Ledger(str(out / "ledger.sqlite")) as book:
+        made = release(plan(Policy.load(policy)), data, out / NAME, ledger=book, engine=engine())
+    with screen.busy("verifying"):
+        checks = verify(made.folder)
+        require(checks)
+    return made, len(checks)
+
+
+def _clear(out: Path) -> None:
+    """Make the folder, and take away what an earlier demonstration left that may not be overwritten piece by piece."""
+    from shoal.page import files as disk
+
+    out.mkdir(parents=True, exist_ok=True)
+    disk.write(out / MARKER, "made by shoal demo; its files are replaced by the next run\n", force=True)
+    for name in (NAME, NAME + ".holder"):
+        if (out / name / "certificate.json").is_file() or (out / name / "report.json").is_file():
+            shutil.rmtree(out / name)
+    for name in ("ledger.sqlite", "visits.csv", "policy.yaml", "hierarchies/diagnosis.csv", "hierarchies/region.yaml"):
+        (out / name).unlink(missing_ok=True)
 
 
 def _check(out: Path, force: bool) -> None:
@@ -81,8 +136,6 @@ def _write(out: Path, files: dict[str, bytes]) -> list[Path]:
     """Everything has been computed: now each file appears whole; nothing of anyone else's is removed."""
     from shoal.page import files as disk
 
-    out.mkdir(parents=True, exist_ok=True)
-    disk.write(out / MARKER, "made by shoal demo; its files are replaced by the next run\n", force=True)
     return [disk.write(out / name, content, force=True) for name, content in files.items()]
 
 
@@ -116,7 +169,7 @@ def _page(found: Promise, choices: list[Choice], first: Picture, second: Picture
         "plan",
         {
             "title": "A promise made before any row is read",
-            "lead": f"Sample one row in five, show only groups of at least {found.k}: what that promises each person.",
+            "lead": f"Sample at rate {float(found.beta):g}, groups of at least {found.k}: what each person is promised.",
             "sentences": sentences(found),
             "numbers": numbers(found),
             "curve": html.inline(first, "curve"),

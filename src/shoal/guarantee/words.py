@@ -29,7 +29,7 @@ def short(value: Fraction, *, cost: bool) -> str:
 def plain(value: Fraction) -> str:
     """A cost for a sentence: without powers of ten where that is readable."""
     text = exact_text(value)
-    return text if len(text) <= 10 else text_up(value)
+    return text if len(text) <= 10 and "/" not in text else text_up(value)
 
 
 def as_float(value: Fraction, *, cost: bool) -> float:

@@ -1,0 +1,1 @@
+"""Group, then show: who is grouped with whom, and what a group shows."""

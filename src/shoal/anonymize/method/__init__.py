@@ -1,0 +1,1 @@
+"""One page for each named method: what it does, what it promises, what it requires."""

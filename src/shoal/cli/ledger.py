@@ -1,0 +1,177 @@
+"""`shoal ledger`: what has been spent, whether the record is intact, and how much more fits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from shoal.cli import screen, typed
+
+if TYPE_CHECKING:
+    from shoal.ledger.ledger import Account, Ledger
+
+_WHERE = click.option("--ledger", "url", metavar="URL", help="A path or sqlite:///path. Also SHOAL_LEDGER.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+
+
+@click.group()
+def ledger() -> None:
+    """What has been spent on each dataset, by whom it was planned, and what is left."""
+
+
+@ledger.command()
+@click.argument("dataset", required=False)
+@_WHERE
+@_JSON
+def show(dataset: str | None, url: str | None, as_json: bool) -> None:
+    """Show where a DATASET stands, or all of them."""
+    with _open(url) as book:
+        names = [dataset] if dataset else book.datasets()
+        accounts = [book.account(name) for name in names]
+    if as_json:
+        screen.answer({"datasets": [_fields(account) for account in accounts]})
+        return
+    if not accounts:
+        screen.line("nothing has been spent yet")
+    for account in accounts:
+        _show(account)
+
+
+@ledger.command()
+@_WHERE
+@_JSON
+def verify(url: str | None, as_json: bool) -> None:
+    """Recompute the chain of hashes; exit code 3 when an event was changed, removed or put in later."""
+    with _open(url) as book:
+        count = book.verify()
+    if as_json:
+        screen.answer({"events": count, "intact": True})
+    else:
+        screen.line(f"{count} events, chain intact")
+
+
+@ledger.command()
+@click.argument("dataset", required=False)
+@click.option(
+    "--out", metavar="FILE", type=click.Path(path_type=Path), help="Write to a file instead of standard output."
+)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@_WHERE
+@_JSON
+def export(dataset: str | None, out: Path | None, force: bool, url: str | None, as_json: bool) -> None:
+    """All events as JSON, one to a line, with their hashes; --json gives one document."""
+    from shoal.page import files
+
+    with _open(url) as book:
+        events = [event.to_saved() for event in book.events(dataset)]
+    if as_json and out is None:
+        screen.answer({"events": events})
+        return
+    text = "".join(json.dumps(event, sort_keys=True) + "\n" for event in events)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        files.write(out, text, force=force)
+        screen.note(f"{len(events)} events written to {out}")
+
+
+@ledger.command()
+@click.argument("dataset")
+@click.option("--policy", metavar="FILE", type=click.Path(path_type=Path), help="The plan whose cost counts.")
+@click.option("--epsilon", metavar="E", help="Or a cost by its numbers: epsilon …")
+@click.option("--delta", metavar="D", default="0", show_default=True, help="… and delta.")
+@_WHERE
+@_JSON
+def forecast(
+    dataset: str, policy: Path | None, epsilon: str | None, delta: str, url: str | None, as_json: bool
+) -> None:
+    """How many more releases at this cost fit into the budget of a DATASET."""
+    from shoal.errors import UsageError
+    from shoal.guarantee.differential import ApproxDP
+    from shoal.ledger.entry import Cost
+
+    if (policy is None) == (epsilon is None):
+        raise UsageError(
+            "a forecast needs one cost", came="both" if policy else "none", allowed="--policy or --epsilon"
+        )
+    if policy is not None:
+        from shoal.policy.policy import Policy
+        from shoal.publish.plan import plan
+
+        cost = plan(Policy.load(policy)).cost
+    else:
+        e, d = typed.number(epsilon or "", "epsilon"), typed.number(delta, "delta")
+        cost = Cost.of(e, d, [(ApproxDP(e, d), 1)])
+    with _open(url) as book:
+        account = book.account(dataset)
+    more = account.forecast(cost)
+    if as_json:
+        screen.answer({"dataset": dataset, "more": more, **_fields(account)})
+    elif account.budget is None:
+        screen.line(f"'{dataset}' has no budget yet; its first charge fixes one")
+    else:
+        screen.line(f"{more} more at {cost.words()} fit into what is left of '{dataset}'")
+
+
+@ledger.command()
+@click.argument("dataset")
+@click.option("--epsilon", required=True, metavar="E", help="The new ceiling.")
+@click.option("--delta", required=True, metavar="D", help="The new ceiling.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it stays in the record.")
+@_WHERE
+@_JSON
+def budget(dataset: str, epsilon: str, delta: str, reason: str, url: str | None, as_json: bool) -> None:
+    """Fix or change the budget of a DATASET, openly: an event of its own with its reason."""
+    from shoal.ledger.entry import Budget
+
+    fixed = Budget.of(typed.number(epsilon, "epsilon"), typed.number(delta, "delta"))
+    with _open(url) as book:
+        book.set_budget(dataset, fixed, reason)
+        account = book.account(dataset)
+    if as_json:
+        screen.answer(_fields(account))
+    else:
+        _show(account)
+
+
+def _open(url: str | None) -> Ledger:
+    from shoal.ledger.ledger import Ledger
+
+    return Ledger(url)
+
+
+def _fields(account: Account) -> dict[str, object]:
+    from shoal.guarantee.rounding import exact_text
+
+    spent, left = account.spent, account.left
+    return {
+        "dataset": account.dataset,
+        "neighbours": account.neighbours,
+        "budget": account.budget.to_saved() if account.budget else None,
+        "spent": {"epsilon": exact_text(spent.epsilon), "delta": exact_text(spent.delta)},
+        "left": left.to_saved() if left else None,
+        "composed_epsilon": account.total(),
+        "entries": len(account.costs),
+        "releases": account.releases,
+        "unbounded_releases": account.unbounded,
+        "looks": account.looks,
+        "sample_used": account.sample_used,
+    }
+
+
+def _show(account: Account) -> None:
+    from shoal.guarantee.rounding import text_up
+
+    composed = account.total()
+    rows = [
+        ("budget", account.budget.words() if account.budget else "none yet", "fixed by the first charge"),
+        ("spent", account.spent.words(), f"{len(account.costs)} entries added up: what enforces"),
+        ("composed", "0" if composed is None else text_up(composed), "epsilon at the same delta: what informs"),
+        ("left", account.left.words() if account.left else "-", ""),
+        ("releases", str(account.releases), f"{account.unbounded} more without a bound" if account.unbounded else ""),
+    ]
+    screen.line(click.style(account.dataset, bold=True))
+    screen.table(("", "", ""), rows)

@@ -1,0 +1,144 @@
+"""`shoal release`: from a policy and a table to a folder that a stranger can verify."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli import screen
+
+if TYPE_CHECKING:
+    from shoal.publish.plan import Plan
+
+
+@click.command()
+@click.argument("policy", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="The release folder to make."
+)
+@click.option("--ledger", metavar="URL", help="Where spending is kept; a path or sqlite:///path. Also SHOAL_LEDGER.")
+@click.option(
+    "--engine", type=click.Choice(["duckdb", "reference"]), default="duckdb", show_default=True, help="Where rows live."
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Plan, open the table and the ledger, and stop before anything is charged."
+)
+@click.option("--no-report", is_flag=True, help="Leave out the holder's report.")
+@click.option("--force", is_flag=True, help="Replace a release folder that is there.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+def release(
+    policy: Path,
+    data: Path,
+    out: Path,
+    ledger: str | None,
+    engine: str,
+    dry_run: bool,
+    no_report: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Publish DATA as POLICY asks: sample, recode, drop small groups, and certify.
+
+    The ledger is charged before the first random draw, and the charge stands whatever happens afterwards. The folder
+    appears whole or not at all; the holder's report lies beside it, in DIR.holder, and is not for others.
+
+    \b
+    shoal release policy.yaml visits.csv --out visits-2026
+    shoal verify visits-2026
+    """  # noqa: D301 - Click reads the real character
+    from shoal.engine.open import engine as named
+    from shoal.ledger.ledger import Ledger
+    from shoal.policy.policy import Policy
+    from shoal.publish.plan import plan
+    from shoal.publish.run import release as run
+
+    planned = plan(Policy.load(policy))
+    if dry_run:
+        _rehearse(planned, data, out, ledger, engine, force, as_json)
+        return
+    try:
+        with Ledger(ledger) as book, _stages() as stage:
+            made = run(
+                planned, data, out, ledger=book, engine=named(engine), force=force, report=not no_report, stage=stage
+            )
+    except KeyboardInterrupt:
+        screen.warn(
+            "interrupted: there is no release; if the ledger was charged, the charge stands (`shoal ledger show`)"
+        )
+        raise
+    promised = made.certificate["guarantee"]
+    if as_json:
+        fields = {name: promised[name] for name in ("kind", "neighbours", "status")}
+        numbers = {name: float(planned_number(promised[name])) for name in ("epsilon", "delta")}
+        screen.answer(
+            {
+                "out": str(made.folder),
+                "holder": None if made.holder is None else str(made.holder),
+                "rows_published": made.rows_published,
+                "guarantee": {**fields, **numbers, "unit": promised["unit"]},
+                "seal": made.certificate["seal"],
+            }
+        )
+        return
+    for sentence in planned.sentences():
+        screen.paragraph(sentence)
+    screen.line()
+    empty = "" if made.rows_published else " (every group was smaller than k: a valid, empty release)"
+    screen.line(f"{made.rows_published:,} rows published in {made.folder}{empty}")
+    screen.line(f"certificate: {made.folder / 'certificate.html'}")
+    if made.holder is not None:
+        screen.line(f"for your eyes only: {made.holder / 'report.html'}")
+
+
+def planned_number(text: str) -> Any:
+    """A number of the certificate."""
+    from shoal.guarantee.rounding import exact
+
+    return exact(text)
+
+
+def _rehearse(
+    planned: Plan, data: Path, out: Path, ledger: str | None, engine: str, force: bool, as_json: bool
+) -> None:
+    from shoal.engine.open import engine as named
+    from shoal.ledger.ledger import Ledger
+    from shoal.publish.run import refuse_target
+
+    refuse_target(out, force=force)
+    with screen.busy("reading"):
+        table = named(engine).scan(data, planned.policy.schema)
+        planned.method.check(table.schema)
+    with Ledger(ledger) as book:
+        account = book.account(planned.policy.dataset)
+    fields = {
+        **planned.to_json(),
+        "dry_run": True,
+        "out": str(out),
+        "forecast": account.forecast(planned.cost) if account.budget else None,
+    }
+    if as_json:
+        screen.answer(fields)
+        return
+    for sentence in planned.sentences():
+        screen.paragraph(sentence)
+    screen.line()
+    screen.line("The table fits the policy. Nothing was charged and nothing was written.")
+
+
+@contextmanager
+def _stages() -> Iterator[Callable[[str], None]]:
+    """Stage names with a spinner on a terminal, nothing elsewhere."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("reading") as status:
+        yield status.update

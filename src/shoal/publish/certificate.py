@@ -1,0 +1,143 @@
+"""The certificate: what was promised, on what grounds, and how a stranger checks it.
+
+It holds nothing derived from the data that was not paid for: no counts, no hash of the input, no timings.
+Every number is exact text. The seal covers all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shoal import __version__
+from shoal.guarantee.outlook import EPSILONS
+from shoal.guarantee.rounding import exact, exact_text, text_up
+from shoal.guarantee.safe_k import delta_exactly
+from shoal.guarantee.theorem import theorem
+from shoal.ledger.ledger import Account
+from shoal.publish.plan import Plan
+from shoal.publish.verifier import KNOWN_VERSION as VERSION
+from shoal.publish.verifier import seal
+
+DIGITS = 8
+"""Significant digits of a printed delta, rounded up."""
+
+NOT_PROMISED = (
+    "It does not say that nobody can learn anything about a person: what is true of many people can be learned from their data.",
+    "It does not hold against somebody who sees which rows were sampled, the program's memory, or its key while it runs.",
+    "It does not cover other publications about the same people, unless they are in the list of releases below.",
+    "It does not promise that the table is accurate: rows were left out at random, labels are coarse, and small groups are gone.",
+)
+
+HOW_PREMISES_WERE_CHECKED = {
+    "the recoding does not depend on the data": "the levels are in the locked plan, which was charged before a row was drawn",
+    "the sample is drawn afresh, independently, and used for nothing else": "a new key from the operating system for each "
+    "release, destroyed afterwards",
+    "each release draws its own sample and discards it": "a new key from the operating system for each release",
+    "the parts are fixed in advance": "the number of releases is in the locked plan",
+}
+
+
+ONLY_THE_HOLDER_KNOWS = {
+    "the sample is drawn afresh, independently, and used for nothing else": "said by the holder: the table itself is the "
+    "sample; the ledger refuses any other use of it",
+    "each release draws its own sample and discards it": "said by the holder: the table itself is the sample",
+}
+"""For a table that is itself a random sample."""
+
+
+def certificate(
+    plan: Plan, files: Mapping[str, str], tables: list[dict[str, Any]], account: Account, date: str
+) -> dict[str, Any]:
+    """The certificate of a release that has been charged and written; `account` includes its charge."""
+    first = plan.claims[0]
+    content: dict[str, Any] = {
+        "version": VERSION,
+        "dataset": plan.policy.dataset,
+        "date": date,
+        "software": {"shoal": __version__},
+        "sentence": first.words(),
+        "words": plan.sentences(),
+        "status": first.status.value,
+        "claims": [claim.to_saved() for claim in plan.claims],
+        "guarantee": {
+            "kind": first.guarantee.kind,
+            "epsilon": exact_text(plan.total.epsilon),
+            "delta": exact_text(plan.total.delta),
+            "epsilon_recoding": exact_text(plan.promise.epsilon_recoding),
+            "neighbours": plan.policy.neighbours,
+            "unit": plan.method.unit.to_saved(),
+            "status": first.status.value,
+        },
+        "method": "safe-k",
+        "bound": plan.promise.bound,
+        "basic": plan.repeat == 1,
+        "parts": [_part(plan)],
+        "theorems": [_theorem(name, plan.method.drawn_before) for name in first.theorems],
+        "not_promised": list(NOT_PROMISED),
+        "recoding": {
+            table["columns"][i]: name for table in tables for i, name in enumerate(table["recoding"].values())
+        },
+        "tables": tables,
+        "ledger": _ledger(account),
+        "plan": plan.lock.sha256,
+        "files": dict(sorted(files.items())),
+        "verify": "run `shoal verify FOLDER`, or the one-file verifier `python verifier.py FOLDER` (standard library alone)",
+    }
+    return {**content, "seal": seal(content)}
+
+
+def _part(plan: Plan) -> dict[str, Any]:
+    numbers = plan.promise
+    tight = delta_exactly(numbers.k, numbers.beta, numbers.epsilon_release)
+    unit = tight if numbers.whose.is_one_step else exact(numbers.delta_unit)
+    epsilons = sorted({*EPSILONS, numbers.epsilon_release})
+    published = numbers.delta_published
+    return {
+        "k": numbers.k,
+        "beta": exact_text(numbers.beta),
+        "epsilon": exact_text(numbers.epsilon_release),
+        "delta": exact_text(numbers.delta),
+        "delta_tight": text_up(tight, DIGITS),
+        "delta_published": None if published is None else text_up(numbers.delta_under("published"), DIGITS),
+        "delta_unit": text_up(unit, DIGITS),
+        "times": plan.repeat,
+        "curve": [
+            {"epsilon": exact_text(e), "delta": text_up(delta_exactly(numbers.k, numbers.beta, e), DIGITS)}
+            for e in epsilons
+        ],
+    }
+
+
+def _theorem(name: str, drawn_before: bool) -> dict[str, Any]:
+    known = theorem(name)
+    how = HOW_PREMISES_WERE_CHECKED | (ONLY_THE_HOLDER_KNOWS if drawn_before else {})
+    return {
+        "name": name,
+        "title": known.title,
+        "source": known.source,
+        "statement": known.statement,
+        "premises": [
+            {
+                "text": premise.text,
+                "checked": how.get(premise.text, "checked by the program when planning"),
+            }
+            for premise in known.premises
+        ],
+    }
+
+
+def _ledger(account: Account) -> dict[str, Any]:
+    entries = [{**cost.to_saved(), "number": number} for number, cost in enumerate(account.costs, 1)]
+    composed = account.total()
+    return {
+        "entries": entries,
+        "total": {
+            "epsilon": exact_text(sum((cost.epsilon for cost in account.costs), start=exact(0))),
+            "delta": exact_text(sum((cost.delta for cost in account.costs), start=exact(0))),
+        },
+        "composed_epsilon": None if composed is None else text_up(composed, DIGITS),
+        "budget": account.budget.to_saved() if account.budget else None,
+        "unbounded_releases": account.unbounded,
+        "looks": account.looks,
+    }

@@ -1,0 +1,232 @@
+"""The certificate as a page, from its plain values alone: the same bytes for the same certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.guarantee.rounding import exact, text_up
+from shoal.guarantee.unit import Unit
+from shoal.guarantee.words import growth, plain, short
+from shoal.page.drawing import curve
+from shoal.page.html import page
+from shoal.page.picture import Axis, Mark, Picture, Series
+
+STATUS = {
+    "proved": "The promise follows from the theorems below. Their premises are met by the way the release was made; nothing "
+    "has to be assumed about the data or about what anyone knows.",
+    "proved with condition": "The promise follows from the theorems below on a condition that only the holder can know to be "
+    "met. The sentence above says it.",
+    "proved for a plan tuned on the data": "The theorems below prove the promise for a plan that is fixed without the data. "
+    "Here the plan was made after a look at them, or parts of it were drafted from them and nobody has confirmed those; what "
+    "the choice of the plan itself gives away is not covered.",
+    "checked": "What is said was counted on the published table. It is no statement about chance.",
+    "none": "Nothing is promised.",
+}
+NEIGHBOURS = {
+    "add_remove": "two tables are neighbours when one has the unit's rows and the other does not",
+    "replace_one": "two tables are neighbours when the unit's rows in one are replaced by any others",
+}
+BOUND = {
+    "tight": "the exact curve of the mechanism: no smaller delta holds",
+    "published": "LQS11 Theorem 5, which bounds the probability of a bad outcome",
+}
+RANDOMNESS = {
+    "operating system": "whatever is drawn comes from a fresh 256-bit key, stretched by a cipher and then destroyed: the "
+    "promise holds against anyone who cannot break that cipher"
+}
+MOST_ENTRIES = 30
+"""Charges that are listed one by one."""
+
+Fact = tuple[str, str, str]
+
+
+def certificate_page(certificate: dict[str, Any]) -> str:
+    """The certificate as script-free HTML."""
+    dataset, unit = certificate["dataset"], Unit.from_saved(certificate["guarantee"]["unit"])
+    return page(
+        "certificate",
+        {
+            "title": f"Certificate: {dataset}",
+            "dataset": dataset,
+            "lead": f"Released on {certificate['date']} with Shoal {certificate['software']['shoal']}, method "
+            f"{certificate['method']}.",
+            "sentence": certificate["sentence"],
+            "sentences": certificate["words"],
+            "status": certificate["status"],
+            "about_status": STATUS[certificate["status"]],
+            "warned": _warnings(certificate["ledger"]),
+            "parameters": _parameters(certificate, unit),
+            "parts": [_part(part, unit) for part in certificate["parts"]],
+            "tables": _tables(certificate["tables"]),
+            "theorems": certificate["theorems"],
+            "about_curve": _about_curve(unit),
+            "not_promised": certificate["not_promised"],
+            "about_ledger": _about_ledger(certificate["ledger"]),
+            "entries": _entries(certificate["ledger"]["entries"]),
+            "totals": _totals(certificate["ledger"]),
+            "verify": [
+                (words, place % 2 == 1) for place, words in enumerate(_sentence(certificate["verify"]).split("`"))
+            ],
+            "hashes": [
+                ("seal", certificate["seal"]),
+                ("plan", certificate["plan"]),
+                *certificate["files"].items(),
+            ],
+            "footer": f"This page says what certificate.json (version {certificate['version']}) says, with numbers rounded "
+            "against the promise. It holds nothing from the data that the promise does not cover.",
+        },
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _cost(text: str) -> str:
+    """A cost as it was typed if that is a short decimal, else rounded up."""
+    return text_up(exact(text)) if "/" in text else plain(exact(text))
+
+
+def _one_step(unit: Unit) -> bool:
+    return unit.max_rows == 1 and unit.neighbours == "add_remove"
+
+
+def _warnings(ledger: dict[str, Any]) -> list[str]:
+    found, others, looks = [], ledger["unbounded_releases"], ledger["looks"]
+    if others:
+        found.append(
+            f"{_counted(others, 'other release')} of this dataset {'carries' if others == 1 else 'carry'} a guarantee that "
+            "does not add up with this one, such as k-anonymity. This release keeps its promise; nothing is promised about "
+            "what both together give away."
+        )
+    if looks:
+        found.append(f"Results on the real data were looked at {_counted(looks, 'time')} before a plan was locked.")
+    return found
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def _parameters(certificate: dict[str, Any], unit: Unit) -> list[Fact]:
+    promised, randomness = certificate["guarantee"], certificate["claims"][0]["randomness"]
+    recoding = exact(promised["epsilon_recoding"])
+    share = [("of it for the recoding", _cost(promised["epsilon_recoding"]), "the private choice of the labels")]
+    return [
+        (
+            "epsilon",
+            _cost(promised["epsilon"]),
+            f"odds move by a factor of at most {growth(exact(promised['epsilon']))}",
+        ),
+        *(share if recoding else []),
+        ("delta", _cost(promised["delta"]), "added to a probability after that factor"),
+        ("whose data", unit.words(), NEIGHBOURS[promised["neighbours"]]),
+        ("bound", certificate["bound"], BOUND[certificate["bound"]]),
+        ("randomness", randomness, RANDOMNESS.get(randomness, "")),
+    ]
+
+
+def _part(part: dict[str, Any], unit: Unit) -> dict[str, Any]:
+    epsilon, silent = _cost(part["epsilon"]), part["delta_published"] is None
+    own = [("delta for this unit", _cost(part["delta_unit"]), "the tight curve, one row after the other")]
+    facts: list[Fact] = [
+        ("k", str(part["k"]), "no group of fewer equal rows is shown"),
+        ("beta", short(exact(part["beta"]), cost=False), "the probability with which each row takes part"),
+        ("delta, tight", text_up(exact(part["delta_tight"])), f"at epsilon {epsilon}, for one row added or removed"),
+        *([] if _one_step(unit) else own),
+        (
+            "delta, published",
+            "silent" if silent else text_up(exact(part["delta_published"])),
+            "LQS11 Theorem 5 says nothing at this epsilon" if silent else "LQS11 Theorem 5, for comparison",
+        ),
+    ]
+    if part["times"] > 1:
+        facts.insert(
+            0, ("releases", str(part["times"]), f"each from a fresh sample, each by itself at epsilon {epsilon}")
+        )
+    picture = _picture(part)
+    return {
+        "facts": facts,
+        "picture": curve(picture),
+        "caption": picture.caption,
+        "curve": [
+            (_cost(point["epsilon"]), text_up(exact(point["delta"])), point["epsilon"] == part["epsilon"])
+            for point in part["curve"]
+        ],
+    }
+
+
+def _picture(part: dict[str, Any]) -> Picture:
+    points = [(float(exact(point["epsilon"])), float(exact(point["delta"]))) for point in part["curve"]]
+    own = float(exact(part["epsilon"])), float(exact(part["delta"]))
+    beta = short(exact(part["beta"]), cost=False)
+    return Picture(
+        title=f"delta at each epsilon: a crowd of {part['k']} behind a sample of {beta}",
+        x=Axis("epsilon (log of the largest ratio)"),
+        y=Axis("delta", log=True),
+        series=[Series("", [e for e, _ in points], [d for _, d in points], dots=True, named=False)],
+        marks=[Mark(*own, "promised")],
+        caption=f"k\u00a0=\u00a0{part['k']}, beta\u00a0=\u00a0{beta}. Lower is better. "
+        "The dots are the values of the table below, joined by straight lines; what is promised lies on the curve or above it.",
+    )
+
+
+def _about_curve(unit: Unit) -> str:
+    text = (
+        "The release meets more than one pair of epsilon and delta: every point of this curve holds, for one row added or "
+        "removed. Whoever prefers another epsilon reads off its delta."
+    )
+    return (
+        text if _one_step(unit) else f"{text} For {unit.words()}, delta at the promised epsilon is in the table above."
+    )
+
+
+def _tables(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Tables with the same columns and rules together."""
+    found: list[dict[str, Any]] = []
+    for table in tables:
+        shown = {"k": table["k"], "recoding": [(column, table["recoding"][column]) for column in table["columns"]]}
+        same = next((entry for entry in found if {**entry, "files": None} == {**shown, "files": None}), None)
+        if same is None:
+            found.append({**shown, "files": [table["file"]]})
+        else:
+            same["files"].append(table["file"])
+    return found
+
+
+def _about_ledger(ledger: dict[str, Any]) -> str:
+    others = len(ledger["entries"]) - 1
+    first = (
+        "No other release of this dataset had been charged when this one was made."
+        if others == 0
+        else f"{_counted(others, 'earlier charge')} of this dataset {'was' if others == 1 else 'were'} in the holder's ledger "
+        "when this release was made."
+    )
+    return f"{first} A charge stands even if nothing came of it. Later ones are in later certificates."
+
+
+def _entries(entries: list[dict[str, Any]]) -> list[tuple[str, str, str, bool]]:
+    """One line for each charge; the earliest of very many are added up."""
+    shown = [
+        (f"charge {entry['number']}", _cost(entry["epsilon"]), _cost(entry["delta"]), False)
+        for entry in entries[-MOST_ENTRIES:-1]
+    ]
+    last = entries[-1]
+    shown.append((f"charge {last['number']}: this release", _cost(last["epsilon"]), _cost(last["delta"]), True))
+    early = entries[:-MOST_ENTRIES]
+    if early:
+        sums = [plain(sum((exact(entry[name]) for entry in early), start=exact(0))) for name in ("epsilon", "delta")]
+        shown.insert(0, (f"charges {early[0]['number']} to {early[-1]['number']}, added up", sums[0], sums[1], False))
+    return shown
+
+
+def _totals(ledger: dict[str, Any]) -> list[Fact]:
+    total, budget, composed = ledger["total"], ledger["budget"], ledger["composed_epsilon"]
+    found = [("added up", f"({_cost(total['epsilon'])}, {_cost(total['delta'])})", "epsilons and deltas, one by one")]
+    if composed is not None:
+        note = f"epsilon at delta {_cost(total['delta'])}, when the losses of all charges are composed as distributions"
+        found.append(("composed", text_up(exact(composed)), note))
+    if budget is None:
+        return [*found, ("budget", "none", "the holder has set no ceiling for this dataset")]
+    ceiling = f"({_cost(budget['epsilon'])}, {_cost(budget['delta'])})"
+    return [*found, ("budget", ceiling, "the holder's ceiling for all charges added up")]

@@ -1,0 +1,217 @@
+"""One release, from a plan and a table to a folder that exists whole or not at all.
+
+    check the target -> open the table -> charge the ledger -> draw -> write -> verify -> rename -> note the release
+
+The charge comes before the first random draw and stands whatever happens afterwards: failing is an output too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shoal.chance.source import Source
+from shoal.engine.base import Engine, Table
+from shoal.errors import DataError, ShoalError, UsageError
+from shoal.guarantee.claim import Claim
+from shoal.ledger.ledger import Ledger
+from shoal.publish import verify as verifying
+from shoal.publish.certificate import certificate
+from shoal.publish.paper import certificate_page
+from shoal.publish.plan import Plan
+from shoal.publish.rules import file_name, rules
+from shoal.publish.verifier import sha256 as sha256_of
+
+Stage = Callable[[str], None]
+
+STAGES = (
+    "reading",
+    "charging",
+    "choosing rows of each person",
+    "sampling",
+    "grouping",
+    "writing",
+    "verifying",
+    "reporting",
+)
+"""What a run goes through, for a progress bar."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """What was published: where, what holds, and how many rows are in it (which the table shows anyway)."""
+
+    folder: Path
+    holder: Path | None
+    claims: tuple[Claim, ...]
+    certificate: dict[str, Any]
+    rows_published: int
+
+
+def release(
+    plan: Plan,
+    data: object,
+    out: str | Path,
+    *,
+    ledger: Ledger,
+    engine: Engine,
+    source: Source | None = None,
+    force: bool = False,
+    report: bool = True,
+    stage: Stage = lambda _: None,
+) -> Release:
+    """Run a plan. Raises before anything is charged where it can; after the charge, the error says that it stands."""
+    folder = Path(out)
+    holder = folder.with_name(folder.name + ".holder")
+    refuse_target(folder, force=force)
+    if source is not None and not source.carries_guarantee:
+        raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
+    stage("reading")
+    table = engine.scan(data, plan.policy.schema)
+    plan.method.check(table.schema)
+    stage("charging")
+    receipt = ledger.charge(
+        plan.policy.dataset,
+        plan.cost,
+        budget=plan.budget,
+        neighbours=plan.policy.neighbours,
+        plan=plan.lock.sha256,
+        table=table.digest(),
+        uses_sample=plan.method.drawn_before,
+    )
+    with _charged(), _workshop(folder) as shop:
+        public, private = shop / "public", shop / "holder"
+        public.mkdir()
+        made = [_draw(plan, table, public, number, source, stage) for number in range(1, plan.repeat + 1)]
+        stage("writing")
+        content = _papers(plan, public, made, ledger)
+        stage("verifying")
+        verifying.require(verifying.verify(public))
+        if report:
+            stage("reporting")
+            private.mkdir()
+            _report(plan, table, public, private, content)
+        _sync(shop)
+        _move(public, folder, force)
+        if report:
+            _move(private, holder, force)
+        ledger.released(plan.policy.dataset, receipt, content["seal"])
+    return Release(folder, holder if report else None, plan.claims, content, sum(entry["rows"] for entry in made))
+
+
+def _draw(plan: Plan, table: Table, folder: Path, number: int, source: Source | None, stage: Stage) -> dict[str, Any]:
+    """One sample, labelled and grouped, in its file; the key is gone when this returns."""
+    name = f"table.{plan.format}" if plan.repeat == 1 else f"table-{number}.{plan.format}"
+    with source.stream("release") if source is not None else Source.secure() as chance:
+        published = plan.method.run(table, chance, stage)
+        stage("writing")
+        published.write(folder / name)
+        rows = published.rows()
+    return {"file": name, "rows": rows, "columns": list(published.columns)}
+
+
+def _papers(plan: Plan, folder: Path, made: list[dict[str, Any]], ledger: Ledger) -> dict[str, Any]:
+    """Everything beside the tables: the rules, the lock, the certificate."""
+    (folder / "recoding").mkdir()
+    applied = rules(plan.policy.schema.by_name, plan.levels, plan.method.levels)
+    places = {name: file_name(number, name) for number, name in enumerate(applied, 1)}
+    for name, values in applied.items():
+        _write(folder / places[name], json.dumps(values, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+    _write(folder / "policy.lock.yaml", plan.lock.text)
+    files = {path.relative_to(folder).as_posix(): sha256_of(path) for path in folder.rglob("*") if path.is_file()}
+    tables = [
+        {
+            "file": entry["file"],
+            "k": plan.promise.k,
+            "columns": entry["columns"],
+            "recoding": {column: places[column] for column in entry["columns"]},
+        }
+        for entry in made
+    ]
+    account = ledger.account(plan.policy.dataset)
+    content = certificate(plan, files, tables, account, datetime.now(UTC).date().isoformat())
+    _write(folder / "certificate.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    _write(folder / "certificate.html", certificate_page(content))
+    return content
+
+
+def _report(plan: Plan, table: Table, public: Path, private: Path, content: dict[str, Any]) -> None:
+    from shoal.publish.report import write_report
+
+    write_report(plan, table, public, private, content)
+
+
+def refuse_target(out: str | Path, *, force: bool) -> None:
+    """Raise before any work is done if the release could not be written there."""
+    folder = Path(out)
+    for path in (folder, folder.with_name(folder.name + ".holder")):
+        if path.exists() and not force:
+            raise UsageError("the folder exists", came=path, fix="choose another name, or say --force to replace it")
+        if path.exists() and not (path / "certificate.json").is_file() and not (path / "report.json").is_file():
+            raise UsageError("the folder is none of ours, so it is not replaced", came=path, fix="choose another name")
+    parent = folder.absolute().parent
+    if not parent.is_dir():
+        raise UsageError("the folder to write into does not exist", came=parent, fix="make it first")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise UsageError("the folder cannot be written to", came=parent, fix="choose another place")
+
+
+@contextmanager
+def _workshop(folder: Path) -> Iterator[Path]:
+    """A hidden folder beside the target, gone afterwards whatever happens."""
+    shop = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.absolute().parent))
+    try:
+        yield shop
+    finally:
+        shutil.rmtree(shop, ignore_errors=True)
+
+
+@contextmanager
+def _charged() -> Iterator[None]:
+    """Say that the charge stands when something goes wrong after it."""
+    try:
+        yield
+    except ShoalError as error:
+        error.fix = (
+            f"{error.fix}; the charge stands" if error.fix else "the charge stands: what failed may have been seen"
+        )
+        error.args = (str(error),)
+        raise
+    except OSError as error:
+        raise DataError(
+            "the release could not be written",
+            came=error.strerror or type(error).__name__,
+            fix="make room or choose another place; nothing was published, and the charge stands",
+        ) from None
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _sync(shop: Path) -> None:
+    for path in sorted(shop.rglob("*")):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _move(made: Path, target: Path, force: bool) -> None:
+    if target.exists() and force:
+        shutil.rmtree(target)
+    made.rename(target)
+    handle = os.open(target.absolute().parent, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,52 @@
+"""Pack a release for others: the public files alone, after they have been verified, with the one-file verifier beside them."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+from shoal.errors import UsageError
+from shoal.page.files import refuse_overwriting
+from shoal.publish import verifier
+from shoal.publish.verify import require, verify
+
+_WHEN = (1980, 1, 1, 0, 0, 0)  # a file's time says nothing about the run
+
+_READ_ME = """This is a release made by Shoal, with its certificate.
+
+Open {name}/certificate.html to see what is promised, and to whom.
+Check it with `shoal verify {name}`, or with Python alone: `python verifier.py {name}`.
+"""
+
+
+def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = False) -> Path:
+    """A zip file of the release and nothing else; the same bytes for the same release."""
+    where = Path(folder)
+    if (where / "report.json").exists():
+        raise UsageError(
+            "this is the holder's folder, which is not for others", came=where, fix="name the release folder beside it"
+        )
+    require(verify(where))
+    target = Path(out) if out is not None else where.absolute().with_name(where.absolute().name + ".zip")
+    refuse_overwriting(target, force=force)
+    listed = json.loads((where / "certificate.json").read_text(encoding="utf-8"))["files"]
+    name = where.absolute().name
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    try:
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in sorted([*listed, "certificate.html", "certificate.json"]):
+                _add(archive, f"{name}/{file}", (where / file).read_bytes())
+            _add(archive, "verifier.py", Path(verifier.__file__).read_bytes())
+            _add(archive, "README.txt", _READ_ME.format(name=name).encode())
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return target
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    entry = zipfile.ZipInfo(name, _WHEN)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    archive.writestr(entry, content)

@@ -1,0 +1,190 @@
+"""Verify a release folder with the standard library alone: `python verifier.py FOLDER`.
+
+This file shares no code with the rest of Shoal, so that its opinion is its own. It recomputes the seal and
+all hashes, the smallest group of the table (CSV; a Parquet table needs more than the standard library), the
+labels against the recoding, delta from k, beta and epsilon, the curve, and the sums over releases.
+Exit code 0 when everything agrees, 3 when something does not, 2 when there is nothing to verify.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+KNOWN_VERSION = 1
+MISSING = "(missing)"
+
+
+class Check(NamedTuple):
+    """One thing that was recomputed; `agrees` is None where it could not be."""
+
+    name: str
+    agrees: bool | None
+    detail: str
+
+
+def delta(k: int, beta: Fraction, epsilon: Fraction) -> Decimal:
+    """delta*(k, beta, epsilon): tell M from M + 1, M the records passed over before the k-th is sampled.
+
+    Sums Pr[M = m] - e^epsilon Pr[M + 1 = m] over the m where it is positive (removing a record), and the other
+    way round (adding one); the larger counts.
+    """
+    with localcontext() as context:
+        context.prec, context.Emin = 80, -999_999_999
+        rate = Decimal(beta.numerator) / Decimal(beta.denominator)
+        ratio = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp()
+        return max(_remove(k, rate, ratio), _add(k, rate, ratio))
+
+
+def _remove(k: int, rate: Decimal, ratio: Decimal) -> Decimal:
+    mass = total = rate**k
+    m = 0
+    while True:
+        m += 1
+        growth = (1 - rate) * (m + k - 1) / m
+        if growth <= ratio:
+            return total
+        mass *= growth
+        total += mass * (1 - ratio / growth)
+
+
+def _add(k: int, rate: Decimal, ratio: Decimal) -> Decimal:
+    if ratio * (1 - rate) >= 1:
+        return Decimal(0)
+    mass, total, m = rate**k, Decimal(0), 0
+    while True:
+        m += 1
+        growth = (1 - rate) * (m + k - 1) / m
+        if ratio * growth < 1:  # Pr[M + 1 = m] = mass is more than ratio times Pr[M = m]
+            total += mass * (1 - ratio * growth)
+        mass *= growth
+        if growth < 1 and mass / (1 - growth) < total * Decimal(10) ** -30:
+            return total + mass / (1 - growth)
+
+
+def seal(certificate: dict[str, Any]) -> str:
+    """SHA-256 of everything in the certificate but the seal itself."""
+    content = {name: value for name, value in certificate.items() if name != "seal"}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def verify(folder: Path) -> list[Check]:
+    """Everything that can be recomputed from the folder alone."""
+    certificate = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+    if certificate.get("version") != KNOWN_VERSION:
+        return [Check("version", False, f"this verifier knows version {KNOWN_VERSION}")]
+    checks = [Check("seal", certificate.get("seal") == seal(certificate), "the certificate is as it was sealed")]
+    checks += _files(folder, certificate)
+    checks += _numbers(certificate)
+    checks += _table(folder, certificate)
+    return checks
+
+
+def _files(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
+    listed = certificate["files"]
+    for name, expected in listed.items():
+        path = folder / name
+        found = sha256(path) if path.is_file() and not path.is_symlink() else "missing"
+        yield Check(f"file {name}", found == expected, "its SHA-256 is the one in the certificate")
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    extra = present - set(listed) - {"certificate.json", "certificate.html"}
+    yield Check(
+        "no other files", not extra, f"{len(extra)} files that the certificate does not list" if extra else "none"
+    )
+    lock = certificate["plan"]
+    yield Check("plan", listed.get("policy.lock.yaml") == lock, "the locked plan is the one that was charged")
+
+
+def sha256(path: Path) -> str:
+    """The hash of a file, block by block."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
+    for number, part in enumerate(certificate["parts"], 1):
+        k, rate, epsilon = part["k"], Fraction(part["beta"]), Fraction(part["epsilon"])
+        found, claimed = delta(k, rate, epsilon), Decimal(part["delta_tight"])
+        close = found <= claimed <= found * (1 + Decimal(10) ** -3)
+        yield Check(
+            f"delta of part {number}", close, f"k = {k}, beta = {part['beta']}: delta* is at most {part['delta_tight']}"
+        )
+        for point in part["curve"]:
+            exact = delta(k, rate, Fraction(point["epsilon"]))
+            agrees = exact <= Decimal(point["delta"]) <= exact * (1 + Decimal(10) ** -3)
+            yield Check(f"curve of part {number} at {point['epsilon']}", agrees, "recomputed")
+    promised = certificate["guarantee"]
+    if certificate["bound"] == "tight" and certificate["basic"]:
+        epsilons = sum((Fraction(p["epsilon"]) * p["times"] for p in certificate["parts"]), start=Fraction(0))
+        deltas = sum((Fraction(p["delta_unit"]) * p["times"] for p in certificate["parts"]), start=Fraction(0))
+        epsilons += Fraction(promised["epsilon_recoding"])
+        fits = epsilons <= Fraction(promised["epsilon"]) and deltas <= Fraction(promised["delta"])
+        yield Check("the promise", fits, "the parts add up to no more than what is promised")
+    entries = certificate["ledger"]["entries"]
+    for name in ("epsilon", "delta"):
+        total = sum((Fraction(entry[name]) for entry in entries), start=Fraction(0))
+        yield Check(
+            f"sum of {name} over releases", total == Fraction(certificate["ledger"]["total"][name]), "recomputed"
+        )
+
+
+def _table(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
+    for table in certificate["tables"]:
+        path, k = folder / table["file"], table["k"]
+        if path.suffix != ".csv":
+            yield Check(f"groups of {table['file']}", None, "a Parquet table; `shoal verify` reads it")
+            continue
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.reader(file)
+            header = next(rows, [])
+            groups = Counter(tuple(row) for row in rows)
+        yield Check(f"columns of {table['file']}", header == table["columns"], "as declared")
+        smallest = min(groups.values(), default=k)
+        yield Check(f"groups of {table['file']}", smallest >= k, f"the smallest has {smallest} rows, k = {k}")
+        for place, column in enumerate(table["columns"]):
+            allowed = allowed_labels(folder / table["recoding"][column])
+            if allowed is not None:
+                found = {row[place] for row in groups}
+                yield Check(f"labels of {column}", found <= allowed, "all come from the recoding")
+
+
+def allowed_labels(path: Path) -> set[str] | None:
+    """What a recoding rule can show; None where that cannot be listed."""
+    rule = json.loads(path.read_text(encoding="utf-8"))
+    labels = rule.get("labels")
+    return None if labels is None else {*labels, MISSING, ""}
+
+
+def main(arguments: list[str]) -> int:
+    """Print every check; the exit code says the outcome."""
+    folder = Path(arguments[0]) if len(arguments) == 1 else None
+    if folder is None or not (folder / "certificate.json").is_file():
+        print("usage: python verifier.py FOLDER   (a release folder with certificate.json)", file=sys.stderr)
+        return 2
+    try:
+        checks = verify(folder)
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, OSError) as error:
+        print(f"FAILED   the certificate cannot be read: {type(error).__name__}")
+        return 3
+    for check in checks:
+        word = {True: "ok     ", False: "FAILED ", None: "skipped"}[check.agrees]
+        print(f"{word}  {check.name}: {check.detail}")
+    failed = sum(check.agrees is False for check in checks)
+    print(f"{len(checks)} checks, {failed} failed")
+    return 3 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""A small policy and table for the release tests, and ways to run them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from shoal.engine.open import engine
+from shoal.ledger.ledger import Ledger
+from shoal.policy.policy import Policy
+from shoal.publish.plan import Plan, plan
+from shoal.publish.run import Release, release
+
+POLICY = """
+version: 1
+dataset: clinic
+unit: row
+neighbours: add_remove
+attributes:
+  patient: {role: identifier, type: text}
+  age:  {role: quasi, type: integer, domain: [0, 99], hierarchy: {intervals: [10, 50]}}
+  sex:  {role: quasi, type: category, domain: [f, m]}
+  diag: {role: confidential, type: category, domain: [flu, cold, rare], hierarchy: {groups: {common: [flu, cold], other: [rare]}}}
+release:
+  method: safe-k
+  epsilon: 1
+  delta: 1e-3
+  recoding: {levels: {age: 2, diag: 0}}
+  sampling: {beta: 0.5}
+  output: csv
+budget: {epsilon: 3, delta: 1e-2}
+"""
+
+
+def policy(changes: dict[str, object] | None = None) -> Policy:
+    """The clinic's policy, with some keys changed."""
+    found = Policy.parse(POLICY)
+    return found.with_changes(changes) if changes else found
+
+
+def planned(changes: dict[str, object] | None = None) -> Plan:
+    """Its plan."""
+    return plan(policy(changes))
+
+
+def write_table(path: Path, rows: int = 600, seed: int = 1, patients: int | None = None) -> Path:
+    """A CSV of made-up patients; patient p0 has most rows when `patients` is small."""
+    chance = random.Random(seed)  # noqa: S311 - made-up patients
+    lines = ["patient,age,sex,diag"]
+    for i in range(rows):
+        who = i if patients is None else chance.randrange(patients)
+        diag = "rare" if chance.random() < 0.01 else chance.choice(["flu", "cold"])
+        lines.append(f"p{who},{chance.randrange(100)},{chance.choice('fm')},{diag}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def publish(
+    folder: Path, changes: dict[str, object] | None = None, *, name: str = "out", rows: int = 600, **options
+) -> Release:
+    """Plan and release the clinic's table into a folder, with a ledger beside it."""
+    table = options.pop("table", None) or write_table(folder / "table.csv", rows)
+    with Ledger(str(folder / "ledger.sqlite")) as ledger:
+        return release(planned(changes), table, folder / name, ledger=ledger, engine=engine("duckdb"), **options)

@@ -1,0 +1,268 @@
+"""The holder's report: exact where it counts, honest where it cannot, marked on its first line, and never in public."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import math
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from shoal.guarantee import outlook
+from shoal.publish.report import MARK, MOST_LABELS, report, write_report
+from tests.publish.made import csv_of, folders, planned, scanned, sealed
+from tests.publish.reading import Page
+
+AGES = [5] * 40 + [15] * 60 + [25] * 100
+PLACES = ["north", "south"] * 100
+SHOWN = {"age": ["[0, 10)"] * 14 + ["[20, 30)"] * 26, "place": ["north"] * 14 + ["south"] * 26}
+
+
+@cache
+def solved_once(promise):
+    return outlook.frontier(promise, lambda: None)
+
+
+@pytest.fixture(autouse=True)
+def _few_solutions(monkeypatch):
+    """The frontier depends on the promise alone, and takes seconds for units of several rows."""
+    monkeypatch.setattr("shoal.publish.report.frontier", lambda promise, _: solved_once(promise))
+
+
+def reported(tmp_path, kind="row", original=None, shown=SHOWN, **plan):
+    """A report on files written by hand, so that every number can be followed."""
+    made = planned(kind, **plan)
+    table = scanned(made, original or {"age": AGES, "place": PLACES})
+    public, private = folders(tmp_path)
+    content = sealed(made)
+    for entry in content["tables"]:
+        (public / entry["file"]).write_text(csv_of(shown), encoding="utf-8")
+    write_report(made, table, public, private, content)
+    return json.loads((private / "report.json").read_text(encoding="utf-8")), private
+
+
+def test_rows(tmp_path):
+    rows = reported(tmp_path)[0]["rows"]
+    assert (rows["in"], rows["taking_part"], rows["people"], rows["published"]) == (200, 200, None, 40)
+    assert rows["sampled"] == {"expected": 40.0, "standard_deviation": round(math.sqrt(200 * 0.2 * 0.8), 1)}
+    assert rows["suppressed"]["estimate"] == 0
+    assert rows["suppressed"]["low"] == 0
+    assert rows["suppressed"]["high"] == round(1.96 * math.sqrt(32), 1)
+    assert rows["kept"] == 1
+
+
+def test_columns_before_and_after(tmp_path):
+    age, place = reported(tmp_path)[0]["columns"]
+    assert (age["name"], age["level"], age["levels"]) == ("age", 1, 4)
+    assert (age["labels_in"], age["labels_published"], age["rows_of_labels_gone"]) == (3, 2, 60)
+    assert [entry["label"] for entry in age["labels"]] == ["[0, 10)", "[10, 20)", "[20, 30)"]
+    assert [entry["rows"] for entry in age["labels"]] == [40, 60, 100]
+    assert [entry["published"] for entry in age["labels"]] == [14, 0, 26]
+    assert [entry["estimate"] for entry in age["labels"]] == [70, 0, 130]
+    assert [entry["kept"] for entry in age["labels"]] == [1.75, 0, 1.3]
+    assert age["total_variation"] == pytest.approx((abs(0.2 - 0.35) + 0.3 + abs(0.5 - 0.65)) / 2)
+    shares = (0.2, 0.3, 0.5)
+    by_chance = sum(math.sqrt(2 / math.pi * p * (1 - p) * 0.8 / 40) for p in shares) / 2
+    assert age["sampling_alone"] == pytest.approx(by_chance, abs=1e-6)
+    assert place["total_variation"] == pytest.approx(0.15)
+    assert age["rest"] is None
+
+
+def test_groups(tmp_path):
+    groups = reported(tmp_path)[0]["groups"]
+    assert (groups["count"], groups["smallest"], groups["largest"]) == (2, 14, 26)
+    assert groups["histogram"] == [
+        {"from": 12, "to": 23, "groups": 1, "rows": 14},
+        {"from": 24, "to": 47, "groups": 1, "rows": 26},
+    ]
+    at = {entry["share"]: (entry["of_groups"], entry["of_rows"]) for entry in groups["quantiles"]}
+    assert at == {
+        0: (14, 14),
+        0.05: (14, 14),
+        0.25: (14, 14),
+        0.5: (14, 26),
+        0.75: (26, 26),
+        0.95: (26, 26),
+        1: (26, 26),
+    }
+
+
+def test_the_frontier_keeps_the_promise_and_names_this_plan(tmp_path):
+    frontier = reported(tmp_path)[0]["frontier"]
+    own = [choice for choice in frontier if choice["this_plan"]]
+    assert [(choice["k"], choice["beta"], choice["sampled_expected"]) for choice in own] == [(12, "0.2", 40.0)]
+    rates = [float(choice["beta"]) for choice in frontier]
+    assert rates == sorted(rates)
+    assert all(choice["meaning"].endswith("better in both") for choice in frontier if choice["dominated"])
+
+
+def test_it_is_marked_on_the_first_line_and_in_the_first_key(tmp_path):
+    values, private = reported(tmp_path)
+    assert next(iter(values.items())) == ("for_the_holder_only", MARK)
+    for name in ("report.json", "report.html"):
+        assert MARK in (private / name).read_text(encoding="utf-8").splitlines()[0]
+    page = Page((private / "report.html").read_text(encoding="utf-8"))
+    _, _, shown = page.text.partition(f"report on {values['dataset']}")
+    assert shown.strip().startswith(MARK)
+
+
+def test_the_public_folder_stays_as_it_is(tmp_path):
+    made = planned()
+    table = scanned(made, {"age": AGES, "place": PLACES})
+    public, private = folders(tmp_path)
+    (public / "table.csv").write_text(csv_of({"age": ["[0, 10)"], "place": ["north"]}), encoding="utf-8")
+    before = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in public.iterdir()}
+    write_report(made, table, public, private, sealed(made))
+    assert {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in public.iterdir()} == before
+    assert sorted(path.name for path in private.iterdir()) == ["report.html", "report.json"]
+
+
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("person", "replace")]
+
+
+@pytest.mark.parametrize("kind", ["row", "repeat", "sample", *SLOW])
+def test_the_page_is_sound_and_repeats(tmp_path, kind):
+    original = {"age": AGES, "place": PLACES}
+    if kind == "person":
+        original = {"name": [f"p{i // 4}" for i in range(200)], **original}
+    made = planned(kind)
+    table, content = scanned(made, original), sealed(made)
+    public, private = folders(tmp_path)
+    for entry in content["tables"]:
+        (public / entry["file"]).write_text(csv_of(SHOWN), encoding="utf-8")
+    pages = []
+    for _ in range(2):
+        write_report(made, table, public, private, content)
+        pages.append((private / "report.html").read_text(encoding="utf-8"))
+    assert pages[0] == pages[1]
+    assert Page(pages[0]).faults == []
+
+
+@pytest.mark.slow
+def test_a_person_takes_part_with_a_few_rows(tmp_path):
+    people = ["a"] * 150 + ["b"] * 2 + [f"p{i}" for i in range(48)]
+    rows = reported(tmp_path, "person", {"name": people, "age": AGES, "place": PLACES})[0]["rows"]
+    assert (rows["in"], rows["people"], rows["taking_part"]) == (200, 50, 2 + 2 + 48)
+    assert rows["sampled"]["expected"] == pytest.approx(5.2)
+
+
+def test_a_table_that_is_the_sample_is_counted_exactly(tmp_path):
+    values, private = reported(tmp_path, "sample")
+    assert values["rows"]["sampled"] == {"expected": 200, "standard_deviation": 0}
+    assert values["rows"]["suppressed"]["low"] == values["rows"]["suppressed"]["high"] == 160
+    assert "nothing was drawn" in (private / "report.html").read_text(encoding="utf-8")
+
+
+def test_several_tables_are_taken_together(tmp_path):
+    values, private = reported(tmp_path, "repeat")
+    assert values["rows"]["sampled"]["expected"] == pytest.approx(120)
+    assert values["rows"]["published"] == 120
+    assert [entry["rows"] for entry in values["tables"]] == [40, 40, 40]
+    assert values["groups"]["count"] == 6
+    assert [entry["estimate"] for entry in values["columns"][0]["labels"]] == [70, 0, 130]
+    assert "table-3.csv" in (private / "report.html").read_text(encoding="utf-8")
+
+
+def test_nothing_published(tmp_path):
+    values, private = reported(tmp_path, shown={"age": [], "place": []})
+    assert values["groups"]["count"] == 0
+    assert [column["total_variation"] for column in values["columns"]] == [None, None]
+    assert any("No row was published" in caution for caution in values["cautions"])
+    page = Page((private / "report.html").read_text(encoding="utf-8"))
+    assert page.faults == []
+    assert "No group of 12 equal rows or more" in page.text
+
+
+def test_little_published_and_labels_gone_are_said(tmp_path):
+    shown = {"age": ["[20, 30)"] * 12, "place": ["north"] * 12}
+    cautions = reported(tmp_path, shown=shown)[0]["cautions"]
+    assert "Only about 30\u00a0% of the sampled rows are published" in cautions[0]
+    assert "in 2 of 2 columns" in cautions[1]
+
+
+CODES = [f"c{i:02d}" for i in range(50)]
+MANY = f"  code: {{role: quasi, type: category, domain: [{', '.join(CODES)}], hierarchy: auto}}\n"
+
+
+def test_many_labels_are_cut_and_the_rest_added_up(tmp_path):
+    cells = [code for number, code in enumerate(CODES) for _ in range(number + 1)]
+    values, private = reported(
+        tmp_path, original={"code": cells}, shown={"code": ["c49"] * 20}, attributes=MANY, levels=""
+    )
+    (column,) = values["columns"]
+    assert [entry["label"] for entry in column["labels"]] == CODES[: -MOST_LABELS - 1 : -1]
+    assert column["rest"]["labels"] == 30
+    assert column["rest"]["rows"] == sum(range(1, 31))
+    assert sum(entry["rows"] for entry in column["labels"]) + column["rest"]["rows"] == values["rows"]["in"]
+    assert "the other 30 labels" in (private / "report.html").read_text(encoding="utf-8")
+
+
+RAW = """
+  on: {role: quasi, type: date, domain: [2024-01-01, 2024-12-31]}
+  size: {role: quasi, type: decimal, domain: [0, 10]}
+  flag: {role: quasi, type: boolean}
+  grade: {role: quasi, type: ordinal, domain: [poor, fair, good]}
+"""
+
+
+@pytest.mark.parametrize("output", ["csv", "parquet"])
+def test_values_kept_as_they_are_match_those_published(tmp_path, output):
+    """Dates, decimals, truth values and gaps read back from a file are the ones of the original."""
+    made = planned(attributes=RAW, levels="", output=output)
+    first, second = dt.date(2024, 2, 1), dt.date(2024, 1, 1)
+    cells = {
+        "on": [first, second, None] * 10,
+        "size": [0.5, 2.0, None] * 10,
+        "flag": [True, False, None] * 10,
+        "grade": ["good", "poor", None] * 10,
+    }
+    table = scanned(made, cells)
+    public, private = folders(tmp_path)
+    content = sealed(made)
+    table._table.recode(made.method.levels).write(public / f"table.{output}")
+    values = report(made, table, public, content)
+    assert private.is_dir()
+    for column in values["columns"]:
+        assert (column["labels_in"], column["labels_published"], column["total_variation"]) == (3, 3, 0), column["name"]
+        assert [entry["published"] for entry in column["labels"]] == [10, 10, 10]
+        assert column["labels"][-1]["label"] == "(missing)"
+    assert [[entry["label"] for entry in column["labels"]][:2] for column in values["columns"]] == [
+        ["2024-01-01", "2024-02-01"],
+        ["0.5", "2.0"],
+        ["false", "true"],
+        ["poor", "good"],
+    ]
+
+
+def test_a_parquet_file_of_several_stretches(tmp_path):
+    """Each stretch of rows has its own list of labels; groups reach across."""
+    made = planned(output="parquet", attributes=MANY, levels="")
+    public, _ = folders(tmp_path)
+    parts = [
+        pa.table({"code": pa.array(cells).dictionary_encode()}) for cells in (["c01", "c02"] * 20, ["c02", "c03"] * 20)
+    ]
+    with pq.ParquetWriter(public / "table.parquet", parts[0].schema) as writer:
+        for part in parts:
+            writer.write_table(part)
+    values = report(made, scanned(made, {"code": ["c01", "c02", "c03"] * 100}), public, sealed(made))
+    assert values["groups"]["count"] == 3
+    assert (values["groups"]["smallest"], values["groups"]["largest"]) == (20, 40)
+
+
+def test_labels_are_words_in_every_script(tmp_path):
+    labels = ["<b>bold", "شارع", "x" * 100, "(missing)"]
+    listed = ", ".join(json.dumps(label, ensure_ascii=False) for label in labels)
+    attributes = f'  "كلمة": {{role: quasi, type: category, domain: [{listed}], hierarchy: auto}}\n'
+    original = {"كلمة": labels * 30}
+    _, private = reported(
+        tmp_path, original=original, shown={"كلمة": labels[:2] * 20}, attributes=attributes, levels=""
+    )
+    page = (private / "report.html").read_text(encoding="utf-8")
+    assert Page(page).faults == []
+    assert "<bdi>&lt;b&gt;bold</bdi>" in page
+    assert "<bdi>شارع</bdi>" in page
+    assert f"<bdi>{'x' * 100}</bdi>" in page

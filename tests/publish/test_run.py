@@ -1,0 +1,223 @@
+"""A release: whole or not at all, charged first, nothing in it that was not paid for, and refusals in one grammar."""
+
+import csv
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from shoal.chance.source import Source
+from shoal.engine.open import engine
+from shoal.errors import BudgetError, DataError, DomainError, PreconditionError, UsageError
+from shoal.ledger.ledger import Ledger
+from shoal.publish.run import STAGES, release
+from shoal.publish.verify import require, verify
+from tests.publish.clinic import planned, publish, write_table
+
+
+def account(folder):
+    with Ledger(str(folder / "ledger.sqlite")) as ledger:
+        return ledger.account("clinic")
+
+
+def published(folder):
+    with (folder / "table.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def test_a_release_holds_groups_of_k_and_verifies(tmp_path):
+    made = publish(tmp_path)
+    header, *rows = published(made.folder)
+    assert header == ["age", "sex", "diag"]
+    assert min(Counter(map(tuple, rows)).values()) >= planned().promise.k
+    assert len(rows) == made.rows_published > 0
+    assert {row[0] for row in rows} <= {"[0, 50)", "[50, 100)"}
+    assert rows == sorted(rows)
+    require(verify(made.folder))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.sqlite", "out", "out.holder", "table.csv"]
+    assert account(tmp_path).releases == 1
+    assert account(tmp_path).spent.epsilon == Fraction(1)
+
+
+def test_two_releases_differ_and_add_up(tmp_path):
+    first, second = publish(tmp_path, name="a"), publish(tmp_path, name="b")
+    assert published(first.folder) != published(second.folder)
+    assert second.certificate["ledger"]["total"] == {"epsilon": "2", "delta": "0.002"}
+    assert len(second.certificate["ledger"]["entries"]) == 2
+
+
+def test_nothing_of_the_input_leaves(tmp_path):
+    """The public files name no row count, no input hash, no path, no time of day, no key."""
+    made = publish(tmp_path, rows=617)
+    text = "".join(
+        p.read_text(encoding="utf-8") for p in made.folder.rglob("*") if p.name != "table.csv" and p.is_file()
+    )
+    assert not re.search(r"\b617\b", text)
+    assert str(tmp_path) not in text
+    assert not re.search(r"\d\d:\d\d:\d\d", text)
+    assert "p1," not in text
+
+
+@pytest.mark.parametrize("format_", ["csv", "parquet"])
+def test_formats_and_repeats(tmp_path, format_):
+    made = publish(tmp_path, {"release.output": format_, "release.repeat": 3, "release.epsilon": 2}, rows=3000)
+    assert sorted(p.name for p in made.folder.glob("table*")) == [f"table-{i}.{format_}" for i in (1, 2, 3)]
+    require(verify(made.folder))
+    assert account(tmp_path).spent.epsilon == 2
+    assert len(account(tmp_path).costs) == 1
+
+
+def test_every_row_suppressed_is_a_valid_empty_release(tmp_path):
+    made = publish(tmp_path, rows=5)
+    assert made.rows_published == 0
+    assert published(made.folder) == [["age", "sex", "diag"]]
+    require(verify(made.folder))
+
+
+def test_people_with_several_rows(tmp_path):
+    table = write_table(tmp_path / "many.csv", 900, patients=60)
+    unit = {"unit": {"column": "patient", "max_rows": 1}}
+    one = publish(tmp_path, unit, table=table, name="one")
+    assert one.rows_published <= 60
+    assert one.certificate["guarantee"]["unit"]["whose"] == "person"
+    two = publish(tmp_path, {"unit": {"column": "patient", "max_rows": 2}}, table=table, name="two")
+    assert two.certificate["parts"][0]["k"] > one.certificate["parts"][0]["k"]
+    assert "group-privacy" in [entry["name"] for entry in two.certificate["theorems"]]
+    require(verify(two.folder))
+
+
+def test_a_table_that_is_itself_a_sample(tmp_path):
+    already = {"release.sampling": {"already": "0.1"}, "budget": None}
+    made = publish(tmp_path, already, rows=2000)
+    assert made.certificate["status"] == "proved with condition"
+    assert "larger population" in made.certificate["sentence"]
+    require(verify(made.folder))
+    with pytest.raises(PreconditionError, match="used once"):
+        publish(tmp_path, {"budget": None}, name="again", rows=2000)
+
+
+def test_a_drafted_policy_says_so(tmp_path):
+    made = publish(tmp_path, {"attributes.age.provenance": "profiled"})
+    assert made.certificate["status"] == "proved for a plan tuned on the data"
+
+
+def test_a_seeded_release_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="no guarantee"):
+        publish(tmp_path, source=Source.seeded(1))
+    assert account(tmp_path).costs == ()
+
+
+def test_budget_refusal_changes_nothing(tmp_path):
+    for name in "abc":
+        publish(tmp_path, name=name)
+    with pytest.raises(BudgetError, match="overrun"):
+        publish(tmp_path, name="d")
+    assert not (tmp_path / "d").exists()
+    assert len(account(tmp_path).costs) == 3
+
+
+def test_existing_targets(tmp_path):
+    publish(tmp_path)
+    with pytest.raises(UsageError, match="the folder exists"):
+        publish(tmp_path)
+    before = (tmp_path / "out" / "certificate.json").read_text()
+    publish(tmp_path, force=True)
+    assert (tmp_path / "out" / "certificate.json").read_text() != before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(UsageError, match="none of ours"):
+        publish(tmp_path, name="mine", force=True)
+    with pytest.raises(UsageError, match="does not exist"):
+        publish(tmp_path, name="no/such/place")
+    assert len(account(tmp_path).costs) == 2
+
+
+def test_wrong_tables_are_refused_before_the_charge(tmp_path):
+    (tmp_path / "short.csv").write_text("patient,age,sex\np1,3,f\n")
+    with pytest.raises(DataError, match="diag"):
+        publish(tmp_path, table=tmp_path / "short.csv")
+    (tmp_path / "old.csv").write_text("patient,age,sex,diag\np1,SECRET777,f,flu\np2,400,f,flu\n")
+    with pytest.raises(DataError) as refused:
+        publish(tmp_path, table=tmp_path / "old.csv")
+    assert "SECRET777" not in str(refused.value)
+    (tmp_path / "far.csv").write_text("patient,age,sex,diag\np2,400,f,flu\n")
+    with pytest.raises(DomainError):
+        publish(tmp_path, table=tmp_path / "far.csv")
+    assert account(tmp_path).costs == ()
+
+
+def test_a_failure_after_the_charge_keeps_the_charge_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shoal.engine.duckdb_table.DuckDBTable.write", full)
+    with pytest.raises(DataError, match=r"No space left.*the charge stands"):
+        publish(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.sqlite", "table.csv"]
+    assert len(account(tmp_path).costs) == 1
+    assert account(tmp_path).releases == 0
+
+
+KILL = """
+import os, signal, sys
+from pathlib import Path
+from tests.publish.clinic import publish
+def stage(name):
+    if name == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+publish(Path(sys.argv[1]), stage=stage)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", [s for s in STAGES if s != "choosing rows of each person"])
+def test_killed_at_every_stage(tmp_path, stage):
+    write_table(tmp_path / "table.csv")
+    done = subprocess.run([sys.executable, "-c", KILL, str(tmp_path), stage], check=False, cwd=Path.cwd())
+    assert done.returncode == -signal.SIGKILL
+    assert not (tmp_path / "out").exists()
+    charged = STAGES.index(stage) > STAGES.index("charging")
+    assert len(account(tmp_path).costs) == charged if (tmp_path / "ledger.sqlite").exists() else not charged
+
+
+def test_hostile_values_round_trip(tmp_path):
+    values = ['"quoted"', "two\nlines", "=1+1", "a,b", "עברית", "😀", "x" * 9000]
+    text = json.dumps(values, ensure_ascii=True)
+    changes = {
+        "attributes.diag": {"role": "confidential", "type": "category", "domain": values},
+        "release.recoding": {"levels": {"age": 3, "sex": 0}},
+    }
+    for format_ in ("csv", "parquet"):
+        rows = [[f"p{i}", "5", "f", values[i % len(values)]] for i in range(2000)]
+        with (tmp_path / "hostile.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([["patient", "age", "sex", "diag"], *rows])
+        made = publish(tmp_path, {**changes, "release.output": format_}, table=tmp_path / "hostile.csv", name=format_)
+        require(verify(made.folder))
+        if format_ == "csv":
+            assert {row[2] for row in published(made.folder)[1:]} == set(json.loads(text))
+
+
+def test_reference_and_duckdb_publish_the_same(tmp_path, monkeypatch):
+    """With the same key both engines publish the same bytes."""
+    monkeypatch.setattr("shoal.chance.source.Source.carries_guarantee", True)
+    table = write_table(tmp_path / "table.csv")
+    made = []
+    for name in ("duckdb", "reference"):
+        with Ledger(str(tmp_path / f"{name}.sqlite")) as ledger:
+            out = release(
+                planned(),
+                table,
+                tmp_path / name,
+                ledger=ledger,
+                engine=engine(name),
+                source=Source.seeded(7),
+                report=False,
+            )
+            made.append((out.folder / "table.csv").read_bytes())
+    assert made[0] == made[1]
