@@ -175,7 +175,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         checks = verify(folder)
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, OSError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError) as error:
         print(f"FAILED   the certificate cannot be read: {type(error).__name__}")
         return 3
     for check in checks:

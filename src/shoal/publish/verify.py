@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal import __version__
-from shoal.errors import DataError, UsageError, VerificationError
+from shoal.errors import DataError, ShoalError, UsageError, VerificationError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.compose import compose
 from shoal.guarantee.promise import Whose
@@ -39,7 +39,7 @@ def verify(folder: str | Path) -> list[Check]:
             checks += _page(where, certificate)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
         return [Check("certificate", False, f"it cannot be read: {type(error).__name__}")]
-    except UsageError as error:
+    except ShoalError as error:
         return [Check("certificate", False, f"it says something that cannot be: {error.wrong}")]
     except OSError as error:
         raise DataError("the release folder cannot be read", came=f"{where}: {error.strerror}") from None

@@ -1,0 +1,248 @@
+"""Verification: every field of a certificate, every file and every cell that is tampered with is caught, by both verifiers."""
+
+import copy
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from shoal.errors import UsageError, VerificationError
+from shoal.guarantee.safe_k import delta_tight
+from shoal.publish import verifier
+from shoal.publish.share import pack
+from shoal.publish.verify import require, verify
+from tests.publish.clinic import publish
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """One release as CSV and one as Parquet, made once."""
+    folder = tmp_path_factory.mktemp("released")
+    made = {f: publish(folder, {"release.output": f}, name=f, report=False).folder for f in ("csv", "parquet")}
+    repeated = {"release.repeat": 2, "release.epsilon": 1, "dataset": "other"}
+    table = folder / "other.csv"
+    table.write_text((folder / "table.csv").read_text() + "p0,1,f,flu\n")
+    made["repeated"] = publish(folder, repeated, name="repeated", table=table, report=False).folder
+    return made
+
+
+@pytest.fixture
+def copied(released, tmp_path):
+    def copy_of(kind):
+        return Path(shutil.copytree(released[kind], tmp_path / kind))
+
+    return copy_of
+
+
+def failures(folder):
+    return {check.name for check in verify(folder) if check.agrees is False}
+
+
+def alone(folder):
+    """The one-file verifier in a Python that cannot see the package."""
+    done = subprocess.run(
+        [sys.executable, "-I", verifier.__file__, str(folder)], check=False, capture_output=True, text=True
+    )
+    return done.returncode
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "repeated"])
+def test_an_honest_release_passes_both(released, kind):
+    require(verify(released[kind]))
+    assert alone(released[kind]) == 0
+
+
+def leaves(value, path=()):
+    if isinstance(value, dict) and value:
+        for name, item in value.items():
+            yield from leaves(item, (*path, name))
+    elif isinstance(value, list) and value:
+        for place, item in enumerate(value):
+            yield from leaves(item, (*path, place))
+    else:
+        yield path, value
+
+
+def changed(value):
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, str):
+        return value + "1" if value.replace(".", "").isdigit() else value + "x"
+    return "x" if value is None else None
+
+
+def test_every_field_is_sealed(copied):
+    """Changing any leaf of the certificate breaks the seal, in both verifiers' eyes."""
+    folder = copied("csv")
+    file = folder / "certificate.json"
+    honest = json.loads(file.read_text(encoding="utf-8"))
+    for path, value in leaves(honest):
+        forged = copy.deepcopy(honest)
+        place = forged
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = changed(value)
+        assert forged["seal"] != verifier.seal(forged), path
+    for path, value in list(leaves(honest))[::17]:
+        forged = copy.deepcopy(honest)
+        place = forged
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = changed(value)
+        file.write_text(json.dumps(forged), encoding="utf-8")
+        assert failures(folder), path
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("parts", 0, "k"), 2),
+        (("parts", 0, "beta"), "0.1"),
+        (("parts", 0, "epsilon"), "0.5"),
+        (("parts", 0, "delta_tight"), "1e-9"),
+        (("parts", 0, "curve", 0, "delta"), "1e-9"),
+        (("guarantee", "epsilon"), "0.1"),
+        (("guarantee", "delta"), "1e-9"),
+        (("tables", 0, "k"), 100_000),
+        (("ledger", "total", "epsilon"), "0.5"),
+        (("ledger", "entries", 0, "epsilon"), "0.5"),
+        (("ledger", "composed_epsilon"), "0.1"),
+        (("plan",), "0" * 64),
+        (("status",), "checked"),
+        (("sentence",), "All is well."),
+    ],
+)
+def test_a_forger_who_seals_again_is_caught_by_the_numbers(copied, path, value):
+    folder = copied("csv")
+    file = folder / "certificate.json"
+    forged = json.loads(file.read_text(encoding="utf-8"))
+    place = forged
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    forged["seal"] = verifier.seal(forged)
+    file.write_text(json.dumps(forged), encoding="utf-8")
+    assert failures(folder) - {"certificate.html"}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_every_file_counts(copied, kind):
+    folder = copied(kind)
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        if file.name != "certificate.json":  # blanks around its content change nothing
+            file.write_bytes(content + b" ")
+            assert failures(folder), file.name
+        file.unlink()
+        if file.name == "certificate.json":
+            with pytest.raises(UsageError, match="no release folder"):
+                verify(folder)
+        else:
+            assert failures(folder), file.name
+        file.write_bytes(content)
+    require(verify(folder))
+    (folder / "extra.txt").write_text("x")
+    assert failures(folder) == {"no other files"}
+
+
+def reseal(folder, name):
+    """What a forger would do: hash the changed file and seal again."""
+    file = folder / "certificate.json"
+    forged = json.loads(file.read_text(encoding="utf-8"))
+    forged["files"][name] = verifier.sha256(folder / name)
+    forged["seal"] = verifier.seal(forged)
+    file.write_text(json.dumps(forged), encoding="utf-8")
+
+
+def test_one_cell_of_a_csv_is_caught_even_after_resealing(copied):
+    folder = copied("csv")
+    table = folder / "table.csv"
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join([*lines[:-1], lines[1] if lines[1] != lines[-1] else lines[-1] + "x"]) + "\n")
+    assert "file table.csv" in failures(folder)
+    lines[-1] = lines[-1].replace("flu", "plague").replace("cold", "plague")
+    table.write_text("\n".join(lines) + "\n")
+    reseal(folder, "table.csv")
+    assert {"groups of table.csv", "labels of diag"} <= failures(folder)
+    assert alone(folder) == 3
+
+
+def test_one_cell_of_a_parquet_table_is_caught_even_after_resealing(copied):
+    folder = copied("parquet")
+    rows = pq.read_table(folder / "table.parquet").to_pylist()
+    rows[0]["diag"] = "plague"
+    import pyarrow as pa
+
+    pq.write_table(pa.Table.from_pylist(rows), folder / "table.parquet")
+    reseal(folder, "table.parquet")
+    assert {"groups of table.parquet", "labels of diag"} <= failures(folder)
+
+
+def test_require_names_what_failed(copied):
+    folder = copied("csv")
+    (folder / "policy.lock.yaml").write_text("version: 2\n")
+    with pytest.raises(VerificationError, match=r"policy.lock.yaml.*do not rely") as caught:
+        require(verify(folder))
+    assert caught.value.exit_code == 3
+
+
+def test_nonsense_is_a_failure_and_not_a_crash(copied):
+    folder = copied("csv")
+    for text in ("", "{}", "[]", "null", '{"version": 1}', '{"version": 99}', '{"version": 1, "files": 3}'):
+        (folder / "certificate.json").write_text(text)
+        assert failures(folder)
+        assert alone(folder) == 3
+
+
+def test_the_pack_holds_the_public_files_and_verifies_with_python_alone(released, tmp_path):
+    packed = pack(released["csv"], tmp_path / "csv.zip")
+    with zipfile.ZipFile(packed) as archive:
+        names = archive.namelist()
+        archive.extractall(tmp_path / "out")
+    assert not any("holder" in name or "report" in name for name in names)
+    done = subprocess.run(
+        [sys.executable, "-I", str(tmp_path / "out" / "verifier.py"), str(tmp_path / "out" / "csv")], check=False
+    )
+    assert done.returncode == 0
+    again = pack(released["csv"], tmp_path / "again.zip")
+    assert again.read_bytes() == packed.read_bytes()
+    with pytest.raises(UsageError, match="exists"):
+        pack(released["csv"], tmp_path / "csv.zip")
+
+
+def test_a_broken_release_is_not_packed(copied, tmp_path):
+    folder = copied("csv")
+    (folder / "table.csv").write_text("age,sex,diag\n")
+    with pytest.raises(VerificationError):
+        pack(folder, tmp_path / "broken.zip")
+    assert not (tmp_path / "broken.zip").exists()
+
+
+VECTORS = [
+    (20, "1/10", "1"),
+    (20, "3/10", "1/5"),
+    (5, "1/5", "0"),
+    (58, "0.632", "1"),
+    (1, "1/40", "2"),
+    (107, "0.85", "1.9"),
+]
+
+
+@pytest.mark.parametrize(("k", "beta", "epsilon"), VECTORS)
+def test_vectors_of_the_one_file_verifier(k, beta, epsilon):
+    """It sums over M against M + 1, the package over the worst class: two ways to one number."""
+    assert float(verifier.delta(k, Fraction(beta), Fraction(epsilon))) == pytest.approx(
+        delta_tight(k, Fraction(beta), Fraction(epsilon)), rel=1e-14
+    )
+
+
+def test_the_one_file_verifier_says_how_to_use_it(tmp_path):
+    assert alone(tmp_path) == 2
