@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal import __version__
-from shoal.errors import DataError, ShoalError, UsageError, VerificationError
+from shoal.errors import ShoalError, UsageError, VerificationError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.compose import compose
 from shoal.guarantee.promise import Whose
@@ -42,7 +42,7 @@ def verify(folder: str | Path) -> list[Check]:
     except ShoalError as error:
         return [Check("certificate", False, f"it says something that cannot be: {error.wrong}")]
     except OSError as error:
-        raise DataError("the release folder cannot be read", came=f"{where}: {error.strerror}") from None
+        return [Check("files", False, f"one cannot be read: {error.strerror}")]
     return checks
 
 
