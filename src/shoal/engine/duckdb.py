@@ -61,6 +61,8 @@ class Session:
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "python_enable_replacements": False,
+            # Queries name the large side of a join first. DuckDB knows no size of a stream, and would turn it round.
+            "disabled_optimizers": "join_order,build_side_probe_side",
         }
         self._connection = duckdb.connect(config=settings | ({"threads": threads} if threads else {}))
         self._end = weakref.finalize(self, _close, self._connection, folder)
@@ -185,6 +187,8 @@ class Session:
         read = [sql.read(f"s{i}", kind, attributes[i].type) for i, kind in enumerate(self.source.kinds)]
         shown = ", ".join(f"{value} AS v{i}, {wrong} AS u{i}" for i, (value, wrong) in enumerate(read))
         typed = f"SELECT {shown}, r FROM ({self._stored()})"
+        if self.source.parsed:  # text is parsed once; what was read spills to the session's own folder if it is large
+            typed = f"SELECT * FROM {self.store(typed)}"
         outside = [self._outside(f"v{i}", attribute, typed) for i, attribute in enumerate(attributes)]
         counted = ["count(*)"]
         for i, attribute in enumerate(attributes):

@@ -45,6 +45,8 @@ class Source:
     parquet: tuple[tuple[Path, int], ...] = ()
     stored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    parsed: bool = False
+    """Whether reading it means parsing text, so that an engine does well to read it once."""
 
     @property
     def storages(self) -> tuple[Storage, ...]:
@@ -99,6 +101,7 @@ class _Found:
     stamp: Stamp
     opener: Opener
     parquet: tuple[tuple[Path, int], ...] = ()
+    parsed: bool = False
 
 
 def open_source(source: object, schema: Schema) -> Source:
@@ -124,6 +127,7 @@ def open_source(source: object, schema: Schema) -> Source:
         parquet=found.parquet if _by_itself(found, kinds) else (),
         stored=tuple(found.names[place] for place in places),
         notes=notes,
+        parsed=found.parsed,
     )
 
 
@@ -215,7 +219,7 @@ def _csv(file: CsvFile, schema: Schema) -> _Found:
     seen = look(file, schema.names)
     rows = seen.survey.records
     kinds = tuple(itertools.repeat(pa.string(), len(seen.names)))
-    return _Found(path.name, seen.names, kinds, rows, stamp, seen.batches)
+    return _Found(path.name, seen.names, kinds, rows, stamp, seen.batches, parsed=True)
 
 
 def _parquet_files(folder: Path) -> list[Path]:
