@@ -16,7 +16,7 @@ TABLES = {
 
 
 def policy(quasi, confidential):
-    numbers = dict.fromkeys(quasi, {"role": "quasi", "type": "decimal"})
+    numbers = {name: {"role": "quasi", "type": "decimal"} for name in quasi}
     attributes = {**numbers, confidential: {"role": "confidential", "type": "decimal"}}
     return Policy.of(
         {"version": 1, "dataset": "t", "unit": "row", "neighbours": "add_remove", "attributes": attributes}
