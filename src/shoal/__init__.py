@@ -11,27 +11,35 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from shoal.api import allowance, amplify, check, compose, delta, frontier, sample_rate, solve
+    from shoal.api import (
+        allowance,
+        amplify,
+        check,
+        compose,
+        delta,
+        frontier,
+        plan,
+        release,
+        sample_rate,
+        solve,
+        verify,
+    )
     from shoal.errors import ShoalError
     from shoal.guarantee.claim import Claim, Status
     from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd, SampledDP
     from shoal.guarantee.smooth import SmoothDP
     from shoal.guarantee.unit import Unit
+    from shoal.policy.policy import Policy
 
+_API = "allowance amplify check compose delta frontier plan release sample_rate solve verify"
 _WHERE = {
-    "shoal.api": ("allowance", "amplify", "check", "compose", "delta", "frontier", "sample_rate", "solve"),
-    "shoal.errors": ("ShoalError",),
-    "shoal.guarantee.claim": ("Claim", "Status"),
-    "shoal.guarantee.differential": (
-        "ApproxDP",
-        "GaussianDP",
-        "LaplaceDP",
-        "PureDP",
-        "SampledCrowd",
-        "SampledDP",
-    ),
-    "shoal.guarantee.smooth": ("SmoothDP",),
-    "shoal.guarantee.unit": ("Unit",),
+    "shoal.api": _API.split(),
+    "shoal.errors": ["ShoalError"],
+    "shoal.guarantee.claim": ["Claim", "Status"],
+    "shoal.guarantee.differential": ["ApproxDP", "GaussianDP", "LaplaceDP", "PureDP", "SampledCrowd", "SampledDP"],
+    "shoal.guarantee.smooth": ["SmoothDP"],
+    "shoal.guarantee.unit": ["Unit"],
+    "shoal.policy.policy": ["Policy"],
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 
@@ -40,6 +48,7 @@ __all__ = [
     "Claim",
     "GaussianDP",
     "LaplaceDP",
+    "Policy",
     "PureDP",
     "SampledCrowd",
     "SampledDP",
@@ -54,8 +63,11 @@ __all__ = [
     "compose",
     "delta",
     "frontier",
+    "plan",
+    "release",
     "sample_rate",
     "solve",
+    "verify",
 ]
 
 

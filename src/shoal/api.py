@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import overload
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,12 @@ from shoal.guarantee.plain_sample import Rate, sample_rate
 from shoal.guarantee.rounding import Number
 from shoal.guarantee.solve import Setting, frontier, solve
 
+if TYPE_CHECKING:
+    from shoal.policy.policy import Policy
+    from shoal.publish.plan import Plan
+    from shoal.publish.run import Release
+    from shoal.publish.verifier import Check
+
 __all__ = [
     "Amplified",
     "Composed",
@@ -28,8 +35,11 @@ __all__ = [
     "compose",
     "delta",
     "frontier",
+    "plan",
+    "release",
     "sample_rate",
     "solve",
+    "verify",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -76,3 +86,32 @@ def compose(parts: Iterable[composing.Part], delta: Number) -> Composed:
         pld_remove=remove,
         pld_add=add,
     )
+
+
+def plan(policy: Policy) -> Plan:
+    """Resolve a policy into everything that will happen; no row is read. InfeasibleError when it cannot be reached."""
+    from shoal.publish.plan import plan as resolve
+
+    return resolve(policy)
+
+
+def release(
+    plan: Plan, data: object, out: str | Path, *, ledger: str | None = None, engine: str = "duckdb", force: bool = False
+) -> Release:
+    """Publish a table (a path or a frame) as planned into the folder `out`; charged to the ledger at this path or URL."""
+    from shoal.engine.open import engine as named
+    from shoal.ledger.ledger import Ledger
+    from shoal.publish.run import release as run
+
+    with Ledger(ledger) as book:
+        return run(plan, data, out, ledger=book, engine=named(engine), force=force)
+
+
+def verify(folder: str | Path) -> list[Check]:
+    """Recompute everything in a release folder that can be; VerificationError when something does not agree."""
+    from shoal.publish.verify import require
+    from shoal.publish.verify import verify as check_all
+
+    checks = check_all(folder)
+    require(checks)
+    return checks

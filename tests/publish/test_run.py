@@ -73,8 +73,14 @@ def test_formats_and_repeats(tmp_path, format_):
     assert len(account(tmp_path).costs) == 1
 
 
+def test_fewer_than_two_crowds_are_refused_before_the_charge(tmp_path):
+    with pytest.raises(DataError, match="fewer than 2k rows"):
+        publish(tmp_path, rows=2 * planned().promise.k - 1)
+    assert account(tmp_path).costs == ()
+
+
 def test_every_row_suppressed_is_a_valid_empty_release(tmp_path):
-    made = publish(tmp_path, rows=5)
+    made = publish(tmp_path, {"release.recoding": {"levels": {"age": 0}}}, rows=60)
     assert made.rows_published == 0
     assert published(made.folder) == [["age", "sex", "diag"]]
     require(verify(made.folder))

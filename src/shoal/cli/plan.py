@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli import screen, typed
+from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal.guarantee.outlook import Choice, Point
@@ -17,6 +18,7 @@ PICTURES = ("png", "svg", "pdf")
 
 
 @click.command()
+@click.argument("policy", required=False, type=click.Path(path_type=Path))
 @click.option("--epsilon", metavar="E", help="Log of the largest ratio; the total, the recoding's share included.")
 @click.option("--delta", metavar="D", help="What is added after the ratio; 0 < delta < beta.")
 @click.option("--k", metavar="K", help="The smallest group that is shown.")
@@ -50,9 +52,11 @@ PICTURES = ("png", "svg", "pdf")
 @click.option(
     "--plot", "plot_file", metavar="FILE", type=click.Path(path_type=Path), help="Draw it: .png, .svg or .pdf."
 )
+@click.option("--lock", metavar="FILE", type=click.Path(path_type=Path), help="With POLICY: lock the plan in FILE.")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def plan(
+    policy: Path | None,
     epsilon: str | None,
     delta: str | None,
     k: str | None,
@@ -65,15 +69,17 @@ def plan(
     neighbours: str,
     epsilon_recoding: str,
     plot_file: Path | None,
+    lock: Path | None,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Solve for the fourth of epsilon, delta, k and beta; no data needed.
+    """Say what a POLICY promises, or solve for the fourth of epsilon, delta, k and beta; no data needed.
 
-    Give three of the four. The mechanism: keep each row with probability beta, recode it by rules fixed in advance,
+    Without a policy, give three of the four. The mechanism: keep each row with probability beta, recode it by rules fixed in advance,
     and show only groups of at least k equal rows.
 
     \b
+    shoal plan policy.yaml
     shoal plan --epsilon 1 --delta 1e-6 --beta .2
     shoal plan --k 20 --beta .1 --epsilon 1 --curve
     shoal plan --epsilon 1 --delta 1e-6 --k 30 --frontier --plot frontier.svg
@@ -81,6 +87,15 @@ def plan(
     from shoal.guarantee.outlook import crowds, curve, frontier
     from shoal.guarantee.promise import promise
 
+    if policy is not None:
+        _policy(
+            policy, lock, force, as_json, given=[epsilon, delta, k, beta, people, plot_file, with_curve, with_frontier]
+        )
+        return
+    if lock is not None:
+        raise UsageError(
+            "only the plan of a policy can be locked", fix="name the policy: shoal plan POLICY --lock FILE"
+        )
     if plot_file is not None:
         check_picture(plot_file, force)
     count = None if people is None else typed.whole(people, "people")
@@ -111,8 +126,19 @@ def plan(
     _caution(found, count, plot_file)
 
 
+def _policy(policy: Path, lock: Path | None, force: bool, as_json: bool, others: list[object]) -> None:
+    from shoal.cli.planned import plan_policy
+
+    if any(others):
+        raise UsageError(
+            "a policy says its numbers itself",
+            came="a policy and other options",
+            allowed="POLICY, --lock, --force, --json",
+        )
+    plan_policy(policy, lock, force=force, as_json=as_json)
+
+
 def _whose(rows: str, neighbours: str) -> Any:
-    from shoal.errors import UsageError
     from shoal.guarantee.promise import Whose
 
     if neighbours not in ("add_remove", "replace_one"):
@@ -122,7 +148,6 @@ def _whose(rows: str, neighbours: str) -> Any:
 
 def check_picture(path: Path, force: bool) -> None:
     """Refuse a name that says no kind we draw, or a file that is there, before any work is done."""
-    from shoal.errors import UsageError
     from shoal.page.files import refuse_overwriting
 
     if path.suffix.lstrip(".").lower() not in PICTURES:

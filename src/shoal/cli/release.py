@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--engine", type=click.Choice(["duckdb", "reference"]), default="duckdb", show_default=True, help="Where rows live."
 )
+@click.option("--lock", metavar="FILE", type=click.Path(path_type=Path), help="Refuse a policy edited after this lock.")
 @click.option(
     "--dry-run", is_flag=True, help="Plan, open the table and the ledger, and stop before anything is charged."
 )
@@ -37,6 +38,7 @@ def release(
     out: Path,
     ledger: str | None,
     engine: str,
+    lock: Path | None,
     dry_run: bool,
     no_report: bool,
     force: bool,
@@ -51,6 +53,7 @@ def release(
     shoal release policy.yaml visits.csv --out visits-2026
     shoal verify visits-2026
     """  # noqa: D301 - Click reads the real character
+    from shoal.cli.planned import hold_to_lock
     from shoal.engine.open import engine as named
     from shoal.ledger.ledger import Ledger
     from shoal.policy.policy import Policy
@@ -58,6 +61,8 @@ def release(
     from shoal.publish.run import release as run
 
     planned = plan(Policy.load(policy))
+    if lock is not None:
+        hold_to_lock(planned, lock)
     if dry_run:
         _rehearse(planned, data, out, ledger, engine, force, as_json)
         return

@@ -77,6 +77,7 @@ def release(
     stage("reading")
     table = engine.scan(data, plan.policy.schema)
     plan.method.check(table.schema)
+    _refuse_few(table.rows(), plan.promise.k)
     stage("charging")
     receipt = ledger.charge(
         plan.policy.dataset,
@@ -147,6 +148,17 @@ def _report(plan: Plan, table: Table, public: Path, private: Path, content: dict
     from shoal.publish.report import write_report
 
     write_report(plan, table, public, private, content)
+
+
+def _refuse_few(rows: int, k: int) -> None:
+    """Before the charge, to the holder alone: a table in which hardly a group could reach k is not worth a budget."""
+    if rows < 2 * k:
+        raise DataError(
+            "the table has fewer than 2k rows, so hardly anything could be published",
+            came=f"k = {k}",
+            allowed=f"at least {2 * k} rows",
+            fix="ask for a smaller k (a larger epsilon or delta, a smaller beta); nothing was charged",
+        )
 
 
 def refuse_target(out: str | Path, *, force: bool) -> None:

@@ -1,0 +1,79 @@
+"""The part of `shoal plan` that resolves a policy: the promise in words and numbers, and its lock; no row is read."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.cli import screen
+from shoal.errors import PolicyError, UsageError
+
+if TYPE_CHECKING:
+    from shoal.publish.plan import Plan
+
+
+def plan_policy(path: Path, lock: Path | None, *, force: bool, as_json: bool) -> None:
+    """Plan a policy file and say what it promises; write its lock where one is asked for."""
+    from shoal.policy.policy import Policy
+    from shoal.publish.plan import plan
+
+    with screen.busy("planning"):
+        found = plan(Policy.load(path))
+    if lock is not None:
+        _write_lock(found, lock, force=force)
+    if as_json:
+        screen.answer(found.to_json())
+        return
+    for sentence in found.sentences():
+        screen.paragraph(sentence)
+        screen.line()
+    screen.table(("", "", ""), _rows(found))
+    levels = ", ".join(f"{name} {level}" for name, level in found.levels.items())
+    screen.line()
+    screen.paragraph(f"Levels (0 is the value itself): {levels}.")
+
+
+def _rows(found: Plan) -> list[tuple[str, str, str]]:
+    from shoal.guarantee.rounding import exact_text, text_up
+
+    numbers = found.promise
+    return [
+        ("dataset", found.policy.dataset, f"plan {found.lock.sha256[:16]}"),
+        ("epsilon", exact_text(found.total.epsilon), "the whole release"),
+        ("delta", exact_text(found.total.delta), ""),
+        ("k", str(numbers.k), "the smallest group that is shown"),
+        ("beta", exact_text(numbers.beta), "the share of rows sampled"),
+        ("delta, tight", text_up(numbers.delta_under("tight")), "one row added or removed"),
+        ("unit", found.method.unit.words(), found.policy.neighbours),
+        ("status", found.claims[0].status.value, ", ".join(found.claims[0].theorems)),
+        *([("releases", str(found.repeat), "each from a fresh sample, charged together")] if found.repeat > 1 else []),
+    ]
+
+
+def _write_lock(found: Plan, path: Path, *, force: bool) -> None:
+    from shoal.page import files
+
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    content = {"version": 1, "dataset": found.policy.dataset, "plan": found.lock.sha256, "locked": when}
+    files.write(path, json.dumps(content, indent=1) + "\n", force=force)
+    screen.note(f"locked in {path}: `shoal release --lock {path}` refuses a policy that means anything else")
+
+
+def hold_to_lock(found: Plan, path: Path) -> None:
+    """Refuse a plan that is not the one that was locked."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        locked = content["plan"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UsageError(
+            "the lock cannot be read", came=path, fix="make one with `shoal plan POLICY --lock FILE`"
+        ) from None
+    if locked != found.lock.sha256:
+        raise PolicyError(
+            "the policy was edited after it was locked",
+            came=f"plan {found.lock.sha256[:16]}",
+            allowed=f"plan {str(locked)[:16]}, locked {content.get('locked', 'earlier')}",
+            fix="restore the policy, or review it again and lock it anew",
+        )
