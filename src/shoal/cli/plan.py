@@ -75,8 +75,8 @@ def plan(
 ) -> None:
     """Say what a POLICY promises, or solve for the fourth of epsilon, delta, k and beta; no data needed.
 
-    Without a policy, give three of the four. The mechanism: keep each row with probability beta, recode it by rules fixed in advance,
-    and show only groups of at least k equal rows.
+    Without a policy, give three of the four. The mechanism: keep each row with probability beta, recode it by rules
+    fixed in advance, and show only groups of at least k equal rows.
 
     \b
     shoal plan policy.yaml
@@ -88,9 +88,8 @@ def plan(
     from shoal.guarantee.promise import promise
 
     if policy is not None:
-        _policy(
-            policy, lock, force, as_json, given=[epsilon, delta, k, beta, people, plot_file, with_curve, with_frontier]
-        )
+        others: list[object] = [epsilon, delta, k, beta, people, plot_file, with_curve, with_frontier]
+        _policy(policy, lock, force, as_json, others)
         return
     if lock is not None:
         raise UsageError(

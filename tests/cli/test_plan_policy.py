@@ -1,0 +1,58 @@
+"""`shoal plan POLICY`: the promise before any row is read, and its lock."""
+
+import json
+
+from tests.cli.run import answer, refused, shoal
+from tests.publish.clinic import POLICY, write_table
+
+
+def written(folder, text=POLICY):
+    path = folder / "policy.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_the_promise_in_words_and_numbers(tmp_path):
+    policy = written(tmp_path)
+    done = shoal("plan", policy)
+    assert done.exit_code == 0
+    assert "at most 2.719 times as likely" in done.stdout
+    assert "safe-k-tight" in done.stdout
+    found = answer("plan", policy)
+    assert (found["k"], found["beta"], found["epsilon"], found["delta"]) == (14, 0.5, 1.0, 0.001)
+    assert found["levels"] == {"age": 2, "sex": 0, "diag": 0}
+    assert found["status"] == "proved"
+
+
+def test_a_lock_holds_the_meaning_and_not_the_spelling(tmp_path):
+    policy, lock = written(tmp_path), tmp_path / "plan.lock"
+    assert shoal("plan", policy, "--lock", lock).exit_code == 0
+    assert json.loads(lock.read_text())["plan"] == answer("plan", policy)["plan"]
+    table = write_table(tmp_path / "table.csv")
+    written(tmp_path, "# a remark\n" + POLICY.replace("epsilon: 1\n", "epsilon: 1.0\n"))
+    where = ("--out", tmp_path / "out", "--ledger", tmp_path / "ledger", "--no-report")
+    assert shoal("release", policy, table, *where, "--lock", lock).exit_code == 0
+    written(tmp_path, POLICY.replace("epsilon: 1\n", "epsilon: 1.5\n"))
+    error = refused(
+        "release", policy, table, "--out", tmp_path / "two", "--ledger", tmp_path / "ledger", "--lock", lock, code=2
+    )
+    assert error["wrong"] == "the policy was edited after it was locked"
+    refused("release", policy, table, "--out", tmp_path / "two", "--lock", tmp_path / "none", code=2)
+    refused("plan", policy, "--lock", lock, code=2)
+    refused("plan", "--epsilon", 1, "--k", 5, "--beta", ".2", "--lock", lock, code=2)
+
+
+def test_a_policy_says_its_numbers_itself(tmp_path):
+    refused("plan", written(tmp_path), "--epsilon", 1, code=2)
+
+
+def test_unreachable_targets_exit_with_three(tmp_path):
+    policy = written(tmp_path, POLICY.replace("output: csv", "output: csv\n  k: 3"))
+    error = refused("plan", policy, code=3)
+    assert "do not reach the promise" in error["wrong"]
+
+
+def test_what_cannot_be_planned_yet_is_refused(tmp_path):
+    text = POLICY.replace("{levels: {age: 2, diag: 0}}", "{tree: {epsilon: 0.1}}")
+    error = refused("plan", written(tmp_path, text), code=2)
+    assert "levels" in error["allowed"]
