@@ -147,7 +147,8 @@ def main():
     rows = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10 * MILLION
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
-        make(path, rows)
+        # In a process of its own: a child's peak begins at what its parent held when it was started.
+        subprocess.run([sys.executable, __file__, str(rows), str(path)], check=True)  # noqa: S603
         print(f"{f'{rows:,} rows, {path.stat().st_size / 1e6:.0f} MB':48}{'CPU s':>8}{'wall s':>8}{'GB':>7}")
         cpu = {}
         for job, words in JOBS:
@@ -155,10 +156,14 @@ def main():
             print(f"{words:48}{cpu[job]:8.2f}{wall:8.2f}{memory:7.2f}")
     print(f"{'open, recode and count / read':48}{cpu['count'] / cpu['read']:8.2f}")
     print(f"{'release / read and write (to beat: 1.5)':48}{cpu['release'] / cpu['copy']:8.2f}")
+    charged = cpu["release"] + cpu["digest"] - cpu["scan"]
+    print(f"{'the same with the digest for the ledger':48}{charged / cpu['copy']:8.2f}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
+    if len(sys.argv) == 3 and sys.argv[1].isdigit():
+        make(Path(sys.argv[2]), int(sys.argv[1]))
+    elif len(sys.argv) == 3:
         work(sys.argv[1], Path(sys.argv[2]))
     else:
         main()

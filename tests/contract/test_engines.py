@@ -114,6 +114,10 @@ def test_a_digest_tells_tables_apart_and_nothing_else(any_engine, table, tmp_pat
     swapped = [(*ROWS[1][:2], *ROWS[0][2:]), (*ROWS[0][:2], *ROWS[1][2:]), *ROWS[2:]]
     others += [any_engine.scan(arrow(rows), SCHEMA) for rows in (swapped, [*ROWS, ROWS[2]])]
     assert len({whole, *(other.digest() for other in others)}) == 7
+    towns, odds = (table.collect([name])[name] for name in ("town", ODD))
+    crossed = table.attach("town", odds).attach(ODD, towns)
+    straight = table.attach("town", towns).attach(ODD, odds)
+    assert crossed.digest() != straight.digest()
     coarse = table.recode(LEVELS)
     assert coarse.at_least(coarse.columns, 1).digest() == coarse.digest()
 

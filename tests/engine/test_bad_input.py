@@ -252,6 +252,20 @@ def test_a_file_that_changes_while_it_is_read(engine, tmp_path, suffix):
     assert not (tmp_path / "out.csv").exists()
 
 
+def test_what_duckdb_says_is_not_repeated():
+    import duckdb
+
+    session = DuckDB().scan(pa.table({"age": [1], "town": ["x"]}), TWO).session
+
+    def failing(error):
+        raise error
+
+    for error in (duckdb.ConversionException(SECRET), pa.ArrowInvalid(SECRET), OSError(SECRET)):
+        with pytest.raises(DataError, match="the table cannot be read") as caught:
+            session._attempt(lambda error=error: failing(error))
+        assert SECRET not in everything_said(caught.value)
+
+
 def test_long_cells_and_odd_names_are_read(engine, tmp_path):
     name = "ה\"\u200f🦀 '; DROP TABLE x; --"
     long = "ü🦀" * 5_000

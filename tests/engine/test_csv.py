@@ -135,6 +135,18 @@ def test_the_survey_does_not_see_where_blocks_end(text, cuts):
     assert said[0] == said[1]
 
 
+@pytest.mark.parametrize("text", ['1,"x"y\n', 'x"1",y\n', '1,"x""y"\r\n2,z', '"1\n,2","""",\n', '1,"x', '\r\n1,"x"\r'])
+def test_the_survey_at_every_cut(text):
+    content = ("a,b\n" + text).encode()
+    said = set()
+    for cut in range(len(content) + 1):
+        try:
+            said.add(survey([content[:cut], content[cut:]], ",", '"', 2, "t"))
+        except DataError as error:
+            said.add(error.wrong)
+    assert len(said) == 1
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
 def test_western_text(path, encoding):
     path.write_bytes("a;b\n1;Zürich à côté\n".encode(encoding))

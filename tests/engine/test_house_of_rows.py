@@ -77,6 +77,19 @@ def test_too_little_memory_is_said(tmp_path):
         )
 
 
+def test_a_long_stream_needs_little_memory(tmp_path):
+    rows = 600_000
+    long = (
+        arrow(ROWS)
+        .take(np.arange(rows) % len(ROWS))
+        .set_column(7, "Name, \"odd\" = 'ø'", pa.array(map(str, range(rows))))
+    )
+    table = DuckDB(memory="48MB", threads=2).scan(long, SCHEMA).keep(lambda start, count: np.ones(count, dtype=bool))
+    coarse = table.recode({name: level for name, level in LEVELS.items() if name != SCHEMA.names[7]})
+    coarse.at_least(coarse.columns, 2).write(tmp_path / "t.parquet")
+    assert parquet.read_metadata(tmp_path / "t.parquet").num_rows == rows
+
+
 @pytest.mark.parametrize("engine", [DuckDB(), Reference()], ids=lambda one: one.name)
 @pytest.mark.parametrize("like", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.Table, None], ids=str)
 def test_frames_come_back_in_the_kind_they_came_in(engine, like):

@@ -10,6 +10,7 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from shoal.chance.source import Source
@@ -227,3 +228,34 @@ def test_reference_and_duckdb_publish_the_same(tmp_path, monkeypatch):
             )
             made.append((out.folder / "table.csv").read_bytes())
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("format_", ["csv", "parquet"])
+def test_suppressed_values_leave_no_trace(tmp_path, format_):
+    """A value that only suppressed rows had is nowhere in the public bytes: no dictionary, no statistics, no labels."""
+    sentinel = {"code": "98765", "age": "97", "day": "2025-06-07"}
+    attributes = {
+        "attributes.code": {"role": "quasi", "type": "text", "domain": {"pattern": "[0-9]{5}"}},
+        "attributes.day": {"role": "quasi", "type": "date", "domain": ["2025-01-01", "2025-12-31"]},
+        "attributes.diag": None,
+        "release.recoding": {"levels": {"age": 0}},
+        "release.output": format_,
+    }
+    rows = ["patient,age,sex,code,day", *(f"p{i},40,f,12345,2025-01-02" for i in range(400))]
+    rows.insert(200, f"px,{sentinel['age']},m,{sentinel['code']},{sentinel['day']}")
+    (tmp_path / "lone.csv").write_text("\n".join(rows) + "\n")
+    made = publish(tmp_path, attributes, table=tmp_path / "lone.csv", report=False)
+    assert made.rows_published > 100
+    if format_ == "csv":
+        text = (made.folder / "table.csv").read_text()
+        assert not any(value in text for value in sentinel.values())
+        return
+    file = pq.ParquetFile(made.folder / "table.parquet")
+    seen = [str(value) for column in file.read().columns for value in column.unique().to_pylist()]
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    stats = [group.column(j).statistics for group in groups for j in range(group.num_columns)]
+    seen += [str(s.min) + str(s.max) for s in stats if s is not None and s.has_min_max]
+    seen += [str(file.metadata.metadata), str(file.schema_arrow.metadata)]
+    for batch in pq.read_table(made.folder / "table.parquet", read_dictionary=["code", "sex"]).to_batches():
+        seen += [str(column.dictionary.to_pylist()) for column in batch.columns if hasattr(column, "dictionary")]
+    assert not any(value in text for text in seen for value in sentinel.values())
