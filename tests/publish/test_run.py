@@ -99,6 +99,16 @@ def test_people_with_several_rows(tmp_path):
     require(verify(two.folder))
 
 
+def test_a_row_that_names_nobody_is_refused_where_persons_are_hidden(tmp_path):
+    """Rows without a name would share one: taking one away would let another in."""
+    table = write_table(tmp_path / "many.csv", 300)
+    table.write_text(table.read_text() + ",5,f,flu\n")
+    with pytest.raises(DataError, match="patient"):
+        publish(tmp_path, {"unit": {"column": "patient", "max_rows": 1}}, table=table)
+    assert account(tmp_path).costs == ()
+    assert publish(tmp_path, table=table).rows_published > 0
+
+
 def test_a_table_that_is_itself_a_sample(tmp_path):
     already = {"release.sampling": {"already": "0.1"}, "budget": None}
     made = publish(tmp_path, already, rows=2000)

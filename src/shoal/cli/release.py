@@ -116,7 +116,7 @@ def _rehearse(
 
     refuse_target(out, force=force)
     with screen.busy("reading"):
-        table = named(engine).scan(data, planned.policy.schema)
+        table = named(engine).scan(data, planned.schema)
         planned.method.check(table.schema)
     with Ledger(ledger) as book:
         account = book.account(planned.policy.dataset)

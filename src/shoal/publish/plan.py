@@ -6,13 +6,14 @@ So the promise can be printed, reviewed and signed before the data are touched.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.data.level import Keep, Level
+from shoal.data.schema import Missing, Schema
 from shoal.errors import InfeasibleError, PolicyError, PreconditionError
 from shoal.guarantee import words
 from shoal.guarantee.claim import Claim
@@ -46,6 +47,20 @@ class Plan:
     def lock(self) -> Lock:
         """The canonical text of the policy and its hash."""
         return self.policy.lock()
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The policy's schema; where persons are hidden, a row that names nobody is refused.
+
+        Such rows would share one name, and taking one of them away would let another in: more than the promise covers.
+        """
+        column = self.method.unit.column
+        return Schema(
+            tuple(
+                replace(attribute, missing=Missing.REFUSE) if attribute.name == column else attribute
+                for attribute in self.policy.schema.attributes
+            )
+        )
 
     @property
     def promise(self) -> Promise:

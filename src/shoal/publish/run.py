@@ -75,7 +75,7 @@ def release(
     if source is not None and not source.carries_guarantee:
         raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
     stage("reading")
-    table = engine.scan(data, plan.policy.schema)
+    table = engine.scan(data, plan.schema)
     plan.method.check(table.schema)
     _refuse_few(table.rows(), plan.promise.k)
     stage("charging")
