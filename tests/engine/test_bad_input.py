@@ -148,6 +148,8 @@ def test_infinite_decimals_lie_outside_every_domain(engine):
     )
     inside = attribute(Type.DECIMAL, Interval(0, 10), outside=Outside.CLAMP)
     assert engine.scan(pa.table({"x": values}), of(inside)).collect(["x"])["x"].tolist() == [1, 10, 0, None, None]
+    endless = attribute(Type.DECIMAL, Interval(0.0, float("inf")))
+    refused(engine, pa.table({"x": values.slice(0, 2)}), of(endless), r"'x' \(0\.0\.\.inf, 1 row\)", DomainError)
     dropped = attribute(Type.DECIMAL, outside=Outside.SUPPRESS)
     assert engine.scan(pa.table({"x": values}), of(dropped)).collect(["x"])["x"].tolist() == [1, None, None, None, None]
 
@@ -276,6 +278,13 @@ def test_long_cells_and_odd_names_are_read(engine, tmp_path):
     assert table.collect([name])[name].tolist() == [long]
     table.write(tmp_path / "t[1]*?.parquet")
     assert engine.scan(tmp_path / "t[1]*?.parquet", schema).distinct(name).tolist() == [long]
+
+
+def test_a_path_is_no_pattern(engine, tmp_path):
+    for name, age in (("a*.parquet", 1), ("ab.parquet", 2), ("a[b].parquet", 3)):
+        parquet.write_table(pa.table({"age": [age], "town": ["x"]}), tmp_path / name)
+    for name, age in (("a*.parquet", 1), ("a[b].parquet", 3)):
+        assert engine.scan(tmp_path / name, TWO).collect(["age"])["age"].tolist() == [age]
 
 
 def test_names_that_differ_in_case_alone(engine, tmp_path):

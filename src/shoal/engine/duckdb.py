@@ -200,9 +200,11 @@ class Session:
         # A column that nothing is asked about is read all the same: a broken page shows here, not later.
         counted += [f"max(hash(v{i}))" for i in range(len(attributes))]
         found = self._attempt(
-            lambda: self._connection.execute(f"SELECT {', '.join(counted)} FROM ({typed})").fetchall()[0][1:]
+            lambda: self._connection.execute(f"SELECT {', '.join(counted)} FROM ({typed})").fetchall()[0]
         )
-        findings = [Finding(attribute, *found[3 * i : 3 * i + 3]) for i, attribute in enumerate(attributes)]
+        if found[0] != self.source.rows:
+            raise DataError("the table has not as many rows as it says", came=self.source.name)
+        findings = [Finding(attribute, *found[3 * i + 1 : 3 * i + 4]) for i, attribute in enumerate(attributes)]
         refuse(findings)
         # Where nothing lies outside, nothing is left to clamp or suppress.
         settled = [

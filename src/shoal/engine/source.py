@@ -183,13 +183,15 @@ def _some(places: Sequence[int]) -> str:
 
 
 def _by_itself(found: _Found, kinds: Sequence[pa.DataType]) -> bool:
-    """Whether an engine that ignores the case of names, and knows fewer types than Arrow, reads the same."""
+    """Whether an engine that ignores the case of names, takes paths for patterns and knows fewer types reads the same."""
     from pyarrow import types
 
     plain_enough = all(
         not (types.is_decimal(kind) or types.is_float16(kind) or types.is_date64(kind) or types.is_null(kind))
         for kind in kinds
     )
+    if any(set(str(path)) & set("*?[]{}") for path, _ in found.parquet):
+        return False
     return plain_enough and len({name.lower() for name in found.names}) == len(found.names)
 
 
@@ -237,6 +239,7 @@ def _parquet_files(folder: Path) -> list[Path]:
 def _parquet(name: str, files: Sequence[Path]) -> _Found:
     from pyarrow import parquet
 
+    files = [file.absolute() for file in files]
     stamp = Stamp.of(files)
     shapes = [parquet.read_schema(file) for file in files]
     if any(shape.names != shapes[0].names or shape.types != shapes[0].types for shape in shapes):
