@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError, UsageError, VerificationError
 from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
 from shoal.guarantee.syntactic import KAnonymity
+from shoal.guarantee.unit import Unit
 from shoal.ledger.entry import Budget, Cost, Event, canonical
 from shoal.ledger.ledger import Ledger
 from shoal.ledger.store import default_url
@@ -101,7 +102,7 @@ def test_fingerprints_are_keyed_by_the_ledger(tmp_path):
     for name in ("a", "b"):
         with Ledger(str(tmp_path / name)) as ledger:
             spend(ledger)
-            seen.append(ledger.events()[-1].payload["fingerprint"])
+            seen.append(ledger.events()[-1].payload["fingerprints"])
     assert seen[0] != seen[1]
 
 
@@ -115,6 +116,26 @@ def test_a_sample_is_used_once(ledger):
     spend(ledger, dataset="whole", table=b"w")
     with pytest.raises(PreconditionError, match="used once"):
         spend(ledger, dataset="whole", table=b"w", uses_sample=True)
+
+
+def test_one_unit(ledger):
+    spend(ledger, unit=Unit.row("add_remove"))
+    with pytest.raises(BudgetError, match="another unit"):
+        spend(ledger, unit=Unit.person("id", 2, "add_remove"))
+    spend(ledger, unit=Unit.row("add_remove"))
+
+
+def test_the_same_file_with_fewer_columns_is_the_same_table(ledger):
+    spend(ledger, table=b"all columns", file=b"bytes")
+    with pytest.raises(BudgetError, match="charged under the name"):
+        spend(ledger, dataset="other", table=b"some columns", file=b"bytes")
+
+
+def test_the_account_as_of_a_receipt(ledger):
+    first = spend(ledger)
+    spend(ledger)
+    assert len(ledger.account("visits", first).costs) == 1
+    assert len(ledger.account("visits").costs) == 2
 
 
 def test_one_neighbouring_relation(ledger):

@@ -54,10 +54,18 @@ def planned(
     )
 
 
-def account(made: Plan, *, charges: int = 1, unbounded: int = 0, looks: int = 0) -> Account:
+def account(made: Plan, *, charges: int = 1, unbounded: int = 0) -> Account:
     costs = (made.cost,) * charges
     return Account(
-        made.policy.dataset, made.budget, made.policy.neighbours, costs, 0, unbounded, looks, sample_used=False
+        made.policy.dataset,
+        made.budget,
+        made.policy.neighbours,
+        made.method.unit.to_saved(),
+        costs,
+        0,
+        unbounded,
+        0,
+        sample_used=False,
     )
 
 

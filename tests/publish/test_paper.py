@@ -88,11 +88,10 @@ def test_long_fractions_are_rounded_up():
 def test_other_releases_and_warnings():
     made = planned("row")
     assert "No other release" in certificate_page(sealed(made))
-    page = certificate_page(sealed(made, charges=2, unbounded=1, looks=3))
+    page = certificate_page(sealed(made, charges=2, unbounded=1))
     assert "1 earlier charge of this dataset was in" in page
     assert "charge 2: this release" in page
     assert "1 other release of this dataset carries a guarantee that does not add up" in page
-    assert "looked at 3 times" in page
 
 
 def test_very_many_charges_are_added_up():

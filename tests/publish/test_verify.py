@@ -133,6 +133,73 @@ def test_a_forger_who_seals_again_is_caught_by_the_numbers(copied, path, value):
     assert failures(folder) - {"certificate.html"}
 
 
+def put(*path, value):
+    """A change of one place, as a forger would make it."""
+
+    def change(forged):
+        place = forged
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+
+    return change
+
+
+FORGERIES = {
+    "no tables": put("tables", value=[]),
+    "no parts": put("parts", value=[]),
+    "run no times": put("parts", 0, "times", value=0),
+    "a negative share": put("guarantee", "epsilon_recoding", value="-0.99"),
+    "another bound": put("bound", value="published"),
+    "not basic": put("basic", value=False),
+    "a larger crowd claimed": put("claims", 1, "guarantee", "k", value=1000),
+    "another unit": put("guarantee", "unit", "whose", value="person"),
+    "another relation": put("guarantee", "unit", "neighbours", value="replace_one"),
+    "other words": put("words", 0, value="No one can learn anything."),
+    "fewer premises": put("theorems", 0, "premises", value=[]),
+    "another title": put("theorems", 0, "title", value="A great theorem"),
+    "no curve": put("parts", 0, "curve", value=[]),
+    "a budget below the total": put("ledger", "budget", value={"epsilon": "0.1", "delta": "0.1"}),
+    "another dataset": put("dataset", value="elsewhere"),
+    "a singleton allowed": put("tables", 0, "k", value=1),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forgeries_with_a_new_seal_are_caught(copied, name):
+    folder = copied("csv")
+    file = folder / "certificate.json"
+    forged = json.loads(file.read_text(encoding="utf-8"))
+    FORGERIES[name](forged)
+    forged["seal"] = verifier.seal(forged)
+    file.write_text(json.dumps(forged), encoding="utf-8")
+    assert failures(folder) - {"certificate.html"}, name
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('beta: "0.5"', 'beta: "0.9"'), ('"age": 2', '"age": 1'), ("clinic", "clinik")]
+)
+def test_a_lock_that_says_something_else_is_caught(copied, old, new):
+    folder = copied("csv")
+    lock = folder / "policy.lock.yaml"
+    assert old in lock.read_text()
+    lock.write_text(lock.read_text().replace(old, new))
+    reseal(folder, "policy.lock.yaml", plan=verifier.sha256(lock))
+    assert failures(folder) - {"certificate.html"}
+
+
+def test_another_order_and_notes_in_the_file_are_caught(copied):
+    folder = copied("parquet")
+    table = folder / "table.parquet"
+    honest = pq.read_table(table)
+    pq.write_table(honest.take(list(range(len(honest)))[::-1]), table)
+    reseal(folder, "table.parquet")
+    assert "order of table.parquet" in failures(folder)
+    pq.write_table(honest.replace_schema_metadata({"note": "p17 was sampled"}), table)
+    reseal(folder, "table.parquet")
+    assert "nothing else in table.parquet" in failures(folder)
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_every_file_counts(copied, kind):
     folder = copied(kind)
@@ -153,10 +220,10 @@ def test_every_file_counts(copied, kind):
     assert failures(folder) == {"no other files"}
 
 
-def reseal(folder, name):
+def reseal(folder, name, **changes):
     """What a forger would do: hash the changed file and seal again."""
     file = folder / "certificate.json"
-    forged = json.loads(file.read_text(encoding="utf-8"))
+    forged = json.loads(file.read_text(encoding="utf-8")) | changes
     forged["files"][name] = verifier.sha256(folder / name)
     forged["seal"] = verifier.seal(forged)
     file.write_text(json.dumps(forged), encoding="utf-8")

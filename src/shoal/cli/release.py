@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,7 +68,7 @@ def release(
         _rehearse(planned, data, out, ledger, engine, force, as_json)
         return
     try:
-        with Ledger(ledger) as book, _stages() as stage:
+        with _tidy_end(), Ledger(ledger) as book, _stages() as stage:
             made = run(
                 planned, data, out, ledger=book, engine=named(engine), force=force, report=not no_report, stage=stage
             )
@@ -76,6 +77,8 @@ def release(
             "interrupted: there is no release; if the ledger was charged, the charge stands (`shoal ledger show`)"
         )
         raise
+    for note in made.notes:
+        screen.warn(note)
     promised = made.certificate["guarantee"]
     if as_json:
         fields = {name: promised[name] for name in ("kind", "neighbours", "status")}
@@ -136,10 +139,24 @@ def _rehearse(
 
 
 @contextmanager
+def _tidy_end() -> Iterator[None]:
+    """Somebody who ends the program politely gets his folders cleaned up, as with Ctrl-C."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def _stages() -> Iterator[Callable[[str], None]]:
     """Stage names with a spinner on a terminal, nothing elsewhere."""
-    import sys
-
     if not sys.stderr.isatty():
         yield lambda _: None
         return

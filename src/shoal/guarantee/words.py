@@ -40,7 +40,7 @@ def as_float(value: Fraction, *, cost: bool) -> float:
     return up(value) if cost else down(value)
 
 
-def sentences(plan: Promise) -> list[str]:
+def sentences(plan: Promise, *, drawn_before: bool = False) -> list[str]:
     """What is promised, what the two numbers mean, and what it rests on."""
     ratio, delta = growth(plan.epsilon), plain(plan.delta)
     whose = "one person's row" if plan.whose.rows == 1 else f"one person's rows (at most {plan.whose.rows})"
@@ -59,11 +59,17 @@ def sentences(plan: Promise) -> list[str]:
         f"table as {other}, plus {delta}; and the other way round."
     )
     ground = (
-        f"This rests on {_listed(plan.theorems)}: each row is kept with probability {short(plan.beta, cost=False)}, "
-        f"independently and from a fresh source of randomness; the recoding is {recoding}; "
+        f"This rests on {_listed(plan.theorems)}: {_sampling(plan, drawn_before)}; the recoding is {recoding}; "
         f"and no group of fewer than {plan.k} equal rows is shown."
     )
     return [promised, _about_delta(plan, ratio, delta), ground]
+
+
+def _sampling(plan: Promise, drawn_before: bool) -> str:
+    rate = short(plan.beta, cost=False)
+    if drawn_before:
+        return f"the table itself was drawn by keeping each person independently with probability at most {rate}"
+    return f"each row is kept with probability {rate}, independently and from a fresh source of randomness"
 
 
 def _listed(theorems: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Self
 from shoal.errors import BudgetError, PreconditionError, VerificationError
 from shoal.guarantee.compose import compose
 from shoal.guarantee.rounding import Number, text_down, text_up
-from shoal.guarantee.unit import Neighbours
+from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger.entry import GENESIS, Budget, Cost, Event
 from shoal.ledger.store import Appender, Store, default_url
 
@@ -32,6 +32,7 @@ class Account:
     dataset: str
     budget: Budget | None
     neighbours: Neighbours | None
+    unit: dict[str, Any] | None
     costs: tuple[Cost, ...]
     releases: int
     unbounded: int
@@ -57,7 +58,7 @@ class Account:
         )
 
     def total(self, delta: Number | None = None) -> float | None:
-        """The composed epsilon of all charges at delta (default: the deltas' sum): what informs. None if there is none."""
+        """The composed epsilon of all charges at delta (default: the deltas' sum), for information. None if there is none."""
         if not self.costs:
             return None
         parts = [part for cost in self.costs for part in cost.parts]
@@ -113,19 +114,23 @@ class Ledger:
         neighbours: Neighbours,
         plan: str,
         table: bytes,
+        file: bytes | None = None,
+        unit: Unit | None = None,
         uses_sample: bool = False,
     ) -> Receipt:
         """Charge an entry, durably, before the first random draw; or refuse and change nothing.
 
         `plan` is the hash of the locked plan, `table` a digest of the table's content, which is stored only under the
-        ledger's key. `uses_sample` marks a table that is itself the random sample (theory: nothing else may ever be
-        computed from it). The first charge fixes the budget.
+        ledger's key, and so is `file`, a digest of the file it came from. Charges for different units do not add up, so
+        the first `unit` is kept to. `uses_sample` marks a table that is itself the random sample, from which nothing else
+        may ever be computed. The first charge fixes the budget.
         """
         with self._store.exclusive() as book:
             account = _account(dataset, book.events)
-            fingerprint = self._fingerprint(table)
-            _refuse_renamed(dataset, fingerprint, book.events)
+            fingerprints = [self._fingerprint(content) for content in (table, file) if content is not None]
+            _refuse_renamed(dataset, fingerprints, book.events)
             _refuse_used(account, uses_sample)
+            _refuse_other_unit(account, unit)
             if account.neighbours is not None and account.neighbours != neighbours:
                 raise BudgetError(
                     f"dataset '{dataset}' has been charged under another neighbouring relation",
@@ -139,7 +144,8 @@ class Ledger:
                 "cost": cost.to_saved(),
                 "neighbours": neighbours,
                 "plan": plan,
-                "fingerprint": fingerprint,
+                "unit": None if unit is None else unit.to_saved(),
+                "fingerprints": fingerprints,
             }
             event = book.append(self._now(), dataset, "charge", payload)
             if uses_sample:
@@ -160,19 +166,19 @@ class Ledger:
     def unbounded(self, dataset: str, what: str, plan: str, table: bytes) -> None:
         """Note a release whose guarantee does not compose; every later certificate of the dataset says so."""
         with self._store.exclusive() as book:
-            fingerprint = self._fingerprint(table)
-            _refuse_renamed(dataset, fingerprint, book.events)
+            fingerprints = [self._fingerprint(table)]
+            _refuse_renamed(dataset, fingerprints, book.events)
             _refuse_used(_account(dataset, book.events), uses_sample=False)
-            payload = {"what": what, "plan": plan, "fingerprint": fingerprint}
+            payload = {"what": what, "plan": plan, "fingerprints": fingerprints}
             book.append(self._now(), dataset, "unbounded", payload)
 
     def look(self, dataset: str, what: str) -> None:
         """Note that somebody looked at results on the real data before the plan was locked."""
         self._note(dataset, "look", {"what": what})
 
-    def account(self, dataset: str) -> Account:
-        """Where a dataset stands."""
-        return _account(dataset, self._store.events())
+    def account(self, dataset: str, upto: Receipt | None = None) -> Account:
+        """Where a dataset stands, now or as of the charge of a receipt."""
+        return _account(dataset, [e for e in self._store.events() if upto is None or e.number <= upto.number])
 
     def datasets(self) -> list[str]:
         """All names, in order of their first event."""
@@ -228,6 +234,7 @@ def _account(dataset: str, events: list[Event]) -> Account:
         dataset=dataset,
         budget=budgets[-1] if budgets else None,
         neighbours=charges[-1]["neighbours"] if charges else None,
+        unit=charges[0].get("unit") if charges else None,
         costs=tuple(Cost.from_saved(payload["cost"]) for payload in charges),
         releases=sum(event.kind == "release" for event in own),
         unbounded=sum(event.kind == "unbounded" for event in own),
@@ -236,9 +243,19 @@ def _account(dataset: str, events: list[Event]) -> Account:
     )
 
 
-def _refuse_renamed(dataset: str, fingerprint: str, events: list[Event]) -> None:
+def _refuse_other_unit(account: Account, unit: Unit | None) -> None:
+    if unit is not None and account.costs and account.unit != unit.to_saved():
+        raise BudgetError(
+            f"dataset '{account.dataset}' has been charged for another unit",
+            came=unit.words(),
+            allowed="the unit of its first charge",
+            fix="costs for different units do not add up; keep to the first",
+        )
+
+
+def _refuse_renamed(dataset: str, fingerprints: list[str], events: list[Event]) -> None:
     for event in events:
-        if event.dataset != dataset and event.payload.get("fingerprint") == fingerprint:
+        if event.dataset != dataset and set(event.payload.get("fingerprints", ())) & set(fingerprints):
             raise BudgetError(
                 f"this table has been charged under the name '{event.dataset}'",
                 came=dataset,

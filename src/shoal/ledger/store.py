@@ -37,6 +37,7 @@ class Store:
     def __init__(self, url: str) -> None:
         self.url = url if "://" in url else f"sqlite:///{Path(url).expanduser().absolute()}"
         self._engine = _engine(self.url)
+        _for_its_owner(self.url)
         with self._translated(), self._engine.begin() as connection:
             self._prepare(connection)
 
@@ -151,6 +152,16 @@ def _meta(connection: Connection) -> dict[str, str]:
     from sqlalchemy import text
 
     return {row[0]: row[1] for row in connection.execute(text("SELECT name, value FROM meta")).all()}
+
+
+def _for_its_owner(url: str) -> None:
+    """A new ledger is readable by its owner alone: it holds the key of the fingerprints."""
+    path = Path(url.removeprefix("sqlite:///"))
+    if url.startswith("sqlite:///") and not path.exists():
+        try:
+            path.touch(mode=0o600)
+        except OSError:
+            return  # the database says it better
 
 
 def _engine(url: str) -> Engine:

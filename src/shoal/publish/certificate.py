@@ -26,6 +26,8 @@ NOT_PROMISED = (
     "It does not say that nobody can learn anything about a person: what is true of many people can be learned from their data.",
     "It does not hold against somebody who sees which rows were sampled, the program's memory, or its key while it runs.",
     "It does not cover other publications about the same people, unless they are in the list of releases below.",
+    "It does not say that nobody looked at results on the real data while the plan was made: only the holder can know that.",
+    "It does not cover what a failed run shows: a table that does not fit its policy is refused, for its holder to see.",
     "It does not promise that the table is accurate: rows were left out at random, labels are coarse, and small groups are gone.",
 )
 
@@ -139,5 +141,4 @@ def _ledger(account: Account) -> dict[str, Any]:
         "composed_epsilon": None if composed is None else text_up(composed, DIGITS),
         "budget": account.budget.to_saved() if account.budget else None,
         "unbounded_releases": account.unbounded,
-        "looks": account.looks,
     }

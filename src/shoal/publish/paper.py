@@ -92,15 +92,13 @@ def _one_step(unit: Unit) -> bool:
 
 
 def _warnings(ledger: dict[str, Any]) -> list[str]:
-    found, others, looks = [], ledger["unbounded_releases"], ledger["looks"]
+    found, others = [], ledger["unbounded_releases"]
     if others:
         found.append(
             f"{_counted(others, 'other release')} of this dataset {'carries' if others == 1 else 'carry'} a guarantee that "
             "does not add up with this one, such as k-anonymity. This release keeps its promise; nothing is promised about "
             "what both together give away."
         )
-    if looks:
-        found.append(f"Results on the real data were looked at {_counted(looks, 'time')} before a plan was locked.")
     return found
 
 
@@ -224,7 +222,7 @@ def _totals(ledger: dict[str, Any]) -> list[Fact]:
     total, budget, composed = ledger["total"], ledger["budget"], ledger["composed_epsilon"]
     found = [("added up", f"({_cost(total['epsilon'])}, {_cost(total['delta'])})", "epsilons and deltas, one by one")]
     if composed is not None:
-        note = f"epsilon at delta {_cost(total['delta'])}, when the losses of all charges are composed as distributions"
+        note = f"epsilon at delta {_cost(total['delta'])}, for information: it holds if all charges were planned in advance"
         found.append(("composed", text_up(exact(composed)), note))
     if budget is None:
         return [*found, ("budget", "none", "the holder has set no ceiling for this dataset")]

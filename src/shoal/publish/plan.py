@@ -77,9 +77,15 @@ class Plan:
         """What will hold for everything that is published."""
         first, *rest = self.method.claims(tuned=self.tuned)
         whole = first if self.repeat == 1 else Claim(
-            self.total, first.unit, first.status, (*first.theorems, "pld-composition"), first.conditions
+            self.total, first.unit, first.status, (*first.theorems, self.composition), first.conditions
         )  # fmt: skip
         return (whole, *rest)
+
+    @property
+    def composition(self) -> str:
+        """The theorem by which repeats add up."""
+        one = self.promise.whose.is_one_step and self.promise.bound == "tight"
+        return "pld-composition" if one else "basic-composition"
 
     @property
     def parts(self) -> list[tuple[Guarantee, int]]:
@@ -107,7 +113,7 @@ class Plan:
 
     def sentences(self) -> list[str]:
         """The promise for a person to read before any row is."""
-        found = words.sentences(self.promise)
+        found = words.sentences(self.promise, drawn_before=self.method.drawn_before)
         if self.repeat > 1:
             found.append(
                 f"That is one of {self.repeat} releases, each from a fresh sample; together they are "
@@ -163,6 +169,15 @@ def plan(policy: Policy) -> Plan:
     if before and asked.repeat > 1:
         raise PreconditionError(
             "dps-does-not-compose", "a table that is itself a sample gives one release", came=f"repeat: {asked.repeat}"
+        )
+    if before and policy.unit.max_rows > 1:
+        raise PreconditionError(
+            "safe-k-tight",
+            "a table that is itself a sample of people holds all rows of a person or none, and the theorem needs rows "
+            "that come or go independently",
+            came=f"max_rows: {policy.unit.max_rows}",
+            allowed="one row of each person",
+            fix="set max_rows: 1",
         )
     whose = Whose(policy.unit.max_rows, policy.neighbours)
     found, total = _numbers(asked, whose)

@@ -155,7 +155,8 @@ def _published(path: Path, recoded: Table) -> pa.Table:
 
 
 def _group_sizes(part: pa.Table) -> npt.NDArray[np.int64]:
-    grouped = part.group_by(part.column_names).aggregate([([], "count_all")])
+    numbered = part.rename_columns([str(place) for place in range(part.num_columns)])
+    grouped = numbered.group_by(numbered.column_names).aggregate([([], "count_all")])
     return np.sort(grouped.column("count_all").to_numpy().astype(np.int64))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.data.domain import Values
+from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.level import Cuts, Groups, Keep, Level, Masked, Whole
-from shoal.data.schema import Attribute
+from shoal.data.schema import Attribute, Type
 
 
 def rule(attribute: Attribute, index: int, level: Level) -> dict[str, Any]:
@@ -26,7 +26,14 @@ def rule(attribute: Attribute, index: int, level: Level) -> dict[str, Any]:
 def _form(attribute: Attribute, level: Level) -> dict[str, Any]:
     if isinstance(level, Keep):
         listed = attribute.domain.values if isinstance(attribute.domain, Values) else None
-        return {"kind": "keep", "labels": list(listed) if listed else None}
+        ends = attribute.domain if isinstance(attribute.domain, Interval) else None
+        return {
+            "kind": "keep",
+            "labels": list(listed) if listed and attribute.type is not Type.BOOLEAN else None,
+            "low": None if ends is None else str(ends.low),
+            "high": None if ends is None else str(ends.high),
+            "pattern": attribute.domain.pattern if isinstance(attribute.domain, Pattern) else None,
+        }
     if isinstance(level, Whole):
         return {"kind": "whole", "labels": [level.label]}
     if isinstance(level, Groups):

@@ -22,7 +22,7 @@ from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
 from shoal.errors import DataError, ShoalError, UsageError
 from shoal.guarantee.claim import Claim
-from shoal.ledger.ledger import Ledger
+from shoal.ledger.ledger import Account, Ledger
 from shoal.publish import verify as verifying
 from shoal.publish.certificate import certificate
 from shoal.publish.paper import certificate_page
@@ -54,6 +54,8 @@ class Release:
     claims: tuple[Claim, ...]
     certificate: dict[str, Any]
     rows_published: int
+    notes: tuple[str, ...] = ()
+    """For the holder alone."""
 
 
 def release(
@@ -69,7 +71,7 @@ def release(
     stage: Stage = lambda _: None,
 ) -> Release:
     """Run a plan. Raises before anything is charged where it can; after the charge, the error says that it stands."""
-    folder = Path(out)
+    folder = Path(out).absolute()
     holder = folder.with_name(folder.name + ".holder")
     refuse_target(folder, force=force)
     if source is not None and not source.carries_guarantee:
@@ -77,7 +79,7 @@ def release(
     stage("reading")
     table = engine.scan(data, plan.schema)
     plan.method.check(table.schema)
-    _refuse_few(table.rows(), plan.promise.k)
+    notes = _few(table.rows(), plan.promise.k)
     stage("charging")
     receipt = ledger.charge(
         plan.policy.dataset,
@@ -86,6 +88,8 @@ def release(
         neighbours=plan.policy.neighbours,
         plan=plan.lock.sha256,
         table=table.digest(),
+        file=_file_digest(data),
+        unit=plan.method.unit,
         uses_sample=plan.method.drawn_before,
     )
     with _charged(), _workshop(folder) as shop:
@@ -93,19 +97,22 @@ def release(
         public.mkdir()
         made = [_draw(plan, table, public, number, source, stage) for number in range(1, plan.repeat + 1)]
         stage("writing")
-        content = _papers(plan, public, made, ledger)
+        content = _papers(plan, public, made, ledger.account(plan.policy.dataset, receipt))
         stage("verifying")
         verifying.require(verifying.verify(public))
         if report:
             stage("reporting")
-            private.mkdir()
-            _report(plan, table, public, private, content)
+            private.mkdir(mode=0o700)
+            notes += _report(plan, table, public, private, content)
         _sync(shop)
+        if force and holder.exists():
+            shutil.rmtree(holder)  # it speaks of the release that is about to be replaced
         _move(public, folder, force)
-        if report:
+        if report and private.is_dir():
             _move(private, holder, force)
         ledger.released(plan.policy.dataset, receipt, content["seal"])
-    return Release(folder, holder if report else None, plan.claims, content, sum(entry["rows"] for entry in made))
+    rows = sum(entry["rows"] for entry in made)
+    return Release(folder, holder if holder.is_dir() else None, plan.claims, content, rows, tuple(notes))
 
 
 def _draw(plan: Plan, table: Table, folder: Path, number: int, source: Source | None, stage: Stage) -> dict[str, Any]:
@@ -119,7 +126,7 @@ def _draw(plan: Plan, table: Table, folder: Path, number: int, source: Source | 
     return {"file": name, "rows": rows, "columns": list(published.columns)}
 
 
-def _papers(plan: Plan, folder: Path, made: list[dict[str, Any]], ledger: Ledger) -> dict[str, Any]:
+def _papers(plan: Plan, folder: Path, made: list[dict[str, Any]], account: Account) -> dict[str, Any]:
     """Everything beside the tables: the rules, the lock, the certificate."""
     (folder / "recoding").mkdir()
     applied = rules(plan.policy.schema.by_name, plan.levels, plan.method.levels)
@@ -137,34 +144,44 @@ def _papers(plan: Plan, folder: Path, made: list[dict[str, Any]], ledger: Ledger
         }
         for entry in made
     ]
-    account = ledger.account(plan.policy.dataset)
     content = certificate(plan, files, tables, account, datetime.now(UTC).date().isoformat())
     _write(folder / "certificate.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     _write(folder / "certificate.html", certificate_page(content))
     return content
 
 
-def _report(plan: Plan, table: Table, public: Path, private: Path, content: dict[str, Any]) -> None:
+def _report(plan: Plan, table: Table, public: Path, private: Path, content: dict[str, Any]) -> list[str]:
+    """Write the holder's report; a report that fails does not take the verified release with it."""
     from shoal.publish.report import write_report
 
-    write_report(plan, table, public, private, content)
+    try:
+        write_report(plan, table, public, private, content)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the release stands without it
+        shutil.rmtree(private, ignore_errors=True)
+        return [f"the report could not be made ({type(error).__name__}); the release stands without it"]
+    return []
 
 
-def _refuse_few(rows: int, k: int) -> None:
-    """Before the charge, to the holder alone: a table in which hardly a group could reach k is not worth a budget."""
-    if rows < 2 * k:
-        raise DataError(
-            "the table has fewer than 2k rows, so hardly anything could be published",
-            came=f"k = {k}",
-            allowed=f"at least {2 * k} rows",
-            fix="ask for a smaller k (a larger epsilon or delta, a smaller beta); nothing was charged",
-        )
+def _file_digest(data: object) -> bytes | None:
+    """What the whole file holds, columns the policy does not name included; None for a frame or a folder."""
+    if not isinstance(data, str | Path) or not Path(data).is_file():
+        return None
+    return bytes.fromhex(sha256_of(Path(data)))
+
+
+def _few(rows: int, k: int) -> list[str]:
+    """A word to the holder; no refusal: whether a release appears must not depend on one row more or less."""
+    if rows >= 2 * k:
+        return []
+    return [f"the table has fewer than 2k = {2 * k} rows, so hardly a group can reach k = {k}; expect an empty release"]
 
 
 def refuse_target(out: str | Path, *, force: bool) -> None:
     """Raise before any work is done if the release could not be written there."""
-    folder = Path(out)
+    folder = Path(out).absolute()
     for path in (folder, folder.with_name(folder.name + ".holder")):
+        if path.is_symlink():
+            raise UsageError("the folder is a link", came=path, fix="name the place itself")
         if path.exists() and not force:
             raise UsageError("the folder exists", came=path, fix="choose another name, or say --force to replace it")
         if path.exists() and not (path / "certificate.json").is_file() and not (path / "report.json").is_file():
@@ -203,6 +220,12 @@ def _charged() -> Iterator[None]:
             came=error.strerror or type(error).__name__,
             fix="make room or choose another place; nothing was published, and the charge stands",
         ) from None
+    except Exception as error:
+        raise DataError(
+            "the release failed",
+            came=type(error).__name__,
+            fix="this is a fault of ours: please report it; nothing was published, and the charge stands",
+        ) from error
 
 
 def _write(path: Path, text: str) -> None:

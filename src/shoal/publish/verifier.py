@@ -114,6 +114,23 @@ def sha256(path: Path) -> str:
 
 
 def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
+    parts, tables, promise = certificate["parts"], certificate["tables"], certificate["guarantee"]
+    crowds = {part["k"] for part in parts} | {table["k"] for table in tables}
+    crowds |= {
+        claim["guarantee"]["k"] for claim in certificate["claims"] if claim["guarantee"]["kind"] == "k-anonymity"
+    }
+    times = sum(part["times"] for part in parts)
+    whole = bool(parts) and all(part["times"] >= 1 and part["curve"] for part in parts) and times == len(tables)
+    yield Check("parts and tables", whole, "one table for each release, each with its curve")
+    yield Check("one k", len(crowds) == 1, "the same in the parts, the tables and the claims")
+    same = promise["neighbours"] == promise["unit"]["neighbours"] == certificate["claims"][0]["unit"]["neighbours"]
+    yield Check("one neighbouring relation", same, "in the promise, the unit and the claim")
+    shares = Fraction(promise["epsilon_recoding"]) >= 0 and all(
+        Fraction(part["epsilon"]) + Fraction(promise["epsilon_recoding"]) <= Fraction(promise["epsilon"])
+        and Fraction(part["delta"]) <= Fraction(promise["delta"])
+        for part in parts
+    )
+    yield Check("shares", shares, "no part promises more than the whole")
     for number, part in enumerate(certificate["parts"], 1):
         k, rate, epsilon = part["k"], Fraction(part["beta"]), Fraction(part["epsilon"])
         found, claimed = delta(k, rate, epsilon), Decimal(part["delta_tight"])
@@ -126,13 +143,19 @@ def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
             agrees = exact <= Decimal(point["delta"]) <= exact * (1 + Decimal(10) ** -3)
             yield Check(f"curve of part {number} at {point['epsilon']}", agrees, "recomputed")
     promised = certificate["guarantee"]
+    yield Check("composition", certificate["basic"] == (times == 1), "one release adds up by itself")
     if certificate["bound"] == "tight" and certificate["basic"]:
         epsilons = sum((Fraction(p["epsilon"]) * p["times"] for p in certificate["parts"]), start=Fraction(0))
         deltas = sum((Fraction(p["delta_unit"]) * p["times"] for p in certificate["parts"]), start=Fraction(0))
         epsilons += Fraction(promised["epsilon_recoding"])
         fits = epsilons <= Fraction(promised["epsilon"]) and deltas <= Fraction(promised["delta"])
         yield Check("the promise", fits, "the parts add up to no more than what is promised")
-    entries = certificate["ledger"]["entries"]
+    entries, budget = certificate["ledger"]["entries"], certificate["ledger"]["budget"]
+    if budget is not None:
+        within = all(
+            Fraction(certificate["ledger"]["total"][name]) <= Fraction(budget[name]) for name in ("epsilon", "delta")
+        )
+        yield Check("budget", within, "all releases together stay below it")
     for name in ("epsilon", "delta"):
         total = sum((Fraction(entry[name]) for entry in entries), start=Fraction(0))
         yield Check(
@@ -146,6 +169,7 @@ def _table(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
         if path.suffix != ".csv":
             yield Check(f"groups of {table['file']}", None, "a Parquet table; `shoal verify` reads it")
             continue
+        csv.field_size_limit(2**31 - 1)
         with path.open(newline="", encoding="utf-8") as file:
             rows = csv.reader(file)
             header = next(rows, [])
@@ -163,8 +187,16 @@ def _table(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
 def allowed_labels(path: Path) -> set[str] | None:
     """What a recoding rule can show; None where that cannot be listed."""
     rule = json.loads(path.read_text(encoding="utf-8"))
-    labels = rule.get("labels")
-    return None if labels is None else {*labels, MISSING, ""}
+    labels = rule["labels"]
+    if labels is None:
+        if rule["kind"] not in ("keep", "masked"):
+            raise ValueError("a rule without labels")
+        return None
+    if rule["kind"] == "groups" and set(rule["table"].values()) - set(labels):
+        raise ValueError("a rule whose table does not fit its labels")
+    if rule["kind"] == "cuts" and len(rule["edges"]) + 1 != len(labels):
+        raise ValueError("a rule whose edges do not fit its labels")
+    return {*labels, MISSING, ""}
 
 
 def main(arguments: list[str]) -> int:
@@ -175,7 +207,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         checks = verify(folder)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError, csv.Error) as error:
         print(f"FAILED   the certificate cannot be read: {type(error).__name__}")
         return 3
     for check in checks:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
 from shoal import __version__
 from shoal.errors import ShoalError, UsageError, VerificationError
-from shoal.guarantee.claim import Claim
+from shoal.guarantee import words
+from shoal.guarantee.claim import Claim, Status
 from shoal.guarantee.compose import compose
-from shoal.guarantee.promise import Whose
+from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP, SampledCrowd
+from shoal.guarantee.kind import Guarantee
+from shoal.guarantee.promise import Promise, Whose
 from shoal.guarantee.rounding import exact, text_up
 from shoal.guarantee.safe_k import delta_exactly
 from shoal.guarantee.saved import load
@@ -27,22 +36,30 @@ def verify(folder: str | Path) -> list[Check]:
     file = where / "certificate.json"
     if not file.is_file():
         raise UsageError("this is no release folder", came=where, fix="name a folder that holds certificate.json")
+    checks: list[Check] = []
     try:
         certificate = json.loads(file.read_text(encoding="utf-8"))
-        checks = verifier.verify(where)
+        checks += [check for check in verifier.verify(where) if check.agrees is not None]
         if certificate.get("version") == verifier.KNOWN_VERSION:
-            checks = [check for check in checks if check.agrees is not None]
-            checks += _claims(certificate)
-            checks += _numbers(certificate)
-            checks += _ledger(certificate)
-            checks += _parquet(where, certificate)
-            checks += _page(where, certificate)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
-        return [Check("certificate", False, f"it cannot be read: {type(error).__name__}")]
+            for look in (_claims, _numbers, _ledger, _words):
+                checks += look(certificate)
+            for look_inside in (_lock, _parquet, _page):
+                checks += look_inside(where, certificate)
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        IndexError,
+        AttributeError,
+        ArithmeticError,
+        csv.Error,
+        YAMLError,
+    ) as error:
+        checks.append(Check("certificate", False, f"it cannot be read to its end: {type(error).__name__}"))
     except ShoalError as error:
-        return [Check("certificate", False, f"it says something that cannot be: {error.wrong}")]
+        checks.append(Check("certificate", False, f"it says something that cannot be: {error.wrong}"))
     except OSError as error:
-        return [Check("files", False, f"one cannot be read: {error.strerror}")]
+        checks.append(Check("files", False, f"one cannot be read: {error.strerror}"))
     return checks
 
 
@@ -64,8 +81,10 @@ def _claims(certificate: dict[str, Any]) -> list[Check]:
     unit = first.unit is not None and first.unit.to_saved() == promised["unit"]
     named = {entry["name"] for entry in certificate["theorems"]} == set(first.theorems)
     stated = all(
-        entry["statement"] == THEOREMS[entry["name"]].statement and entry["source"] == THEOREMS[entry["name"]].source
+        (entry["title"], entry["source"], entry["statement"], [premise["text"] for premise in entry["premises"]])
+        == (known.title, known.source, known.statement, [premise.text for premise in known.premises])
         for entry in certificate["theorems"]
+        for known in [THEOREMS[entry["name"]]]
     )
     return [
         Check("sentence", certificate["sentence"] == first.words(), "says what the claim says"),
@@ -95,13 +114,33 @@ def _numbers(certificate: dict[str, Any]) -> list[Check]:
             published = delta_exactly(k, beta, epsilon, "published")
             close = published <= exact(part["delta_published"]) <= published * SLACK
             checks.append(Check(f"published bound of part {number}", close, "recomputed"))
+    last = certificate["ledger"]["entries"][-1]["parts"]
+    checks.append(Check("charged parts", _charged(certificate) == last, "the ledger was charged for these parts"))
     if not certificate["basic"]:
-        parts = [(load(p["guarantee"]), p["times"]) for p in certificate["ledger"]["entries"][-1]["parts"]]
-        total = compose(parts).epsilon_at(promised["delta"])
-        checks.append(
-            Check("the promise", exact(total) <= exact(promised["epsilon"]), f"composed epsilon {text_up(total)}")
-        )
+        parts = [(load(p["guarantee"]), p["times"]) for p in last]
+        fits = _at_most(parts, exact(promised["epsilon"]), exact(promised["delta"]))
+        checks.append(Check("the promise", fits, "the parts compose to no more than what is promised"))
     return checks
+
+
+def _charged(certificate: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the ledger must have been charged for."""
+    promised, one = certificate["guarantee"], certificate["bound"] == "tight"
+    one = one and Whose(promised["unit"]["max_rows"], promised["neighbours"]).is_one_step
+    recoding = exact(promised["epsilon_recoding"])
+    found = [{"guarantee": PureDP(recoding).to_saved(), "times": 1}] if recoding else []
+    for part in certificate["parts"]:
+        each = SampledCrowd(part["k"], part["beta"]) if one else ApproxDP(part["epsilon"], part["delta"])
+        found.append({"guarantee": each.to_saved(), "times": part["times"]})
+    return found
+
+
+def _at_most(parts: list[tuple[Guarantee, int]], epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether the parts compose to at most (epsilon, delta); sums of exact numbers are compared exactly."""
+    own = [(part.own, n) for part, n in parts if isinstance(part, DifferentialPrivacy) and part.own]
+    if len(own) == len(parts):
+        return sum(o[0] * n for o, n in own) <= epsilon and sum(o[1] * n for o, n in own) <= delta
+    return exact(compose(parts).epsilon_at(delta)) <= epsilon
 
 
 def _ledger(certificate: dict[str, Any]) -> list[Check]:
@@ -137,16 +176,101 @@ def _parquet(folder: Path, certificate: dict[str, Any]) -> list[Check]:
             checks.append(Check(f"table {table['file']}", False, "it cannot be read"))
             continue
         checks.append(Check(f"columns of {table['file']}", rows.column_names == table["columns"], "as declared"))
+        checks.append(
+            Check(f"nothing else in {table['file']}", not (rows.schema.metadata or {}), "no notes in the file")
+        )
+        named, rows = rows, rows.rename_columns([str(place) for place in range(rows.num_columns)])
         sizes = rows.group_by(rows.column_names).aggregate([([], "count_all")]).column("count_all").to_pylist()
         smallest = min(sizes, default=table["k"])
         detail = f"the smallest has {smallest} rows, k = {table['k']}"
         checks.append(Check(f"groups of {table['file']}", smallest >= table["k"], detail))
-        for column in rows.column_names:
-            allowed = verifier.allowed_labels(folder / table["recoding"][column])
-            if allowed is not None:
-                found = {str(value) for value in rows.column(column).unique().to_pylist() if value is not None}
-                checks.append(Check(f"labels of {column}", found <= allowed, "all come from the recoding"))
+        checks.append(Check(f"order of {table['file']}", _sorted(rows), "sorted by its own values"))
+        for column in named.column_names:
+            values = [value for value in named.column(column).unique().to_pylist() if value is not None]
+            checks.append(_labels(column, values, folder / table["recoding"][column]))
     return checks
+
+
+def _sorted(rows: Any) -> bool:
+    """Whether the rows are in the order of their own values, missing first."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pa.table(
+        {
+            name: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+            for name, column in zip(rows.column_names, rows.columns, strict=True)
+        }
+    )
+    order = pc.sort_indices(plain, sort_keys=[(name, "ascending", "at_start") for name in plain.column_names])
+    return bool(plain.take(order).equals(plain))
+
+
+def _labels(column: str, values: list[Any], path: Path) -> Check:
+    """Whether a column shows nothing that its rule could not show."""
+    allowed = verifier.allowed_labels(path)
+    if allowed is not None:
+        return Check(f"labels of {column}", {str(value) for value in values} <= allowed, "all come from the recoding")
+    rule = json.loads(path.read_text(encoding="utf-8"))
+    fits = True
+    if rule["kind"] == "keep" and rule["pattern"] is not None:
+        fits = all(re.fullmatch(rule["pattern"], str(value)) for value in values)
+    elif rule["kind"] == "keep" and rule["low"] is not None and values:
+        kind = type(values[0])
+        ends = [
+            kind.fromisoformat(text) if hasattr(kind, "fromisoformat") else kind(text)
+            for text in (rule["low"], rule["high"])
+        ]
+        fits = ends[0] <= min(values) and max(values) <= ends[1]
+    return Check(f"labels of {column}", fits, "all lie in the declared domain")
+
+
+def _lock(folder: Path, certificate: dict[str, Any]) -> list[Check]:
+    """What the locked plan says against what the certificate says."""
+    locked = YAML(typ="safe", pure=True).load((folder / "policy.lock.yaml").read_text(encoding="utf-8"))
+    asked, promised, part = locked["release"], certificate["guarantee"], certificate["parts"][0]
+    numbers = all(exact(str(asked[name])) == exact(promised[name]) for name in ("epsilon", "delta"))
+    numbers = numbers and asked.get("repeat", 1) == sum(each["times"] for each in certificate["parts"])
+    numbers = numbers and (asked.get("k") is None or asked["k"] == part["k"])
+    rate = asked["sampling"].get("already") or asked["sampling"].get("beta")
+    numbers = numbers and (rate in (None, "auto") or exact(str(rate)) == exact(part["beta"]))
+    unit = locked["unit"] if isinstance(locked["unit"], dict) else {"column": None, "max_rows": 1}
+    same_unit = all(unit[name] == promised["unit"][name] for name in ("column", "max_rows"))
+    told = locked["dataset"] == certificate["dataset"] and locked["neighbours"] == promised["neighbours"] and same_unit
+    applied = {
+        column: json.loads((folder / place).read_text(encoding="utf-8"))["level"]
+        for table in certificate["tables"]
+        for column, place in table["recoding"].items()
+    }
+    drafted = any("profiled" in each["provenance"].values() for each in locked["attributes"].values())
+    honest = not drafted or certificate["status"] != Status.PROVED.value
+    return [
+        Check("numbers of the lock", numbers, "epsilon, delta, k, beta and repeats as locked"),
+        Check("subject of the lock", told, "dataset, unit and neighbours as locked"),
+        Check(
+            "levels of the lock",
+            applied == dict(asked["recoding"]["levels"]),
+            "the levels applied are the levels locked",
+        ),
+        Check("provenance", honest, "a drafted plan is not called proved"),
+    ]
+
+
+def _words(certificate: dict[str, Any]) -> list[Check]:
+    """The promise in words, and the theorems, from the numbers."""
+    promised, part = certificate["guarantee"], certificate["parts"][0]
+    whose = Whose(promised["unit"]["max_rows"], promised["neighbours"])
+    plan = Promise(
+        exact(part["epsilon"]), exact(promised["epsilon_recoding"]), exact(part["delta"]), part["k"], exact(part["beta"]),
+        certificate["bound"], "k", whose,
+    )  # fmt: skip
+    before = certificate["status"] == Status.CONDITION.value
+    said = certificate["words"][:3] == words.sentences(plan, drawn_before=before)
+    names = set(certificate["claims"][0]["theorems"]) - {"pld-composition", "basic-composition"}
+    return [
+        Check("words", said, "they say what the numbers say"),
+        Check("theorems of the promise", names == set(plan.theorems), "those that it rests on"),
+    ]
 
 
 def _page(folder: Path, certificate: dict[str, Any]) -> list[Check]:
