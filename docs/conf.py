@@ -44,6 +44,7 @@ nb_merge_streams = True
 
 autodoc_default_options = {"members": True, "undoc-members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"
+suppress_warnings = ["ref.python"]  # two rooms may each have a `Source`; a signature links to one of them
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88

@@ -1,0 +1,171 @@
+"""`shoal release`: the promise, the fields, the dry run, and what is left when a run is cut short."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shoal.anonymize.method.safe_k import SafeK
+from shoal.engine.duckdb import DuckDB
+from shoal.engine.duckdb_table import DuckDBTable
+from shoal.ledger.ledger import Ledger
+from tests.cli.custodian import BEFORE, account, asked, furnished, nothing_happened
+from tests.cli.run import answer, refused, shoal
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder with a policy and a table."""
+    return furnished(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """One release with its report, made once; tests that change it work on a copy."""
+    folder = furnished(tmp_path_factory.mktemp("made"))
+    assert shoal(*asked(folder)).exit_code == 0
+    return folder
+
+
+def test_words_say_the_promise_the_rows_and_where(place):
+    done = shoal(*asked(place))
+    assert done.exit_code == 0, done.output
+    assert "at most 2.719 times as likely" in done.stdout
+    assert "no group of fewer than 14 equal rows" in " ".join(done.stdout.split())
+    assert f" rows published in {place / 'out'}\n" in done.stdout
+    assert f"certificate: {place / 'out' / 'certificate.html'}\n" in done.stdout
+    assert done.stdout.endswith(f"for your eyes only: {place / 'out.holder' / 'report.html'}\n")
+    assert done.stderr == ""
+    assert {path.name for path in place.iterdir()} == BEFORE | {"out", "out.holder"}
+
+
+def test_json_has_the_fields_that_others_rely_on(place):
+    found = answer(*asked(place, "--no-report"))
+    assert set(found) == {"version", "out", "holder", "rows_published", "guarantee", "seal"}
+    assert (found["out"], found["holder"]) == (str(place / "out"), None)
+    rows = (place / "out" / "table.csv").read_text().splitlines()[1:]
+    assert found["rows_published"] == len(rows) > 0
+    assert found["guarantee"] == {
+        "kind": "approx-dp",
+        "epsilon": 1.0,
+        "delta": 0.001,
+        "neighbours": "add_remove",
+        "unit": {"whose": "row", "neighbours": "add_remove", "column": None, "max_rows": 1},
+        "status": "proved",
+    }
+    assert found["seal"] == json.loads((place / "out" / "certificate.json").read_text())["seal"]
+    assert not (place / "out.holder").exists()
+
+
+def test_json_names_the_holders_folder(made):
+    again = answer(*asked(made, out="again"))
+    assert again["holder"] == str(made / "again.holder")
+    assert (made / "again.holder" / "report.html").is_file()
+
+
+def test_a_person_with_several_rows_is_the_unit(tmp_path):
+    furnished(tmp_path, {"unit": {"column": "patient", "max_rows": 1}})
+    found = answer(*asked(tmp_path, "--no-report"))
+    assert found["guarantee"]["unit"]["whose"] == "person"
+    assert found["guarantee"]["unit"]["column"] == "patient"
+
+
+def test_a_dry_run_charges_and_writes_nothing(place):
+    done = shoal(*asked(place, "--dry-run"))
+    assert done.exit_code == 0, done.output
+    assert "at most 2.719 times as likely" in done.stdout
+    assert done.stdout.endswith("Nothing was charged and nothing was written.\n")
+    found = answer(*asked(place, "--dry-run"))
+    assert found["dry_run"] is True
+    assert (found["k"], found["beta"], found["epsilon"], found["delta"]) == (14, 0.5, 1.0, 0.001)
+    assert {"epsilon_recoding", "epsilon_release", "bound", "delta_tight", "delta_published"} <= set(found)
+    assert found["forecast"] is None
+    assert nothing_happened(place)
+
+
+def test_a_dry_run_after_a_charge_says_how_many_more_fit(made):
+    with Ledger(str(made / "ledger.sqlite")) as book:
+        left = 3 - len(book.account("clinic").costs)
+    assert answer(*asked(made, "--dry-run", out="later"))["forecast"] == left
+
+
+def test_a_dry_run_refuses_what_a_run_would(made, tmp_path):
+    refused(*asked(made, "--dry-run"), code=2)
+    (tmp_path / "short.csv").write_text("patient,age,sex\np1,3,f\n")
+    where = ("--out", tmp_path / "new", "--ledger", tmp_path / "ledger.sqlite")
+    refused("release", made / "policy.yaml", tmp_path / "short.csv", *where, "--dry-run", code=5)
+
+
+def test_the_reference_engine_publishes_too(tmp_path):
+    furnished(tmp_path, rows=200)
+    assert answer(*asked(tmp_path, "--engine", "reference", "--no-report"))["rows_published"] > 0
+    assert shoal("verify", tmp_path / "out").exit_code == 0
+
+
+def test_the_environment_names_the_ledger(place, monkeypatch):
+    monkeypatch.setenv("SHOAL_LEDGER", str(place / "ledger.sqlite"))
+    done = shoal("release", place / "policy.yaml", place / "table.csv", "--out", place / "out", "--no-report")
+    assert done.exit_code == 0, done.output
+    assert account(place).releases == 1
+
+
+def test_repeats_are_one_entry(tmp_path):
+    furnished(tmp_path, {"release.repeat": 2})
+    done = shoal(*asked(tmp_path, "--no-report"))
+    assert "That is one of 2 releases" in done.stdout
+    assert {path.name for path in (tmp_path / "out").glob("table*")} == {"table-1.csv", "table-2.csv"}
+    assert len(account(tmp_path).costs) == 1
+
+
+def test_every_row_suppressed_is_said_clearly(tmp_path):
+    furnished(tmp_path, {"release.recoding": {"levels": {"age": 0}}})
+    done = shoal(*asked(tmp_path, "--no-report"))
+    assert done.exit_code == 0, done.output
+    assert "0 rows published" in done.stdout
+    assert "a valid, empty release" in done.stdout
+    assert shoal("verify", tmp_path / "out").exit_code == 0
+
+
+def test_a_table_with_few_rows_is_no_refusal(tmp_path):
+    """Whether a release appears must not depend on one row more or less."""
+    furnished(tmp_path, rows=27)
+    done = shoal(*asked(tmp_path, "--no-report"))
+    assert done.exit_code == 0, done.output
+    assert "rows published" in done.stdout
+    assert done.stderr.startswith("warning: the table has fewer than 2k")
+
+
+# --- cut short after the charge ---------------------------------------------------------------------------------
+
+
+def test_a_failure_after_the_charge_says_that_it_stands(place, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(DuckDBTable, "write", full)
+    error = refused(*asked(place), code=5)
+    assert error["came"] == "No space left on device"
+    assert error["fix"].endswith("nothing was published, and the charge stands")
+    assert {path.name for path in place.iterdir()} == BEFORE
+    assert (len(account(place).costs), account(place).releases) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("where", "charged"), [((DuckDB, "scan"), 0), ((SafeK, "run"), 1), ((DuckDBTable, "write"), 1)]
+)
+def test_an_interruption_leaves_no_release_and_keeps_the_charge(place, monkeypatch, where, charged):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*where, interrupted)
+    done = shoal(*asked(place))
+    assert done.exit_code == 130
+    assert done.stdout == ""
+    assert "there is no release" in done.stderr
+    assert "the charge stands" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {path.name for path in place.iterdir()} == BEFORE
+    assert (len(account(place).costs), account(place).releases) == (charged, 0)
+    error = answer(*asked(place), code=130)["error"]
+    assert (error["kind"], error["exit_code"]) == ("Interrupted", 130)

@@ -1,0 +1,144 @@
+"""`shoal verify` and `shoal share`: what was tampered with is exit 3 and is not packed; the holder's report stays."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli.custodian import asked, furnished
+from tests.cli.run import answer, refused, shoal
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """One release with its report, made once; tests that change it work on a copy."""
+    folder = furnished(tmp_path_factory.mktemp("made"))
+    assert shoal(*asked(folder)).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def copied(made, tmp_path):
+    return Path(shutil.copytree(made / "out", tmp_path / "out"))
+
+
+def test_an_honest_folder_is_verified(made):
+    done = shoal("verify", made / "out")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "all agree" in done.stdout
+    assert done.stdout.count("\n") == 1
+    found = answer("verify", made / "out")
+    assert found["agrees"] is True
+    assert found["folder"] == str(made / "out")
+    assert all(check["agrees"] for check in found["checks"])
+    listed = shoal("verify", made / "out", "--all").stdout.splitlines()
+    assert len(listed) == len(found["checks"]) + 1
+    assert listed[0] == "ok      seal: the certificate is as it was sealed"
+
+
+def one_cell(folder):
+    lines = (folder / "table.csv").read_text().splitlines()
+    assert ",f," in lines[1]
+    lines[1] = lines[1].replace(",f,", ",m,")
+    (folder / "table.csv").write_text("\n".join(lines) + "\n")
+
+
+def one_number(folder):
+    file = folder / "certificate.json"
+    content = json.loads(file.read_text())
+    content["parts"][0]["k"] += 1
+    file.write_text(json.dumps(content))
+
+
+def one_more_file(folder):
+    (folder / "notes.txt").write_text("mine")
+
+
+def one_file_less(folder):
+    (folder / "policy.lock.yaml").unlink()
+
+
+def another_page(folder):
+    page = folder / "certificate.html"
+    page.write_text(page.read_text().replace("Proved", "Proven"))
+
+
+TAMPERING = {
+    one_cell: "file table.csv",
+    one_number: "seal",
+    one_more_file: "no other files",
+    one_file_less: "file policy.lock.yaml",
+    another_page: "certificate.html",
+}
+
+
+@pytest.mark.parametrize("tamper", TAMPERING, ids=lambda tamper: tamper.__name__)
+def test_tampering_is_exit_3(copied, tamper):
+    tamper(copied)
+    done = shoal("verify", copied)
+    assert done.exit_code == 3
+    assert f"FAILED  {TAMPERING[tamper]}: " in done.stdout
+    assert done.stdout.endswith("do not rely on this folder\n")
+    found = answer("verify", copied, code=3)
+    assert found["agrees"] is False
+    assert TAMPERING[tamper] in {check["name"] for check in found["checks"] if not check["agrees"]}
+    error = refused("share", copied, code=3)
+    assert error["kind"] == "VerificationError"
+    assert TAMPERING[tamper] in error["came"]
+    assert not copied.with_suffix(".zip").exists()
+
+
+def test_a_certificate_that_cannot_be_read(copied):
+    (copied / "certificate.json").write_text("{")
+    assert shoal("verify", copied).exit_code == 3
+    (copied / "certificate.json").write_text('{"version": 99}')
+    done = shoal("verify", copied)
+    assert done.exit_code == 3
+    assert "this verifier knows version 1" in done.stdout
+
+
+def test_what_is_no_release_folder(tmp_path):
+    assert refused("verify", tmp_path, code=2)["wrong"] == "this is no release folder"
+    refused("verify", tmp_path / "none", code=2)
+    refused("share", tmp_path, code=2)
+
+
+# --- share ----------------------------------------------------------------------------------------------------
+
+
+def test_the_public_files_are_packed_with_a_verifier_that_needs_python_alone(made, tmp_path):
+    packed = tmp_path / "out.zip"
+    assert shoal("share", made / "out", "--out", packed).stdout == f"packed in {packed}\n"
+    with zipfile.ZipFile(packed) as archive:
+        names = set(archive.namelist())
+        archive.extractall(tmp_path)
+    folder = made / "out"
+    public = {f"out/{path.relative_to(folder).as_posix()}" for path in folder.rglob("*") if path.is_file()}
+    assert names == public | {"verifier.py", "README.txt"}
+    command = [sys.executable, "-I", tmp_path / "verifier.py", tmp_path / "out"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    one_cell(tmp_path / "out")
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 3
+    assert "FAILED   file table.csv" in done.stdout
+
+
+def test_share_has_a_default_name_json_and_never_overwrites(copied):
+    found = answer("share", copied)
+    assert found["file"] == str(copied.with_suffix(".zip"))
+    assert found["bytes"] == copied.with_suffix(".zip").stat().st_size
+    first = copied.with_suffix(".zip").read_bytes()
+    assert refused("share", copied, code=2)["wrong"] == "the file exists"
+    assert shoal("share", copied, "--force").exit_code == 0
+    assert copied.with_suffix(".zip").read_bytes() == first
+
+
+def test_the_holders_folder_is_not_packed(made):
+    assert "holder's folder" in refused("share", made / "out.holder", code=2)["wrong"]
