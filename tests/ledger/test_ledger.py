@@ -192,6 +192,22 @@ def test_a_missing_event_is_found(tmp_path, statement):
         ledger.verify()
 
 
+def test_a_tampered_ledger_is_not_charged(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    with Ledger(str(path)) as ledger:
+        spend(ledger)
+    with sqlite3.connect(path) as raw:
+        raw.execute("UPDATE events SET payload = replace(payload, '0.1', '0.0') WHERE kind = 'charge'")
+    with Ledger(str(path)) as ledger:
+        with pytest.raises(LedgerError, match="cannot be trusted"):
+            spend(ledger)
+        assert len(ledger.events()) == 2
+    with sqlite3.connect(path) as raw:
+        raw.execute("UPDATE events SET payload = '{}' WHERE kind = 'charge'")
+    with Ledger(str(path)) as ledger, pytest.raises(LedgerError, match="cannot be read"):
+        ledger.account("visits")
+
+
 def test_foreign_damaged_newer_and_unreachable_ledgers(tmp_path):
     (tmp_path / "noise").write_bytes(b"this is no database, only some words " * 200)
     with pytest.raises(LedgerError, match="cannot be read or written"):

@@ -136,6 +136,8 @@ def _rehearse(
         screen.paragraph(sentence)
     screen.line()
     screen.line("The table fits the policy. Nothing was charged and nothing was written.")
+    if fields["forecast"] == 0:
+        screen.warn("the budget that is left does not cover this release: it would be refused")
 
 
 @contextmanager

@@ -18,6 +18,7 @@ Curve = Callable[[Fraction], float]
 """delta as a function of epsilon, rounded up."""
 
 _GRID = 96
+_FEW = 4
 
 
 def delta_of_rows(curve: Curve, rows: int, epsilon: Number) -> float:
@@ -65,7 +66,7 @@ def _best_split(steps: list[Curve], epsilon: Fraction) -> list[Fraction]:
         split.append(unit * picked[left])
         left -= picked[left]
     split.append(unit * left)
-    for fineness in (8, 64):
+    for fineness in (8, 64) if len(steps) <= _FEW else ():  # with many steps the grid alone has to do
         split = _refine(steps, split, unit / fineness)
     return split
 

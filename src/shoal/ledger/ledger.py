@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Self
 
-from shoal.errors import BudgetError, PreconditionError, VerificationError
+from shoal.errors import BudgetError, LedgerError, PreconditionError, VerificationError
 from shoal.guarantee.compose import compose
 from shoal.guarantee.rounding import Number, text_down, text_up
 from shoal.guarantee.unit import Neighbours, Unit
@@ -126,6 +126,7 @@ class Ledger:
         may ever be computed. The first charge fixes the budget.
         """
         with self._store.exclusive() as book:
+            _refuse_broken(book.events)
             account = _account(dataset, book.events)
             fingerprints = [self._fingerprint(content) for content in (table, file) if content is not None]
             _refuse_renamed(dataset, fingerprints, book.events)
@@ -190,16 +191,14 @@ class Ledger:
 
     def verify(self) -> int:
         """Recompute the whole chain; the number of events, or a VerificationError that names the first broken one."""
-        previous, number = GENESIS, 0
-        for event in self._store.events():
-            number += 1
-            if event.number != number or event.previous != previous or not event.intact:
-                raise VerificationError(
-                    f"event {number} of the ledger does not fit the chain: it was changed, removed or put in later",
-                    fix="restore the ledger from a backup; totals after this event cannot be trusted",
-                )
-            previous = event.hash
-        return number
+        events = self._store.events()
+        broken = _first_broken(events)
+        if broken is not None:
+            raise VerificationError(
+                f"event {broken} of the ledger does not fit the chain: it was changed, removed or put in later",
+                fix="restore the ledger from a backup; totals after this event cannot be trusted",
+            )
+        return len(events)
 
     def _fingerprint(self, table: bytes) -> str:
         return hmac.new(self._secret, table, hashlib.sha256).hexdigest()
@@ -226,7 +225,32 @@ class Ledger:
         return self._clock().astimezone(UTC).isoformat(timespec="seconds")
 
 
+def _first_broken(events: list[Event]) -> int | None:
+    """The place of the first event that does not follow from the one before."""
+    previous = GENESIS
+    for number, event in enumerate(events, 1):
+        if event.number != number or event.previous != previous or not event.intact:
+            return number
+        previous = event.hash
+    return None
+
+
+def _refuse_broken(events: list[Event]) -> None:
+    if (broken := _first_broken(events)) is not None:
+        raise LedgerError(
+            f"event {broken} of the ledger does not fit the chain, so its sums cannot be trusted",
+            fix="restore the ledger from a backup; nothing was charged",
+        )
+
+
 def _account(dataset: str, events: list[Event]) -> Account:
+    try:
+        return _summed(dataset, events)
+    except (KeyError, TypeError, AttributeError):
+        raise LedgerError("an event of the ledger cannot be read", fix="restore the ledger from a backup") from None
+
+
+def _summed(dataset: str, events: list[Event]) -> Account:
     own = [event for event in events if event.dataset == dataset]
     budgets = [Budget.from_saved(event.payload["budget"]) for event in own if event.kind == "budget"]
     charges = [event.payload for event in own if event.kind in SPENDING]
