@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MEMORY = "1GB"
+FEW = 200_000
 T = TypeVar("T")
 
 
@@ -38,7 +39,9 @@ class DuckDB:
     name: str = "duckdb"
 
     def scan(self, source: object, schema: Schema) -> Table:
-        session = Session(open_source(source, schema), self.memory, self.threads)
+        opened = open_source(source, schema)
+        alone = 1 if opened.rows < FEW else None  # a small table is done before a second thread has begun
+        session = Session(opened, self.memory, self.threads or alone)
         columns = tuple(Column(attribute.name, attribute.type) for attribute in session.source.attributes)
         return DuckDBTable(session, schema, columns, session.checked(), dense=True)
 
