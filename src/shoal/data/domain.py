@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,16 +26,16 @@ def shortened(values: Sequence[str], most: int = 6) -> str:
     return shown if len(values) <= most else f"{shown}, … ({len(values)} values)"
 
 
-class Domain:
+class Domain(ABC):
     """A set of values; says which of many lie inside, and names itself without naming a record."""
 
+    @abstractmethod
     def inside(self, values: Array) -> Mask:
         """Which values belong to the domain; missing ones are not asked about."""
-        raise NotImplementedError
 
+    @abstractmethod
     def words(self) -> str:
         """For messages and certificates."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ label for everything). A missing value has its own label at every level but `Who
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,14 +29,14 @@ OUTSIDE = -1
 """The code of a value that the level does not cover."""
 
 
-class Level:
+class Level(ABC):
     """A map from values to labels; `labels[code]` where they can be listed."""
 
     labels: tuple[str, ...] | None
 
+    @abstractmethod
     def apply(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The labels of values without missing ones, as objects (the values themselves for `Keep`)."""
-        raise NotImplementedError
 
     def place(self, values: npt.NDArray[Any]) -> Codes:  # noqa: ARG002
         """The code of each value, so that its label is `labels[code]`; OUTSIDE for what the level does not cover."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -33,16 +33,7 @@ Method = Literal[
     "anatomy",
     "dp-microaggregation",
 ]
-METHODS: tuple[Method, ...] = (
-    "safe-k",
-    "sample",
-    "k-anonymity",
-    "microaggregation",
-    "probabilistic-k",
-    "t-closeness",
-    "anatomy",
-    "dp-microaggregation",
-)
+METHODS: tuple[Method, ...] = get_args(Method)
 Bound = Literal["tight", "published"]
 Prefer = Literal["rows", "balance", "detail"]
 Grouping = Literal["mdav", "vmdav", "ranking", "optimal", "insensitive"]
