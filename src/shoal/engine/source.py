@@ -106,7 +106,8 @@ class _Found:
 
 def open_source(source: object, schema: Schema) -> Source:
     """Recognize the source and hold its columns against the schema; DataError where they do not fit."""
-    found = _checked(lambda: _recognized(source, schema))
+    name = str(source) if isinstance(source, str | Path) else str(getattr(source, "path", "the input"))
+    found = _checked(lambda: _recognized(source, schema), name)
     asked = tuple(attribute for attribute in schema.attributes if attribute.role is not Role.DROP)
     _refuse_names(found, asked)
     places = tuple(found.names.index(attribute.name) for attribute in asked)
@@ -131,7 +132,7 @@ def open_source(source: object, schema: Schema) -> Source:
     )
 
 
-def _checked(work: Callable[[], _Found]) -> _Found:
+def _checked(work: Callable[[], _Found], name: str) -> _Found:
     """Run what opens a source, and forget what its reader says: it may quote a cell."""
     import pyarrow as pa
 
@@ -143,8 +144,10 @@ def _checked(work: Callable[[], _Found]) -> _Found:
     except (pa.ArrowException, OSError, UnicodeError):
         pass
     if missing:
-        raise DataError("there is no such file", fix="check the path")
-    raise DataError("the source cannot be read", fix="check that the file is whole and what its name says it is")
+        raise DataError("there is no such file", came=name, fix="check the path")
+    raise DataError(
+        "the source cannot be read", came=name, fix="check that the file is whole and what its name says it is"
+    )
 
 
 def _refuse_names(found: _Found, asked: Sequence[Attribute]) -> None:
