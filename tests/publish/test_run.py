@@ -179,6 +179,16 @@ def test_awkward_columns(tmp_path, format_):
 def test_a_drafted_policy_says_so(tmp_path):
     made = publish(tmp_path, {"attributes.age.provenance": "profiled"})
     assert made.certificate["status"] == "proved for a plan tuned on the data"
+    assert not any("before the data were seen" in sentence for sentence in made.certificate["words"])
+    require(verify(made.folder))
+    both = {
+        "release.sampling": {"already": "0.1"},
+        "budget": None,
+        "attributes.age.provenance": "profiled",
+        "dataset": "two",
+    }
+    table = write_table(tmp_path / "two.csv", 2000, seed=2)
+    require(verify(publish(tmp_path, both, name="both", table=table, report=False).folder))
 
 
 def test_a_seeded_release_is_refused(tmp_path):

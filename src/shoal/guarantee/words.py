@@ -40,7 +40,7 @@ def as_float(value: Fraction, *, cost: bool) -> float:
     return up(value) if cost else down(value)
 
 
-def sentences(plan: Promise, *, drawn_before: bool = False) -> list[str]:
+def sentences(plan: Promise, *, drawn_before: bool = False, tuned: bool = False) -> list[str]:
     """What is promised, what the two numbers mean, and what it rests on."""
     ratio, delta = growth(plan.epsilon), plain(plan.delta)
     whose = "one person's row" if plan.whose.rows == 1 else f"one person's rows (at most {plan.whose.rows})"
@@ -52,6 +52,8 @@ def sentences(plan: Promise, *, drawn_before: bool = False) -> list[str]:
     recoding = (
         f"chosen on the full table by a mechanism that spends epsilon {short(plan.epsilon_recoding, cost=True)}"
         if plan.epsilon_recoding
+        else "fixed in the plan, parts of which were drafted from the data"
+        if tuned
         else "fixed before the data were seen"
     )
     promised = (

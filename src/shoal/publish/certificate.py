@@ -42,7 +42,7 @@ HOW_PREMISES_WERE_CHECKED = {
 
 ONLY_THE_HOLDER_KNOWS = {
     "the sample is drawn afresh, independently, and used for nothing else": "said by the holder: the table itself is the "
-    "sample; the ledger refuses any other use of it",
+    "sample; the ledger refuses every other use that it recognizes",
     "each release draws its own sample and discards it": "said by the holder: the table itself is the sample",
 }
 """For a table that is itself a random sample."""

@@ -113,7 +113,7 @@ class Plan:
 
     def sentences(self) -> list[str]:
         """The promise for a person to read before any row is."""
-        found = words.sentences(self.promise, drawn_before=self.method.drawn_before)
+        found = words.sentences(self.promise, drawn_before=self.method.drawn_before, tuned=self.tuned)
         if self.repeat > 1:
             found.append(
                 f"That is one of {self.repeat} releases, each from a fresh sample; together they are "
