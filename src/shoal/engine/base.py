@@ -35,6 +35,8 @@ RowMask = Callable[[int, int], npt.NDArray[np.bool_]]
 """Which rows to keep: called with the number of the first row and how many; depends on nothing else."""
 RowWords = Callable[[int, int], npt.NDArray[np.uint64]]
 """A random number for each row: called as a mask is."""
+Place = Callable[[Sequence[npt.NDArray[np.int32]]], npt.NDArray[np.int32]]
+"""A number for each tuple: called with the index of each column's label, column by column; depends on nothing else."""
 ABSENT = -1
 """The code of a missing value in `Counts`."""
 
@@ -115,6 +117,16 @@ class Table(Protocol):
 
         Where these are all the columns, equal rows cannot be told apart: the result is sorted by its own values and
         has no numbers of the input any more.
+        """
+
+    def relabel(self, known: Sequence[Sequence[str]], place: Place, labels: Sequence[Sequence[str]]) -> Table:
+        """Every row under new labels, decided by its tuple of labels now; the columns were recoded to labels before.
+
+        `known[j]` lists the labels that column j may show now, in the caller's order: missing is `(missing)`, and a
+        column that still shows values is read by their text. `place` is asked at once, for some tuples at a time (any
+        batch but an empty one, in any order, repeated or not), as the index of each column's label in `known[j]`, and gives
+        each tuple's number; column j then shows `labels[j][number]`. The result is sorted by its own values and has
+        no numbers of the input any more. A label that is not known is a UsageError, which does not quote it.
         """
 
     def distinct(self, column: str) -> Array:

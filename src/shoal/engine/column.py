@@ -55,6 +55,11 @@ class Column:
             Type.DATETIME: pa.timestamp("us"),
         }.get(self.type, pa.string())
 
+    def codes_of(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
+        """The place of each of these labels among those that are listed."""
+        place = {label: code for code, label in enumerate(self.labels or ())}
+        return np.array([place[label] for label in labels], dtype=np.int64)
+
     def coded(self, codes: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
         """Labels by their codes, with a dictionary of those that occur, in order: equal rows give equal bytes."""
         import pyarrow as pa

@@ -6,16 +6,17 @@ import itertools
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.data.domain import Pattern, Values
 from shoal.data.schema import Attribute, Missing, Schema
 from shoal.engine import sql
-from shoal.engine.base import RowMask, RowWords, Table
+from shoal.engine.base import Array, RowMask, RowWords, Table
 from shoal.engine.column import Column
 from shoal.engine.duckdb_table import DuckDBTable
 from shoal.engine.findings import Finding, forgiven, refuse, refuse_domain
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 MEMORY = "1GB"
 FEW = 200_000
+TOGETHER = 16
+"""Columns whose values are looked for in one pass."""
 T = TypeVar("T")
 
 
@@ -124,6 +127,27 @@ class Session:
         self._attempt(lambda: self._connection.execute(f"CREATE TABLE {name} AS {query}").fetchall())
         return name
 
+    def store_values(self, query: str, columns: Sequence[str]) -> list[tuple[str, pa.ChunkedArray]]:
+        """The values of each column without missing ones, numbered from 1 in order, as v and code: table and values."""
+        run = self._connection.execute
+
+        def work() -> Iterator[tuple[str, pa.ChunkedArray]]:
+            for start in range(0, len(columns), TOGETHER):  # in one pass: the query may hold joins, or read a stream
+                some = columns[start : start + TOGETHER]
+                every = f"stored{next(self._numbers)}"
+                shown = f"SELECT {', '.join(some)}, grouping_id({', '.join(some)}) AS alone FROM ({query})"
+                sets = ", ".join(f"({x})" for x in some)
+                run(f"CREATE TABLE {every} AS {shown} GROUP BY GROUPING SETS ({sets})").fetchall()
+                for x, number in sql.alone(some).items():
+                    name = f"stored{next(self._numbers)}"
+                    code = f"CAST(row_number() OVER (ORDER BY {x}) AS UINTEGER) AS code"
+                    there = f"FROM {every} WHERE alone = {number} AND {x} IS NOT NULL"
+                    run(f"CREATE TABLE {name} AS SELECT {x} AS v, {code} {there}").fetchall()
+                    yield name, self._connection.sql(f"SELECT v FROM {name} ORDER BY code").to_arrow_table()["v"]
+                self.drop(every)
+
+        return self._attempt(lambda: list(work()))
+
     def drop(self, name: str) -> None:
         """Forget a stored table."""
         self._connection.execute(f"DROP TABLE {name}").fetchall()
@@ -148,6 +172,16 @@ class Session:
 
         held = pa.table({"leaf": pa.array(list(codes), pa.string()), "code": pa.array(codes.values(), pa.int64())})
         return self.store_arrow(held, f"SELECT leaf, CAST(code AS {kind}) AS code FROM given")
+
+    def store_counted(self, codes: Sequence[npt.NDArray[np.int64]], sizes: Sequence[int], counts: Array) -> str:
+        """Columns of labels by their codes, and how often each row occurs; the query for it, as c0, c1, … and n."""
+        import pyarrow as pa
+
+        held = sql.names(len(codes))
+        shown = [f"CAST({x} AS {sql.code_type(size)}) AS {x}" for x, size in zip(held, sizes, strict=True)]
+        given = pa.table([pa.array(column) for column in (*codes, counts)], names=[*held, "n"])
+        name = self.store_arrow(given, f"SELECT {', '.join(shown)}, n FROM given")
+        return f"SELECT * FROM {name}"
 
     def store_column(self, values: pa.Array) -> str:
         """A column in row order, as place and value."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +15,11 @@ from shoal.data.level import MISSING, Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.data.schema import Schema
 from shoal.data.type import Type
 from shoal.engine import files, sql
-from shoal.engine.base import Array, Counts, RowMask, RowWords, Table
+from shoal.engine.base import ABSENT, Array, Counts, Place, RowMask, RowWords, Table
 from shoal.engine.column import (
     Column,
     attached,
     edges_of,
-    encoded,
     means,
     natural,
     ranks,
@@ -27,8 +27,11 @@ from shoal.engine.column import (
     refuse_uncovered,
 )
 from shoal.engine.digest import Digest
+from shoal.engine.duckdb_codes import Coded, coded
+from shoal.engine.relabel import indices_of, numbers_of, refuse_unknown, relabelled
 from shoal.engine.shape import evened, expanded
 from shoal.engine.storage import WORDS
+from shoal.engine.tally import Tally
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -107,19 +110,14 @@ class DuckDBTable:
         return replace(self, parts=tuple(parts), query=query)
 
     def count_by(self, columns: Sequence[str]) -> Counts:
-        chosen = [self._part(name) for name in columns]
-        held = [self._at(name) for name in columns]
-        if not chosen:
+        if not columns:
             raise UsageError("count by which columns?", came="none", allowed="at least one")
-        shown = ", ".join(f"{x} AS k{place}" for place, x in enumerate(held))
-        keys = sql.names(len(held), "k")
-        found = self.session.arrow(
-            f"SELECT {shown}, {self._count} AS n FROM ({self.query}) t"
-            f" GROUP BY {', '.join(map(str, range(1, len(held) + 1)))} ORDER BY {sql.ordered(keys)}"
-        )
-        pairs = [_values_and_codes(found[key], part) for key, part in zip(keys, chosen, strict=True)]
-        counts = found["n"].to_numpy()
-        return Counts(tuple(columns), tuple(p[0] for p in pairs), tuple(p[1] for p in pairs), counts)
+        with self._coded(columns) as rows:
+            tally = Tally(rows.sizes)
+            for codes, counts in rows.batches:
+                tally.add(codes, counts)
+        found, often = tally.result(first=ABSENT)
+        return Counts(tuple(columns), rows.values, tuple(found), often)
 
     def at_least(self, columns: Sequence[str], k: int) -> Table:
         held = [self._at(name) for name in columns]
@@ -131,6 +129,23 @@ class DuckDBTable:
         often = f"SELECT {keys} FROM ({self.query}) t GROUP BY {keys} HAVING {self._count} >= {int(k)}"
         same = " AND ".join(f"{x} IS NOT DISTINCT FROM o.{x[2:]}" for x in held)
         return replace(self, query=f"SELECT t.* FROM ({self.query}) t SEMI JOIN ({often}) o ON {same}", dense=False)
+
+    def relabel(self, known: Sequence[Sequence[str]], place: Place, labels: Sequence[Sequence[str]]) -> Table:
+        parts = relabelled(self.columns, known, labels)
+        counts = np.zeros(len(labels[0]), dtype=np.int64)
+        with self._coded(self.columns) as rows:
+            index = [indices_of(values, listed) for values, listed in zip(rows.values, known, strict=True)]
+            for codes, often in rows.batches:
+                indices = [each[code] for each, code in zip(index, codes, strict=True)]
+                for name, found in zip(self.columns, indices, strict=True):
+                    refuse_unknown(name, found)
+                np.add.at(counts, numbers_of(place, indices, len(counts)), 1 if often is None else often)
+        used = np.flatnonzero(counts)
+        shown = [
+            part.codes_of([new[number] for number in used.tolist()]) for part, new in zip(parts, labels, strict=True)
+        ]
+        query = self.session.store_counted(shown, [len(part.labels or ()) for part in parts], counts[used])
+        return replace(self, parts=parts, query=query, counted=True, dense=False)
 
     def distinct(self, column: str) -> Array:
         part, x = self._part(column), self._at(column)
@@ -252,9 +267,15 @@ class DuckDBTable:
             raise UsageError("no such column", came=name, allowed=", ".join(self.columns))
         return self.columns.index(name)
 
+    def _coded(self, columns: Sequence[str]) -> AbstractContextManager[Coded]:
+        parts = [(f"c{self._place(name)}", self._part(name)) for name in columns]
+        return coded(self.session, self.query, parts, counted=self.counted)
+
     def _needs_numbers(self) -> None:
         if self.counted:
-            raise UsageError("these rows have no numbers of the input any more", fix="keep rows before `at_least`")
+            raise UsageError(
+                "these rows have no numbers of the input any more", fix="keep rows before `at_least` or `relabel`"
+            )
 
     def _numbered(self) -> DuckDBTable:
         """The same rows with numbers; counted rows get theirs in the order of their values."""
@@ -309,14 +330,6 @@ def _coded(x: str, old: Column, new: Column, level: Level) -> str:
     if isinstance(level, Masked):
         return f"coalesce({sql.masked(x, level)}, {sql.quoted(MISSING)})"
     return x
-
-
-def _values_and_codes(column: pa.ChunkedArray, part: Column) -> tuple[Array, Any]:
-    if part.labels is None:
-        return encoded(column, part.type)
-    codes = column.fill_null(0).to_numpy().astype(np.int32)
-    codes[column.is_null().to_numpy()] = -1
-    return np.array(part.labels, dtype=object), codes
 
 
 def _shown(column: pa.Array, part: Column) -> pa.Array:

@@ -19,10 +19,11 @@ from shoal.data.level import MISSING, Keep, Level, Whole
 from shoal.data.schema import Schema
 from shoal.data.type import Type
 from shoal.engine import files
-from shoal.engine.base import Array, Counts, RowMask, RowWords, Table
+from shoal.engine.base import Array, Counts, Place, RowMask, RowWords, Table
 from shoal.engine.column import DTYPES, Column, attached, means, ranks, recoded, refuse_uncovered
 from shoal.engine.digest import digest
 from shoal.engine.reference_read import read_columns
+from shoal.engine.relabel import UNKNOWN, numbers_of, refuse_unknown, relabelled, shown_as
 from shoal.engine.source import Source, open_source
 from shoal.errors import UsageError
 
@@ -81,7 +82,9 @@ class ReferenceTable:
 
     def keep(self, mask: RowMask) -> Table:
         if self.numbers is None:
-            raise UsageError("these rows have no numbers of the input any more", fix="keep rows before `at_least`")
+            raise UsageError(
+                "these rows have no numbers of the input any more", fix="keep rows before `at_least` or `relabel`"
+            )
         kept = mask(0, self.source.rows)
         return self._only([bool(kept[number]) for number in self.numbers])
 
@@ -128,6 +131,22 @@ class ReferenceTable:
         if set(columns) != set(self.columns):
             return often
         return replace(often, held=sorted(often.held, key=_order), numbers=None)
+
+    def relabel(self, known: Sequence[Sequence[str]], place: Place, labels: Sequence[Sequence[str]]) -> Table:
+        self.source.stamp.verify()
+        parts = relabelled(self.columns, known, labels)
+        indices = []
+        for name, listed in zip(self.columns, known, strict=True):
+            label = dict(
+                zip([None, *self.distinct(name).tolist()], [MISSING, *shown_as(self.distinct(name))], strict=True)
+            )
+            index = {text: number for number, text in enumerate(listed)}
+            found = [index.get(label[value], UNKNOWN) for value in self._column(name)]
+            indices.append(np.array(found, dtype=np.int32))
+            refuse_unknown(name, indices[-1])
+        numbers = numbers_of(place, indices, len(labels[0])).tolist()
+        rows = [tuple(new[number] for new in labels) for number in numbers]
+        return replace(self, parts=parts, held=sorted(rows, key=_order), numbers=None)
 
     def distinct(self, column: str) -> Array:
         return _array(sorted(set(self._column(column)) - {None}), self._part(column).type)

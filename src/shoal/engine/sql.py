@@ -56,6 +56,12 @@ def ordered(columns: Sequence[str]) -> str:
     return ", ".join(f"{column} ASC NULLS FIRST" for column in columns)
 
 
+def alone(columns: Sequence[str]) -> dict[str, int]:
+    """What `grouping_id` of these columns says where only one of them is grouped by: a bit for each of the others."""
+    every = (1 << len(columns)) - 1
+    return {x: every ^ (1 << (len(columns) - 1 - place)) for place, x in enumerate(columns)}
+
+
 def read(x: str, kind: pa.DataType, wanted: Type) -> tuple[str, str]:
     """The value of a stored column as its declared type, and whether it does not read as one."""
     held = storage.storage_of(kind)
