@@ -1,0 +1,1 @@
+"""Loops over many rows or many groups, each with a plain twin that gives the same numbers."""

@@ -1,0 +1,285 @@
+"""The sizes of all classes of all schemes of a lattice, each scheme's from those of a finer one, in whole numbers.
+
+A scheme is one level for each attribute. The schemes form a tree: depth i decides the level of the i-th attribute,
+and those not yet decided stay at their finest level. A node holds its distinct tuples, sorted, with their counts; a
+child is made from it by merging tuples, so the work shrinks as levels coarsen, and memory is one path of the tree.
+
+A tuple is two numbers: `head`, which of the combinations of labels decided so far it has, and `tail`, which of the
+combinations of values still undecided. Both are numbered without gaps, so a key `head·2^b + tail` of n tuples needs
+at most 2·log2(n) bits, however many attributes there are and however large their domains: no key ever overflows.
+Tails are in the order of the last attribute's coarsest labels first, so at the last depth, where most schemes are,
+equal labels already lie side by side and no sorting is needed. Everything is integer addition: neither the order of
+rows nor the number of threads can change a result.
+
+Plain NumPy, so there is nothing to compile: the 6,480 schemes of Adult take under a second, cold or warm
+(benchmarks/lattice.py). `one_by_one` is the twin: every scheme by itself, from the rows up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import UsageError
+
+Whole = npt.NDArray[np.int64]
+Progress = Callable[[int, int], None]
+"""Told how many schemes are done, and of how many."""
+Worth = Callable[[Whole, Whole | None], int]
+"""What a scheme is worth: called with the sizes of its classes and, if asked for, the places where runs begin."""
+
+THREADED = 200_000
+"""From so many distinct tuples on two threads are worth their keep: below, Python between the loops is the cost."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One attribute of some tuples: the code of the value of each, and for each level the label of each code.
+
+    Levels go from fine to coarse, and each coarsens the one before. A code of −1 finds its label at the end.
+    """
+
+    codes: npt.NDArray[np.signedinteger[Any]]
+    levels: tuple[Whole, ...]
+
+    @cached_property
+    def orders(self) -> tuple[Whole, ...]:
+        """For each level, numbers for its labels such that each label of every coarser level is a run of numbers."""
+        found, number = [], np.zeros(len(self.levels[0]), dtype=np.int64)
+        for level in reversed(self.levels):
+            number = _numbered(number, level)
+            if len(level) and int(number.max()) + 1 != len(np.unique(level)):
+                raise UsageError("the levels of an attribute do not nest", fix="list them from fine to coarse")
+            found.append(number)
+        return tuple(reversed(found))
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One way to decide one attribute: the tail of a tuple becomes a label and a shorter tail."""
+
+    rank: Whole  # of (label, shorter tail) for each tail
+    bits: int  # that a rank needs
+    label: Whole  # for each rank
+    rest: Whole  # the shorter tail for each rank
+    label_bits: int
+    sorted: bool  # whether ranks rise with tails
+    same: bool  # whether ranks are the tails themselves: nothing merges or moves
+
+
+@dataclass(frozen=True)
+class _Node:
+    head: Whole
+    tail: Whole
+    counts: Whole
+
+
+def score_all(
+    columns: Sequence[Column],
+    counts: Whole,
+    worth: Worth,
+    *,
+    within: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Whole:
+    """The worth of every scheme, in the order of `itertools.product` over the levels of the attributes.
+
+    Tuples need not be distinct. `within` is the place of a column that has one level: classes that agree in all others
+    are told to `worth` as one run.
+    """
+    moving = [column for at, column in enumerate(columns) if len(column) > 1 and at != within]
+    # Few levels first, so that the tree is narrow where merging needs sorting; the one to be told apart is last.
+    order = sorted(range(len(moving)), key=lambda at: len(moving[at]))
+    decided = [moving[at] for at in order]
+    fixed = [column for at, column in enumerate(columns) if len(column) == 1 and at != within]
+    if fixed or not decided:
+        decided.insert(0, _merged(fixed, len(counts)))
+    if within is not None:
+        decided.append(columns[within])
+    tree = _Tree(decided, np.asarray(counts, dtype=np.int64), worth, runs=within is not None)
+    scores = np.zeros(tree.shape, dtype=np.int64)
+    tell = _teller(progress, scores.size)
+    workers = threads if threads is not None else (2 if len(tree.root.counts) >= THREADED else 1)
+
+    def work(job: tuple[int, ...]) -> None:
+        for place, value in tree.below(job):
+            scores[place] = value
+            tell()
+
+    if workers == 1:
+        work(())
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            for future in [pool.submit(work, job) for job in tree.jobs(4 * workers)]:
+                future.result()
+    axes = scores.reshape([len(moving[at]) for at in order])
+    return np.ascontiguousarray(axes.transpose(np.argsort(np.array(order, dtype=np.int64)))).ravel()
+
+
+def one_by_one(columns: Sequence[Column], counts: Whole, worth: Worth, *, within: int | None = None) -> Whole:
+    """The twin of `score_all`: the same numbers, each scheme sorted and counted by itself."""
+    order = [at for at in range(len(columns)) if at != within] + ([] if within is None else [within])
+    scores = []
+    for place in product(*[range(len(column)) for column in columns]):
+        rows = np.stack([columns[at].levels[place[at]][columns[at].codes] for at in order], axis=1)
+        classes, of_row = np.unique(rows, axis=0, return_inverse=True)
+        sizes = np.zeros(len(classes), dtype=np.int64)
+        np.add.at(sizes, of_row.ravel(), counts)
+        new = np.append(True, np.any(classes[1:, :-1] != classes[:-1, :-1], axis=1))[: len(classes)]
+        scores.append(worth(sizes, None if within is None else np.flatnonzero(new)))
+    return np.array(scores, dtype=np.int64)
+
+
+class _Tree:
+    """The tree of schemes over one table of distinct tuples."""
+
+    def __init__(self, columns: Sequence[Column], counts: Whole, worth: Worth, *, runs: bool) -> None:
+        self.worth, self.runs, self.depth = worth, runs, len(columns)
+        self.shape = [len(column) for column in columns]
+        tail = np.zeros(len(counts), dtype=np.int64)
+        steps: list[list[_Step]] = []
+        for column in reversed(columns):
+            step, tail = _steps(column, tail)
+            steps.append(step)
+        self.steps = steps[::-1]
+        kept, place = np.unique(tail, return_inverse=True)
+        sums = np.zeros(len(kept), dtype=np.int64)
+        np.add.at(sums, place, counts)
+        self.root = _Node(np.zeros(len(kept), dtype=np.int64), kept, sums)
+
+    def jobs(self, least: int) -> list[tuple[int, ...]]:
+        """Choices of the first levels: subtrees that can be worked on side by side."""
+        depth = 0
+        while depth < self.depth - 1 and np.prod(self.shape[:depth], dtype=np.int64) < least:
+            depth += 1
+        return list(product(*[range(size) for size in self.shape[:depth]]))
+
+    def below(self, job: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+        """The place and worth of each scheme that begins with these levels."""
+        node = self.root
+        for depth, level in enumerate(job):
+            node = _child(node, self.steps[depth][level])
+        yield from self._walk(node, job)
+
+    def _walk(self, node: _Node, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+        depth = len(place)
+        if depth == self.depth - 1:
+            yield from self._leaves(node, place)
+            return
+        for level, step in enumerate(self.steps[depth]):
+            yield from self._walk(_child(node, step), (*place, level))
+
+    def _leaves(self, node: _Node, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+        """The last attribute: its labels already lie in order, so classes are runs; each level's from the last one's."""
+        head, tail, counts = node.head, node.tail, node.counts
+        for level, step in enumerate(self.steps[-1]):
+            label = step.rank.take(tail)
+            if not step.same and len(counts):
+                new = head[1:] != head[:-1]
+                new |= label[1:] != label[:-1]
+                starts = _starts(new)
+                if len(starts) < len(counts):
+                    counts = np.add.reduceat(counts, starts)
+                    head, tail = head.take(starts), tail.take(starts)
+            runs = None
+            if self.runs:
+                runs = _starts(head[1:] != head[:-1]) if len(head) else head
+            yield (*place, level), self.worth(counts, runs)
+
+
+def _child(node: _Node, step: _Step) -> _Node:
+    """Decide one attribute."""
+    rank, head, counts = step.rank.take(node.tail), node.head, node.counts
+    if not len(counts):
+        return node
+    if not step.same:
+        key = head << step.bits
+        key |= rank
+        if not step.sorted:
+            order = key.argsort()
+            key, counts = key.take(order), counts.take(order)
+        starts = _starts(key[1:] != key[:-1])
+        if len(starts) < len(counts):
+            key, counts = key.take(starts), np.add.reduceat(counts, starts)
+        rank, head = key & ((1 << step.bits) - 1), key >> step.bits
+    label = head << step.label_bits
+    label |= step.label.take(rank)
+    renumbered = np.zeros(len(label), dtype=np.int64)
+    np.cumsum(label[1:] != label[:-1], out=renumbered[1:])
+    return _Node(renumbered, step.rest.take(rank), counts)
+
+
+def _starts(new: npt.NDArray[np.bool_]) -> Whole:
+    """Where runs begin, given for each place but the first whether one does."""
+    found = np.flatnonzero(new)
+    starts = np.empty(len(found) + 1, dtype=np.int64)
+    starts[0] = 0
+    np.add(found, 1, out=starts[1:])
+    return starts
+
+
+def _merged(columns: Sequence[Column], count: int) -> Column:
+    """One column of one level that tells apart what these columns of one level tell apart."""
+    number = np.zeros(count, dtype=np.int64)
+    for column in columns:
+        number = _numbered(number, column.levels[0][column.codes])
+    return Column(number, (np.arange(int(number.max()) + 1 if count else 0),))
+
+
+def _numbered(major: Whole, minor: Whole) -> Whole:
+    """The rank of each pair among the different pairs."""
+    if not len(major):
+        return major
+    minor = minor - minor.min()
+    bits = int(minor.max()).bit_length()
+    ranks: Whole = np.unique((major << bits) | minor, return_inverse=True)[1].astype(np.int64, copy=False)
+    return ranks
+
+
+def _steps(column: Column, tail: Whole) -> tuple[list[_Step], Whole]:
+    """The steps of one attribute, one for each level, and the longer tails of the tuples before it is decided."""
+    longer = _numbered(column.orders[0][column.codes], tail)
+    count = int(longer.max()) + 1 if len(longer) else 0
+    example = np.zeros(count, dtype=np.int64)
+    example[longer] = np.arange(len(longer))  # any tuple with that tail: all agree in what is asked of it
+    rest, code = tail[example], column.codes[example]
+    steps = []
+    for order in column.orders:
+        label = order[code]
+        rank = _numbered(label, rest)
+        ranks = int(rank.max()) + 1 if count else 0
+        first = np.zeros(ranks, dtype=np.int64)
+        first[rank] = np.arange(count)
+        rises = bool(np.all(rank[1:] >= rank[:-1]))
+        label_bits = int(label.max()).bit_length() if count else 0
+        bits = max(ranks - 1, 0).bit_length()
+        steps.append(_Step(rank, bits, label[first], rest[first], label_bits, rises, rises and ranks == count))
+    return steps, longer
+
+
+def _teller(progress: Progress | None, total: int) -> Callable[[], None]:
+    """Count schemes that are done, from any thread, and say so a few hundred times."""
+    if progress is None:
+        return lambda: None
+    done, lock, often = 0, Lock(), max(1, total // 200)
+
+    def tell() -> None:
+        nonlocal done
+        with lock:
+            done += 1
+            if done % often == 0 or done == total:
+                progress(done, total)
+
+    return tell
