@@ -18,6 +18,7 @@ SUMMARIES = {
     "plan": "Any one of epsilon, delta, k and beta from the other three; no data needed.",
     "compose": "What many releases and mechanisms cost together.",
     "check": "What a table shows: observed k, l, t and their relatives.",
+    "rehearse": "What to expect of a release: the plan on made-up tables, no data needed.",
     "release": "Publish a table as a policy asks, with a certificate.",
     "verify": "Recompute everything in a release folder that can be.",
     "share": "Pack the public files of a release, and nothing else.",

@@ -1,0 +1,159 @@
+"""Rehearsals: the numbers are those of the plan on its stand-ins, intervals are right, and nothing is charged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from shoal.chance.source import Source
+from shoal.datasets.stand_in import stand_in
+from shoal.engine.reference import Reference
+from shoal.errors import DomainError, ParameterError
+from shoal.ledger import ledger as ledgers
+from shoal.publish.rehearse import Chance, Spread, rehearse
+from tests.publish.made import KINDS, planned
+
+FEW = {"rows": 3000, "runs": 3}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return rehearse(planned(), **FEW)
+
+
+def test_the_numbers_are_those_of_the_plan_run_by_hand(found):
+    made, results = planned(), []
+    for number in range(3):
+        source = Source.seeded(f"rehearsal 0 {number}")
+        table = Reference().scan(stand_in(made.schema, 3000, source.stream("stand-in")), made.schema)
+        recoding = made.method.settle(table, source.stream("settle"))
+        cells = made.method.run(table, recoding, source.stream("release")).collect(["age", "place"])
+        results.append(cells)
+    rows = [len(cells["age"]) for cells in results]
+    one = found.expected[0]
+    assert (one.published.mean, one.published.least, one.published.most) == (np.mean(rows), min(rows), max(rows))
+    assert one.sampled == Spread(600, 600, 600, 600, 600)
+    assert one.kept.mean == pytest.approx(np.mean(rows) / 600)
+    groups = [len(set(zip(cells["age"].tolist(), cells["place"].tolist(), strict=True))) for cells in results]
+    assert one.groups.mean == np.mean(groups)
+    # ten of a hundred ages share a label, and a place is itself
+    lost = [9 / 99 * np.mean(cells["age"] != "(missing)") for cells in results]
+    age, place = one.attributes
+    assert age.detail.mean == pytest.approx(np.mean([1 - loss for loss in lost]))
+    assert place.detail == Spread(1, 1, 1, 1, 1)
+    details = [row / 600 * (1 - loss / 2) for row, loss in zip(rows, lost, strict=True)]
+    assert one.granularity.mean == pytest.approx(np.mean(details))
+    assert 0 < age.total_variation.mean < 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_plan_can_be_rehearsed(kind):
+    one = rehearse(planned(kind), rows=2000, runs=2).expected[0]
+    assert 0 <= one.published.low <= one.published.mean <= one.published.high <= one.rows
+    assert 0 <= one.granularity.mean <= one.kept.mean <= 1
+    part = one.taking_part.mean
+    assert part < 2000 if kind == "person" else part == 2000
+    rate = 1 if kind == "sample" else float(planned(kind).promise.beta)
+    assert one.sampled.mean == pytest.approx(part * rate)
+
+
+def test_a_seed_repeats_another_does_not_and_engines_agree(found):
+    assert rehearse(planned(), **FEW) == found
+    assert rehearse(planned(), **FEW, engine=Reference()) == found
+    assert rehearse(planned(), **FEW, seed=1) != found
+
+
+def test_more_rows_publish_more():
+    small, large = rehearse(planned(), rows=[500, 5000], runs=3).expected
+    assert (small.rows, large.rows) == (500, 5000)
+    assert small.kept.mean < large.kept.mean
+
+
+def test_an_empty_release_is_counted():
+    found = rehearse(planned(), rows=[20, 3000], runs=4)
+    empty, full = found.expected
+    assert empty.empty == Chance.of(4, 4)
+    assert empty.empty.low > 0.3
+    assert full.empty.count == 0
+    assert empty.published == empty.granularity == Spread(0, 0, 0, 0, 0)
+    assert {part.detail for part in empty.attributes} == {None}
+    assert any("published nothing (at 20 rows)" in words for words in found.words())
+
+
+def test_marginals_are_used_and_named():
+    known = {"place": {"north": 1}, "age": [[30, 39, 1]]}
+    found = rehearse(planned(), **FEW, marginals=known)
+    assert found.expected[0].groups.most == 1
+    assert found.expected[0].kept.mean > 0.9
+    assert all(part.public for part in found.expected[0].attributes)
+    assert "The shares of age, place are those you gave." in found.words()[0]
+    with pytest.raises(DomainError):
+        rehearse(planned(), marginals={"place": {"west": 1}})
+
+
+def test_it_is_plain_json_with_a_version(found):
+    fields = found.to_json()
+    assert json.loads(json.dumps(fields, allow_nan=False)) == json.loads(json.dumps(fields))
+    assert (fields["version"], fields["charged"], fields["data_read"]) == (1, False, False)
+    assert fields["plan"] == planned().lock.sha256
+    one = fields["expected"][0]
+    assert set(one["published"]) == {"mean", "low", "high", "least", "most"}
+    assert set(one["empty"]) == {"count", "runs", "share", "low", "high"}
+    assert [part["name"] for part in one["attributes"]] == ["age", "place"]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.runs = 7
+
+
+def test_no_ledger_is_opened(monkeypatch):
+    def opened(*_, **__):
+        raise AssertionError("a rehearsal charges nothing")
+
+    monkeypatch.setattr(ledgers.Ledger, "__init__", opened)
+    rehearse(planned(), rows=500, runs=2)
+
+
+def test_it_says_when_a_plan_has_several_releases():
+    assert "one of the 3 releases" in rehearse(planned("repeat"), rows=500, runs=2).words()[0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rows": 0}, {"rows": []}, {"rows": [10, -1]}, {"rows": [10, 10]}, {"rows": [1.5]}, {"rows": 10**9},
+        {"runs": 1}, {"runs": 2.0}, {"runs": 10**6}, {"seed": -1}, {"seed": "x"}, {"skew": -1}, {"dependence": 2},
+    ],
+)  # fmt: skip
+def test_numbers_out_of_range_are_refused(wrong):
+    with pytest.raises(ParameterError):
+        rehearse(planned(), **{"rows": 100, "runs": 2, **wrong})
+
+
+@given(st.integers(1, 40).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs))))
+def test_the_interval_of_a_chance_is_that_of_clopper_and_pearson(drawn):
+    count, runs = drawn
+    exact = stats.binomtest(count, runs).proportion_ci(0.95, "exact")
+    found = Chance.of(count, runs)
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+    assert found.low <= found.share <= found.high
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=20))
+def test_the_interval_of_a_mean_is_that_of_student(values):
+    found = Spread.of(values, ceiling=1.0)
+    error = np.std(values, ddof=1) / math.sqrt(len(values))
+    reach = error * stats.t.ppf(0.975, len(values) - 1)
+    assert found.low == pytest.approx(max(0, np.mean(values) - reach), abs=1e-9)
+    assert found.high == pytest.approx(min(1, np.mean(values) + reach), abs=1e-9)
+    assert found.least <= found.mean + 1e-12
+    assert found.mean <= found.most + 1e-12
+
+
+def test_one_run_has_no_interval_but_everything():
+    assert Spread.of([0.4], ceiling=1.0) == Spread(0.4, 0.0, 1.0, 0.4, 0.4)
