@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.cli.run import answer, refused, shoal
 from tests.publish.clinic import POLICY, write_table
 
@@ -52,7 +54,12 @@ def test_unreachable_targets_exit_with_three(tmp_path):
     assert "do not reach the promise" in error["wrong"]
 
 
-def test_what_cannot_be_planned_yet_is_refused(tmp_path):
-    text = POLICY.replace("{levels: {age: 2, diag: 0}}", "{tree: {epsilon: 0.1}}")
-    error = refused("plan", written(tmp_path, text), code=2)
-    assert "levels" in error["allowed"]
+def test_a_tree_and_a_drawn_grid_are_planned(tmp_path):
+    grown = answer("plan", written(tmp_path, POLICY.replace("{levels: {age: 2, diag: 0}}", "{tree: {epsilon: 0.1}}")))
+    assert grown["recoding"]["kind"] == "tree"
+    assert grown["levels"] is None
+    assert grown["epsilon_recoding"] == 0.1
+    assert grown["epsilon_recoding"] + grown["epsilon_release"] == pytest.approx(grown["epsilon"])
+    drawn = answer("plan", written(tmp_path, POLICY.replace("{levels: {age: 2, diag: 0}}", "{choose: {epsilon: 0.1}}")))
+    assert drawn["recoding"]["schemes"] > 1
+    assert {"monotone-exponential", "ramp-score", "eps-safe-recoding"} <= set(drawn["theorems"])

@@ -55,8 +55,6 @@ def test_a_target_without_a_parent_or_without_permission(place, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "code", "words"),
     [
-        ({"release.recoding": {"tree": {"epsilon": "0.2"}}}, 2, "only levels that are fixed in the policy"),
-        ({"release.recoding": {"choose": {"epsilon": "0.2"}}}, 2, "only levels that are fixed in the policy"),
         ({"release.views": "pairs"}, 2, "views cannot be planned yet"),
         ({"release": {"method": "k-anonymity", "k": 5}}, 2, "this method cannot be planned yet"),
         ({"release": None, "budget": None}, 2, "asks for no release"),

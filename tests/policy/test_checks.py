@@ -39,6 +39,13 @@ def released(words: str, neighbours: str = "add_remove", head: str = HEAD) -> st
             "got 1",
         ),
         # levels
+        ("SAFE, recoding: {tree: {finest: {age: 9}}}", "release.recoding.tree.finest.age", "0..5"),
+        ("SAFE, recoding: {choose: {coarsest: {agee: 1}}}", "release.recoding.choose.coarsest.agee", "'age'?"),
+        ("SAFE, recoding: {tree: {finest: {age: 3}, coarsest: {age: 2}}}", "release.recoding.tree.finest.age", "at once"),
+        ("SAFE, recoding: {tree: {depth: 0}}", "release.recoding.tree.depth", "from 1 up"),
+        ("SAFE, recoding: {choose: {score: target}}", "release.recoding.choose.target", "belong together"),
+        ("SAFE, recoding: {choose: {target: age}}", "release.recoding.choose.target", "belong together"),
+        ("SAFE, recoding: {choose: {score: target, target: id}}", "release.recoding.choose.target", "never published"),
         ("SAFE, recoding: {levels: {age: 9}}", "release.recoding.levels.age", "0..5"),
         ("SAFE, recoding: {levels: {agee: 1}}", "release.recoding.levels.agee", "'age'?"),
         ("SAFE, recoding: {levels: {id: 1}}", "release.recoding.levels.id", "never"),

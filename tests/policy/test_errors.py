@@ -91,7 +91,7 @@ ANSWER = "{role: confidential, type: category, domain: [no, yes], hierarchy: aut
         (ANSWER, "{role: weight, type: category, domain: [a]}", "attributes.answer.type", 10, "integer or decimal"),
         # releases
         ("method: safe-k", "method: safe_k", "release.method", 12, "did you mean 'safe-k'?"),
-        ("recoding: {tree: {epsilon: 0.2}}", "recoding: tree", "release.recoding", 15, "{levels: ...}, {choose: ...}"),
+        ("recoding: {tree: {epsilon: 0.2}}", "recoding: trees", "release.recoding", 15, "mean 'tree'?"),
         ("recoding: {tree: {epsilon: 0.2}}", "recoding: {}", "release.recoding", 15, "levels, choose or tree"),
         ("recoding: {tree: {epsilon: 0.2}}", "recoding: {levels: 3}", "release.recoding.levels", 15, "a mapping, such"),
         ("recoding: {tree: {epsilon: 0.2}}", "views: pair", "release.views", 15, "did you mean 'pairs'?"),

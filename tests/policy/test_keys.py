@@ -62,7 +62,8 @@ def test_defaults_are_written_out_in_the_release():
     assert release.bound == "tight"
     assert release.sampling.beta == "auto"
     assert release.sampling.prefer == "balance"
-    assert release.recoding.levels == {"age": 0, "zip": 0, "visit": 0, "answer": 0}
+    assert release.recoding.tree.epsilon == Fraction(3, 20)  # of 1
+    assert release.recoding.tree.depth == 64
     assert release.output.format == "parquet"
     assert release.repeat == 1
     assert Policy.parse(base()).asked.release.bound is None
@@ -172,6 +173,9 @@ def test_provenance():
         ({"output": "csv"}, lambda r: r.output.format == "csv"),
         ({"output": {"format": "csv"}}, lambda r: r.output.format == "csv"),
         ({"recoding": {"choose": {"epsilon": "0.1"}}}, lambda r: r.recoding.epsilon == Fraction(1, 10)),
+        ({"recoding": "tree", "epsilon": "2"}, lambda r: r.recoding.tree.epsilon == Fraction(3, 10)),
+        ({"recoding": "choose"}, lambda r: r.recoding.choose.score == "ramp" and r.chosen == Fraction(1, 20)),
+        ({"recoding": {"tree": {"finest": {"age": 1}, "depth": 9}}}, lambda r: r.recoding.tree.depth == 9),
         ({"recoding": {"levels": {"age": 2, "zip": 5}}}, lambda r: r.recoding.levels["age"] == 2),
         ({"views": "pairs"}, lambda r: r.views.every == "pairs"),
         ({"views": "triples"}, lambda r: r.views.every == "triples"),

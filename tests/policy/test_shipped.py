@@ -52,7 +52,7 @@ def test_a_good_policy_is_accepted_both_as_an_editor_reads_it_and_as_we_do():
         ("epsilon: 1.0", "epsilon: -1", "$.release.epsilon"),
         ("epsilon: 1.0", "epsilon: one", "$.release.epsilon"),
         ("{beta: auto}", "{beta: 2}", "$.release.sampling.beta"),
-        ("{tree: {epsilon: 0.2}}", "{tree: {}}", "$.release.recoding.tree"),
+        ("{tree: {epsilon: 0.2}}", "{tree: {epsilon: 0}}", "$.release.recoding"),
         (ANSWER, ANSWER[:-1] + ", provenance: guessed}", "$.attributes.answer.provenance"),
     ],
 )

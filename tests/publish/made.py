@@ -90,7 +90,7 @@ class _Held:
 @cache
 def _sealed(_: str, book: tuple[tuple[str, int], ...], held: _Held) -> dict[str, Any]:
     made = held.made
-    columns = list(made.method.levels)
+    columns = list(made.method.partition.columns)
     rules = {name: f"recoding/{number:02d}.json" for number, name in enumerate(columns, 1)}
     names = ["table.csv"] if made.repeat == 1 else [f"table-{n}.csv" for n in range(1, made.repeat + 1)]
     names = [name.replace("csv", made.format) for name in names]

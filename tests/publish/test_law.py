@@ -13,9 +13,9 @@ import pytest
 from scipy.special import betaincinv
 
 from shoal.anonymize.method.safe_k import SafeK
+from shoal.anonymize.partition.grid import FixedGrid, Grid
 from shoal.chance.source import Source
 from shoal.data.domain import Values
-from shoal.data.level import Keep
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.open import engine
 from shoal.guarantee.promise import Promise, Whose
@@ -23,6 +23,8 @@ from shoal.guarantee.safe_k import delta_add, delta_remove
 from shoal.guarantee.unit import Unit
 
 SCHEMA = Schema((Attribute("v", Role.QUASI, Type.CATEGORY, Values(("a", "b"))),))
+
+GRID = Grid(SCHEMA, {})
 
 
 class Chosen:
@@ -43,7 +45,7 @@ class Chosen:
 
 def method(k, beta, epsilon="1"):
     numbers = Promise(Fraction(epsilon), Fraction(0), Fraction(1, 2), k, Fraction(beta), "tight", "k", Whose())
-    return SafeK(numbers, {"v": Keep()}, Unit.row("add_remove"))
+    return SafeK(numbers, FixedGrid(GRID), Unit.row("add_remove"))
 
 
 def opened(values):
@@ -57,7 +59,7 @@ def law(values, k, beta):
     table, found = opened(values), defaultdict(Fraction)
     beta = Fraction(beta)
     for kept in itertools.product((0, 1), repeat=len(values)):
-        counts = method(k, beta).run(table, Chosen(kept)).count_by(["v"])
+        counts = method(k, beta).run(table, GRID, Chosen(kept)).count_by(["v"])
         outcome = tuple(zip(counts.tuples[0].tolist(), counts.counts.tolist(), strict=True))
         found[outcome] += beta ** sum(kept) * (1 - beta) ** (len(kept) - sum(kept))
     return found
@@ -116,7 +118,7 @@ def test_an_audit_does_not_contradict_the_claim_and_does_contradict_a_broken_one
     with_member, without = opened(["a", "a", "b", "b", "b"]), opened(["a", "b", "b", "b"])
 
     def once(table, source):
-        counts = method(k, beta).run(table, source).count_by(["v"])
+        counts = method(k, beta).run(table, GRID, source).count_by(["v"])
         return zip(counts.tuples[0].tolist(), counts.counts.tolist(), strict=True)
 
     def twice_from_one_sample(table, source):

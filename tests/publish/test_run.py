@@ -255,7 +255,7 @@ from tests.publish.clinic import publish
 def stage(name):
     if name == sys.argv[2]:
         os.kill(os.getpid(), signal.SIGKILL)
-publish(Path(sys.argv[1]), stage=stage)
+publish(Path(sys.argv[1]), {"release.recoding": "tree"}, stage=stage)
 """
 
 

@@ -30,9 +30,8 @@ def plan_policy(path: Path, lock: Path | None, *, force: bool, as_json: bool) ->
         screen.paragraph(sentence)
         screen.line()
     screen.table(("", "", ""), _rows(found))
-    levels = ", ".join(f"{name} {level}" for name, level in found.levels.items())
     screen.line()
-    screen.paragraph(f"Levels (0 is the value itself): {levels}.")
+    screen.paragraph(found.method.partition.words())
 
 
 def _rows(found: Plan) -> list[tuple[str, str, str]]:

@@ -43,6 +43,11 @@ class Whose:
         return self.rows == 1 and self.neighbours == "add_remove"
 
     @property
+    def steps(self) -> int:
+        """How many rows come or go, one after another, between neighbours."""
+        return self.rows * (2 if self.neighbours == "replace_one" else 1)
+
+    @property
     def theorems(self) -> tuple[str, ...]:
         """What leads from one step to this unit."""
         names = ("group-privacy",) if self.rows > 1 else ()
@@ -204,7 +209,7 @@ def _smallest_k(holds: Callable[[int], bool], low: int, epsilon: float) -> int:
 
 
 def _smallest_epsilon(whose: Whose, k: int, beta: Fraction, delta: Fraction, low: Fraction) -> Fraction:
-    steps = whose.rows * (2 if whose.neighbours == "replace_one" else 1)
+    steps = whose.steps
     # from here on every step has reached its floor, and more epsilon cannot help
     high = max(low, exact(steps * (safe_k.epsilon_of_floor(k, beta) + 1e-9)))
     reachable = whose.delta(k, beta, high)

@@ -33,7 +33,8 @@ def theorem(name: str) -> Theorem:
 
 
 def _premise(text: str, enforced_by: str) -> Premise:
-    return Premise(text, enforced_by if enforced_by == "holder" else f"shoal.guarantee.{enforced_by}")
+    named = enforced_by == "holder" or enforced_by.startswith("shoal.")
+    return Premise(text, enforced_by if named else f"shoal.guarantee.{enforced_by}")
 
 
 _RATE = _premise("the sampling rate lies strictly between 0 and 1", "safe_k.check_beta")
@@ -204,8 +205,36 @@ _ALL = (
         "The exponential mechanism without the factor 2",
         "McSherry and Talwar 2007; Dwork and Roth 2014",
         "If adding a record lowers no score and raises none by more than s, drawing with probability proportional to "
-        "exp(epsilon score / s) is epsilon-DP.",
+        "exp(epsilon score / s) is epsilon-DP; if it lowers none by more than a and raises none by more than b, s = a + b.",
         (),
+    ),
+    Theorem(
+        "surveyed-tree",
+        "A tree of boxes grown on noisy counts",
+        "Shoal; the geometric mechanism of Ghosh, Roughgarden and Sundararajan 2009, composed",
+        "A survey adds two-sided geometric noise to the count of each box of a partition and to each cell's count of each "
+        "attribute within its box. It costs the epsilon of its counts plus that of each attribute's histogram; surveys of "
+        "partitions that are computed from earlier answers add up, and every tree computed from the answers is covered.",
+        (
+            _premise("every epsilon of a survey is above 0", "surveys.Survey"),
+            _premise("the surveys' shares add up to no more than the whole", "surveys.surveys"),
+            _premise("cells, weights, k and beta are fixed without the data", "holder"),
+        ),
+    ),
+    Theorem(
+        "privtree-geometric",
+        "A tree of boxes grown by noisy tests",
+        "Shoal; sharpens PrivTree (Zhang, Xiao and Xie 2016) and carries it to whole numbers",
+        "A box with count c is split if max(c, T - m) + X > T, with two-sided geometric X and a threshold T that never falls "
+        "from a box to its parts. The tree is epsilon-DP with epsilon the largest, over the thresholds, of the sum of "
+        "ln Pr[c + 1 + X > T_t] / Pr[c + X > T_t] over the tests t with T_t - m <= c, where c = max(0, T - m); no smaller "
+        "epsilon holds for every domain. Splits without a test cost nothing.",
+        (
+            _premise("the noise has a scale above 0, the clamp m is not negative", "privtree.path_loss"),
+            _premise("thresholds never fall along a path", "privtree.path_loss"),
+            _premise("an empty box has less than one part on average", "privtree.SplitTest.check_empty"),
+            _premise("cells, weights, k, beta and habits are fixed without the data", "holder"),
+        ),
     ),
     Theorem(
         "ramp-score",
@@ -213,6 +242,30 @@ _ALL = (
         "Shoal",
         "score(g) = w(g) sum over classes of min(n, max(0, 2n - k/beta)) is monotone with sensitivity 2 max w.",
         (),
+    ),
+    Theorem(
+        "records-score",
+        "A score of recodings by the records they publish on average",
+        "Shoal",
+        "score(g) = w(g) sum over classes of T(n), where T is floor(1000 n Pr[Bin(n - 1, beta) >= k - 1]) in a table and "
+        "rises by 1000 beyond it, is monotone with sensitivity max w times the largest step of T.",
+        (_premise("k/beta is at most a million", "shoal.anonymize.partition.scores.Records"),),
+    ),
+    Theorem(
+        "discernibility-score",
+        "A score of recodings by how well they tell records apart",
+        "Shoal",
+        "With m = ceil(k/beta) and c = 8 m, adding a record raises score(g) = sum over classes of min(n, max(0, 2n - m)) "
+        "max(0, c - n) by less than 2 c and lowers it by at most c - 1.",
+        (_premise("k/beta is at most 10^8", "shoal.anonymize.partition.scores.Discernibility"),),
+    ),
+    Theorem(
+        "target-score",
+        "A score of recodings by what they predict",
+        "Shoal",
+        "score(g) = sum over classes of the other attributes of the largest min(n_v, max(0, 2 n_v - k/beta)) of a value v "
+        "of the target is monotone with sensitivity 2.",
+        (_premise("the target has one level", "shoal.anonymize.partition.scores.Target.within"),),
     ),
 )
 

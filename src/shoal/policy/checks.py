@@ -11,7 +11,8 @@ from shoal.policy.attribute import AttributeAsked
 from shoal.policy.method import NEEDS, Needs
 from shoal.policy.model import BudgetAsked, UnitAsked
 from shoal.policy.problem import Problem, nearest, shown
-from shoal.policy.release import Recoding, ReleaseAsked, Sampling, Views
+from shoal.policy.recoding import Choose, Recoding
+from shoal.policy.release import ReleaseAsked, Sampling, Views
 
 
 def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
@@ -100,9 +101,42 @@ def _numbers(release: ReleaseAsked, needs: Needs) -> Iterator[Problem]:
 def recoding(
     asked: Recoding, attributes: Mapping[str, AttributeAsked], schema: Mapping[str, Attribute]
 ) -> Iterator[Problem]:
-    """Fixed levels name published attributes, and levels that their hierarchies have."""
-    for name, level in (asked.levels or {}).items():
-        path = ("release", "recoding", "levels", name)
+    """Levels name published attributes, and levels that their hierarchies have; what is chosen has room to choose."""
+    named: list[tuple[tuple[str, ...], Mapping[str, int]]] = [(("levels",), asked.levels or {})]
+    if asked.paid is not None:
+        finest, coarsest = asked.paid.finest or {}, asked.paid.coarsest or {}
+        named += [((asked.key, "finest"), finest), ((asked.key, "coarsest"), coarsest)]
+        for name in finest:
+            if finest[name] > coarsest.get(name, finest[name]):
+                allowed = f"at most `coarsest`, {coarsest[name]}"
+                path = ("release", "recoding", asked.key, "finest", name)
+                yield Problem(path, "finer and coarser than it may be at once", str(finest[name]), allowed)
+    for keys, levels in named:
+        yield from _levels(("release", "recoding", *keys), levels, attributes, schema)
+    if asked.choose is not None:
+        yield from _target(asked.choose, attributes)
+
+
+def _target(asked: Choose, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
+    """The score `target` has one, and the others have none."""
+    path = ("release", "recoding", "choose", "target")
+    if (asked.score == "target") != (asked.target is not None):
+        fix = "score: target and target: NAME belong together"
+        yield Problem(path, "a target without its score, or the score without a target", asked.target, None, fix)
+    elif asked.target is not None and asked.target not in attributes:
+        yield _no_attribute(path, asked.target, attributes)
+    elif asked.target is not None and not attributes[asked.target].published:
+        yield Problem(path, "never published", attributes[asked.target].role.value, fix="name a published attribute")
+
+
+def _levels(
+    where: tuple[str, ...],
+    levels: Mapping[str, int],
+    attributes: Mapping[str, AttributeAsked],
+    schema: Mapping[str, Attribute],
+) -> Iterator[Problem]:
+    for name, level in levels.items():
+        path = (*where, name)
         if name not in attributes:
             yield _no_attribute(path, name, attributes)
         elif not attributes[name].published:
@@ -152,7 +186,12 @@ def sampling(asked: Sampling, release: ReleaseAsked) -> Iterator[Problem]:
     if asked.already is not None:
         fixed = release.recoding is None or release.recoding.levels is not None
         reasons = (
-            (not fixed, "recoding", "a private choice would look at the published sample", "recoding: {levels: ...}"),
+            (
+                not fixed,
+                "recoding",
+                "a private choice would look at the published sample, which theorem eps-safe-recoding forbids",
+                "recoding: {levels: ...}",
+            ),
             (release.views is not None, "views", "each view needs its own sample, and there is one", "no views"),
             (release.repeat > 1, "repeat", "a sample can be published once", "repeat: 1"),
             (release.method != "safe-k", "method", "only safe-k accepts a sample as it is", "method: safe-k"),

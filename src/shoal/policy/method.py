@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from shoal.guarantee.unit import NEIGHBOURS
-from shoal.policy.release import Grouping, Method, Recoding, ReleaseAsked, Sampling
+from shoal.policy.recoding import Grow, Recoding
+from shoal.policy.release import Grouping, Method, ReleaseAsked, Sampling
 
 _PROMISE = ("epsilon", "delta", "views", "sampling", "bound", "calibration")
 
@@ -100,8 +101,10 @@ def filled(release: ReleaseAsked, published: Iterable[str]) -> ReleaseAsked:
         sampling = release.sampling or Sampling()
         beta = None if sampling.already is not None else sampling.beta or "auto"
         update["sampling"] = sampling.model_copy(update={"beta": beta})
-    recoding = release.recoding or (Recoding(levels={}) if release.method == "safe-k" else None)
-    if recoding is not None and recoding.levels is not None:
-        levels = {name: recoding.levels.get(name, 0) for name in published}
-        update["recoding"] = recoding.model_copy(update={"levels": levels})
+    recoding = release.recoding
+    if recoding is None and release.method == "safe-k":
+        already = release.sampling is not None and release.sampling.already is not None
+        recoding = Recoding(levels={}) if already else Recoding(tree=Grow())
+    if recoding is not None:
+        update["recoding"] = recoding.filled(release.epsilon, tuple(published))
     return release.model_copy(update=update)

@@ -8,12 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, Field, model_validator
 
 from shoal.policy.parts import Part, one_of
+from shoal.policy.recoding import Recoding
 from shoal.policy.scalar import (
     Delta,
     Epsilon,
     FromOne,
     FromTwo,
-    FromZero,
     Name,
     Rate,
     RateOrAuto,
@@ -42,44 +42,6 @@ Format = Literal["parquet", "csv"]
 Every = Literal["pairs", "triples"]
 
 Group = tuple[Name, ...]
-
-
-class Spend(Part):
-    """A choice that looks at the data and pays for it."""
-
-    long_words: ClassVar = "{epsilon: a number}"
-
-    epsilon: Epsilon = Field(description="What the choice costs; a part of `release.epsilon`.")
-
-
-class Recoding(Part):
-    """How coarse the labels are: fixed in advance, or chosen by a mechanism that is paid for."""
-
-    long_words: ClassVar = "{levels: ...}, {choose: ...} or {tree: ...}"
-
-    levels: dict[Name, FromZero] | None = Field(
-        default=None,
-        description="A level for each attribute, fixed in advance and free of cost; 0 is the value itself, and so is "
-        "an attribute that is not named.",
-    )
-    choose: Spend | None = Field(
-        default=None, description="One level for each attribute, chosen privately on the full table."
-    )
-    tree: Spend | None = Field(
-        default=None,
-        description="A tree of boxes, grown privately: fine labels where records are dense, coarse elsewhere.",
-    )
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> Recoding:
-        one_of(self, "levels", "choose", "tree")
-        return self
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What the choice of the recoding costs."""
-        paid = self.choose or self.tree
-        return paid.epsilon if paid else Fraction(0)
 
 
 class ChosenViews(Part):
@@ -217,7 +179,9 @@ class ReleaseAsked(Part):
         "which costs more than it says.",
     )
     recoding: Recoding | None = Field(
-        default=None, description="How coarse the labels are; the values themselves when left out."
+        default=None,
+        description="How coarse the labels are. When left out, `safe-k` grows a tree for a share of epsilon; a table that "
+        "is already a sample keeps its values.",
     )
     views: Views | None = Field(
         default=None, description="Many narrow tables instead of one wide one; one table when left out."

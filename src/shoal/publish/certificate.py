@@ -48,6 +48,15 @@ ONLY_THE_HOLDER_KNOWS = {
 """For a table that is itself a random sample."""
 
 
+SETTLED_ON_THE_TABLE = {
+    "the recoding does not depend on the data": "it was settled on the whole table for its own epsilon before the sample was "
+    "drawn; given the recoding, the sample decides alone (theorem eps-safe-recoding)",
+    "the recoding is not chosen on the published sample": "it was settled on the whole table with a key of its own, which was "
+    "destroyed before the sample's key was made",
+}
+"""For a recoding that was chosen privately."""
+
+
 def certificate(
     plan: Plan, files: Mapping[str, str], tables: list[dict[str, Any]], account: Account, date: str
 ) -> dict[str, Any]:
@@ -74,8 +83,9 @@ def certificate(
         "method": "safe-k",
         "bound": plan.promise.bound,
         "basic": plan.repeat == 1,
+        **({"choice": plan.method.partition.to_json()} if plan.promise.epsilon_recoding else {}),
         "parts": [_part(plan)],
-        "theorems": [_theorem(name, plan.method.drawn_before) for name in first.theorems],
+        "theorems": [_theorem(name, plan) for name in first.theorems],
         "not_promised": list(NOT_PROMISED),
         "recoding": {
             table["columns"][i]: name for table in tables for i, name in enumerate(table["recoding"].values())
@@ -111,9 +121,10 @@ def _part(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _theorem(name: str, drawn_before: bool) -> dict[str, Any]:
+def _theorem(name: str, plan: Plan) -> dict[str, Any]:
     known = theorem(name)
-    how = HOW_PREMISES_WERE_CHECKED | (ONLY_THE_HOLDER_KNOWS if drawn_before else {})
+    how = HOW_PREMISES_WERE_CHECKED | (ONLY_THE_HOLDER_KNOWS if plan.method.drawn_before else {})
+    how |= SETTLED_ON_THE_TABLE if plan.promise.epsilon_recoding else {}
     return {
         "name": name,
         "title": known.title,

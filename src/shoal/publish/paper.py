@@ -109,7 +109,7 @@ def _counted(number: int, what: str) -> str:
 def _parameters(certificate: dict[str, Any], unit: Unit) -> list[Fact]:
     promised, randomness = certificate["guarantee"], certificate["claims"][0]["randomness"]
     recoding = exact(promised["epsilon_recoding"])
-    share = [("of it for the recoding", _cost(promised["epsilon_recoding"]), "the private choice of the labels")]
+    share = [("of it for the recoding", _cost(promised["epsilon_recoding"]), _about_choice(certificate.get("choice")))]
     return [
         (
             "epsilon",
@@ -122,6 +122,17 @@ def _parameters(certificate: dict[str, Any], unit: Unit) -> list[Fact]:
         ("bound", certificate["bound"], BOUND[certificate["bound"]]),
         ("randomness", randomness, RANDOMNESS.get(randomness, "")),
     ]
+
+
+def _about_choice(choice: dict[str, Any] | None) -> str:
+    """How the recoding was chosen, in a line."""
+    if choice is None:
+        return "the private choice of the labels"
+    if choice["kind"] == "tree":
+        surveys = _counted(len(choice["surveys"]), "survey")
+        return f"the labels are boxes of a tree, grown on {surveys} of noisy counts of the whole table"
+    drawn = f"drawn on the whole table from {choice['schemes']:,} combinations of levels, score {choice['score']}"
+    return f"{drawn}; {choice['restricted']}" if choice["restricted"] else drawn
 
 
 def _part(part: dict[str, Any], unit: Unit) -> dict[str, Any]:

@@ -5,14 +5,16 @@ So the promise can be printed, reviewed and signed before the data are touched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from shoal.anonymize.method.safe_k import SafeK
-from shoal.data.level import Keep, Level
+from shoal.anonymize.partition.base import Partition
+from shoal.anonymize.partition.drawn import DrawnGrid
+from shoal.anonymize.partition.grid import FixedGrid, Grid
+from shoal.anonymize.partition.tree import Habits, SurveyedTree
 from shoal.data.schema import Missing, Schema
 from shoal.errors import InfeasibleError, PolicyError, PreconditionError
 from shoal.guarantee import words
@@ -40,7 +42,6 @@ class Plan:
     method: SafeK
     repeat: int
     total: ApproxDP
-    levels: Mapping[str, int]
     format: str
 
     @cached_property
@@ -66,6 +67,12 @@ class Plan:
     def promise(self) -> Promise:
         """The numbers of each of the releases."""
         return self.method.promise
+
+    @property
+    def levels(self) -> dict[str, int] | None:
+        """The level of each attribute where the policy fixes them; None where they are settled on the table."""
+        partition = self.method.partition
+        return dict(partition.grid.indices) if isinstance(partition, FixedGrid) else None
 
     @property
     def tuned(self) -> bool:
@@ -142,7 +149,8 @@ class Plan:
             "delta_tight": plan.delta_tight,
             "delta_published": plan.delta_published,
             "repeat": self.repeat,
-            "levels": dict(self.levels),
+            "recoding": self.method.partition.to_json(),
+            "levels": self.levels,
             "unit": self.method.unit.to_saved(),
             "neighbours": self.policy.neighbours,
             "status": self.claims[0].status.value,
@@ -163,7 +171,6 @@ def plan(policy: Policy) -> Plan:
         )
     if asked.views is not None:
         raise PolicyError("release.views: views cannot be planned yet", fix="leave `views` out: one table")
-    levels = _levels(asked)
     sampling = asked.sampling
     before = sampling is not None and sampling.already is not None
     if before and asked.repeat > 1:
@@ -181,25 +188,33 @@ def plan(policy: Policy) -> Plan:
         )
     whose = Whose(policy.unit.max_rows, policy.neighbours)
     found, total = _numbers(asked, whose)
-    method = SafeK(found, _level_objects(policy, levels), policy.unit, drawn_before=before)
+    method = SafeK(found, partition(policy, asked, found), policy.unit, drawn_before=before)
     method.check(policy.schema)
-    return Plan(policy, method, asked.repeat, total, levels, asked.output.format)
+    return Plan(policy, method, asked.repeat, total, asked.output.format)
 
 
-def _levels(asked: ReleaseAsked) -> dict[str, int]:
-    if asked.recoding is None or asked.recoding.levels is None:
-        raise PolicyError(
-            "release.recoding: only levels that are fixed in the policy can be planned yet", allowed="{levels: {...}}"
-        )
-    return dict(asked.recoding.levels)
-
-
-def _level_objects(policy: Policy, levels: Mapping[str, int]) -> dict[str, Level]:
-    found: dict[str, Level] = {}
-    for attribute in policy.schema.published:
-        wanted = levels.get(attribute.name, 0)
-        found[attribute.name] = attribute.hierarchy.level(wanted) if attribute.hierarchy else Keep()
-    return found
+def partition(policy: Policy, asked: ReleaseAsked, found: Promise) -> Partition:
+    """How the recoding comes about: fixed, drawn, or grown, with what the plan sets aside for it."""
+    recoding = asked.recoding
+    if recoding is None:
+        raise PolicyError("release.recoding: safe-k needs one", allowed="{levels: ...}, {choose: ...} or {tree: ...}")
+    if recoding.levels is not None:
+        return FixedGrid(Grid(policy.schema, dict(recoding.levels)))
+    names = [attribute.name for attribute in policy.schema.published]
+    common: dict[str, Any] = {
+        "schema": policy.schema,
+        "paid": found.epsilon_recoding,
+        "k": found.k,
+        "beta": found.beta,
+        "steps": found.whose.steps,
+        "weights": {name: policy.weight(name) for name in names},
+        "finest": dict((recoding.paid.finest if recoding.paid else None) or {}),
+        "coarsest": dict((recoding.paid.coarsest if recoding.paid else None) or {}),
+    }
+    if recoding.choose is not None:
+        return DrawnGrid(score=recoding.choose.score or "ramp", target=recoding.choose.target, **common)
+    depth = recoding.tree.depth if recoding.tree is not None and recoding.tree.depth is not None else Habits().depth
+    return SurveyedTree(habits=Habits(depth=depth), **common)
 
 
 def _numbers(asked: ReleaseAsked, whose: Whose) -> tuple[Promise, ApproxDP]:
@@ -211,13 +226,14 @@ def _numbers(asked: ReleaseAsked, whose: Whose) -> tuple[Promise, ApproxDP]:
     if asked.repeat == 1:
         return _one(asked, whose, epsilon, delta, bound), ApproxDP(epsilon, delta)
     # the largest share of epsilon for each release at which all together still fit
-    low, high = epsilon / asked.repeat, epsilon
+    low, high = asked.chosen + (epsilon - asked.chosen) / asked.repeat, epsilon
     best = _one(asked, whose, low, delta / asked.repeat, bound)
     if whose.is_one_step and bound == "tight":
         for _ in range(10):
             middle = exact(float((low + high) / 2))
             tried = _one(asked, whose, middle, delta / asked.repeat, bound)
-            if compose([(SampledCrowd(tried.k, tried.beta), asked.repeat)]).epsilon_at(delta) <= float(epsilon):
+            crowds = compose([(SampledCrowd(tried.k, tried.beta), asked.repeat)])
+            if asked.chosen + exact(crowds.epsilon_at(delta)) <= epsilon:
                 low, best = middle, tried
             else:
                 high = middle
@@ -228,7 +244,7 @@ def _one(asked: ReleaseAsked, whose: Whose, epsilon: Fraction, delta: Fraction, 
     sampling = asked.sampling
     already = sampling.already if sampling is not None else None
     rate = already if already is not None else sampling.beta if sampling is not None else None
-    share = Fraction(0)
+    share = asked.chosen
     if isinstance(rate, Fraction) and asked.k is not None:
         found = promise(epsilon=epsilon, delta=None, k=asked.k, beta=rate, bound=bound, recoding=share, whose=whose)
         if found.delta > delta:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.partition.base import Recoding
+from shoal.anonymize.partition.grid import Grid
 from shoal.data.domain import Values
 from shoal.data.level import MISSING, Cuts, Keep, Level
 from shoal.data.schema import Attribute
@@ -38,25 +40,27 @@ SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 NORMAL_95 = 1.96
 
 
-def write_report(plan: Plan, table: Table, public: Path, private: Path, content: dict[str, Any]) -> None:
+def write_report(
+    plan: Plan, table: Table, recoding: Recoding, public: Path, private: Path, content: dict[str, Any]
+) -> None:
     """Write report.json and report.html into the holder's folder; the public folder is read and left as it is."""
     from shoal.publish.report_page import report_page
 
-    values = report(plan, table, public, content)
+    values = report(plan, table, recoding, public, content)
     # The mark is on the file's first line, not below a lone brace.
     text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False).replace("{\n ", "{", 1) + "\n"
     (private / "report.json").write_text(text, encoding="utf-8", newline="\n")
     (private / "report.html").write_text(report_page(plan, values), encoding="utf-8", newline="\n")
 
 
-def report(plan: Plan, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:
+def report(plan: Plan, table: Table, recoding: Recoding, public: Path, content: dict[str, Any]) -> dict[str, Any]:
     """The report as plain values."""
-    recoded = table.recode(plan.method.levels)
+    recoded = recoding.apply(table)
     files = [entry["file"] for entry in content["tables"]]
     shown = [_published(public / name, recoded) for name in files]
     rows = _rows(plan, table, sum(part.num_rows for part in shown))
     sizes = [_group_sizes(part) for part in shown]
-    columns = [_column(plan, name, recoded, shown, rows) for name in recoded.columns]
+    columns = [_column(plan, recoding, name, recoded, shown, rows) for name in recoded.columns]
     return {
         "for_the_holder_only": MARK,
         "version": VERSION,
@@ -188,9 +192,12 @@ def _groups(k: int, sizes: npt.NDArray[np.int64]) -> dict[str, Any]:
 # --- columns ------------------------------------------------------------------------------------------------------
 
 
-def _column(plan: Plan, name: str, recoded: Table, shown: Sequence[pa.Table], rows: dict[str, Any]) -> dict[str, Any]:
+def _column(
+    plan: Plan, recoding: Recoding, name: str, recoded: Table, shown: Sequence[pa.Table], rows: dict[str, Any]
+) -> dict[str, Any]:
     """One column before (original, same labels) and after (published), with the distance between the two."""
-    attribute, level = plan.policy.schema[name], plan.method.levels[name]
+    attribute = plan.policy.schema[name]
+    level = recoding.levels[name] if isinstance(recoding, Grid) else None
     counted = recoded.count_by([name])
     before = _added(zip(counted.tuples[0].tolist(), counted.counts.tolist(), strict=True))
     after = _added(
@@ -211,7 +218,7 @@ def _column(plan: Plan, name: str, recoded: Table, shown: Sequence[pa.Table], ro
     hierarchy = attribute.hierarchy
     return {
         "name": name,
-        "level": plan.levels.get(name, 0),
+        "level": recoding.indices.get(name, 0) if isinstance(recoding, Grid) else None,
         "levels": len(hierarchy) if hierarchy else 1,
         "labels_in": len(before),
         "labels_published": len(after),
@@ -264,16 +271,16 @@ def _noise(before: dict[str, int], expected: float, rows: dict[str, Any]) -> flo
     return round(sum(errors) / 2, 6)
 
 
-def _ordered(attribute: Attribute, level: Level) -> bool:
+def _ordered(attribute: Attribute, level: Level | None) -> bool:
     return isinstance(level, Cuts) or (
         isinstance(level, Keep) and (attribute.type.numeric or attribute.type in (Type.ORDINAL, Type.BOOLEAN))
     )
 
 
-def _order(attribute: Attribute, level: Level, labels: list[str]) -> dict[str, int]:
+def _order(attribute: Attribute, level: Level | None, labels: list[str]) -> dict[str, int]:
     """The natural place of each label: by the level, by the declared domain, else as the engine sorts; missing last."""
     declared = attribute.domain.values if isinstance(attribute.domain, Values) and isinstance(level, Keep) else None
-    known = {label: place for place, label in enumerate(level.labels or declared or labels)}
+    known = {label: place for place, label in enumerate((level.labels if level else None) or declared or labels)}
     return {label: known.get(label, len(known)) if label != MISSING else len(known) + 1 for label in labels}
 
 

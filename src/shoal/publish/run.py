@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from shoal.anonymize.partition.base import Recoding
+from shoal.anonymize.partition.boxes import Boxes
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
 from shoal.errors import DataError, ShoalError, UsageError
@@ -27,7 +29,6 @@ from shoal.publish import verify as verifying
 from shoal.publish.certificate import certificate
 from shoal.publish.paper import certificate_page
 from shoal.publish.plan import Plan
-from shoal.publish.rules import file_name, rules
 from shoal.publish.verifier import sha256 as sha256_of
 
 Stage = Callable[[str], None]
@@ -35,6 +36,7 @@ Stage = Callable[[str], None]
 STAGES = (
     "reading",
     "charging",
+    "choosing the recoding",
     "choosing rows of each person",
     "sampling",
     "grouping",
@@ -95,15 +97,16 @@ def release(
     with _charged(), _workshop(folder) as shop:
         public, private = shop / "public", shop / "holder"
         public.mkdir()
-        made = [_draw(plan, table, public, number, source, stage) for number in range(1, plan.repeat + 1)]
+        recoding = _settle(plan, table, source, stage)
+        made = [_draw(plan, table, recoding, public, number, source, stage) for number in range(1, plan.repeat + 1)]
         stage("writing")
-        content = _papers(plan, public, made, ledger.account(plan.policy.dataset, receipt))
+        content = _papers(plan, recoding, public, made, ledger.account(plan.policy.dataset, receipt))
         stage("verifying")
         verifying.require(verifying.verify(public))
         if report:
             stage("reporting")
             private.mkdir(mode=0o700)
-            notes += _report(plan, table, public, private, content)
+            notes += _report(plan, table, recoding, public, private, content)
         _sync(shop)
         if force and holder.exists():
             shutil.rmtree(holder)  # it speaks of the release that is about to be replaced
@@ -115,24 +118,38 @@ def release(
     return Release(folder, holder if holder.is_dir() else None, plan.claims, content, rows, tuple(notes))
 
 
-def _draw(plan: Plan, table: Table, folder: Path, number: int, source: Source | None, stage: Stage) -> dict[str, Any]:
+def _settle(plan: Plan, table: Table, source: Source | None, stage: Stage) -> Recoding:
+    """The recoding, with a key of its own that is gone when this returns."""
+    with source.stream("settle") if source is not None else Source.secure() as chance:
+        return plan.method.settle(table, chance, stage)
+
+
+def _draw(
+    plan: Plan, table: Table, recoding: Recoding, folder: Path, number: int, source: Source | None, stage: Stage
+) -> dict[str, Any]:
     """One sample, labelled and grouped, in its file; the key is gone when this returns."""
     name = f"table.{plan.format}" if plan.repeat == 1 else f"table-{number}.{plan.format}"
     with source.stream("release") if source is not None else Source.secure() as chance:
-        published = plan.method.run(table, chance, stage)
+        published = plan.method.run(table, recoding, chance, stage)
         stage("writing")
         published.write(folder / name)
         rows = published.rows()
     return {"file": name, "rows": rows, "columns": list(published.columns)}
 
 
-def _papers(plan: Plan, folder: Path, made: list[dict[str, Any]], account: Account) -> dict[str, Any]:
+def _papers(
+    plan: Plan, recoding: Recoding, folder: Path, made: list[dict[str, Any]], account: Account
+) -> dict[str, Any]:
     """Everything beside the tables: the rules, the lock, the certificate."""
     (folder / "recoding").mkdir()
-    applied = rules(plan.policy.schema.by_name, plan.levels, plan.method.levels)
-    places = {name: file_name(number, name) for number, name in enumerate(applied, 1)}
+    applied = recoding.rules()
+    places = {name: _file_name(number, name) for number, name in enumerate(applied, 1)}
     for name, values in applied.items():
         _write(folder / places[name], json.dumps(values, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+    more: dict[str, str] = {}
+    if isinstance(recoding, Boxes):
+        more = {"boxes": "recoding/boxes.csv"}
+        _write(folder / more["boxes"], recoding.listing())
     _write(folder / "policy.lock.yaml", plan.lock.text)
     files = {path.relative_to(folder).as_posix(): sha256_of(path) for path in folder.rglob("*") if path.is_file()}
     tables = [
@@ -141,6 +158,7 @@ def _papers(plan: Plan, folder: Path, made: list[dict[str, Any]], account: Accou
             "k": plan.promise.k,
             "columns": entry["columns"],
             "recoding": {column: places[column] for column in entry["columns"]},
+            **more,
         }
         for entry in made
     ]
@@ -150,12 +168,20 @@ def _papers(plan: Plan, folder: Path, made: list[dict[str, Any]], account: Accou
     return content
 
 
-def _report(plan: Plan, table: Table, public: Path, private: Path, content: dict[str, Any]) -> list[str]:
+def _file_name(number: int, name: str) -> str:
+    """A safe file name for an attribute of any name."""
+    plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in name)
+    return f"recoding/{number:02d}-{plain[:40]}.json"
+
+
+def _report(
+    plan: Plan, table: Table, recoding: Recoding, public: Path, private: Path, content: dict[str, Any]
+) -> list[str]:
     """Write the holder's report; a report that fails does not take the verified release with it."""
     from shoal.publish.report import write_report
 
     try:
-        write_report(plan, table, public, private, content)
+        write_report(plan, table, recoding, public, private, content)
     except Exception as error:  # noqa: BLE001 - whatever it is, the release stands without it
         shutil.rmtree(private, ignore_errors=True)
         return [f"the report could not be made ({type(error).__name__}); the release stands without it"]

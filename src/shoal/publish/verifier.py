@@ -2,7 +2,8 @@
 
 This file shares no code with the rest of Shoal, so that its opinion is its own. It recomputes the seal and
 all hashes, the smallest group of the table (CSV; a Parquet table needs more than the standard library), the
-labels against the recoding, delta from k, beta and epsilon, the curve, and the sums over releases.
+labels against the recoding, delta from k, beta and epsilon, the curve, what a private choice of the recoding
+cost, whether its boxes divide the declared domain, and the sums over releases.
 Exit code 0 when everything agrees, 3 when something does not, 2 when there is nothing to verify.
 """
 
@@ -85,6 +86,7 @@ def verify(folder: Path) -> list[Check]:
     checks = [Check("seal", certificate.get("seal") == seal(certificate), "the certificate is as it was sealed")]
     checks += _files(folder, certificate)
     checks += _numbers(certificate)
+    checks += _choice(certificate)
     checks += _table(folder, certificate)
     return checks
 
@@ -163,11 +165,88 @@ def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
         )
 
 
+def _choice(certificate: dict[str, Any]) -> Iterator[Check]:
+    """What the choice of the recoding cost, from the noise that it says it drew."""
+    choice, promise = certificate.get("choice"), certificate["guarantee"]
+    set_aside = Fraction(promise["epsilon_recoding"])
+    if choice is None:
+        boxes = any("boxes" in table for table in certificate["tables"])
+        yield Check("choice", set_aside == 0 and not boxes, "a recoding that was fixed costs nothing")
+        return
+    steps = promise["unit"]["max_rows"] * (2 if promise["neighbours"] == "replace_one" else 1)
+    cost = Fraction(choice["epsilon"])
+    fits = 0 < cost <= set_aside and choice["steps"] == steps
+    if choice["kind"] == "tree":
+        shares = [(Fraction(s["count"]), Fraction(s["histogram"]), s["attributes"]) for s in choice["surveys"]]
+        total = sum((count + histogram * many for count, histogram, many in shares), start=Fraction(0))
+        columns = {len(table["columns"]) for table in certificate["tables"]}
+        fits = fits and total * steps == cost and all(count > 0 and each > 0 for count, each, _ in shares)
+        fits = fits and all(columns == {many} for _, _, many in shares)
+    yield Check("choice", fits, f"the recoding cost epsilon {choice['epsilon']}, no more than was set aside")
+
+
+def box_checks(folder: Path, table: dict[str, Any], shown: set[tuple[str, ...]]) -> Iterator[Check]:
+    """Whether the boxes divide the declared domain, and every published row is one of them."""
+    if "boxes" not in table:
+        return
+    with (folder / table["boxes"]).open(newline="", encoding="utf-8") as file:
+        rows = csv.reader(file)
+        header = next(rows, [])
+        boxes = [tuple(row) for row in rows]
+    yield Check(f"boxes of {table['file']}", header == table["columns"] and shown <= set(boxes), "every row is in one")
+    sides, whole = [], []
+    for column in table["columns"]:
+        rule = json.loads((folder / table["recoding"][column]).read_text(encoding="utf-8"))
+        runs = [sum(2 ** (last + 1) - 2**first for first, last in member) for member in rule["members"]]
+        sides.append(dict(zip(rule["labels"], runs, strict=True)))
+        whole.append(2 ** len(rule["cells"]) - 1)
+    pieces = [tuple(side[label] for side, label in zip(sides, box, strict=True)) for box in boxes]
+    yield Check(f"boxes of {table['file']} and the domain", divides(pieces, tuple(whole)), "no gap and no overlap")
+
+
+def divides(boxes: list[tuple[int, ...]], whole: tuple[int, ...]) -> bool:
+    """Whether boxes divide a whole: sides are sets of cells, as bits, and some attribute tells them apart, and so on."""
+    waiting = [(boxes, whole)]
+    while waiting:
+        held, region = waiting.pop()
+        if len(held) == 1:
+            if held[0] != region:
+                return False
+            continue
+        for place in range(len(region)):
+            parts = _apart({box[place] for box in held})
+            if len(parts) > 1:
+                break
+        else:
+            return False
+        if sum(parts) != region[place]:  # they do not overlap, so their sum is their union
+            return False
+        home = {own: part for own in {box[place] for box in held} for part in parts if own & part}
+        groups: dict[int, list[tuple[int, ...]]] = {part: [] for part in parts}
+        for box in held:
+            groups[home[box[place]]].append(box)
+        waiting += [(own, (*region[:place], part, *region[place + 1 :])) for part, own in groups.items()]
+    return True
+
+
+def _apart(sides: set[int]) -> list[int]:
+    """The unions of sides that touch each other, none of which touches another."""
+    found: list[int] = []
+    for side in sorted(sides, key=int.bit_count, reverse=True):
+        touched = [part for part in found if part & side]
+        merged = side
+        for part in touched:
+            merged |= part
+        found = [part for part in found if not part & side] + [merged]
+    return found
+
+
 def _table(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
     for table in certificate["tables"]:
         path, k = folder / table["file"], table["k"]
         if path.suffix != ".csv":
             yield Check(f"groups of {table['file']}", None, "a Parquet table; `shoal verify` reads it")
+            yield from box_checks(folder, table, set())
             continue
         csv.field_size_limit(2**31 - 1)
         with path.open(newline="", encoding="utf-8") as file:
@@ -182,6 +261,7 @@ def _table(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
             if allowed is not None:
                 found = {row[place] for row in groups}
                 yield Check(f"labels of {column}", found <= allowed, "all come from the recoding")
+        yield from box_checks(folder, table, set(groups))
 
 
 def allowed_labels(path: Path) -> set[str] | None:

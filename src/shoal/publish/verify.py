@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from shoal import __version__
+from shoal.anonymize.partition.scores import SCORES
 from shoal.errors import ShoalError, UsageError, VerificationError
 from shoal.guarantee import words
 from shoal.guarantee.claim import Claim, Status
@@ -180,7 +181,8 @@ def _parquet(folder: Path, certificate: dict[str, Any]) -> list[Check]:
             Check(f"nothing else in {table['file']}", not (rows.schema.metadata or {}), "no notes in the file")
         )
         named, rows = rows, rows.rename_columns([str(place) for place in range(rows.num_columns)])
-        sizes = rows.group_by(rows.column_names).aggregate([([], "count_all")]).column("count_all").to_pylist()
+        groups = rows.group_by(rows.column_names).aggregate([([], "count_all")])
+        sizes = groups.column("count_all").to_pylist()
         smallest = min(sizes, default=table["k"])
         detail = f"the smallest has {smallest} rows, k = {table['k']}"
         checks.append(Check(f"groups of {table['file']}", smallest >= table["k"], detail))
@@ -188,6 +190,9 @@ def _parquet(folder: Path, certificate: dict[str, Any]) -> list[Check]:
         for column in named.column_names:
             values = [value for value in named.column(column).unique().to_pylist() if value is not None]
             checks.append(_labels(column, values, folder / table["recoding"][column]))
+        if "boxes" in table:
+            shown = set(zip(*(groups.column(name).to_pylist() for name in rows.column_names), strict=True))
+            checks += list(verifier.box_checks(folder, table, shown))[:1]
     return checks
 
 
@@ -238,7 +243,7 @@ def _lock(folder: Path, certificate: dict[str, Any]) -> list[Check]:
     same_unit = all(unit[name] == promised["unit"][name] for name in ("column", "max_rows"))
     told = locked["dataset"] == certificate["dataset"] and locked["neighbours"] == promised["neighbours"] and same_unit
     applied = {
-        column: json.loads((folder / place).read_text(encoding="utf-8"))["level"]
+        column: json.loads((folder / place).read_text(encoding="utf-8")).get("level")
         for table in certificate["tables"]
         for column, place in table["recoding"].items()
     }
@@ -247,13 +252,25 @@ def _lock(folder: Path, certificate: dict[str, Any]) -> list[Check]:
     return [
         Check("numbers of the lock", numbers, "epsilon, delta, k, beta and repeats as locked"),
         Check("subject of the lock", told, "dataset, unit and neighbours as locked"),
-        Check(
-            "levels of the lock",
-            applied == dict(asked["recoding"]["levels"]),
-            "the levels applied are the levels locked",
-        ),
+        _recoding(asked["recoding"], certificate, applied),
         Check("provenance", honest, "a drafted plan is not called proved"),
     ]
+
+
+def _recoding(asked: dict[str, Any], certificate: dict[str, Any], applied: dict[str, Any]) -> Check:
+    """The recoding that was applied against the one that was locked: the levels, or the kind of choice and its price."""
+    choice = certificate.get("choice")
+    if choice is None:
+        same = applied == dict(asked["levels"])
+        return Check("levels of the lock", same, "the levels applied are the levels locked")
+    locked = asked[choice["kind"]]
+    same = exact(str(locked["epsilon"])) == exact(choice["epsilon"])
+    if choice["kind"] == "choose":
+        finest, coarsest = locked.get("finest") or {}, locked.get("coarsest") or {}
+        same = same and locked["score"] == choice["score"]
+        same = same and all(applied[name] >= level for name, level in finest.items())
+        same = same and all(applied[name] <= level for name, level in coarsest.items())
+    return Check("choice of the lock", same, "the kind of recoding and its price are those locked")
 
 
 def _words(certificate: dict[str, Any]) -> list[Check]:
@@ -270,8 +287,18 @@ def _words(certificate: dict[str, Any]) -> list[Check]:
     names = set(certificate["claims"][0]["theorems"]) - {"pld-composition", "basic-composition"}
     return [
         Check("words", said, "they say what the numbers say"),
-        Check("theorems of the promise", names == set(plan.theorems), "those that it rests on"),
+        Check("theorems of the promise", names == {*plan.theorems, *_of_choice(certificate)}, "those that it rests on"),
     ]
+
+
+def _of_choice(certificate: dict[str, Any]) -> set[str]:
+    """The theorems that the price of the recoding rests on."""
+    choice = certificate.get("choice")
+    if choice is None:
+        return set()
+    if choice["kind"] == "tree":
+        return {"surveyed-tree"}
+    return {"monotone-exponential", SCORES[choice["score"]].theorem}
 
 
 def _page(folder: Path, certificate: dict[str, Any]) -> list[Check]:

@@ -1,12 +1,11 @@
-"""Safe k-anonymization: a keyed random sample, labels fixed in advance, and no group under k."""
+"""Safe k-anonymization: a keyed random sample, labels that do not depend on it, and no group under k."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from shoal.anonymize.partition.base import Partition, Recoding, Stage
 from shoal.chance.source import Source
-from shoal.data.level import Level
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
 from shoal.errors import PreconditionError
@@ -16,34 +15,50 @@ from shoal.guarantee.promise import Promise
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import Unit
 
-Stage = Callable[[str], None]
-"""Told the name of each stage as it begins."""
-
 
 @dataclass(frozen=True)
 class SafeK:
-    """Sample, label by levels fixed in advance, drop every tuple seen fewer than k times.
+    """Settle the recoding on the whole table (for its price), sample, label, drop every tuple seen fewer than k times.
 
-    Promise   ApproxDP by theorem `safe-k-tight` (or `safe-k-published`), for the unit; KAnonymity, checked on the output.
-    Requires  a level for every published attribute, from the policy; a rate below one; a fresh sample, or a table that is
-              itself one (`drawn_before`: the claim then carries that condition).
-    Reads     the table once or twice.
+    Promise   ApproxDP by theorem `safe-k-tight` (or `safe-k-published`), for the unit, with `eps-safe-recoding` where the
+              recoding was paid for; KAnonymity, checked on the output.
+    Requires  a partition that labels every published attribute; a rate below one; a fresh sample, or a table that is
+              itself one (`drawn_before`: the claim then carries that condition, and the recoding is fixed in advance).
+    Reads     the table once or twice, and once more to settle a recoding.
     """
 
     promise: Promise
-    levels: Mapping[str, Level]
+    partition: Partition
     unit: Unit
     drawn_before: bool = False
+
+    def __post_init__(self) -> None:
+        if self.drawn_before and self.partition.epsilon > 0:
+            raise PreconditionError(
+                "eps-safe-recoding",
+                "a table that is itself the sample would be looked at twice: to choose the recoding, and to publish it",
+                came="`already` with a recoding that is chosen privately",
+                allowed="recoding: {levels: ...}",
+                fix="fix the levels in the policy, or draw a sample of your own",
+            )
+        if self.partition.epsilon > self.promise.epsilon_recoding:
+            raise PreconditionError(
+                "eps-safe-recoding",
+                "the recoding costs more than the plan sets aside for it",
+                came=f"{float(self.partition.epsilon):g}",
+                allowed=f"at most {float(self.promise.epsilon_recoding):g}",
+            )
 
     def check(self, schema: Schema) -> None:
         """The theorem's premise about the tuple: every published attribute is part of it, and nothing else is shown."""
         published = {attribute.name for attribute in schema.published}
-        if set(self.levels) != published:
+        columns = set(self.partition.columns)
+        if columns != published:
             raise PreconditionError(
                 "safe-k-tight",
                 "the tuple is not made of exactly the published attributes",
-                came=", ".join(sorted(set(self.levels) ^ published)),
-                fix="give every published attribute a level, or the role drop",
+                came=", ".join(sorted(columns ^ published)),
+                fix="label every published attribute, or give it the role drop",
             )
 
     def claims(self, *, tuned: bool = False) -> tuple[Claim, ...]:
@@ -63,25 +78,43 @@ class SafeK:
             conditions = (*conditions, "the plan was not tuned on the data, though parts of it were drafted from them")
         dp = ApproxDP(plan.epsilon, plan.delta)
         return (
-            Claim(dp, self.unit, status, plan.theorems, conditions),
+            Claim(dp, self.unit, status, self.theorems, conditions),
             Claim(KAnonymity(plan.k), None, Status.CHECKED),
         )
 
-    def run(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Table:
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """All results that the promise rests on."""
+        return (*self.promise.theorems, *self.partition.theorems)
+
+    def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Recoding:
+        """The recoding, decided on the whole table with bits of its own; nothing of the sample is drawn yet."""
+        self.check(table.schema)
+        if self.partition.epsilon == 0:
+            return self.partition.settle(table, source, stage)
+        stage("choosing the recoding")
+        with source.stream("recoding") as chance:
+            return self.partition.settle(self._of_people(table, chance, stage), chance, stage)
+
+    def run(self, table: Table, recoding: Recoding, source: Source, stage: Stage = lambda _: None) -> Table:
         """One release: the labels of the sampled rows in groups of at least k, in an order that shows nothing."""
         self.check(table.schema)
         sampled = self.sample(table, source, stage)
         stage("grouping")
-        recoded = sampled.recode(self.levels)
-        return recoded.at_least(recoded.columns, self.promise.k)
+        labelled = recoding.apply(sampled)
+        return labelled.at_least(labelled.columns, self.promise.k)
 
     def sample(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Table:
         """The rows that take part: at most m of each person, then each with probability beta."""
-        mask = source.row_mask(self.promise.beta)
-        if self.unit.whose == "person" and self.unit.column is not None:
-            stage("choosing rows of each person")
-            table = table.at_most_per(self.unit.column, self.unit.max_rows, mask.words)
+        table = self._of_people(table, source, stage)
         if self.drawn_before:
             return table
         stage("sampling")
-        return table.keep(mask.keep)
+        return table.keep(source.row_mask(self.promise.beta).keep)
+
+    def _of_people(self, table: Table, source: Source, stage: Stage) -> Table:
+        """At most m rows of each person, chosen at random."""
+        if self.unit.whose != "person" or self.unit.column is None:
+            return table
+        stage("choosing rows of each person")
+        return table.at_most_per(self.unit.column, self.unit.max_rows, source.row_mask(self.promise.beta).words)

@@ -1,8 +1,7 @@
-"""The recoding that was applied, attribute by attribute, as plain values that a stranger can read and check."""
+"""The rule of one attribute at one level, as plain values that a stranger can read and check."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from shoal.data.domain import Interval, Pattern, Values
@@ -10,7 +9,7 @@ from shoal.data.level import Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.data.schema import Attribute, Type
 
 
-def rule(attribute: Attribute, index: int, level: Level) -> dict[str, Any]:
+def level_rule(attribute: Attribute, index: int, level: Level) -> dict[str, Any]:
     """One attribute's rule: which labels there are and which values they stand for."""
     loss = attribute.hierarchy.losses[index] if attribute.hierarchy else 0.0
     return {
@@ -43,16 +42,3 @@ def _form(attribute: Attribute, level: Level) -> dict[str, Any]:
     if isinstance(level, Masked):
         return {"kind": "masked", "labels": None, "side": level.side, "kept": level.kept, "letter": level.letter}
     raise TypeError(type(level).__name__)
-
-
-def rules(
-    attributes: Mapping[str, Attribute], indices: Mapping[str, int], levels: Mapping[str, Level]
-) -> dict[str, dict[str, Any]]:
-    """All of them by the name of the attribute."""
-    return {name: rule(attributes[name], indices.get(name, 0), level) for name, level in levels.items()}
-
-
-def file_name(number: int, name: str) -> str:
-    """A safe file name for an attribute of any name."""
-    plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in name)
-    return f"recoding/{number:02d}-{plain[:40]}.json"

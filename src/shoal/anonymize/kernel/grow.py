@@ -1,0 +1,229 @@
+"""Growing boxes: the loops of a tree, compiled where there is much to do and plain where there is little.
+
+`expand` and `refine` are ordinary Python on arrays: the compiled one and the plain one do the same arithmetic in the same
+order. They see no rows: what a tree grows on are masses that were paid for. `route` has a NumPy twin, which goes down the
+tree one level at a time.
+
+Layout. All attributes' sides stand in one array of nodes; `kids[v]` are node numbers (−1 for none), `starts` and `stops`
+the run of cells of a node. A tree is two arrays: `splits[t]`, the attribute that tree node t divides (−1: it is a box), and
+`below[t]`, its up to three tree nodes; `faces[t]` are its sides, one node for each attribute.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+MUCH = 50_000
+"""More steps than this are compiled."""
+
+
+def expand(
+    faces: Any, counts: Any, homes: Any, kids: Any, losses: Any, masses: Any, forced: Any,
+    limit: float, crowd: float, spread: float, doubt: float, slack: float, depth: int, depths: Any,
+) -> Any:  # fmt: skip
+    """Divide boxes while the model expects that to pay; the first rows of the arrays are the boxes to begin with.
+
+    `homes[t]` is the row of `masses` that models a box: the mass of every side within it. A box that holds more than
+    `limit` in expectation is divided along the attribute where the expected detail of published records rises most for
+    each bit of crowd, and left alone where it falls along every one. A side that is `forced` is divided first. How likely
+    a box that should hold so many records is published is a normal curve around `crowd`, which is k/beta, as wide as
+    the sample's chance (`spread`) and the model's `doubt` make it.
+    """
+    roots, width = faces.shape
+    room = max(64, 4 * roots)
+    all_faces = np.empty((room, width), np.int32)
+    all_counts = np.empty(room, np.float64)
+    all_homes = np.empty(room, np.int32)
+    all_depths = np.empty(room, np.int32)
+    splits = np.full(room, -1, np.int32)
+    below = np.full((room, 3), -1, np.int32)
+    all_faces[:roots] = faces
+    all_counts[:roots] = counts
+    all_homes[:roots] = homes
+    all_depths[:roots] = depths
+    made = roots
+    at = 0
+    while at < made:
+        count, home = all_counts[at], all_homes[at]
+        loss = 0.0
+        must = -1
+        most = 0.0
+        for j in range(width):
+            side = all_faces[at, j]
+            loss += losses[side]
+            if forced[side] and kids[side, 0] >= 0 and (must < 0 or losses[side] > most):
+                must, most = j, losses[side]
+        best = must
+        if must < 0 and count > limit and count > crowd and all_depths[at] < depth:
+            top = 0.0
+            deviation = math.sqrt(spread * spread + doubt * doubt * count * count)
+            own = count * (1.0 - loss) * 0.5 * math.erfc((crowd - count) / (1.4142135623730951 * deviation))
+            for j in range(width):
+                side = all_faces[at, j]
+                if kids[side, 0] < 0:
+                    continue
+                whole = masses[home, side]
+                worth = -own
+                bits = 0.0
+                for i in range(3):
+                    kid = kids[side, i]
+                    if kid < 0:
+                        continue
+                    share = masses[home, kid] / whole if whole > 0.0 else 0.0
+                    share = min(max(share, 1e-9), 1.0)
+                    part = count * share
+                    deviation = math.sqrt(spread * spread + doubt * doubt * part * part)
+                    likely = 0.5 * math.erfc((crowd - part) / (1.4142135623730951 * deviation))
+                    worth += part * (1.0 - loss + losses[side] - losses[kid]) * likely
+                    bits -= share * math.log2(share)
+                score = worth / (bits + slack)
+                if score > top:
+                    top, best = score, j
+        if best >= 0 and all_depths[at] < depth:
+            if made + 3 > room:
+                more = 2 * room
+                new_faces = np.empty((more, width), np.int32)
+                new_counts = np.empty(more, np.float64)
+                new_homes = np.empty(more, np.int32)
+                new_depths = np.empty(more, np.int32)
+                new_splits = np.full(more, -1, np.int32)
+                new_below = np.full((more, 3), -1, np.int32)
+                new_faces[:made] = all_faces[:made]
+                new_counts[:made] = all_counts[:made]
+                new_homes[:made] = all_homes[:made]
+                new_depths[:made] = all_depths[:made]
+                new_splits[:made] = splits[:made]
+                new_below[:made] = below[:made]
+                all_faces, all_counts, all_homes, all_depths = new_faces, new_counts, new_homes, new_depths
+                splits, below, room = new_splits, new_below, more
+            side = all_faces[at, best]
+            whole = masses[home, side]
+            splits[at] = best
+            for i in range(3):
+                kid = kids[side, i]
+                if kid < 0:
+                    continue
+                share = masses[home, kid] / whole if whole > 0.0 else 0.0
+                all_faces[made] = all_faces[at]
+                all_faces[made, best] = kid
+                all_counts[made] = count * share
+                all_homes[made] = home
+                all_depths[made] = all_depths[at] + 1
+                below[at, i] = made
+                made += 1
+        at += 1
+    return all_faces[:made], all_counts[:made], all_homes[:made], all_depths[:made], splits[:made], below[:made]
+
+
+def route(ranks: Any, splits: Any, below: Any, faces: Any, stops: Any, starts: Any, found: Any) -> Any:
+    """The tree node in which each record ends; `ranks[j, i]` is the place of record i's cell along attribute j.
+
+    `found[i]` holds the tree node to begin with, and the answer afterwards.
+    """
+    for i in range(ranks.shape[1]):
+        at = found[i]
+        while splits[at] >= 0:
+            j = splits[at]
+            place = ranks[j, i]
+            last = below[at, 0]
+            for kid in range(3):
+                node = below[at, kid]
+                if node < 0:
+                    continue
+                last = node
+                if starts[faces[node, j]] <= place < stops[faces[node, j]]:
+                    break
+            at = last
+        found[i] = at
+    return found
+
+
+def route_levels(ranks: Any, splits: Any, below: Any, faces: Any, stops: Any, starts: Any, found: Any) -> Any:  # noqa: ARG001
+    """The same as `route`, all records one level at a time."""
+    moving = np.flatnonzero(splits[found] >= 0)
+    while len(moving):
+        at = found[moving]
+        j = splits[at]
+        place = ranks[j, moving]
+        kids = below[at]
+        step = np.zeros(len(at), np.int64)
+        for i in range(2):
+            side = faces[kids[:, i], j]
+            more = (step == i) & (place >= stops[side]) & (kids[:, i + 1] >= 0)
+            step[more] = i + 1
+        found[moving] = kids[np.arange(len(at)), step]
+        moving = moving[splits[found[moving]] >= 0]
+    return found
+
+
+def refine(
+    masses: Any, first: int, side: int, stop: int, kids: Any, starts: Any, stops: Any,
+    heard: Any, count: float, variance: float, trust: float,
+) -> Any:  # fmt: skip
+    """The masses of all sides within one, corrected by a noisy histogram of its box; `masses` is changed in place.
+
+    `heard` are noisy counts of the cells, in the order of the sides, the first cell at `first`. A part's share is the
+    weighted mean of what was expected and what was heard, by the variance of the noise on the cells that it sums and by
+    how far shares are expected to stray (`trust` times p(1 − p)).
+    """
+    ends = np.zeros(len(heard) + 1, np.float64)
+    for i in range(len(heard)):
+        ends[i + 1] = ends[i] + heard[i]
+    fresh = np.zeros(stop - side, np.float64)
+    fresh[0] = 1.0
+    for node in range(side, stop):
+        if kids[node, 0] < 0:
+            continue
+        whole = fresh[node - side]
+        expected = masses[node]
+        total = 0.0
+        for i in range(3):
+            kid = kids[node, i]
+            if kid < 0:
+                continue
+            share = masses[kid] / expected if expected > 0.0 else 0.0
+            share = min(max(share, 1e-9), 1.0 - 1e-9)
+            cells = stops[kid] - starts[kid]
+            counted = ends[stops[kid] - first] - ends[starts[kid] - first]
+            people = max(count * whole, 1.0)
+            own = trust * share * (1.0 - share)
+            noise = variance * cells / (people * people)
+            weight = own / (own + noise)
+            fresh[kid - side] = max(weight * counted / people + (1.0 - weight) * share, 1e-9)
+            total += fresh[kid - side]
+        for i in range(3):
+            kid = kids[node, i]
+            if kid >= 0:
+                fresh[kid - side] = whole * fresh[kid - side] / total
+    for node in range(side, stop):
+        masses[node] = fresh[node - side]
+    return masses
+
+
+@cache
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, compiled at its first call; the machine code is kept beside this file for the next process."""
+    import numba
+
+    made: Callable[..., Any] = numba.njit(cache=True, nogil=True)(function)
+    return made
+
+
+def expander(work: float) -> Callable[..., Any]:
+    """`expand` for so many sides to look at: compiling takes seconds, and is not worth it for a few thousand."""
+    return compiled(expand) if work > MUCH else expand
+
+
+def refiner(work: float) -> Callable[..., Any]:
+    """`refine` for so many nodes."""
+    return compiled(refine) if work > MUCH else refine
+
+
+def router(work: float) -> Callable[..., Any]:
+    """`route` for so many records times attributes."""
+    return compiled(route) if work > 200 * MUCH else route_levels

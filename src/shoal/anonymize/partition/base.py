@@ -1,0 +1,66 @@
+"""What every partition of the domain shares: how it comes about, what that costs, and the recoding it settles on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from shoal.chance.source import Source
+from shoal.engine.base import Table
+
+Stage = Callable[[str], None]
+"""Told the name of each stage as it begins."""
+
+
+class Recoding(ABC):
+    """A map from records to labels that no longer changes: from the policy, or settled by a mechanism that was paid."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The columns it labels, in order."""
+
+    @abstractmethod
+    def apply(self, table: Table) -> Table:
+        """The table as labels, and nothing else."""
+
+    @abstractmethod
+    def losses(self, name: str) -> Mapping[str, float] | float:
+        """The loss of each label of a column, from 0 (one value) to 1 (the whole domain); one number if all are alike."""
+
+    @abstractmethod
+    def rules(self) -> dict[str, dict[str, Any]]:
+        """The rule of each column as plain values that a stranger can read and check."""
+
+
+class Partition(ABC):
+    """How the recoding comes about, before any row is seen, and what it costs."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The columns it will label, in order."""
+
+    @property
+    @abstractmethod
+    def epsilon(self) -> Fraction:
+        """The most that settling costs the unit: 0 where the data are not looked at."""
+
+    @property
+    @abstractmethod
+    def theorems(self) -> tuple[str, ...]:
+        """The results that the cost rests on."""
+
+    @abstractmethod
+    def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Recoding:
+        """Decide on the whole table, never on the sample that is published; the source's bits are used for this alone."""
+
+    @abstractmethod
+    def words(self) -> str:
+        """One sentence for a person who reviews the plan."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """What a certificate says about it: plain values, known before any row is seen."""

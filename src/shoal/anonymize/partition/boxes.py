@@ -1,0 +1,129 @@
+"""Boxes: a partition of the declared domain, each box one side along each attribute; a record shows its box's sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.anonymize.kernel import grow
+from shoal.anonymize.partition.base import Recoding
+from shoal.anonymize.partition.model import Layout
+from shoal.anonymize.partition.rule import level_rule
+from shoal.engine.base import Table
+
+Codes = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree of boxes in arrays: the attribute that each node divides (−1: it is a box), the nodes below it, its sides."""
+
+    layout: Layout
+    faces: Codes
+    splits: Codes
+    below: Codes
+
+    @cached_property
+    def leaves(self) -> Codes:
+        """The nodes that are boxes."""
+        return np.flatnonzero(self.splits < 0).astype(np.int32)
+
+    def place(self, cells: Sequence[Codes], start: Codes | None = None) -> Codes:
+        """The node in which each record ends; `cells[j]` are its cells along attribute j."""
+        sides = self.layout.sides
+        ranks = np.empty((len(sides), len(cells[0]) if cells else 0), dtype=np.int32)
+        for j, (side, codes) in enumerate(zip(sides, cells, strict=True)):
+            ranks[j] = side.rank[codes]
+        found = np.zeros(ranks.shape[1], dtype=np.int32) if start is None else start.copy()
+        grow.router(ranks.size)(
+            ranks, self.splits, self.below, self.faces, self.layout.stops, self.layout.starts, found
+        )
+        return found
+
+
+@dataclass(frozen=True)
+class Boxes(Recoding):
+    """The boxes of a tree that was paid for."""
+
+    tree: Tree
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(side.cells.name for side in self.tree.layout.sides)
+
+    def __len__(self) -> int:
+        return len(self.tree.leaves)
+
+    @cached_property
+    def labels(self) -> tuple[tuple[str, ...], ...]:
+        """The label of every box along each attribute."""
+        faces, layout = self.tree.faces[self.tree.leaves], self.tree.layout
+        return tuple(
+            tuple(side.labels[node - offset] for node in faces[:, j].tolist())
+            for j, (side, offset) in enumerate(zip(layout.sides, layout.offsets, strict=False))
+        )
+
+    def apply(self, table: Table) -> Table:
+        cells = [side.cells for side in self.tree.layout.sides]
+        number = np.full(len(self.tree.splits), -1, dtype=np.int32)
+        number[self.tree.leaves] = np.arange(len(self), dtype=np.int32)
+
+        def place(codes: Sequence[Codes]) -> Codes:
+            return np.asarray(number[self.tree.place(codes)])
+
+        recoded = table.recode({each.name: each.level for each in cells})
+        return recoded.relabel([each.labels for each in cells], place, self.labels)
+
+    def losses(self, name: str) -> Mapping[str, float] | float:
+        side = self.tree.layout.sides[self.columns.index(name)]
+        return dict(zip(side.labels, side.losses.tolist(), strict=True))
+
+    def rules(self) -> dict[str, dict[str, Any]]:
+        return {name: self._rule(j) for j, name in enumerate(self.columns)}
+
+    def _rule(self, j: int) -> dict[str, Any]:
+        """The labels that occur along an attribute, and the cells that each stands for."""
+        side, offset = self.tree.layout.sides[j], self.tree.layout.offsets[j]
+        cells, losses = side.cells, side.losses
+        used = np.unique(self.tree.faces[self.tree.leaves, j]) - offset
+        hierarchy = cells.attribute.hierarchy
+        index = next((i for i, each in enumerate(hierarchy.levels) if each is cells.level), 0) if hierarchy else 0
+        base = level_rule(cells.attribute, index, cells.level)
+        return {
+            "attribute": cells.name,
+            "type": cells.attribute.type.value,
+            "domain": base["domain"],
+            "kind": "boxes",
+            "labels": [side.labels[node] for node in used.tolist()],
+            "losses": [f"{losses[node]:.6f}" for node in used.tolist()],
+            "members": [_runs(side.members(node)) for node in used.tolist()],
+            "cells": list(cells.labels),
+            "level": base,
+        }
+
+    def listing(self) -> str:
+        """Every box as a line of labels, sorted: what a reader needs to know which boxes there are."""
+        import csv
+        import io
+
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(sorted(zip(*self.labels, strict=True)))
+        return file.getvalue()
+
+
+def _runs(members: Sequence[int]) -> list[list[int]]:
+    """Cell numbers as runs: [first, last] of each."""
+    found: list[list[int]] = []
+    for cell in members:
+        if found and found[-1][1] == cell - 1:
+            found[-1][1] = cell
+        else:
+            found.append([cell, cell])
+    return found

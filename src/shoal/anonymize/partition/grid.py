@@ -1,0 +1,77 @@
+"""A grid: one level for each attribute, from the policy or from a paid draw; the same labels for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from shoal.anonymize.partition.base import Partition, Recoding, Stage
+from shoal.anonymize.partition.rule import level_rule
+from shoal.chance.source import Source
+from shoal.data.detail import label_losses
+from shoal.data.level import Keep, Level
+from shoal.data.schema import Schema
+from shoal.engine.base import Table
+
+
+@dataclass(frozen=True)
+class Grid(Recoding):
+    """One level for each published attribute."""
+
+    schema: Schema
+    indices: Mapping[str, int]
+
+    @property
+    def levels(self) -> dict[str, Level]:
+        """The level of each attribute."""
+        found: dict[str, Level] = {}
+        for attribute in self.schema.published:
+            wanted = self.indices.get(attribute.name, 0)
+            found[attribute.name] = attribute.hierarchy.level(wanted) if attribute.hierarchy else Keep()
+        return found
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.levels)
+
+    def apply(self, table: Table) -> Table:
+        return table.recode(self.levels)
+
+    def losses(self, name: str) -> Mapping[str, float] | float:
+        return label_losses(self.schema[name], self.levels[name])
+
+    def rules(self) -> dict[str, dict[str, Any]]:
+        return {
+            name: level_rule(self.schema[name], self.indices.get(name, 0), level) for name, level in self.levels.items()
+        }
+
+
+@dataclass(frozen=True)
+class FixedGrid(Partition):
+    """Levels that the policy names: nothing is looked at, nothing is paid."""
+
+    grid: Grid
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.grid.columns
+
+    @property
+    def epsilon(self) -> Fraction:
+        return Fraction(0)
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        return ()
+
+    def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Grid:  # noqa: ARG002
+        return self.grid
+
+    def words(self) -> str:
+        levels = ", ".join(f"{name} {level}" for name, level in self.grid.indices.items())
+        return f"Levels (0 is the value itself): {levels}."
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "levels"}

@@ -1,0 +1,258 @@
+"""The cells of an attribute: the finest pieces of its declared domain that a box may end in, and how they nest.
+
+Cells come from the domain and its hierarchy alone. They are the values themselves where there are few enough; else the
+finest level of the hierarchy that can be listed; else equal steps of the declared interval. A missing value is a cell of
+its own, the last one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise, product
+from math import ceil, prod
+
+from shoal.data.domain import Interval, Pattern
+from shoal.data.hierarchy import Hierarchy
+from shoal.data.level import MISSING, SUPPRESSED, Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.line import Line, point
+from shoal.data.listing import listed
+from shoal.data.schema import Attribute, Missing
+from shoal.data.type import Type
+from shoal.errors import PolicyError, UsageError
+
+MOST = 4096
+"""More cells than this an attribute does not have."""
+STEPS = 1024
+"""Equal steps of an interval that has too many values to list and no hierarchy."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A label of the hierarchy above the cells, and the cells it holds."""
+
+    label: str
+    cells: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of one attribute in order, with the groups of every coarser level.
+
+    `level` gives a value its cell's label; `sizes` says how much of the domain a cell holds: values where they can be
+    counted, else width. `bounds` are the ends of the cells of a line, one more than cells. `missing` is the number of the
+    missing value's cell, if it has one.
+    """
+
+    attribute: Attribute
+    level: Level
+    labels: tuple[str, ...]
+    sizes: tuple[Fraction, ...]
+    ordered: bool
+    groups: tuple[tuple[Group, ...], ...]
+    counted: bool = True
+    bounds: tuple[Fraction, ...] | None = None
+    missing: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def name(self) -> str:
+        """The attribute's."""
+        return self.attribute.name
+
+    def loss(self, cells: Sequence[int]) -> float:
+        """The loss of a label that stands for these cells; a missing value adds nothing to it."""
+        size, total = sum((self.sizes[cell] for cell in cells), Fraction(0)), sum(self.sizes, Fraction(0))
+        if self.counted:
+            return float((size - 1) / (total - 1)) if total > 1 and size > 1 else 0.0
+        return float(size / total) if total else 0.0
+
+    def span(self, first: int, last: int) -> str:
+        """The label of the cells first, …, last − 1 of an ordered attribute."""
+        if self.bounds is not None:
+            return self.line.between(self.bounds[first], self.bounds[last])
+        return f"{self.labels[first]} to {self.labels[last - 1]}"
+
+    @property
+    def line(self) -> Line:
+        """The domain as a line, for numbers, dates and times."""
+        if self.attribute.domain is None:
+            raise UsageError("an attribute without a domain has no line", came=self.name)
+        return Line.of(self.attribute.type, self.attribute.domain)
+
+
+def cells(attribute: Attribute, finest: int = 0) -> Cells:
+    """The cells of an attribute, not finer than level `finest` of its hierarchy."""
+    if attribute.domain is None:
+        raise PolicyError(
+            f"attribute '{attribute.name}': boxes are pieces of a declared domain, and it has none",
+            fix=f"declare attributes.{attribute.name}.domain",
+        )
+    hierarchy = attribute.hierarchy
+    found = _plain(attribute) if hierarchy is None else _of_hierarchy(attribute, hierarchy, finest)
+    if attribute.missing is not Missing.VALUE or isinstance(found.level, Whole):
+        return found
+    return Cells(
+        attribute,
+        found.level,
+        (*found.labels, MISSING),
+        (*found.sizes, Fraction(0)),
+        found.ordered,
+        found.groups,
+        found.counted,
+        found.bounds,
+        len(found.labels),
+    )
+
+
+def _plain(attribute: Attribute) -> Cells:
+    """Cells of a domain without a hierarchy."""
+    domain = attribute.domain
+    values = listed(attribute.type, domain) if domain is not None else None
+    if values is not None and len(values) <= MOST:
+        return _of_values(attribute, Keep(), values, [])
+    if isinstance(domain, Interval) and attribute.type.numeric:
+        return _steps(attribute, Line.of(attribute.type, domain))
+    raise PolicyError(
+        f"attribute '{attribute.name}': too many values for boxes",
+        came=f"{len(values):,}" if values is not None else "no end of them",
+        allowed=f"{MOST:,} values, or a hierarchy with a level of that many labels",
+        fix=f"declare attributes.{attribute.name}.hierarchy, or fix its level in the policy",
+    )
+
+
+def _steps(attribute: Attribute, line: Line) -> Cells:
+    """Equal steps of an interval; whole numbers and days stay whole."""
+    width = line.size(None, None)
+    step = Fraction(ceil(width / STEPS)) if line.type is not Type.DECIMAL else width / STEPS
+    count = ceil(width / step) if step else 1
+    bounds = [line.low + i * step for i in range(count)] + [line.low + width]
+    labels = tuple(line.between(a, b) for a, b in pairwise(bounds))
+    level = Cuts(tuple(line.edge(at) for at in bounds[1:-1]), labels)
+    sizes = tuple(b - a for a, b in pairwise(bounds))
+    return Cells(attribute, level, labels, sizes, ordered=True, groups=(), counted=line.counted, bounds=tuple(bounds))
+
+
+def _of_hierarchy(attribute: Attribute, hierarchy: Hierarchy, finest: int) -> Cells:
+    """Cells of the finest level that can be listed, from `finest` up."""
+    for index in range(finest, len(hierarchy)):
+        level = hierarchy.level(index)
+        above = hierarchy.levels[index + 1 :]
+        if isinstance(level, Whole):
+            break
+        if hierarchy.values is not None and len(hierarchy.values) <= 50 * MOST:
+            labels = hierarchy.labels(index)
+            if labels is not None and len(labels) <= MOST:
+                return _of_values(attribute, level, hierarchy.values, list(above))
+        elif isinstance(level, Cuts) and len(level.labels) <= MOST:
+            return _of_cuts(attribute, level, [each for each in above if isinstance(each, Cuts)])
+        elif isinstance(level, Masked) and (found := _of_places(attribute, level, above)) is not None:
+            return found
+        elif isinstance(level, Keep) and attribute.type is Type.DECIMAL and not any(isinstance(e, Cuts) for e in above):
+            return _steps(attribute, Line.of(attribute.type, hierarchy.domain))
+    return Cells(attribute, Whole(), (SUPPRESSED,), (Fraction(1),), ordered=False, groups=())
+
+
+def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above: list[Level]) -> Cells:
+    """Cells made of listed values: one for each label of the level, in order of the values."""
+    line = Line.of(attribute.type, attribute.domain) if attribute.type.numeric and attribute.domain else None
+    if line is not None:
+        values = sorted(values, key=lambda text: point(line.type, text))
+    own = _labels(attribute, level, values)
+    labels = tuple(dict.fromkeys(own))
+    code = {label: i for i, label in enumerate(labels)}
+    codes = [code[label] for label in own]
+    sizes = Counter(codes)
+    whole = all(b in (a, a + 1) for a, b in pairwise(codes))
+    groups = []
+    for coarser in above:
+        if isinstance(coarser, Whole):
+            continue
+        members: dict[str, dict[int, None]] = {}
+        for cell, label in zip(codes, _labels(attribute, coarser, values), strict=True):
+            members.setdefault(label, {})[cell] = None
+        groups.append(tuple(Group(label, tuple(held)) for label, held in members.items()))
+        whole = whole and all(_run(each.cells) for each in groups[-1])
+    ordered = whole and (line is not None or attribute.type is Type.ORDINAL)
+    bounds = None
+    if ordered and line is not None:
+        starts = [point(line.type, values[codes.index(i)]) for i in range(len(labels))]
+        end = line.high + 1 if line.type.discrete else line.high
+        bounds = (*starts, end)
+    return Cells(
+        attribute, level, labels, tuple(Fraction(sizes[i]) for i in range(len(labels))), ordered, tuple(groups),
+        bounds=bounds,
+    )  # fmt: skip
+
+
+def _labels(attribute: Attribute, level: Level, values: Sequence[str]) -> list[str]:
+    """The label of each listed value."""
+    if isinstance(level, Keep):
+        return list(values)
+    if isinstance(level, Groups):
+        return [level.table[value] for value in values]
+    if isinstance(level, Masked):
+        return [level.mask(value) for value in values]
+    if isinstance(level, Cuts):
+        edges = [point(attribute.type, at) for at in level.edges]
+        return [level.labels[sum(at <= point(attribute.type, value) for at in edges)] for value in values]
+    return [SUPPRESSED] * len(values)
+
+
+def _of_cuts(attribute: Attribute, level: Cuts, above: list[Cuts]) -> Cells:
+    """Cells that are intervals of a line with too many values to list."""
+    domain = attribute.domain
+    line = Line.of(attribute.type, domain) if domain is not None else Line(attribute.type, Fraction(0), Fraction(1))
+    edges = [point(line.type, at) for at in level.edges]
+    end = line.high + 1 if line.type.discrete else line.high
+    bounds = (line.low, *edges, end)
+    sizes = tuple(line.size(a, b) for a, b in pairwise([None, *edges, None]))
+    groups = []
+    for coarser in above:
+        inner = [edges.index(point(line.type, at)) + 1 for at in coarser.edges]
+        spans = pairwise([0, *inner, len(level.labels)])
+        groups.append(
+            tuple(
+                Group(label, tuple(range(first, last)))
+                for label, (first, last) in zip(coarser.labels, spans, strict=True)
+            )
+        )
+    return Cells(
+        attribute, level, level.labels, sizes, ordered=True, groups=tuple(groups), counted=line.counted, bounds=bounds
+    )
+
+
+def _of_places(attribute: Attribute, level: Masked, above: Sequence[Level]) -> Cells | None:
+    """Cells of masked texts whose letters are known place by place; None where there are too many or they are not."""
+    places = attribute.domain.places if isinstance(attribute.domain, Pattern) else None
+    if places is None:
+        return None
+    right = level.side == "right"
+    shown, hidden = (
+        (places[: level.kept], places[level.kept :]) if right else (places[-level.kept :], places[: -level.kept])
+    )
+    if prod(map(len, shown)) > MOST:
+        return None
+    tail = level.letter * len(hidden)
+    bare = ["".join(letters) for letters in product(*shown)]
+    labels = tuple(text + tail if right else tail + text for text in bare)
+    groups = []
+    for coarser in above:
+        if not isinstance(coarser, Masked) or coarser.side != level.side or coarser.kept == 0:
+            continue
+        held: dict[str, list[int]] = {}
+        for i, text in enumerate(bare):
+            part = text[: coarser.kept] if right else text[-coarser.kept :]
+            rest = coarser.letter * (len(places) - coarser.kept)
+            held.setdefault(part + rest if right else rest + part, []).append(i)
+        groups.append(tuple(Group(label, tuple(cells)) for label, cells in held.items()))
+    size = Fraction(prod(map(len, hidden)))
+    return Cells(attribute, level, labels, (size,) * len(labels), ordered=False, groups=tuple(groups))
+
+
+def _run(numbers: Sequence[int]) -> bool:
+    return all(b == a + 1 for a, b in pairwise(sorted(numbers)))

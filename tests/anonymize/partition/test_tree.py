@@ -1,0 +1,293 @@
+"""The safe tree: what it hears is what it pays for, and its boxes divide the domain."""
+
+import itertools
+import math
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shoal.anonymize.partition import tree as growing
+from shoal.anonymize.partition.tree import Habits, SurveyedTree
+from shoal.chance.source import Source
+from shoal.engine.open import engine
+from shoal.errors import ParameterError, PreconditionError
+from shoal.guarantee.safe_k import delta_tight
+from shoal.guarantee.surveys import Survey, epsilon_of, surveys
+from shoal.policy.policy import Policy
+from shoal.publish.verifier import divides
+
+HEAD = """
+version: 1
+dataset: d
+unit: row
+neighbours: add_remove
+attributes:
+"""
+TWO = HEAD + "  v: {role: quasi, type: category, domain: [a, b], missing: refuse}\n"
+WIDE = (
+    HEAD
+    + """
+  age: {role: quasi, type: integer, domain: [0, 99], hierarchy: {intervals: [5, 25]}}
+  sex: {role: quasi, type: category, domain: [f, m], missing: refuse}
+  kind: {role: confidential, type: category, domain: [p, q, r, s, t, u]}
+"""
+)
+
+
+def schema(text):
+    return Policy.parse(text).schema
+
+
+def opened(columns, text, name="duckdb"):
+    return engine(name).scan(pa.table(columns), schema(text))
+
+
+def people(rows, seed=1):
+    chance = np.random.default_rng(seed)
+    ages = np.clip(chance.normal(40, 15, rows), 0, 99).astype(int)
+    kind = np.array(list("pqrstu"))[np.minimum(chance.geometric(0.5, rows) - 1, 5)]
+    missing = chance.random(rows) < 0.05
+    return {
+        "age": pa.array(ages.tolist(), mask=missing),
+        "sex": pa.array(np.where(ages % 3 == 0, "f", "m").tolist()),
+        "kind": pa.array(kind.tolist()),
+    }
+
+
+def grown(columns, text=WIDE, *, seed=1, name="duckdb", paid="0.5", k=10, beta="0.5", **options):
+    plan = SurveyedTree(schema(text), Fraction(paid), k, Fraction(beta), **options)
+    return plan.settle(opened(columns, text, name), Source.seeded(seed))
+
+
+# --- the price ----------------------------------------------------------------------------------------------------
+
+
+def test_surveys_add_up_to_what_is_paid():
+    plan = SurveyedTree(schema(WIDE), Fraction("0.3"), 10, Fraction(1, 2))
+    assert plan.epsilon == Fraction("0.3") == epsilon_of(plan.asked)
+    person = SurveyedTree(schema(WIDE), Fraction("0.3"), 10, Fraction(1, 2), steps=4)
+    assert person.epsilon == Fraction("0.3")
+    assert epsilon_of(person.asked) == Fraction("0.075")
+    assert all(a.count == 4 * b.count for a, b in zip(plan.asked, person.asked, strict=True))
+
+
+def test_a_survey_without_noise_or_with_too_large_shares_is_refused():
+    with pytest.raises(PreconditionError, match="surveyed-tree"):
+        Survey(Fraction(0), Fraction(1), 2)
+    with pytest.raises(PreconditionError, match="surveyed-tree"):
+        Survey(Fraction(1), Fraction(-1), 2)
+    with pytest.raises(PreconditionError, match="surveyed-tree"):
+        surveys(Fraction(1), 2, (Fraction(2, 3), Fraction(1, 2)), Fraction(1, 4))
+
+
+class Recorder:
+    """Stands for the noise: writes down what is asked, and answers from a script where there is one."""
+
+    def __init__(self, script=None):
+        self.truths, self.answers, self.prices, self.script = [], [], [], script
+
+    def __call__(self, counts, epsilon, source):
+        answer = (
+            counts + source.discrete_laplace(1 / epsilon, len(counts)) if self.script is None else self.script.pop(0)
+        )
+        self.truths.append(np.array(counts))
+        self.answers.append(np.array(answer))
+        self.prices.append(epsilon)
+        return answer
+
+
+@pytest.mark.parametrize("extra", [(3, "f", "u"), (None, "m", "p"), (99, "m", "q")])
+def test_the_same_answers_give_the_same_tree_and_one_record_moves_each_survey_by_its_price(monkeypatch, extra):
+    """The proof, run: given equal answers everything is equal, and the truths differ where the survey is charged."""
+    columns = people(2000)
+    more = {
+        name: pa.concat_arrays([own, pa.array([value], own.type)])
+        for (name, own), value in zip(columns.items(), extra, strict=True)
+    }
+    habits = Habits(shares=(Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)), frontier=5)
+    first = Recorder()
+    monkeypatch.setattr(growing, "heard", first)
+    one = grown(columns, habits=habits)
+    second = Recorder([*first.answers])
+    monkeypatch.setattr(growing, "heard", second)
+    other = grown(more, habits=habits)
+    assert one.listing() == other.listing()
+    plan = SurveyedTree(schema(WIDE), Fraction("0.5"), 10, Fraction(1, 2), habits=habits)
+    spent = Fraction(0)
+    for before, after, price in zip(first.truths, second.truths, first.prices, strict=True):
+        moved = after - before
+        assert np.abs(moved).sum() == 1  # one box, or one cell of one attribute
+        assert moved.sum() == 1
+        spent += price
+    assert spent == plan.epsilon
+
+
+def noise(epsilon, reach):
+    """The law of the noise on -reach..reach, and the mass beyond."""
+    ratio = math.exp(-epsilon)
+    law = {x: (1 - ratio) / (1 + ratio) * ratio ** abs(x) for x in range(-reach, reach + 1)}
+    return law, 1 - sum(law.values())
+
+
+def laws(values, monkeypatch, k, beta, paid, reach):
+    """The exact law of (boxes, published table) up to the noise that is cut off, by running every noise and sample."""
+    habits = Habits(shares=(Fraction(1),), doubt=0.01, counts=Fraction(1, 2))
+    table = opened({"v": pa.array(values, pa.string())}, TWO, "reference")
+    plan = SurveyedTree(schema(TWO), Fraction(paid), k, Fraction(beta), habits=habits)
+    (survey,) = plan.asked
+    count, _ = noise(float(survey.count), reach)
+    cell, _ = noise(float(survey.histogram), reach)
+    trees, listed = defaultdict(float), {}
+    for draws in itertools.product(range(-reach, reach + 1), repeat=3):
+        script = [
+            np.array([len(values) + draws[0]]),
+            np.array([values.count("a") + draws[1], values.count("b") + draws[2]]),
+        ]
+        monkeypatch.setattr(growing, "heard", lambda *_, script=script: script.pop(0))
+        boxes = plan.settle(table, Source.seeded(1))
+        listed[boxes.listing()] = boxes
+        trees[boxes.listing()] += count[draws[0]] * cell[draws[1]] * cell[draws[2]]
+    joint = defaultdict(float)
+    for key, mass in trees.items():
+        for kept in itertools.product((False, True), repeat=len(values)):
+            mask = np.array(kept, dtype=bool)
+            shown = listed[key].apply(table.keep(lambda start, count, mask=mask: mask[start : start + count]))
+            counted = shown.at_least(shown.columns, k).count_by(shown.columns)
+            outcome = (key, tuple(zip(counted.tuples[0].tolist(), counted.counts.tolist(), strict=True)))
+            joint[outcome] += mass * float(beta) ** sum(kept) * (1 - float(beta)) ** (len(kept) - sum(kept))
+    return trees, joint
+
+
+def divergence(p, q, epsilon):
+    return sum(max(0.0, mass - math.exp(epsilon) * q.get(x, 0.0)) for x, mass in p.items())
+
+
+@pytest.mark.slow
+def test_the_exact_joint_law_keeps_the_promise(monkeypatch):
+    k, beta, paid, reach = 2, "0.5", "1.5", 7
+    small, large = ["a", "a", "b"], ["a", "a", "b", "b"]
+    (tree_s, joint_s), (tree_l, joint_l) = (laws(v, monkeypatch, k, beta, paid, reach) for v in (small, large))
+    assert len(tree_s) > 1  # the noise decides
+    cut = max(1 - sum(tree_s.values()), 1 - sum(tree_l.values()))
+    assert cut < 0.06
+    for one, other in ((tree_s, tree_l), (tree_l, tree_s)):
+        assert divergence(one, other, float(paid)) <= cut
+    for epsilon in (0.1, 0.5, 1.0):
+        delta = delta_tight(k, Fraction(beta), epsilon)
+        for one, other in ((joint_s, joint_l), (joint_l, joint_s)):
+            assert divergence(one, other, float(paid) + epsilon) <= delta + cut
+            # the enumeration can tell: without the recoding's share the same laws break the promise
+        assert divergence(joint_l, joint_s, 0.0) > 0.2
+
+
+# --- the boxes ----------------------------------------------------------------------------------------------------
+
+
+def pieces(boxes):
+    """Boxes as sets of cells, as the verifier reads them."""
+    rules = boxes.rules()
+    sides = [
+        dict(zip(rule["labels"], (sum(2 ** (b + 1) - 2**a for a, b in m) for m in rule["members"]), strict=True))
+        for rule in rules.values()
+    ]
+    whole = tuple(2 ** len(rule["cells"]) - 1 for rule in rules.values())
+    return [
+        tuple(side[label] for side, label in zip(sides, box, strict=True)) for box in zip(*boxes.labels, strict=True)
+    ], whole
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_boxes_divide_the_domain(seed):
+    found = grown(people(3000), seed=seed)
+    assert len(found) > 10
+    assert divides(*pieces(found))
+    broken, whole = pieces(found)
+    assert not divides(broken[1:], whole)
+    assert not divides([*broken, broken[0]], whole)
+
+
+def test_every_record_shows_its_own_box():
+    columns = people(500)
+    table = opened(columns, WIDE)
+    found = grown(columns)
+    shown = found.apply(table)
+    assert shown.rows() == 500
+    assert set(zip(*(column.tolist() for column in shown.count_by(shown.columns).tuples), strict=True)) <= set(
+        zip(*found.labels, strict=True)
+    )
+    rules, cells = found.rules(), {name: rule["cells"] for name, rule in found.rules().items()}
+    for name in ("age", "kind"):
+        members = dict(zip(rules[name]["labels"], rules[name]["members"], strict=True))
+        values = ["(missing)" if v is None else str(v) for v in columns[name].to_pylist()]
+        counts = dict.fromkeys(members, 0)
+        for box in zip(*found.labels, strict=True):
+            label = box[list(rules).index(name)]
+            counts[label] = sum(any(a <= cells[name].index(v) <= b for a, b in members[label]) for v in values)
+        got = shown.count_by([name])
+        for label, count in zip(got.tuples[0].tolist(), got.counts.tolist(), strict=True):
+            assert count <= counts[label]
+
+
+def test_engines_row_order_and_compilation_do_not_matter(monkeypatch):
+    columns = people(3000)
+    turned = {name: own.take(pa.array(np.random.default_rng(3).permutation(3000))) for name, own in columns.items()}
+    first = grown(columns)
+    assert grown(columns, name="reference").listing() == first.listing()
+    assert grown(turned).listing() == first.listing()
+    monkeypatch.setattr("shoal.anonymize.kernel.grow.MUCH", 0)  # everything compiled
+    assert grown(columns).listing() == first.listing()
+    table = opened(columns, WIDE)
+    by_levels = first.apply(table)
+    assert by_levels.digest() == grown(columns, name="reference").apply(opened(columns, WIDE, "reference")).digest()
+
+
+def test_detail_where_records_are_dense():
+    columns = people(20_000)
+    found = grown(columns, paid="1")
+    coarse = grown(people(200), paid="1")
+    assert len(found) > 5 * len(coarse)
+    labels = found.apply(opened(columns, WIDE)).count_by(["age"])
+    losses = found.losses("age")
+    mean = (
+        sum(losses[label] * n for label, n in zip(labels.tuples[0].tolist(), labels.counts.tolist(), strict=True))
+        / 20_000
+    )
+    assert mean < 0.15
+
+
+def test_weights_ranges_and_depth():
+    columns = people(5000)
+    kept = grown(columns, weights={"age": Fraction(0), "sex": Fraction(0)})
+    assert set(kept.labels[0]) == {"*"}  # nothing is gained by dividing what counts for nothing
+    fine = grown(columns, coarsest={"age": 2})
+    assert "*" not in fine.labels[0]
+    assert all(
+        label in ("[0, 25)", "[25, 50)", "[50, 75)", "[75, 100)", "(missing)") or fine.losses("age")[label] < 0.25
+        for label in fine.labels[0]
+    )
+    floor = grown(columns, finest={"age": 1})
+    assert all(not label.isdigit() for label in floor.labels[0])
+    assert len(grown(columns, habits=Habits(depth=1))) <= 3
+
+
+def test_what_cannot_grow():
+    with pytest.raises(ParameterError, match="depth"):
+        SurveyedTree(schema(WIDE), Fraction(1), 5, Fraction(1, 2), habits=Habits(depth=0))
+    with pytest.raises(ParameterError, match="weight zero"):
+        SurveyedTree(schema(TWO), Fraction(1), 5, Fraction(1, 2), weights={"v": Fraction(0)})
+    one = HEAD + "  v: {role: quasi, type: category, domain: [a], missing: refuse}\n"
+    single = grown({"v": pa.array(["a"] * 50)}, one)
+    assert single.labels == (("a",),)
+
+
+def test_many_attributes():
+    names = [f"x{i}" for i in range(60)]
+    text = HEAD + "".join(f"  {name}: {{role: quasi, type: integer, domain: [0, 9]}}\n" for name in names)
+    chance = np.random.default_rng(1)
+    columns = {name: pa.array(chance.integers(0, 10, 2000)) for name in names}
+    found = grown(columns, text, k=5, paid="2")
+    assert divides(*pieces(found))
+    assert found.apply(opened(columns, text)).rows() == 2000

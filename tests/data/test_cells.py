@@ -1,0 +1,114 @@
+"""Cells: the finest pieces of a declared domain, and how the hierarchy nests them."""
+
+from fractions import Fraction
+
+import pytest
+
+from shoal.data.cells import MOST, STEPS, cells
+from shoal.data.level import MISSING, Cuts, Keep, Masked, Whole
+from shoal.data.schema import Attribute, Missing, Role
+from shoal.errors import PolicyError
+from shoal.policy.policy import Policy
+
+
+def attribute(spec, missing="refuse"):
+    text = f"""
+version: 1
+dataset: d
+unit: row
+neighbours: add_remove
+attributes:
+  x: {{role: quasi, missing: {missing}, {spec}}}
+"""
+    return Policy.parse(text).schema["x"]
+
+
+def test_values_are_cells_and_levels_are_groups():
+    found = cells(attribute("type: integer, domain: [0, 9], hierarchy: {intervals: [2, 6]}"))
+    assert found.labels == tuple("0123456789")
+    assert found.ordered
+    assert [group.label for group in found.groups[0]] == ["[0, 2)", "[2, 4)", "[4, 6)", "[6, 8)", "[8, 10)"]
+    assert found.groups[1][0].cells == (0, 1, 2, 3, 4, 5)
+    assert found.span(2, 7) == "[2, 7)"
+    assert found.loss((2, 3, 4)) == pytest.approx(2 / 9)
+    assert found.missing is None
+
+
+def test_a_missing_value_is_the_last_cell_and_costs_nothing():
+    found = cells(attribute("type: category, domain: [a, b, c]", missing="value"))
+    assert found.labels == ("a", "b", "c", MISSING)
+    assert found.missing == 3
+    assert found.loss((3,)) == 0.0
+    assert found.loss((0, 1, 2, 3)) == 1.0
+
+
+def test_finest_is_a_floor():
+    found = cells(attribute("type: integer, domain: [0, 9], hierarchy: {intervals: [2, 6]}"), finest=1)
+    assert found.labels == ("[0, 2)", "[2, 4)", "[4, 6)", "[6, 8)", "[8, 10)")
+    assert found.sizes == (2, 2, 2, 2, 2)
+    assert isinstance(found.level, Cuts)
+    assert found.span(0, 2) == "[0, 4)"
+
+
+def test_a_domain_of_a_million_values_falls_back_on_what_can_be_listed():
+    plain = cells(attribute("type: integer, domain: [0, 999999]"))
+    assert len(plain) <= STEPS
+    assert sum(plain.sizes) == 1_000_000
+    assert plain.labels[0] == "[0, 977)"
+    cut = cells(attribute("type: integer, domain: [0, 999999], hierarchy: {intervals: [1000, 100000]}"))
+    assert len(cut) == 1000
+    assert len(cut.groups[0]) == 10
+    masked = cells(attribute('type: text, domain: {pattern: "[0-9]{6}"}, hierarchy: {mask: right}'))
+    assert isinstance(masked.level, Masked)
+    assert masked.labels[1] == "001***"
+    assert masked.sizes[0] == 1000
+    assert len(masked) == 1000 <= MOST
+
+
+def test_decimals_are_cut_into_steps_or_by_their_hierarchy():
+    steps = cells(attribute("type: decimal, domain: [0, 1]"))
+    assert len(steps) == STEPS
+    assert steps.loss((0, 1)) == pytest.approx(2 / STEPS)
+    cut = cells(attribute("type: decimal, domain: [0, 1], hierarchy: {intervals: [0.1, 0.5]}"))
+    assert cut.labels[0] == "[0, 0.1)"
+    assert sum(cut.sizes) == 1
+
+
+def test_dates_ordinals_and_booleans():
+    dates = cells(attribute("type: date, domain: [2025-01-01, 2025-12-31], hierarchy: {date: [month, quarter]}"))
+    assert len(dates) == 365
+    assert [group.label for group in dates.groups[1]] == ["2025-Q1", "2025-Q2", "2025-Q3", "2025-Q4"]
+    assert dates.span(0, 31) == "[2025-01-01, 2025-02-01)"
+    order = cells(attribute("type: ordinal, domain: [low, middle, high]"))
+    assert order.ordered
+    assert order.span(0, 2) == "low to middle"
+    assert cells(attribute("type: boolean")).labels == ("false", "true")
+
+
+def test_groups_that_are_no_runs_of_numbers_are_not_ordered():
+    found = cells(attribute("type: integer, domain: [1, 4], hierarchy: {groups: {odd: [1, 3], even: [2, 4]}}"))
+    assert not found.ordered
+    assert {group.label for group in found.groups[0]} == {"odd", "even"}
+
+
+def test_one_value_and_one_label():
+    single = cells(attribute("type: category, domain: [a]"))
+    assert single.labels == ("a",)
+    assert single.loss((0,)) == 0.0
+    top = cells(attribute("type: category, domain: [a, b], hierarchy: {groups: {x: [a], y: [b]}}"), finest=2)
+    assert isinstance(top.level, Whole)
+    assert top.labels == ("*",)
+
+
+def test_what_cannot_be_listed_is_refused():
+    with pytest.raises(PolicyError, match="has none"):
+        cells(Attribute("x", Role.QUASI, attribute("type: boolean").type, None, None, Missing.REFUSE))
+    with pytest.raises(PolicyError, match="too many values for boxes"):
+        cells(attribute('type: text, domain: {pattern: "[a-z]+"}'))
+
+
+def test_sizes_are_exact():
+    found = cells(attribute("type: integer, domain: [3, 12], hierarchy: {intervals: [5]}"), finest=1)
+    assert found.sizes == (Fraction(2), Fraction(5), Fraction(3))
+    assert found.level == attribute("type: integer, domain: [3, 12], hierarchy: {intervals: [5]}").hierarchy.level(1)
+    assert isinstance(cells(attribute("type: integer, domain: [3, 12]")).level, Keep)
