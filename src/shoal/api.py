@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
@@ -19,8 +19,10 @@ from shoal.guarantee.rounding import Number
 from shoal.guarantee.solve import Setting, frontier, solve
 
 if TYPE_CHECKING:
+    from shoal.datasets.marginals import Marginals
     from shoal.policy.policy import Policy
     from shoal.publish.plan import Plan
+    from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run import Release
     from shoal.publish.verifier import Check
 
@@ -36,6 +38,7 @@ __all__ = [
     "delta",
     "frontier",
     "plan",
+    "rehearse",
     "release",
     "sample_rate",
     "solve",
@@ -93,6 +96,22 @@ def plan(policy: Policy) -> Plan:
     from shoal.publish.plan import plan as resolve
 
     return resolve(policy)
+
+
+def rehearse(
+    plan: Plan,
+    *,
+    rows: int | Sequence[int] = 50_000,
+    runs: int = 5,
+    marginals: Marginals | None = None,
+    seed: int = 0,
+    engine: str = "duckdb",
+) -> Rehearsal:
+    """Run a plan on stand-ins drawn from the policy alone: what to expect, without a look at the data and without a charge."""
+    from shoal.engine.open import engine as named
+    from shoal.publish.rehearse import rehearse as run
+
+    return run(plan, rows=rows, runs=runs, engine=named(engine), marginals=marginals, seed=seed)
 
 
 def release(

@@ -68,10 +68,18 @@ def test_a_domain_of_a_million_values_falls_back_on_what_can_be_listed():
 def test_decimals_are_cut_into_steps_or_by_their_hierarchy():
     steps = cells(attribute("type: decimal, domain: [0, 1]"))
     assert len(steps) == STEPS
-    assert steps.loss((0, 1)) == pytest.approx(2 / STEPS)
+    assert steps.loss((0, 1)) == pytest.approx(1 / (STEPS - 1))
     cut = cells(attribute("type: decimal, domain: [0, 1], hierarchy: {intervals: [0.1, 0.5]}"))
     assert cut.labels[0] == "[0, 0.1)"
-    assert sum(cut.sizes) == 1
+    assert set(cut.sizes) == {1}  # each interval counts as one
+
+
+def test_open_ends_stay_open():
+    found = cells(attribute("type: decimal, domain: [0, 1000], hierarchy: {intervals: [10], below: 20, above: 90}"))
+    assert (found.labels[0], found.labels[-1]) == ("< 20", ">= 90")
+    assert found.span(len(found) - 3, len(found)) == ">= 70"
+    assert found.span(0, 3) == "< 40"
+    assert found.span(1, 3) == "[20, 40)"
 
 
 def test_dates_ordinals_and_booleans():

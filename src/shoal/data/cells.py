@@ -41,9 +41,9 @@ class Group:
 class Cells:
     """The cells of one attribute in order, with the groups of every coarser level.
 
-    `level` gives a value its cell's label; `sizes` says how much of the domain a cell holds: values where they can be
-    counted, else width. `bounds` are the ends of the cells of a line, one more than cells. `missing` is the number of the
-    missing value's cell, if it has one.
+    `level` gives a value its cell's label; `sizes` says how many values a cell holds. Where values cannot be counted each
+    cell is one: the finest intervals are what somebody declared worth telling apart. `bounds` are the ends of the
+    cells of a line, one more than cells. `missing` is the number of the missing value's cell, if it has one.
     """
 
     attribute: Attribute
@@ -52,7 +52,6 @@ class Cells:
     sizes: tuple[Fraction, ...]
     ordered: bool
     groups: tuple[tuple[Group, ...], ...]
-    counted: bool = True
     bounds: tuple[Fraction, ...] | None = None
     missing: int | None = None
 
@@ -67,13 +66,15 @@ class Cells:
     def loss(self, cells: Sequence[int]) -> float:
         """The loss of a label that stands for these cells; a missing value adds nothing to it."""
         size, total = sum((self.sizes[cell] for cell in cells), Fraction(0)), sum(self.sizes, Fraction(0))
-        if self.counted:
-            return float((size - 1) / (total - 1)) if total > 1 and size > 1 else 0.0
-        return float(size / total) if total else 0.0
+        return float((size - 1) / (total - 1)) if total > 1 and size > 1 else 0.0
 
     def span(self, first: int, last: int) -> str:
         """The label of the cells first, …, last − 1 of an ordered attribute."""
         if self.bounds is not None:
+            if self.labels[last - 1].startswith(">= "):
+                return f">= {self.line.text(self.bounds[first])}"
+            if self.labels[first].startswith("< "):
+                return f"< {self.line.text(self.bounds[last])}"
             return self.line.between(self.bounds[first], self.bounds[last])
         return f"{self.labels[first]} to {self.labels[last - 1]}"
 
@@ -103,7 +104,6 @@ def cells(attribute: Attribute, finest: int = 0) -> Cells:
         (*found.sizes, Fraction(0)),
         found.ordered,
         found.groups,
-        found.counted,
         found.bounds,
         len(found.labels),
     )
@@ -133,8 +133,8 @@ def _steps(attribute: Attribute, line: Line) -> Cells:
     bounds = [line.low + i * step for i in range(count)] + [line.low + width]
     labels = tuple(line.between(a, b) for a, b in pairwise(bounds))
     level = Cuts(tuple(line.edge(at) for at in bounds[1:-1]), labels)
-    sizes = tuple(b - a for a, b in pairwise(bounds))
-    return Cells(attribute, level, labels, sizes, ordered=True, groups=(), counted=line.counted, bounds=tuple(bounds))
+    sizes = tuple(b - a if line.counted else Fraction(1) for a, b in pairwise(bounds))
+    return Cells(attribute, level, labels, sizes, ordered=True, groups=(), bounds=tuple(bounds))
 
 
 def _of_hierarchy(attribute: Attribute, hierarchy: Hierarchy, finest: int) -> Cells:
@@ -210,7 +210,7 @@ def _of_cuts(attribute: Attribute, level: Cuts, above: list[Cuts]) -> Cells:
     edges = [point(line.type, at) for at in level.edges]
     end = line.high + 1 if line.type.discrete else line.high
     bounds = (line.low, *edges, end)
-    sizes = tuple(line.size(a, b) for a, b in pairwise([None, *edges, None]))
+    sizes = tuple(line.size(a, b) if line.counted else Fraction(1) for a, b in pairwise([None, *edges, None]))
     groups = []
     for coarser in above:
         inner = [edges.index(point(line.type, at)) + 1 for at in coarser.edges]
@@ -221,9 +221,7 @@ def _of_cuts(attribute: Attribute, level: Cuts, above: list[Cuts]) -> Cells:
                 for label, (first, last) in zip(coarser.labels, spans, strict=True)
             )
         )
-    return Cells(
-        attribute, level, level.labels, sizes, ordered=True, groups=tuple(groups), counted=line.counted, bounds=bounds
-    )
+    return Cells(attribute, level, level.labels, sizes, ordered=True, groups=tuple(groups), bounds=bounds)
 
 
 def _of_places(attribute: Attribute, level: Masked, above: Sequence[Level]) -> Cells | None:

@@ -36,6 +36,8 @@ HOW_PREMISES_WERE_CHECKED = {
     "the sample is drawn afresh, independently, and used for nothing else": "a new key from the operating system for each "
     "release, destroyed afterwards",
     "each release draws its own sample and discards it": "a new key from the operating system for each release",
+    "cells, weights, k and beta are fixed without the data": "they are in the locked plan, which was charged before a row "
+    "was drawn",
     "the parts are fixed in advance": "the number of releases is in the locked plan",
 }
 

@@ -194,7 +194,9 @@ def _tables(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Tables with the same columns and rules together."""
     found: list[dict[str, Any]] = []
     for table in tables:
-        shown = {"k": table["k"], "recoding": [(column, table["recoding"][column]) for column in table["columns"]]}
+        rules = [(column, table["recoding"][column]) for column in table["columns"]]
+        rules += [("all boxes", table["boxes"])] if "boxes" in table else []
+        shown = {"k": table["k"], "recoding": rules}
         same = next((entry for entry in found if {**entry, "files": None} == {**shown, "files": None}), None)
         if same is None:
             found.append({**shown, "files": [table["file"]]})

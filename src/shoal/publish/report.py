@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.partition.base import Recoding
+from shoal.anonymize.partition.boxes import Boxes
 from shoal.anonymize.partition.grid import Grid
 from shoal.data.domain import Values
 from shoal.data.level import MISSING, Cuts, Keep, Level
@@ -61,6 +62,8 @@ def report(plan: Plan, table: Table, recoding: Recoding, public: Path, content: 
     rows = _rows(plan, table, sum(part.num_rows for part in shown))
     sizes = [_group_sizes(part) for part in shown]
     columns = [_column(plan, recoding, name, recoded, shown, rows) for name in recoded.columns]
+    for column in columns:
+        column["spread_variation"] = _spread(recoding, table, column["name"], shown)
     return {
         "for_the_holder_only": MARK,
         "version": VERSION,
@@ -200,9 +203,7 @@ def _column(
     level = recoding.levels[name] if isinstance(recoding, Grid) else None
     counted = recoded.count_by([name])
     before = _added(zip(counted.tuples[0].tolist(), counted.counts.tolist(), strict=True))
-    after = _added(
-        (pair["values"], pair["counts"]) for part in shown for pair in part.column(name).value_counts().to_pylist()
-    )
+    after = _published_labels(name, shown)
     total, left, expected = rows["in"], rows["published"], rows["sampled"]["expected"]
     listed = [_label(label, before[label], after.get(label, 0), total, left, expected) for label in before]
     order = _order(attribute, level, list(before))
@@ -220,6 +221,8 @@ def _column(
         "name": name,
         "level": recoding.indices.get(name, 0) if isinstance(recoding, Grid) else None,
         "levels": len(hierarchy) if hierarchy else 1,
+        "boxes": len(recoding) if isinstance(recoding, Boxes) else None,
+        "detail": _detail(recoding.losses(name), after),
         "labels_in": len(before),
         "labels_published": len(after),
         "rows_of_labels_gone": sum(before[label] for label in before if label not in after),
@@ -228,6 +231,36 @@ def _column(
         "labels": [place[label] for label in chosen],
         "rest": {**rest, "label": None, "labels": len(others)} if others else None,
     }
+
+
+def _detail(losses: Mapping[str, float] | float, after: dict[str, int]) -> float | None:
+    """One less the mean loss of the published labels: 1 where every row shows its value, 0 where none shows anything."""
+    total = sum(after.values())
+    if not total:
+        return None
+    if not isinstance(losses, Mapping):
+        return round(1 - losses, 6)
+    return round(1 - sum(losses.get(label, 0.0) * count for label, count in after.items()) / total, 6)
+
+
+def _spread(recoding: Recoding, table: Table, name: str, shown: Sequence[pa.Table]) -> float | None:
+    """How far the published labels, spread evenly over the cells they stand for, are from the original's cells."""
+    if not isinstance(recoding, Boxes):
+        return None
+    cells = recoding.tree.layout.sides[recoding.columns.index(name)].cells
+    counted = table.recode({name: cells.level}).count_by([name])
+    before = _added(zip(counted.tuples[0].tolist(), counted.counts.tolist(), strict=True))
+    after = recoding.spread(name, _published_labels(name, shown))
+    total, left = sum(before.values()), sum(after.values())
+    if not total or not left:
+        return None
+    return round(sum(abs(before.get(cell, 0) / total - count / left) for cell, count in after.items()) / 2, 6)
+
+
+def _published_labels(name: str, shown: Sequence[pa.Table]) -> dict[str, int]:
+    return _added(
+        (pair["values"], pair["counts"]) for part in shown for pair in part.column(name).value_counts().to_pylist()
+    )
 
 
 def _added(pairs: Any) -> dict[str, int]:

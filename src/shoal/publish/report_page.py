@@ -24,6 +24,10 @@ METHODS = (
         "Distance: total variation, half the sum of the differences between the shares before and after, from 0 (equal) to 1. By "
         "chance: what sampling alone would make it on average, with nothing suppressed (normal approximation)."
     ),
+    (
+        "Detail: 1 where every published row shows its value, 0 where no row shows anything; in between, the share of the "
+        "declared domain that a label leaves out, on average over the published rows."
+    ),
     "Nothing was drawn again for this report: the key of the sample is destroyed.",
 )
 
@@ -158,14 +162,23 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
     gone = column["rows_of_labels_gone"]
     lost = column["labels_in"] - column["labels_published"]
     shown = column["labels_published"] or "none"
-    level = f"{column['level']} of {column['levels'] - 1}" if column["levels"] > 1 else "0"
-    words = f"Level {level}: {column['labels_in']:,} labels in the original, {shown} in the published table."
+    level = (
+        "box" if column["boxes"] else f"{column['level']} of {column['levels'] - 1}" if column["levels"] > 1 else "0"
+    )
+    words = "Sides of boxes" if column["boxes"] else f"Level {level}"
+    words += f": {column['labels_in']:,} labels in the original, {shown} in the published table."
     if lost:
         rows = f"{gone:,} row{'s' * (gone != 1)}"
         words += f" The one that is gone had {rows}." if lost == 1 else f" The {lost:,} that are gone had {rows}."
+    if column["spread_variation"] is not None:
+        words += (
+            " Spread evenly over the values they stand for, the published labels are "
+            f"{_number(column['spread_variation'])} from the original."
+        )
     return {
         "name": column["name"],
         "level": level,
+        "detail": _number(column["detail"]),
         "labels_in": f"{column['labels_in']:,}",
         "labels_published": f"{column['labels_published']:,}",
         "distance": _number(column["total_variation"]),

@@ -176,6 +176,7 @@ def _choice(certificate: dict[str, Any]) -> Iterator[Check]:
     steps = promise["unit"]["max_rows"] * (2 if promise["neighbours"] == "replace_one" else 1)
     cost = Fraction(choice["epsilon"])
     fits = 0 < cost <= set_aside and choice["steps"] == steps
+    fits = fits and all(("boxes" in table) == (choice["kind"] == "tree") for table in certificate["tables"])
     if choice["kind"] == "tree":
         shares = [(Fraction(s["count"]), Fraction(s["histogram"]), s["attributes"]) for s in choice["surveys"]]
         total = sum((count + histogram * many for count, histogram, many in shares), start=Fraction(0))

@@ -83,6 +83,16 @@ class Boxes(Recoding):
         side = self.tree.layout.sides[self.columns.index(name)]
         return dict(zip(side.labels, side.losses.tolist(), strict=True))
 
+    def spread(self, name: str, counts: Mapping[str, int]) -> dict[str, float]:
+        """What labels say about single cells: each label's records spread evenly over the cells it stands for."""
+        side = self.tree.layout.sides[self.columns.index(name)]
+        found = np.zeros(len(side.cells))
+        for node, label in enumerate(side.labels):
+            if label in counts:
+                members = list(side.members(node))
+                found[members] += counts[label] / len(members)
+        return dict(zip(side.cells.labels, found.tolist(), strict=True))
+
     def rules(self) -> dict[str, dict[str, Any]]:
         return {name: self._rule(j) for j, name in enumerate(self.columns)}
 

@@ -56,8 +56,7 @@ class Sides:
         sizes = np.array([float(self.cells.sizes[cell]) for cell in self.order])
         ends = np.concatenate([[0.0], np.cumsum(sizes)])
         held, total = ends[self.stop] - ends[self.start], ends[-1]
-        less = 1.0 if self.cells.counted else 0.0
-        found = np.maximum(held - less, 0.0) / (total - less) if total > less else np.zeros(len(self))
+        found = np.maximum(held - 1.0, 0.0) / (total - 1.0) if total > 1.0 else np.zeros(len(self))
         return np.asarray(np.minimum(found, 1.0))
 
     def members(self, node: int) -> tuple[int, ...]:

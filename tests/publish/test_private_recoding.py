@@ -1,0 +1,195 @@
+"""Releases whose recoding was drawn or grown: from the policy to the verifiers, and what a forger may try."""
+
+import csv
+import json
+import shutil
+from fractions import Fraction
+
+import pytest
+from jsonschema import Draft7Validator
+
+from shoal.errors import PreconditionError
+from shoal.guarantee.claim import Status
+from shoal.guarantee.promise import Promise, Whose
+from shoal.publish import verifier
+from shoal.publish.verify import require, verify
+from tests.publish.clinic import planned, publish, write_table
+from tests.publish.test_paper import SCHEMA
+from tests.publish.test_run import account
+from tests.publish.test_verify import alone, failures
+
+TREE = {"release.recoding": {"tree": {"epsilon": "0.3"}}}
+DRAWN = {"release.recoding": {"choose": {"epsilon": "0.3"}}}
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """A release of each kind, made once."""
+    found = {}
+    for kind, changes in (("tree", TREE), ("drawn", DRAWN), ("parquet", TREE | {"release.output": "parquet"})):
+        folder = tmp_path_factory.mktemp(kind)
+        found[kind] = publish(folder, changes, rows=3000).folder
+    return found
+
+
+@pytest.fixture
+def copied(released, tmp_path):
+    def copy(kind):
+        return shutil.copytree(released[kind], tmp_path / "out")
+
+    return copy
+
+
+def certificate(folder):
+    return json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+
+
+# --- what is made -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["tree", "drawn", "parquet"])
+def test_both_verifiers_agree_and_the_schema_knows_it(released, kind):
+    require(verify(released[kind]))
+    assert alone(released[kind]) == 0
+    Draft7Validator(SCHEMA).validate(certificate(released[kind]))
+
+
+def test_the_share_is_set_aside_and_charged(tmp_path):
+    plan = planned(TREE)
+    assert plan.promise.epsilon_recoding == Fraction("0.3")
+    assert plan.promise.epsilon_release == Fraction("0.7")
+    assert plan.promise.k > planned().promise.k  # less is left for the crowd
+    assert plan.claims[0].status is Status.PROVED
+    assert {"eps-safe-recoding", "surveyed-tree"} <= set(plan.claims[0].theorems)
+    publish(tmp_path, TREE)
+    (cost,) = account(tmp_path).costs
+    assert cost.epsilon == 1
+    assert [part.to_saved()["kind"] for part, _ in cost.parts] == ["pure-dp", "sampled-crowd"]
+
+
+def test_labels_are_sides_of_listed_boxes(released):
+    folder = released["tree"]
+    header, *rows = csv.reader((folder / "table.csv").read_text(encoding="utf-8").splitlines())
+    listed, *boxes = csv.reader((folder / "recoding" / "boxes.csv").read_text(encoding="utf-8").splitlines())
+    assert header == listed == ["age", "sex", "diag"]
+    assert set(map(tuple, rows)) <= set(map(tuple, boxes))
+    assert len({row[0] for row in rows}) > 1
+
+
+def test_a_person_with_several_rows_pays_for_each(tmp_path):
+    changes = TREE | {
+        "unit": {"column": "patient", "max_rows": 2},
+        "neighbours": "replace_one",
+        "release.epsilon": "4",
+        "budget": None,
+    }
+    plan = planned(changes)
+    partition = plan.method.partition
+    assert partition.steps == 4
+    assert partition.epsilon == Fraction("0.3")
+    table = write_table(tmp_path / "people.csv", 3000, patients=1200)
+    done = publish(tmp_path, changes, table=table)
+    require(verify(done.folder))
+    assert certificate(done.folder)["choice"]["steps"] == 4
+
+
+def test_repeats_share_one_recoding(tmp_path):
+    done = publish(tmp_path, TREE | {"release.repeat": 2, "release.epsilon": "2"}, rows=3000)
+    require(verify(done.folder))
+    made = certificate(done.folder)
+    assert len(made["tables"]) == 2
+    assert made["tables"][0]["recoding"] == made["tables"][1]["recoding"]
+    assert alone(done.folder) == 0
+
+
+def test_levels_that_were_drawn_stay_within_their_range(tmp_path):
+    changes = {"release.recoding": {"choose": {"epsilon": "0.3", "finest": {"age": 1}, "coarsest": {"diag": 0}}}}
+    done = publish(tmp_path, changes, rows=2000)
+    require(verify(done.folder))
+    rules = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((done.folder / "recoding").iterdir())]
+    levels = {rule["attribute"]: rule["level"] for rule in rules}
+    assert levels["age"] >= 1
+    assert levels["diag"] == 0
+
+
+def test_the_table_that_is_the_sample_may_not_choose():
+    fixed = planned({"release.sampling": {"already": "0.2"}, "release.recoding": {"levels": {"age": 2}}})
+    grown = planned(TREE).method.partition
+    with pytest.raises(PreconditionError, match="eps-safe-recoding"):
+        type(fixed.method)(planned(TREE).promise, grown, fixed.method.unit, drawn_before=True)
+
+
+def test_a_recoding_dearer_than_its_share_is_refused():
+    plan = planned(TREE)
+    poor = Promise(Fraction(1), Fraction("0.1"), Fraction(1, 1000), 14, Fraction(1, 2), "tight", "k", Whose())
+    with pytest.raises(PreconditionError, match="eps-safe-recoding"):
+        type(plan.method)(poor, plan.method.partition, plan.method.unit)
+
+
+# --- what a forger may try ----------------------------------------------------------------------------------------
+
+
+def forge(folder, change):
+    """Change the certificate and seal it again."""
+    content = certificate(folder)
+    change(content)
+    content["files"] = {name: verifier.sha256(folder / name) for name in content["files"] if (folder / name).is_file()}
+    content["seal"] = verifier.seal(content)
+    (folder / "certificate.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["choice"].update(epsilon="0.1"),
+        lambda c: c["choice"]["surveys"][0].update(count="9"),
+        lambda c: c["choice"]["surveys"].append(dict(c["choice"]["surveys"][0])),
+        lambda c: c["choice"]["surveys"][0].update(attributes=1),
+        lambda c: c["choice"].update(steps=2),
+        lambda c: c.pop("choice"),
+        lambda c: c["choice"].update(kind="choose"),
+        lambda c: c["guarantee"].update(epsilon_recoding="0"),
+        lambda c: c["claims"][0].update(theorems=["safe-k-tight", "eps-safe-recoding"]),
+        lambda c: c["tables"][0].pop("boxes"),
+    ],
+)
+def test_a_price_that_was_not_paid_is_caught(copied, change):
+    folder = copied("tree")
+    forge(folder, change)
+    assert failures(folder) - {"certificate.html"}
+
+
+def lines(folder):
+    return (folder / "recoding" / "boxes.csv").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("kind", ["tree", "parquet"])
+@pytest.mark.parametrize("edit", [lambda rows: rows[:-1], lambda rows: [*rows, rows[-1]], lambda rows: rows[:1]])
+def test_boxes_with_a_gap_or_an_overlap_are_caught(copied, kind, edit):
+    folder = copied(kind)
+    (folder / "recoding" / "boxes.csv").write_text("\n".join(edit(lines(folder))) + "\n", encoding="utf-8")
+    forge(folder, lambda _: None)
+    assert alone(folder) == 3
+    assert failures(folder) - {"certificate.html"}
+
+
+def test_a_row_outside_every_box_is_caught(copied):
+    folder = copied("tree")
+    file = folder / "table.csv"
+    header, *rows = file.read_text(encoding="utf-8").splitlines()
+    ages = sorted({row.rsplit(",", 2)[0] for row in rows})
+    swapped = [row.replace(ages[0], ages[-1]) for row in rows]
+    file.write_text("\n".join([header, *sorted(swapped)]) + "\n", encoding="utf-8")
+    forge(folder, lambda _: None)
+    known = set(lines(folder))
+    assert (alone(folder) == 3) == (not set(swapped) <= known)
+
+
+def test_levels_outside_the_locked_range_are_caught(tmp_path):
+    changes = {"release.recoding": {"choose": {"epsilon": "0.3", "finest": {"age": 1}}}}
+    folder = publish(tmp_path, changes, rows=2000).folder
+    place = certificate(folder)["recoding"]["age"]
+    rule = json.loads((folder / place).read_text(encoding="utf-8"))
+    (folder / place).write_text(json.dumps(rule | {"level": 0}), encoding="utf-8")
+    forge(folder, lambda _: None)
+    assert "choice of the lock" in failures(folder)
