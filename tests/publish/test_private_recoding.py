@@ -19,6 +19,7 @@ from tests.publish.test_run import account
 from tests.publish.test_verify import alone, failures
 
 TREE = {"release.recoding": {"tree": {"epsilon": "0.3"}}}
+PRIVTREE = {"release.recoding": {"tree": {"epsilon": "0.3", "grow": "privtree"}}}
 DRAWN = {"release.recoding": {"choose": {"epsilon": "0.3"}}}
 
 
@@ -26,7 +27,8 @@ DRAWN = {"release.recoding": {"choose": {"epsilon": "0.3"}}}
 def released(tmp_path_factory):
     """A release of each kind, made once."""
     found = {}
-    for kind, changes in (("tree", TREE), ("drawn", DRAWN), ("parquet", TREE | {"release.output": "parquet"})):
+    kinds = {"tree": TREE, "drawn": DRAWN, "privtree": PRIVTREE, "parquet": TREE | {"release.output": "parquet"}}
+    for kind, changes in kinds.items():
         folder = tmp_path_factory.mktemp(kind)
         found[kind] = publish(folder, changes, rows=3000).folder
     return found
@@ -47,7 +49,7 @@ def certificate(folder):
 # --- what is made -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["tree", "drawn", "parquet"])
+@pytest.mark.parametrize("kind", ["tree", "drawn", "privtree", "parquet"])
 def test_both_verifiers_agree_and_the_schema_knows_it(released, kind):
     require(verify(released[kind]))
     assert alone(released[kind]) == 0
@@ -157,6 +159,21 @@ def test_a_price_that_was_not_paid_is_caught(copied, change):
     folder = copied("tree")
     forge(folder, change)
     assert failures(folder) - {"certificate.html"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["choice"]["test"].update(scale="1"),
+        lambda c: c["choice"]["test"].update(rise=0),
+        lambda c: c["choice"]["test"].update(clamp=500),
+        lambda c: c["choice"].update(surveys=[]),
+    ],
+)
+def test_a_test_with_too_little_noise_is_caught(copied, change):
+    folder = copied("privtree")
+    forge(folder, change)
+    assert alone(folder) == 3
 
 
 def lines(folder):

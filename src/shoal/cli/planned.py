@@ -31,7 +31,10 @@ def plan_policy(path: Path, lock: Path | None, *, force: bool, as_json: bool) ->
         screen.line()
     screen.table(("", "", ""), _rows(found))
     screen.line()
-    screen.paragraph(found.method.partition.words())
+    if found.views:
+        screen.table(("view", "k", "beta"), _views(found))
+        screen.line()
+    screen.paragraph(found.recoding_words())
 
 
 def _rows(found: Plan) -> list[tuple[str, str, str]]:
@@ -49,6 +52,25 @@ def _rows(found: Plan) -> list[tuple[str, str, str]]:
         ("status", found.claims[0].status.value, ", ".join(found.claims[0].theorems)),
         *([("releases", str(found.repeat), "each from a fresh sample, charged together")] if found.repeat > 1 else []),
     ]
+
+
+MOST_VIEWS = 40
+
+
+def _views(found: Plan) -> list[tuple[str, str, str]]:
+    from shoal.guarantee.rounding import exact_text
+
+    if found.chooser is not None:
+        own = found.promise
+        of = f"{len(found.views):,} of {len(found.chooser.candidates):,}, chosen on the table"
+        return [(of, str(own.k), exact_text(own.beta))]
+    shown = [
+        (" × ".join(view.columns), str(own.k), exact_text(own.beta))
+        for view in found.views[:MOST_VIEWS]
+        for own in [view.method.promise]
+    ]
+    left = len(found.views) - MOST_VIEWS
+    return [*shown, (f"and {left:,} more", "", "")] if left > 0 else shown
 
 
 def _write_lock(found: Plan, path: Path, *, force: bool) -> None:

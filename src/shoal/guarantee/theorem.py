@@ -237,6 +237,18 @@ _ALL = (
         ),
     ),
     Theorem(
+        "view-choice",
+        "Views chosen by how far they are from independence",
+        "Shoal; the exponential mechanism of McSherry and Talwar 2007, with scores as in MST (McKenna, Miklau and Sheldon 2021)",
+        "Given noisy histograms of every attribute, the distance of a view's counts from what independence would make of them "
+        "moves by at most one when a record is added; drawing views one after another with probability proportional to "
+        "exp(epsilon distance / 2) costs the sum of the epsilons, and the histograms cost theirs.",
+        (
+            _premise("every epsilon of a survey is above 0", "surveys.Survey"),
+            _premise("the candidates and how many are chosen are fixed without the data", "holder"),
+        ),
+    ),
+    Theorem(
         "ramp-score",
         "A score of recodings with slope two",
         "Shoal",

@@ -5,10 +5,12 @@ delta* certifies (epsilon, delta)-DP and is never called the probability of a ba
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from shoal.guarantee.compose import people_at_risk
-from shoal.guarantee.promise import Promise
+from shoal.guarantee.differential import ApproxDP
+from shoal.guarantee.promise import Promise, Whose
 from shoal.guarantee.rounding import GUARD, decimal, down, exact, exact_text, precise, text_down, text_up, up
 
 
@@ -43,28 +45,47 @@ def as_float(value: Fraction, *, cost: bool) -> float:
 def sentences(plan: Promise, *, drawn_before: bool = False, tuned: bool = False) -> list[str]:
     """What is promised, what the two numbers mean, and what it rests on."""
     ratio, delta = growth(plan.epsilon), plain(plan.delta)
-    whose = "one person's row" if plan.whose.rows == 1 else f"one person's rows (at most {plan.whose.rows})"
-    other = (
-        f"without {'it' if plan.whose.rows == 1 else 'them'}"
-        if plan.whose.neighbours == "add_remove"
-        else "with any other in place"
-    )
-    recoding = (
-        f"chosen on the full table by a mechanism that spends epsilon {short(plan.epsilon_recoding, cost=True)}"
-        if plan.epsilon_recoding
-        else "fixed in the plan, parts of which were drafted from the data"
-        if tuned
-        else "fixed before the data were seen"
-    )
-    promised = (
-        f"Whatever anyone concludes from the release, that conclusion is at most {ratio} times as likely with {whose} in the "
-        f"table as {other}, plus {delta}; and the other way round."
-    )
+    recoding = _recoding(plan.epsilon_recoding, tuned)
     ground = (
         f"This rests on {_listed(plan.theorems)}: {_sampling(plan, drawn_before)}; the recoding is {recoding}; "
         f"and no group of fewer than {plan.k} equal rows is shown."
     )
-    return [promised, _about_delta(plan, ratio, delta), ground]
+    return [_promised(ratio, delta, plan.whose), _about_delta(plan, ratio, delta), ground]
+
+
+def _promised(ratio: str, delta: str, unit: Whose) -> str:
+    whose = "one person's row" if unit.rows == 1 else f"one person's rows (at most {unit.rows})"
+    without = f"without {'it' if unit.rows == 1 else 'them'}"
+    other = without if unit.neighbours == "add_remove" else "with any other in place"
+    return (
+        f"Whatever anyone concludes from the release, that conclusion is at most {ratio} times as likely with {whose} in the "
+        f"table as {other}, plus {delta}; and the other way round."
+    )
+
+
+def _recoding(paid: Fraction, tuned: bool) -> str:
+    if paid:
+        return f"chosen on the full table by a mechanism that spends epsilon {short(paid, cost=True)}"
+    return (
+        "fixed in the plan, parts of which were drafted from the data" if tuned else "fixed before the data were seen"
+    )
+
+
+def view_sentences(total: ApproxDP, plans: Sequence[Promise], *, tuned: bool = False) -> list[str]:
+    """The same for many narrow tables that keep one promise together."""
+    first = plans[0]
+    ratio, delta = growth(total.epsilon), plain(total.delta)
+    rates, crowds = sorted({plan.beta for plan in plans}), sorted({plan.k for plan in plans})
+    rate = short(rates[0], cost=False) if len(rates) == 1 else f"{short(rates[0], cost=False)} or more"
+    crowd = str(crowds[0]) if len(crowds) == 1 else f"its own k, {crowds[0]} to {crowds[-1]},"
+    recoding = _recoding(sum((plan.epsilon_recoding for plan in plans), Fraction(0)), tuned)
+    one = "one is" if len(plans) == 1 else f"{len(plans)} tables are"
+    ground = (
+        f"{one[:1].upper()}{one[1:]} published, each from its own fresh sample, and what they cost together is composed "
+        f"exactly (theorem pld-composition): for each of them every row is kept with probability {rate}, independently; the "
+        f"recoding is {recoding}; and no group of fewer than {crowd} equal rows is shown."
+    )
+    return [_promised(ratio, delta, first.whose), _about_delta(first, ratio, delta), ground]
 
 
 def _sampling(plan: Promise, drawn_before: bool) -> str:

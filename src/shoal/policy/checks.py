@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from math import comb
 
 from shoal.data.schema import Attribute, Role
 from shoal.guarantee.rounding import exact_text
@@ -12,7 +13,8 @@ from shoal.policy.method import NEEDS, Needs
 from shoal.policy.model import BudgetAsked, UnitAsked
 from shoal.policy.problem import Problem, nearest, shown
 from shoal.policy.recoding import Choose, Recoding
-from shoal.policy.release import ReleaseAsked, Sampling, Views
+from shoal.policy.release import ReleaseAsked, Sampling
+from shoal.policy.views import EVERY, Views
 
 
 def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
@@ -166,6 +168,9 @@ def views(asked: Views, attributes: Mapping[str, AttributeAsked]) -> Iterator[Pr
                 elif name in group[:j] or (key == "groups" and name in seen):
                     yield Problem(path, "an attribute is named twice", name, fix="name it once")
             seen.update(group)
+            if group and any(set(group) == set(other) for other in groups[:i]):
+                twice = shown(", ".join(group))
+                yield Problem(("release", "views", key, i), "a view is named twice", twice, fix="name it once")
             if not group:
                 yield Problem(("release", "views", key, i), "an empty view", fix="name an attribute, or leave it out")
         if not groups:
@@ -175,9 +180,22 @@ def views(asked: Views, attributes: Mapping[str, AttributeAsked]) -> Iterator[Pr
             yield Problem(
                 ("release", "views", key), "an attribute is in no group", shown(", ".join(sorted(left))), fix=fix
             )
-    width = {"pairs": 2, "triples": 3}.get(asked.every or "", 0) or (2 if asked.choose else 0)
-    if width > len(published):
-        yield Problem(("release", "views"), f"fewer than {width} published attributes", str(len(published)))
+    yield from _width(asked, len(published))
+
+
+def _width(asked: Views, published: int) -> Iterator[Problem]:
+    """There are as many attributes as a view has, and as many views as are asked for."""
+    width = EVERY.index(asked.every) + 1 if asked.every else (asked.choose.width or 2) if asked.choose else 0
+    if width > published:
+        yield Problem(("release", "views"), f"fewer than {width} published attributes", str(published))
+    elif asked.choose is not None and asked.choose.count > comb(published, width):
+        most = f"at most {comb(published, width):,}"
+        yield Problem(
+            ("release", "views", "choose", "count"), "more views than there are", str(asked.choose.count), most
+        )
+    if asked.choose is not None and asked.allocation == "weighted":
+        fix = "which views are published is not known when the promise is shared out"
+        yield Problem(("release", "views", "allocation"), "not together with `choose`", "weighted", "equal", fix)
 
 
 def sampling(asked: Sampling, release: ReleaseAsked) -> Iterator[Problem]:

@@ -13,6 +13,8 @@ from shoal.policy.scalar import Epsilon, FromOne, FromZero, Name, Word
 Score = Literal["ramp", "records", "discernibility", "target"]
 SCORES: tuple[Score, ...] = ("ramp", "records", "discernibility", "target")
 
+Growth = Literal["surveys", "privtree"]
+
 SHARES: dict[str, Fraction] = {"choose": Fraction(1, 20), "tree": Fraction(3, 20)}
 """The part of `release.epsilon` that a choice takes when the policy does not say (decision 0002)."""
 
@@ -51,6 +53,10 @@ class Grow(Paid):
 
     long_words: ClassVar = "{epsilon: a number, ...}"
 
+    grow: Annotated[Growth, BeforeValidator(Word("surveys", "privtree"))] | None = Field(
+        default=None,
+        description="How the tree learns: `surveys` of whole partitions (when left out), or `privtree`, a test at each box.",
+    )
     depth: FromOne | None = Field(
         default=None,
         description="How many times a box may be divided on the way from the whole domain; 64 when left out.",
@@ -112,5 +118,5 @@ class Recoding(Part):
         if isinstance(found, Choose):
             update["score"] = found.score or "ramp"
         if isinstance(found, Grow):
-            update["depth"] = found.depth or 64
+            update |= {"depth": found.depth or 64, "grow": found.grow or "surveys"}
         return self.model_copy(update={self.key: found.model_copy(update=update)})

@@ -7,14 +7,13 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from shoal.policy.parts import Part, one_of
+from shoal.policy.parts import Part
 from shoal.policy.recoding import Recoding
 from shoal.policy.scalar import (
     Delta,
     Epsilon,
     FromOne,
     FromTwo,
-    Name,
     Rate,
     RateOrAuto,
     Ratio,
@@ -22,6 +21,7 @@ from shoal.policy.scalar import (
     Word,
     refused,
 )
+from shoal.policy.views import Views
 
 Method = Literal[
     "safe-k",
@@ -39,58 +39,6 @@ Prefer = Literal["rows", "balance", "detail"]
 Grouping = Literal["mdav", "vmdav", "ranking", "optimal", "insensitive"]
 Calibration = Literal["whole", "per_record"]
 Format = Literal["parquet", "csv"]
-Every = Literal["pairs", "triples"]
-
-Group = tuple[Name, ...]
-
-
-class ChosenViews(Part):
-    """Views that a mechanism picks by their noisy dependence."""
-
-    long_words: ClassVar = "{epsilon: a number, count: how many}"
-
-    epsilon: Epsilon = Field(description="What the choice costs; a part of `release.epsilon`.")
-    count: FromOne = Field(description="How many views are published.")
-
-
-class Views(Part):
-    """Many narrow tables instead of one wide one, each from its own sample."""
-
-    short: ClassVar = {"enum": ["pairs", "triples"]}
-    long_words: ClassVar = "pairs, triples, {groups: ...}, {workload: ...} or {choose: ...}"
-
-    every: Annotated[Every, BeforeValidator(Word("pairs", "triples"))] | None = Field(
-        default=None,
-        description="All `pairs`, or all `triples`, of published attributes; `views: pairs` says the same.",
-    )
-    groups: tuple[Group, ...] | None = Field(
-        default=None, description="The published attributes split into groups: each attribute in exactly one."
-    )
-    workload: tuple[Group, ...] | None = Field(
-        default=None, description="The sets of attributes that will be analysed together; they may overlap."
-    )
-    choose: ChosenViews | None = Field(default=None, description="Pairs chosen privately: those that depend most.")
-
-    @classmethod
-    def spelled(cls, value: Any) -> Any:
-        """One word stands for all pairs or triples."""
-        return {"every": Word("pairs", "triples")(value)} if isinstance(value, str) and value else value
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> Views:
-        one_of(self, "every", "groups", "workload", "choose")
-        return self
-
-    @property
-    def named(self) -> tuple[tuple[str, tuple[Group, ...]], ...]:
-        """The keys that name attributes, with the groups they name."""
-        pairs = (("groups", self.groups), ("workload", self.workload))
-        return tuple((key, groups) for key, groups in pairs if groups is not None)
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What the choice of the views costs."""
-        return self.choose.epsilon if self.choose else Fraction(0)
 
 
 class Sampling(Part):

@@ -7,10 +7,13 @@ Every number is exact text. The seal covers all of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from shoal import __version__
+from shoal.guarantee.compose import Composition, compose
 from shoal.guarantee.outlook import EPSILONS
+from shoal.guarantee.promise import Promise
 from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.guarantee.safe_k import delta_exactly
 from shoal.guarantee.theorem import theorem
@@ -19,6 +22,8 @@ from shoal.publish.plan import Plan
 from shoal.publish.verifier import KNOWN_VERSION as VERSION
 from shoal.publish.verifier import seal
 
+SMALLEST_COMPOSED = 1e-10
+"""Below this delta no composed curve is drawn: the arithmetic of distributions is not relied on there."""
 DIGITS = 8
 """Significant digits of a printed delta, rounded up."""
 
@@ -38,7 +43,7 @@ HOW_PREMISES_WERE_CHECKED = {
     "each release draws its own sample and discards it": "a new key from the operating system for each release",
     "cells, weights, k and beta are fixed without the data": "they are in the locked plan, which was charged before a row "
     "was drawn",
-    "the parts are fixed in advance": "the number of releases is in the locked plan",
+    "the parts are fixed in advance": "the number of releases or views is in the locked plan",
 }
 
 
@@ -84,9 +89,10 @@ def certificate(
         },
         "method": "safe-k",
         "bound": plan.promise.bound,
-        "basic": plan.repeat == 1,
-        **({"choice": plan.method.partition.to_json()} if plan.promise.epsilon_recoding else {}),
-        "parts": [_part(plan)],
+        "basic": len(plan.promises) == 1,
+        **({"choice": plan.method.partition.to_json()} if plan.promise.epsilon_recoding and not plan.views else {}),
+        **({"views": _views(plan)} if plan.views else {}),
+        "parts": [_part(promise, times) for promise, times in plan.distinct],
         "theorems": [_theorem(name, plan) for name in first.theorems],
         "not_promised": list(NOT_PROMISED),
         "recoding": {
@@ -101,8 +107,34 @@ def certificate(
     return {**content, "seal": seal(content)}
 
 
-def _part(plan: Plan) -> dict[str, Any]:
-    numbers = plan.promise
+def _views(plan: Plan) -> dict[str, Any]:
+    """What only a release of views has: how many, who chose them, and what they compose to beside the sum."""
+    composed = compose(plan.parts)
+    chooser = plan.chooser
+    return {
+        "index": "views.json",
+        "count": len(plan.views),
+        "chosen": None
+        if chooser is None
+        else {"epsilon": exact_text(chooser.epsilon), "of": len(chooser.candidates), "steps": chooser.steps},
+        "composed": text_up(exact(composed.epsilon_at(plan.total.delta)), DIGITS),
+        "basic": text_up(exact(composed.basic(plan.total.delta)), DIGITS),
+        "curve": composed_curve(composed, plan.total.epsilon),
+    }
+
+
+def composed_curve(composed: Composition, own: Fraction) -> list[dict[str, str]]:
+    """delta of everything together at some epsilons, where the arithmetic of distributions speaks."""
+    epsilons = sorted({*(e for e in EPSILONS if own / 4 <= e <= 4 * own), own})
+    deltas = ((epsilon, composed.delta_at(epsilon)) for epsilon in epsilons)
+    return [
+        {"epsilon": exact_text(epsilon), "delta": text_up(exact(min(1.0, delta)), DIGITS)}
+        for epsilon, delta in deltas
+        if delta >= SMALLEST_COMPOSED
+    ]
+
+
+def _part(numbers: Promise, times: int) -> dict[str, Any]:
     tight = delta_exactly(numbers.k, numbers.beta, numbers.epsilon_release)
     unit = tight if numbers.whose.is_one_step else exact(numbers.delta_unit)
     epsilons = sorted({*EPSILONS, numbers.epsilon_release})
@@ -115,7 +147,7 @@ def _part(plan: Plan) -> dict[str, Any]:
         "delta_tight": text_up(tight, DIGITS),
         "delta_published": None if published is None else text_up(numbers.delta_under("published"), DIGITS),
         "delta_unit": text_up(unit, DIGITS),
-        "times": plan.repeat,
+        "times": times,
         "curve": [
             {"epsilon": exact_text(e), "delta": text_up(delta_exactly(numbers.k, numbers.beta, e), DIGITS)}
             for e in epsilons

@@ -128,6 +128,8 @@ def _about_choice(choice: dict[str, Any] | None) -> str:
     """How the recoding was chosen, in a line."""
     if choice is None:
         return "the private choice of the labels"
+    if choice["kind"] == "privtree":
+        return "the labels are boxes of a tree, grown by noisy tests of the boxes' counts"
     if choice["kind"] == "tree":
         surveys = _counted(len(choice["surveys"]), "survey")
         return f"the labels are boxes of a tree, grown on {surveys} of noisy counts of the whole table"

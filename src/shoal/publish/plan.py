@@ -5,6 +5,7 @@ So the promise can be printed, reviewed and signed before the data are touched.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,21 +15,27 @@ from shoal.anonymize.method.safe_k import SafeK
 from shoal.anonymize.partition.base import Partition
 from shoal.anonymize.partition.drawn import DrawnGrid
 from shoal.anonymize.partition.grid import FixedGrid, Grid
+from shoal.anonymize.partition.privtree import Habits as PrivHabits
+from shoal.anonymize.partition.privtree import PrivTree
 from shoal.anonymize.partition.tree import Habits, SurveyedTree
 from shoal.data.schema import Missing, Schema
 from shoal.errors import InfeasibleError, PolicyError, PreconditionError
 from shoal.guarantee import words
-from shoal.guarantee.claim import Claim
+from shoal.guarantee.claim import Claim, Status
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
 from shoal.guarantee.kind import Guarantee
 from shoal.guarantee.outlook import pick
 from shoal.guarantee.promise import Promise, Whose, promise
 from shoal.guarantee.rounding import exact, text_up
+from shoal.guarantee.syntactic import KAnonymity
 from shoal.ledger.entry import Budget, Cost
 from shoal.policy.lock import Lock
 from shoal.policy.policy import Policy
+from shoal.policy.recoding import Grow
 from shoal.policy.release import ReleaseAsked
+from shoal.policy.views import Group, Views
+from shoal.publish.views import Chooser, View, all_parts, names, narrowed, shared_out
 
 READY = ("safe-k",)
 """The methods that can be planned and run now."""
@@ -43,6 +50,10 @@ class Plan:
     repeat: int
     total: ApproxDP
     format: str
+    views: tuple[View, ...] = ()
+    """The narrow tables, where there are any; `method` is then the first one's."""
+    chooser: Chooser | None = None
+    """Picks the views on the table, where the policy asks for that; `views` are then stand-ins of the right number."""
 
     @cached_property
     def lock(self) -> Lock:
@@ -63,6 +74,13 @@ class Plan:
             )
         )
 
+    def check(self, schema: Schema) -> None:
+        """The theorems' premise about the tuple: a table shows all published attributes, a view those that it names."""
+        if not self.views:
+            self.method.check(schema)
+        for view in self.views:
+            view.method.check(narrowed(schema, view.columns))
+
     @property
     def promise(self) -> Promise:
         """The numbers of each of the releases."""
@@ -80,9 +98,29 @@ class Plan:
         return bool(self.policy.profiled_keys())
 
     @property
+    def promises(self) -> list[Promise]:
+        """The numbers of every table that is published."""
+        return [view.method.promise for view in self.views] or [self.promise] * self.repeat
+
+    @property
+    def distinct(self) -> list[tuple[Promise, int]]:
+        """Promises that are alike together, in the order in which they first occur, and how many there are of each."""
+        found: dict[Promise, int] = {}
+        for each in self.promises:
+            found[each] = found.get(each, 0) + 1
+        return list(found.items())
+
+    @property
     def claims(self) -> tuple[Claim, ...]:
         """What will hold for everything that is published."""
         first, *rest = self.method.claims(tuned=self.tuned)
+        if self.views:
+            names = dict.fromkeys(name for view in self.views for name in view.method.theorems)
+            more = ("view-choice",) if self.chooser else ()
+            theorems = (*names, *more, "pld-composition")
+            smallest = min(view.method.promise.k for view in self.views)
+            crowd = Claim(KAnonymity(smallest), None, Status.CHECKED)
+            return (Claim(self.total, first.unit, first.status, theorems, first.conditions), crowd)
         whole = first if self.repeat == 1 else Claim(
             self.total, first.unit, first.status, (*first.theorems, self.composition), first.conditions
         )  # fmt: skip
@@ -98,6 +136,8 @@ class Plan:
     def parts(self) -> list[tuple[Guarantee, int]]:
         """What is composed: the sampled crowds where their curve speaks for the unit, else their (epsilon, delta)."""
         plan = self.promise
+        if self.views:
+            return all_parts(self.promises, self.chooser.epsilon if self.chooser else Fraction(0))
         each: list[tuple[Guarantee, int]] = []
         if plan.epsilon_recoding:
             each.append((PureDP(plan.epsilon_recoding), 1))
@@ -118,9 +158,26 @@ class Plan:
         asked = self.policy.budget
         return None if asked is None else Budget.of(asked.epsilon, asked.delta)
 
+    def recoding_words(self) -> str:
+        """How the labels come about, in a sentence."""
+        if not self.views:
+            return self.method.partition.words()
+        levels = self.policy.release.recoding.levels if self.policy.release and self.policy.release.recoding else None
+        if levels is not None:
+            return (
+                "Levels (0 is the value itself): "
+                + ", ".join(f"{name} {level}" for name, level in levels.items())
+                + "."
+            )
+        return f"For each view by itself: {self.method.partition.words()}"
+
     def sentences(self) -> list[str]:
         """The promise for a person to read before any row is."""
-        found = words.sentences(self.promise, drawn_before=self.method.drawn_before, tuned=self.tuned)
+        found = (
+            words.view_sentences(self.total, self.promises, tuned=self.tuned)
+            if self.views
+            else words.sentences(self.promise, drawn_before=self.method.drawn_before, tuned=self.tuned)
+        )
         if self.repeat > 1:
             found.append(
                 f"That is one of {self.repeat} releases, each from a fresh sample; together they are "
@@ -149,8 +206,13 @@ class Plan:
             "delta_tight": plan.delta_tight,
             "delta_published": plan.delta_published,
             "repeat": self.repeat,
+            "views": [
+                {"name": view.name, "columns": list(view.columns), "k": own.k, "beta": float(own.beta)}
+                for view in self.views
+                for own in [view.method.promise]
+            ],
             "recoding": self.method.partition.to_json(),
-            "levels": self.levels,
+            "levels": None if self.views else self.levels,
             "unit": self.method.unit.to_saved(),
             "neighbours": self.policy.neighbours,
             "status": self.claims[0].status.value,
@@ -169,8 +231,6 @@ def plan(policy: Policy) -> Plan:
         raise PolicyError(
             "release.method: this method cannot be planned yet", came=asked.method, allowed=", ".join(READY)
         )
-    if asked.views is not None:
-        raise PolicyError("release.views: views cannot be planned yet", fix="leave `views` out: one table")
     sampling = asked.sampling
     before = sampling is not None and sampling.already is not None
     if before and asked.repeat > 1:
@@ -187,33 +247,89 @@ def plan(policy: Policy) -> Plan:
             fix="set max_rows: 1",
         )
     whose = Whose(policy.unit.max_rows, policy.neighbours)
+    if asked.views is not None:
+        return _of_views(policy, asked, asked.views, whose)
     found, total = _numbers(asked, whose)
     method = SafeK(found, partition(policy, asked, found), policy.unit, drawn_before=before)
     method.check(policy.schema)
     return Plan(policy, method, asked.repeat, total, asked.output.format)
 
 
-def partition(policy: Policy, asked: ReleaseAsked, found: Promise) -> Partition:
+def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -> Plan:
+    """The plan of many narrow tables that keep one promise together."""
+    if asked.epsilon is None or asked.delta is None:
+        raise PolicyError("release: safe-k needs epsilon and delta")
+    if asked.repeat > 1:
+        raise PolicyError("release.repeat: views are released once", came=asked.repeat, allowed="1")
+    published = [attribute.name for attribute in policy.schema.published]
+    groups = views.fixed(published)
+    chooser = None
+    if views.choose is not None:
+        chooser = Chooser(groups, views.choose.count, views.choose.epsilon, whose.steps)
+        groups = groups[: chooser.count]
+    weighted = views.allocation == "weighted"
+    weights = [
+        sum((policy.weight(name) for name in group), Fraction(0)) / len(group) if weighted else Fraction(1)
+        for group in groups
+    ]
+    recoding = asked.recoding.epsilon if asked.recoding is not None else Fraction(0)
+    bound = asked.bound or "tight"
+
+    def one(epsilon: Fraction, delta: Fraction, share: Fraction) -> Promise:
+        return _one(asked, whose, epsilon, delta, bound, share)
+
+    promises = shared_out(weights, asked.epsilon, asked.delta, views.epsilon, recoding, one)
+    made = tuple(
+        view(policy, asked, name, group, found)
+        for name, group, found in zip(names(groups), groups, promises, strict=True)
+    )
+    total = ApproxDP(asked.epsilon, asked.delta)
+    return Plan(policy, made[0].method, 1, total, asked.output.format, made, chooser)
+
+
+def chosen_views(plan: Plan, groups: Sequence[Group]) -> tuple[View, ...]:
+    """The views that were chosen on the table, with the numbers that the plan had set aside for them."""
+    asked = plan.policy.release
+    if asked is None or len(groups) != len(plan.views):
+        raise PolicyError("another number of views than was planned", came=len(groups), allowed=str(len(plan.views)))
+    return tuple(
+        view(plan.policy, asked, name, group, planned.method.promise)
+        for name, group, planned in zip(names(groups), groups, plan.views, strict=True)
+    )
+
+
+def view(policy: Policy, asked: ReleaseAsked, name: str, group: Group, found: Promise) -> View:
+    """One narrow table with its numbers."""
+    own = partition(policy, asked, found, narrowed(policy.schema, group))
+    return View(name, SafeK(found, own, policy.unit))
+
+
+def partition(policy: Policy, asked: ReleaseAsked, found: Promise, schema: Schema | None = None) -> Partition:
     """How the recoding comes about: fixed, drawn, or grown, with what the plan sets aside for it."""
-    recoding = asked.recoding
+    recoding, schema = asked.recoding, schema or policy.schema
     if recoding is None:
         raise PolicyError("release.recoding: safe-k needs one", allowed="{levels: ...}, {choose: ...} or {tree: ...}")
     if recoding.levels is not None:
-        return FixedGrid(Grid(policy.schema, dict(recoding.levels)))
-    names = [attribute.name for attribute in policy.schema.published]
+        levels = {name: level for name, level in recoding.levels.items() if name in schema.by_name}
+        return FixedGrid(Grid(schema, levels))
+    own = [attribute.name for attribute in schema.published]
+    finest, coarsest = (recoding.paid.finest or {}, recoding.paid.coarsest or {}) if recoding.paid else ({}, {})
     common: dict[str, Any] = {
-        "schema": policy.schema,
+        "schema": schema,
         "paid": found.epsilon_recoding,
         "k": found.k,
         "beta": found.beta,
         "steps": found.whose.steps,
-        "weights": {name: policy.weight(name) for name in names},
-        "finest": dict((recoding.paid.finest if recoding.paid else None) or {}),
-        "coarsest": dict((recoding.paid.coarsest if recoding.paid else None) or {}),
+        "weights": {name: policy.weight(name) for name in own},
+        "finest": {name: level for name, level in finest.items() if name in own},
+        "coarsest": {name: level for name, level in coarsest.items() if name in own},
     }
     if recoding.choose is not None:
         return DrawnGrid(score=recoding.choose.score or "ramp", target=recoding.choose.target, **common)
-    depth = recoding.tree.depth if recoding.tree is not None and recoding.tree.depth is not None else Habits().depth
+    grown = recoding.tree or Grow()
+    depth = grown.depth or Habits().depth
+    if grown.grow == "privtree":
+        return PrivTree(habits=PrivHabits(depth=depth), **common)
     return SurveyedTree(habits=Habits(depth=depth), **common)
 
 
@@ -240,11 +356,13 @@ def _numbers(asked: ReleaseAsked, whose: Whose) -> tuple[Promise, ApproxDP]:
     return best, ApproxDP(epsilon, delta)
 
 
-def _one(asked: ReleaseAsked, whose: Whose, epsilon: Fraction, delta: Fraction, bound: str) -> Promise:
+def _one(
+    asked: ReleaseAsked, whose: Whose, epsilon: Fraction, delta: Fraction, bound: str, share: Fraction | None = None
+) -> Promise:
     sampling = asked.sampling
     already = sampling.already if sampling is not None else None
     rate = already if already is not None else sampling.beta if sampling is not None else None
-    share = asked.chosen
+    share = asked.chosen if share is None else share
     if isinstance(rate, Fraction) and asked.k is not None:
         found = promise(epsilon=epsilon, delta=None, k=asked.k, beta=rate, bound=bound, recoding=share, whose=whose)
         if found.delta > delta:

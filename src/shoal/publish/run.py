@@ -18,8 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shoal.anonymize.partition.base import Recoding
-from shoal.anonymize.partition.boxes import Boxes
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
 from shoal.errors import DataError, ShoalError, UsageError
@@ -29,6 +27,7 @@ from shoal.publish import verify as verifying
 from shoal.publish.certificate import certificate
 from shoal.publish.paper import certificate_page
 from shoal.publish.plan import Plan
+from shoal.publish.tables import Made, index, make, write_rules, write_text
 from shoal.publish.verifier import sha256 as sha256_of
 
 Stage = Callable[[str], None]
@@ -36,6 +35,7 @@ Stage = Callable[[str], None]
 STAGES = (
     "reading",
     "charging",
+    "choosing the views",
     "choosing the recoding",
     "choosing rows of each person",
     "sampling",
@@ -80,7 +80,7 @@ def release(
         raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
     stage("reading")
     table = engine.scan(data, plan.schema)
-    plan.method.check(table.schema)
+    plan.check(table.schema)
     notes = _few(table.rows(), plan.promise.k)
     stage("charging")
     receipt = ledger.charge(
@@ -97,16 +97,15 @@ def release(
     with _charged(), _workshop(folder) as shop:
         public, private = shop / "public", shop / "holder"
         public.mkdir()
-        recoding = _settle(plan, table, source, stage)
-        made = [_draw(plan, table, recoding, public, number, source, stage) for number in range(1, plan.repeat + 1)]
+        made = make(plan, table, public, source, stage)
         stage("writing")
-        content = _papers(plan, recoding, public, made, ledger.account(plan.policy.dataset, receipt))
+        content = _papers(plan, public, made, ledger.account(plan.policy.dataset, receipt))
         stage("verifying")
         verifying.require(verifying.verify(public))
         if report:
             stage("reporting")
             private.mkdir(mode=0o700)
-            notes += _report(plan, table, recoding, public, private, content)
+            notes += _report(plan, table, made, public, private, content)
         _sync(shop)
         if force and holder.exists():
             shutil.rmtree(holder)  # it speaks of the release that is about to be replaced
@@ -114,74 +113,35 @@ def release(
         if report and private.is_dir():
             _move(private, holder, force)
         ledger.released(plan.policy.dataset, receipt, content["seal"])
-    rows = sum(entry["rows"] for entry in made)
+    rows = sum(each.rows for each in made)
     return Release(folder, holder if holder.is_dir() else None, plan.claims, content, rows, tuple(notes))
 
 
-def _settle(plan: Plan, table: Table, source: Source | None, stage: Stage) -> Recoding:
-    """The recoding, with a key of its own that is gone when this returns."""
-    with source.stream("settle") if source is not None else Source.secure() as chance:
-        return plan.method.settle(table, chance, stage)
-
-
-def _draw(
-    plan: Plan, table: Table, recoding: Recoding, folder: Path, number: int, source: Source | None, stage: Stage
-) -> dict[str, Any]:
-    """One sample, labelled and grouped, in its file; the key is gone when this returns."""
-    name = f"table.{plan.format}" if plan.repeat == 1 else f"table-{number}.{plan.format}"
-    with source.stream("release") if source is not None else Source.secure() as chance:
-        published = plan.method.run(table, recoding, chance, stage)
-        stage("writing")
-        published.write(folder / name)
-        rows = published.rows()
-    return {"file": name, "rows": rows, "columns": list(published.columns)}
-
-
-def _papers(
-    plan: Plan, recoding: Recoding, folder: Path, made: list[dict[str, Any]], account: Account
-) -> dict[str, Any]:
-    """Everything beside the tables: the rules, the lock, the certificate."""
-    (folder / "recoding").mkdir()
-    applied = recoding.rules()
-    places = {name: _file_name(number, name) for number, name in enumerate(applied, 1)}
-    for name, values in applied.items():
-        _write(folder / places[name], json.dumps(values, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
-    more: dict[str, str] = {}
-    if isinstance(recoding, Boxes):
-        more = {"boxes": "recoding/boxes.csv"}
-        _write(folder / more["boxes"], recoding.listing())
-    _write(folder / "policy.lock.yaml", plan.lock.text)
+def _papers(plan: Plan, folder: Path, made: list[Made], account: Account) -> dict[str, Any]:
+    """Everything beside the tables: the rules, the index of views, the lock, the certificate."""
+    tables = write_rules(made, folder)
+    if plan.views:
+        write_text(folder / "views.json", json.dumps(index(plan, tables), indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / "policy.lock.yaml", plan.lock.text)
     files = {path.relative_to(folder).as_posix(): sha256_of(path) for path in folder.rglob("*") if path.is_file()}
-    tables = [
-        {
-            "file": entry["file"],
-            "k": plan.promise.k,
-            "columns": entry["columns"],
-            "recoding": {column: places[column] for column in entry["columns"]},
-            **more,
-        }
-        for entry in made
-    ]
     content = certificate(plan, files, tables, account, datetime.now(UTC).date().isoformat())
-    _write(folder / "certificate.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    _write(folder / "certificate.html", certificate_page(content))
+    write_text(folder / "certificate.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / "certificate.html", certificate_page(content))
     return content
 
 
-def _file_name(number: int, name: str) -> str:
-    """A safe file name for an attribute of any name."""
-    plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in name)
-    return f"recoding/{number:02d}-{plain[:40]}.json"
-
-
 def _report(
-    plan: Plan, table: Table, recoding: Recoding, public: Path, private: Path, content: dict[str, Any]
+    plan: Plan, table: Table, made: list[Made], public: Path, private: Path, content: dict[str, Any]
 ) -> list[str]:
     """Write the holder's report; a report that fails does not take the verified release with it."""
     from shoal.publish.report import write_report
+    from shoal.publish.view_report import write_view_report
 
     try:
-        write_report(plan, table, recoding, public, private, content)
+        if plan.views:
+            write_view_report(plan, table, made, public, private, content)
+        else:
+            write_report(plan, table, made[0].recoding, public, private, content)
     except Exception as error:  # noqa: BLE001 - whatever it is, the release stands without it
         shutil.rmtree(private, ignore_errors=True)
         return [f"the report could not be made ({type(error).__name__}); the release stands without it"]
@@ -252,10 +212,6 @@ def _charged() -> Iterator[None]:
             came=type(error).__name__,
             fix="this is a fault of ours: please report it; nothing was published, and the charge stands",
         ) from error
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _sync(shop: Path) -> None:

@@ -117,14 +117,19 @@ def sha256(path: Path) -> str:
 
 def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
     parts, tables, promise = certificate["parts"], certificate["tables"], certificate["guarantee"]
-    crowds = {part["k"] for part in parts} | {table["k"] for table in tables}
-    crowds |= {
-        claim["guarantee"]["k"] for claim in certificate["claims"] if claim["guarantee"]["kind"] == "k-anonymity"
-    }
     times = sum(part["times"] for part in parts)
     whole = bool(parts) and all(part["times"] >= 1 and part["curve"] for part in parts) and times == len(tables)
-    yield Check("parts and tables", whole, "one table for each release, each with its curve")
-    yield Check("one k", len(crowds) == 1, "the same in the parts, the tables and the claims")
+    yield Check("parts and tables", whole, "one table for each release or view, each with its curve")
+    own = [table.get("part", 0) for table in tables]
+    same = all(table["k"] == parts[place]["k"] for table, place in zip(tables, own, strict=True))
+    same = same and all(own.count(place) == part["times"] for place, part in enumerate(parts))
+    told = {claim["guarantee"]["k"] for claim in certificate["claims"] if claim["guarantee"]["kind"] == "k-anonymity"}
+    smallest = {min(part["k"] for part in parts)}
+    yield Check("one k", same and told == smallest, "each table's is its part's, and the claim is the smallest")
+    names = [table.get("name") for table in tables]
+    views = certificate.get("views")
+    fits = all(name is None for name in names) if views is None else views["count"] == len(set(names)) == len(names)
+    yield Check("views", fits, "as many names as views")
     same = promise["neighbours"] == promise["unit"]["neighbours"] == certificate["claims"][0]["unit"]["neighbours"]
     yield Check("one neighbouring relation", same, "in the promise, the unit and the claim")
     shares = Fraction(promise["epsilon_recoding"]) >= 0 and all(
@@ -166,24 +171,61 @@ def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
 
 
 def _choice(certificate: dict[str, Any]) -> Iterator[Check]:
-    """What the choice of the recoding cost, from the noise that it says it drew."""
-    choice, promise = certificate.get("choice"), certificate["guarantee"]
+    """What the choice of each recoding cost, from the noise that it says it drew."""
+    promise = certificate["guarantee"]
     set_aside = Fraction(promise["epsilon_recoding"])
-    if choice is None:
-        boxes = any("boxes" in table for table in certificate["tables"])
-        yield Check("choice", set_aside == 0 and not boxes, "a recoding that was fixed costs nothing")
-        return
     steps = promise["unit"]["max_rows"] * (2 if promise["neighbours"] == "replace_one" else 1)
-    cost = Fraction(choice["epsilon"])
-    fits = 0 < cost <= set_aside and choice["steps"] == steps
-    fits = fits and all(("boxes" in table) == (choice["kind"] == "tree") for table in certificate["tables"])
-    if choice["kind"] == "tree":
-        shares = [(Fraction(s["count"]), Fraction(s["histogram"]), s["attributes"]) for s in choice["surveys"]]
-        total = sum((count + histogram * many for count, histogram, many in shares), start=Fraction(0))
-        columns = {len(table["columns"]) for table in certificate["tables"]}
-        fits = fits and total * steps == cost and all(count > 0 and each > 0 for count, each, _ in shares)
-        fits = fits and all(columns == {many} for _, _, many in shares)
-    yield Check("choice", fits, f"the recoding cost epsilon {choice['epsilon']}, no more than was set aside")
+    fits = True
+    for table in certificate["tables"]:
+        choice = table.get("choice", certificate.get("choice"))
+        if choice is None:
+            fits = fits and set_aside == 0 and "boxes" not in table
+            continue
+        cost = Fraction(choice["epsilon"])
+        fits = fits and 0 < cost <= set_aside and choice["steps"] == steps
+        fits = fits and ("boxes" in table) == (choice["kind"] in ("tree", "privtree"))
+        if "boxes" in table:
+            shares = [(Fraction(s["count"]), Fraction(s["histogram"]), s["attributes"]) for s in choice["surveys"]]
+            total = sum((count + histogram * many for count, histogram, many in shares), start=Fraction(0))
+            if choice["kind"] == "privtree":
+                test = choice["test"]
+                bars = [test["theta"] + t * test["rise"] for t in range(test["depth"])]
+                total += _path_loss(Fraction(test["scale"]), bars, test["clamp"])
+            fits = fits and cost * (1 - Fraction(1, 10**9)) <= total * steps <= cost
+            fits = fits and all(count > 0 and each > 0 for count, each, _ in shares)
+            fits = fits and all(many == len(table["columns"]) for _, _, many in shares)
+    yield Check("choice", fits, "no recoding cost more than was set aside for it, and a fixed one cost nothing")
+    views = certificate.get("views")
+    if views is not None and views["chosen"] is not None:
+        chosen = views["chosen"]
+        fits = 0 < Fraction(chosen["epsilon"]) < Fraction(promise["epsilon"]) and chosen["steps"] == steps
+        yield Check("choice of views", fits and chosen["of"] >= views["count"], "a part of epsilon")
+
+
+def _path_loss(scale: Fraction, bars: list[int], clamp: int) -> Fraction:
+    """The worst log-ratio along a path of tests max(c, bar - clamp) + X > bar, X two-sided geometric with this scale.
+
+    The worst path has one count throughout, at the clamp of one of its tests (theorem privtree-geometric).
+    """
+    if scale <= 0 or clamp < 0 or sorted(bars) != bars:
+        raise ValueError("a test that has no price")
+    with localcontext() as context:
+        context.prec = 60
+        step = Decimal(scale.denominator) / Decimal(scale.numerator)
+        ratio = (-step).exp()
+        gains: dict[int, Decimal] = {}
+        worst = step
+        for count in {max(0, bar - clamp) for bar in bars}:
+            total = Decimal(0)
+            for excess in (count - bar for bar in bars):
+                if excess < -clamp:
+                    break
+                if excess not in gains:
+                    below = ratio ** max(excess, 0)
+                    gains[excess] = step if excess <= 0 else ((1 + ratio - ratio * below) / (1 + ratio - below)).ln()
+                total += gains[excess]
+            worst = max(worst, total)
+        return Fraction(worst)
 
 
 def box_checks(folder: Path, table: dict[str, Any], shown: set[tuple[str, ...]]) -> Iterator[Check]:

@@ -121,15 +121,35 @@ def _numbers(certificate: dict[str, Any]) -> list[Check]:
         parts = [(load(p["guarantee"]), p["times"]) for p in last]
         fits = _at_most(parts, exact(promised["epsilon"]), exact(promised["delta"]))
         checks.append(Check("the promise", fits, "the parts compose to no more than what is promised"))
-    return checks
+    return checks + _views(certificate, [(load(p["guarantee"]), p["times"]) for p in last])
+
+
+def _views(certificate: dict[str, Any], parts: list[tuple[Guarantee, int]]) -> list[Check]:
+    """What a release of views says about all of them together."""
+    views = certificate.get("views")
+    if views is None:
+        return []
+    promised, composed = certificate["guarantee"], compose(parts)
+    delta = exact(promised["delta"])
+    close = exact(views["composed"]) * SLACK >= exact(composed.epsilon_at(delta)) <= exact(promised["epsilon"])
+    basic = exact(views["basic"]) * SLACK >= exact(composed.basic(delta))
+    curve = all(exact(p["delta"]) * SLACK >= exact(composed.delta_at(exact(p["epsilon"]))) for p in views["curve"])
+    return [
+        Check("views composed", close and basic, "all views together keep the promise"),
+        Check("curve of all views", bool(views["curve"]) and curve, "recomputed"),
+    ]
 
 
 def _charged(certificate: dict[str, Any]) -> list[dict[str, Any]]:
     """What the ledger must have been charged for."""
     promised, one = certificate["guarantee"], certificate["bound"] == "tight"
     one = one and Whose(promised["unit"]["max_rows"], promised["neighbours"]).is_one_step
-    recoding = exact(promised["epsilon_recoding"])
-    found = [{"guarantee": PureDP(recoding).to_saved(), "times": 1}] if recoding else []
+    recoding, views = exact(promised["epsilon_recoding"]), certificate.get("views")
+    times = 1 if views is None else views["count"]
+    found = []
+    if views is not None and views["chosen"] is not None:
+        found.append({"guarantee": PureDP(exact(views["chosen"]["epsilon"])).to_saved(), "times": 1})
+    found += [{"guarantee": PureDP(recoding).to_saved(), "times": times}] if recoding else []
     for part in certificate["parts"]:
         each = SampledCrowd(part["k"], part["beta"]) if one else ApproxDP(part["epsilon"], part["delta"])
         found.append({"guarantee": each.to_saved(), "times": part["times"]})
@@ -235,14 +255,16 @@ def _lock(folder: Path, certificate: dict[str, Any]) -> list[Check]:
     locked = YAML(typ="safe", pure=True).load((folder / "policy.lock.yaml").read_text(encoding="utf-8"))
     asked, promised, part = locked["release"], certificate["guarantee"], certificate["parts"][0]
     numbers = all(exact(str(asked[name])) == exact(promised[name]) for name in ("epsilon", "delta"))
-    numbers = numbers and asked.get("repeat", 1) == sum(each["times"] for each in certificate["parts"])
+    many, views = sum(each["times"] for each in certificate["parts"]), certificate.get("views")
+    numbers = numbers and (asked.get("views") is not None) == (views is not None)
+    numbers = numbers and (views is not None or asked.get("repeat", 1) == many)
     numbers = numbers and (asked.get("k") is None or asked["k"] == part["k"])
     rate = asked["sampling"].get("already") or asked["sampling"].get("beta")
     numbers = numbers and (rate in (None, "auto") or exact(str(rate)) == exact(part["beta"]))
     unit = locked["unit"] if isinstance(locked["unit"], dict) else {"column": None, "max_rows": 1}
     same_unit = all(unit[name] == promised["unit"][name] for name in ("column", "max_rows"))
     told = locked["dataset"] == certificate["dataset"] and locked["neighbours"] == promised["neighbours"] and same_unit
-    applied = {
+    applied: dict[str, Any] = {
         column: json.loads((folder / place).read_text(encoding="utf-8")).get("level")
         for table in certificate["tables"]
         for column, place in table["recoding"].items()
@@ -253,18 +275,24 @@ def _lock(folder: Path, certificate: dict[str, Any]) -> list[Check]:
         Check("numbers of the lock", numbers, "epsilon, delta, k, beta and repeats as locked"),
         Check("subject of the lock", told, "dataset, unit and neighbours as locked"),
         _recoding(asked["recoding"], certificate, applied),
+        *_named_views(folder, asked, certificate),
         Check("provenance", honest, "a drafted plan is not called proved"),
     ]
 
 
 def _recoding(asked: dict[str, Any], certificate: dict[str, Any], applied: dict[str, Any]) -> Check:
     """The recoding that was applied against the one that was locked: the levels, or the kind of choice and its price."""
-    choice = certificate.get("choice")
+    choices = [table["choice"] for table in certificate["tables"] if "choice" in table]
+    choice = choices[0] if choices else certificate.get("choice")
     if choice is None:
-        same = applied == dict(asked["levels"])
+        locked = {name: level for name, level in asked["levels"].items() if name in applied}
+        same = applied == locked and ("views" in certificate or locked == asked["levels"])
         return Check("levels of the lock", same, "the levels applied are the levels locked")
-    locked = asked[choice["kind"]]
-    same = exact(str(locked["epsilon"])) == exact(choice["epsilon"])
+    locked = asked["tree" if choice["kind"] == "privtree" else choice["kind"]]
+    total = sum((exact(each["epsilon"]) for each in choices), Fraction(0)) if choices else exact(choice["epsilon"])
+    same = exact(str(locked["epsilon"])) == total
+    if choice["kind"] == "privtree":  # its noise is on a grid, so it may cost a little less than was set aside
+        same = locked["grow"] == "privtree" and total <= exact(str(locked["epsilon"]))
     if choice["kind"] == "choose":
         finest, coarsest = locked.get("finest") or {}, locked.get("coarsest") or {}
         same = same and locked["score"] == choice["score"]
@@ -273,17 +301,68 @@ def _recoding(asked: dict[str, Any], certificate: dict[str, Any], applied: dict[
     return Check("choice of the lock", same, "the kind of recoding and its price are those locked")
 
 
+def _named_views(folder: Path, asked: dict[str, Any], certificate: dict[str, Any]) -> list[Check]:
+    """The views against the locked ones, and against the index that an analyst reads."""
+    if "views" not in certificate:
+        return []
+    tables, parts = certificate["tables"], certificate["parts"]
+    found = [frozenset(table["columns"]) for table in tables]
+    locked = asked["views"]
+    wanted = locked.get("groups") or locked.get("workload")
+    same = len(set(found)) == len(found)
+    if wanted is not None:
+        same = same and {frozenset(group) for group in wanted} == set(found)
+    if locked.get("choose") is not None:
+        chosen = certificate["views"]["chosen"]
+        same = same and chosen is not None and exact(chosen["epsilon"]) == exact(str(locked["choose"]["epsilon"]))
+        same = same and len(found) == locked["choose"]["count"]
+    else:
+        same = same and certificate["views"]["chosen"] is None
+    listed = json.loads((folder / certificate["views"]["index"]).read_text(encoding="utf-8"))["views"]
+    told = [
+        {
+            "name": t["name"],
+            "file": t["file"],
+            "attributes": t["columns"],
+            "k": t["k"],
+            "beta": parts[t["part"]]["beta"],
+        }
+        for t in tables
+    ]
+    agree = [{key: entry[key] for key in told[0]} for entry in listed] == told
+    agree = agree and all(exact(entry["weight"]) * exact(entry["beta"]) == 1 for entry in listed)
+    return [
+        Check("views of the lock", same, "the views published are those locked"),
+        Check("index of views", agree, "says what the certificate says"),
+    ]
+
+
+def _promises(certificate: dict[str, Any]) -> list[Promise]:
+    """The numbers of every table, from the parts."""
+    promised = certificate["guarantee"]
+    whose = Whose(promised["unit"]["max_rows"], promised["neighbours"])
+    return [
+        Promise(
+            exact(part["epsilon"]), exact(promised["epsilon_recoding"]), exact(part["delta"]), part["k"],
+            exact(part["beta"]), certificate["bound"], "k", whose,
+        )
+        for part in certificate["parts"]
+        for _ in range(part["times"])
+    ]  # fmt: skip
+
+
 def _words(certificate: dict[str, Any]) -> list[Check]:
     """The promise in words, and the theorems, from the numbers."""
-    promised, part = certificate["guarantee"], certificate["parts"][0]
-    whose = Whose(promised["unit"]["max_rows"], promised["neighbours"])
-    plan = Promise(
-        exact(part["epsilon"]), exact(promised["epsilon_recoding"]), exact(part["delta"]), part["k"], exact(part["beta"]),
-        certificate["bound"], "k", whose,
-    )  # fmt: skip
+    promised = certificate["guarantee"]
+    plans = _promises(certificate)
+    plan = plans[0]
     before = certificate["status"] == Status.CONDITION.value
     tuned = certificate["status"] == Status.TUNED.value or len(certificate["claims"][0]["conditions"]) > 1
-    said = certificate["words"][:3] == words.sentences(plan, drawn_before=before, tuned=tuned)
+    if "views" in certificate:
+        wanted = words.view_sentences(ApproxDP(promised["epsilon"], promised["delta"]), plans, tuned=tuned)
+    else:
+        wanted = words.sentences(plan, drawn_before=before, tuned=tuned)
+    said = certificate["words"][:3] == wanted
     names = set(certificate["claims"][0]["theorems"]) - {"pld-composition", "basic-composition"}
     return [
         Check("words", said, "they say what the numbers say"),
@@ -293,12 +372,17 @@ def _words(certificate: dict[str, Any]) -> list[Check]:
 
 def _of_choice(certificate: dict[str, Any]) -> set[str]:
     """The theorems that the price of the recoding rests on."""
-    choice = certificate.get("choice")
-    if choice is None:
-        return set()
-    if choice["kind"] == "tree":
-        return {"surveyed-tree"}
-    return {"monotone-exponential", SCORES[choice["score"]].theorem}
+    choices = [certificate["choice"]] if "choice" in certificate else []
+    choices += [table["choice"] for table in certificate["tables"] if "choice" in table]
+    views = certificate.get("views")
+    found = {"view-choice"} if views is not None and views["chosen"] is not None else set()
+    for choice in choices:
+        if choice["kind"] == "choose":
+            found |= {"monotone-exponential", SCORES[choice["score"]].theorem}
+        if choice["kind"] == "privtree":
+            found |= {"privtree-geometric"}
+        found |= {"surveyed-tree"} if choice.get("surveys") else set()
+    return found
 
 
 def _page(folder: Path, certificate: dict[str, Any]) -> list[Check]:

@@ -94,7 +94,7 @@ class SafeK:
             return self.partition.settle(table, source, stage)
         stage("choosing the recoding")
         with source.stream("recoding") as chance:
-            return self.partition.settle(self._of_people(table, chance, stage), chance, stage)
+            return self.partition.settle(self.of_people(table, chance, stage), chance, stage)
 
     def run(self, table: Table, recoding: Recoding, source: Source, stage: Stage = lambda _: None) -> Table:
         """One release: the labels of the sampled rows in groups of at least k, in an order that shows nothing."""
@@ -106,13 +106,13 @@ class SafeK:
 
     def sample(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Table:
         """The rows that take part: at most m of each person, then each with probability beta."""
-        table = self._of_people(table, source, stage)
+        table = self.of_people(table, source, stage)
         if self.drawn_before:
             return table
         stage("sampling")
         return table.keep(source.row_mask(self.promise.beta).keep)
 
-    def _of_people(self, table: Table, source: Source, stage: Stage) -> Table:
+    def of_people(self, table: Table, source: Source, stage: Stage) -> Table:
         """At most m rows of each person, chosen at random."""
         if self.unit.whose != "person" or self.unit.column is None:
             return table

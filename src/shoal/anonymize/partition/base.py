@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from shoal.chance.source import Source
-from shoal.engine.base import Table
+from shoal.data.level import Level
+from shoal.engine.base import Counts, Table
 
 Stage = Callable[[str], None]
 """Told the name of each stage as it begins."""
@@ -22,9 +23,18 @@ class Recoding(ABC):
     def columns(self) -> tuple[str, ...]:
         """The columns it labels, in order."""
 
+    @property
     @abstractmethod
+    def levels(self) -> Mapping[str, Level]:
+        """What each column is recoded to first; boxes are made of these labels."""
+
+    @abstractmethod
+    def finish(self, recoded: Table) -> Table:
+        """The labels that are shown, from a table that was recoded to `levels`."""
+
     def apply(self, table: Table) -> Table:
         """The table as labels, and nothing else."""
+        return self.finish(table.recode(self.levels))
 
     @abstractmethod
     def losses(self, name: str) -> Mapping[str, float] | float:
@@ -53,9 +63,18 @@ class Partition(ABC):
     def theorems(self) -> tuple[str, ...]:
         """The results that the cost rests on."""
 
+    @property
     @abstractmethod
+    def levels(self) -> Mapping[str, Level]:
+        """What each column is recoded to before the table is counted for a decision."""
+
+    @abstractmethod
+    def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> Recoding:
+        """The recoding, from the counts of the whole table's tuples; the source's bits are used for this alone."""
+
     def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Recoding:
-        """Decide on the whole table, never on the sample that is published; the source's bits are used for this alone."""
+        """Decide on the whole table, never on the sample that is published."""
+        return self.decide(table.recode(self.levels).count_by(self.columns), source, stage)
 
     @abstractmethod
     def words(self) -> str:

@@ -14,6 +14,7 @@ from shoal.anonymize.kernel import grow
 from shoal.anonymize.partition.base import Recoding
 from shoal.anonymize.partition.model import Layout
 from shoal.anonymize.partition.rule import level_rule
+from shoal.data.level import Level
 from shoal.engine.base import Table
 
 Codes = npt.NDArray[np.int32]
@@ -68,7 +69,11 @@ class Boxes(Recoding):
             for j, (side, offset) in enumerate(zip(layout.sides, layout.offsets, strict=False))
         )
 
-    def apply(self, table: Table) -> Table:
+    @property
+    def levels(self) -> dict[str, Level]:
+        return {side.cells.name: side.cells.level for side in self.tree.layout.sides}
+
+    def finish(self, recoded: Table) -> Table:
         cells = [side.cells for side in self.tree.layout.sides]
         number = np.full(len(self.tree.splits), -1, dtype=np.int32)
         number[self.tree.leaves] = np.arange(len(self), dtype=np.int32)
@@ -76,7 +81,6 @@ class Boxes(Recoding):
         def place(codes: Sequence[Codes]) -> Codes:
             return np.asarray(number[self.tree.place(codes)])
 
-        recoded = table.recode({each.name: each.level for each in cells})
         return recoded.relabel([each.labels for each in cells], place, self.labels)
 
     def losses(self, name: str) -> Mapping[str, float] | float:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shoal.data.cells import Cells
 from shoal.data.type import texts
-from shoal.engine.base import ABSENT, Table
+from shoal.engine.base import ABSENT, Counts
 from shoal.errors import DomainError
 
 
@@ -23,9 +23,8 @@ class Coded:
     counts: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, table: Table, pieces: Sequence[Cells]) -> Coded:
-        """Count the whole table; every record falls into declared cells, a missing value too."""
-        counted = table.recode({each.name: each.level for each in pieces}).count_by([each.name for each in pieces])
+    def of(cls, counted: Counts, pieces: Sequence[Cells]) -> Coded:
+        """From the counts of a table that was recoded to the cells; a missing value falls into its declared cell too."""
         found = []
         for each, values, codes in zip(pieces, counted.values, counted.codes, strict=True):
             number = {label: i for i, label in enumerate(each.labels)}

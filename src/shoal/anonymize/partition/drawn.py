@@ -14,8 +14,9 @@ from shoal.anonymize.partition.grid import Grid
 from shoal.anonymize.partition.lattice import Lattice
 from shoal.anonymize.partition.scores import SCORES, Score, Target
 from shoal.chance.source import Source
+from shoal.data.level import Keep, Level
 from shoal.data.schema import Schema
-from shoal.engine.base import Table
+from shoal.engine.base import Counts
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact_text
 
@@ -88,9 +89,11 @@ class DrawnGrid(Partition):
             "restricted": self.lattice.rule,
         }
 
-    def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Grid:
-        counts = table.count_by(self.columns)
+    @property
+    def levels(self) -> Mapping[str, Level]:
+        return dict.fromkeys(self.columns, Keep())
 
+    def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> Grid:
         def progress(done: int, total: int) -> None:
             stage(f"choosing the recoding ({100 * done // max(total, 1)} %)")
 

@@ -13,7 +13,7 @@ from shoal.chance.source import Source
 from shoal.data.detail import label_losses
 from shoal.data.level import Keep, Level
 from shoal.data.schema import Schema
-from shoal.engine.base import Table
+from shoal.engine.base import Counts, Table
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Grid(Recoding):
     def columns(self) -> tuple[str, ...]:
         return tuple(self.levels)
 
-    def apply(self, table: Table) -> Table:
-        return table.recode(self.levels)
+    def finish(self, recoded: Table) -> Table:
+        return recoded
 
     def losses(self, name: str) -> Mapping[str, float] | float:
         return label_losses(self.schema[name], self.levels[name])
@@ -65,6 +65,13 @@ class FixedGrid(Partition):
     @property
     def theorems(self) -> tuple[str, ...]:
         return ()
+
+    @property
+    def levels(self) -> Mapping[str, Level]:
+        return self.grid.levels
+
+    def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> Grid:  # noqa: ARG002
+        return self.grid
 
     def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Grid:  # noqa: ARG002
         return self.grid

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ from shoal.anonymize.partition.model import Layout
 from shoal.anonymize.partition.sides import Sides, sides
 from shoal.chance.source import Source
 from shoal.data.cells import Cells, cells
+from shoal.data.level import Level
 from shoal.data.schema import Schema
-from shoal.engine.base import Table
+from shoal.engine.base import Counts
 from shoal.errors import ParameterError
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.surveys import Survey, epsilon_of, surveys
@@ -121,9 +123,18 @@ class SurveyedTree(Partition):
             ],
         }
 
-    def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Boxes:  # noqa: ARG002
-        pieces = tuple(cells(attribute, self.finest.get(attribute.name, 0)) for attribute in self.schema.published)
-        coded = Coded.of(table, pieces)
+    @cached_property
+    def pieces(self) -> tuple[Cells, ...]:
+        """The cells of every attribute."""
+        return tuple(cells(attribute, self.finest.get(attribute.name, 0)) for attribute in self.schema.published)
+
+    @property
+    def levels(self) -> Mapping[str, Level]:
+        return {each.name: each.level for each in self.pieces}
+
+    def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> Boxes:  # noqa: ARG002
+        pieces = self.pieces
+        coded = Coded.of(counts, pieces)
         first, *later = self.asked
         layout, masses, count = _whole(pieces, coded, first, source)
         growth = _Growth(self, layout, masses, count)

@@ -1,0 +1,142 @@
+"""Many narrow tables at once: recodings settled, views chosen and samples drawn in few passes over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.anonymize.method.safe_k import SafeK
+from shoal.anonymize.partition.base import Partition, Recoding, Stage
+from shoal.chance.source import Source
+from shoal.data.cells import Cells, cells
+from shoal.data.type import texts
+from shoal.engine.base import ABSENT, Ask, Counts, Table
+from shoal.guarantee.surveys import Survey, surveys
+
+MOST_ASKED = 4096
+"""Views that are read in one pass."""
+BINS = {1: 4096, 2: 64, 3: 16}
+"""Cells of an attribute that a dependence is measured on, by the width of the views."""
+
+
+def settle_all(
+    table: Table, partitions: Sequence[Partition], source: Source, stage: Stage = lambda _: None
+) -> list[Recoding]:
+    """The recoding of each view, decided on the whole table; those that look at it are counted in few passes."""
+    found: list[Recoding | None] = [
+        None if partition.epsilon else partition.settle(table, source, stage) for partition in partitions
+    ]
+    open_ones = [number for number, recoding in enumerate(found) if recoding is None]
+    if open_ones:
+        stage("choosing the recodings")
+    for first in range(0, len(open_ones), MOST_ASKED):
+        batch = open_ones[first : first + MOST_ASKED]
+        counted = table.at_once([Ask(partitions[number].levels, None) for number in batch])
+        for number, kept in zip(batch, counted, strict=True):
+            partition = partitions[number]
+            found[number] = partition.decide(kept.count_by(partition.columns), source.stream("view"), stage)
+    return [recoding for recoding in found if recoding is not None]
+
+
+def draw_all(
+    table: Table, methods: Sequence[SafeK], recodings: Sequence[Recoding], source: Source, stage: Stage = lambda _: None
+) -> Iterator[Table]:
+    """What each view publishes, each from a sample of its own, in order.
+
+    `table` holds at most m rows of each person already; which ones is the same for all views, as it is no sample.
+    """
+    for first in range(0, len(methods), MOST_ASKED):
+        batch = range(first, min(first + MOST_ASKED, len(methods)))
+        stage("sampling")
+        asks = [Ask(recodings[number].levels, source.row_mask(methods[number].promise.beta).keep) for number in batch]
+        for number, sampled in zip(batch, table.at_once(asks), strict=True):
+            labelled = recodings[number].finish(sampled)
+            yield labelled.at_least(labelled.columns, methods[number].promise.k)
+
+
+def choose_views(
+    table: Table, candidates: Sequence[tuple[str, ...]], count: int, epsilon: Fraction, source: Source
+) -> list[tuple[str, ...]]:
+    """The views that depend most, one draw of the exponential mechanism after another (theorem `view-choice`).
+
+    Half of epsilon buys a noisy histogram of every attribute. Given those, a view's score is how far its counts are from
+    what they would be if its attributes were independent, less what chance alone would make of it: a record moves it by
+    at most one. The other half is shared out between the draws.
+    """
+    names = list(dict.fromkeys(name for group in candidates for name in group))
+    pieces = {name: cells(table.schema[name]) for name in names}
+    width = max(len(group) for group in candidates)
+    bins = {name: _bins(pieces[name], BINS.get(width, 16)) for name in names}
+    (survey,) = surveys(epsilon / 2, len(names), (Fraction(1),), Fraction(1, 10))
+    shares, total = _marginals(table, pieces, bins, survey, source)
+    scores = []
+    for first in range(0, len(candidates), MOST_ASKED):
+        batch = candidates[first : first + MOST_ASKED]
+        counted = table.at_once([Ask({name: pieces[name].level for name in group}, None) for group in batch])
+        for group, kept in zip(batch, counted, strict=True):
+            scores.append(_score(kept.count_by(group), group, pieces, bins, shares, total))
+    left, found = list(range(len(candidates))), []
+    for _ in range(count):
+        at = source.choose([epsilon / 2 / count * scores[number] / 2 for number in left])
+        found.append(left.pop(at))
+    return [candidates[number] for number in sorted(found)]
+
+
+def _bins(piece: Cells, most: int) -> npt.NDArray[np.int64]:
+    """Each cell's bin: runs of cells in their declared order, no more than `most`; the missing value has its own."""
+    own = len(piece) - (piece.missing is not None)
+    found = np.arange(own) * min(own, most) // own
+    return np.append(found, found[-1] + 1) if piece.missing is not None else found
+
+
+def _marginals(
+    table: Table,
+    pieces: dict[str, Cells],
+    bins: dict[str, npt.NDArray[np.int64]],
+    survey: Survey,
+    source: Source,
+) -> tuple[dict[str, npt.NDArray[np.float64]], float]:
+    """Noisy shares of the bins of every attribute, and the noisy number of records."""
+    counted = table.at_once([Ask({name: piece.level}, None) for name, piece in pieces.items()])
+    total = max(1.0, float(table.rows() + int(source.discrete_laplace(1 / survey.count, 1)[0])))
+    shares = {}
+    for (name, piece), kept in zip(pieces.items(), counted, strict=True):
+        counts = kept.count_by([name])
+        truth = np.bincount(bins[name][_cells(counts, 0, piece)], weights=counts.counts, minlength=bins[name][-1] + 1)
+        heard = truth.astype(np.int64) + source.discrete_laplace(1 / survey.histogram, len(truth))
+        held = np.maximum(heard, 0).astype(np.float64) + 0.5
+        shares[name] = held / held.sum()
+    return shares, total
+
+
+def _score(
+    counts: Counts,
+    group: tuple[str, ...],
+    pieces: dict[str, Cells],
+    bins: dict[str, npt.NDArray[np.int64]],
+    shares: dict[str, npt.NDArray[np.float64]],
+    total: float,
+) -> int:
+    """A whole number that one record moves by at most one: expected counts and the allowance for chance are constants."""
+    shape = tuple(len(shares[name]) for name in group)
+    places = np.zeros(len(counts), dtype=np.int64)
+    for j, name in enumerate(group):
+        places = places * shape[j] + bins[name][_cells(counts, j, pieces[name])]
+    found = np.bincount(places, weights=counts.counts, minlength=int(np.prod(shape))).astype(np.int64)
+    model = np.full((1,), total)
+    for name in group:
+        model = np.multiply.outer(model, shares[name]).ravel()
+    expected = np.rint(model).astype(np.int64)
+    chance = int(np.sqrt(2 / np.pi * model).sum())
+    return int(np.abs(found - expected).sum()) - chance
+
+
+def _cells(counts: Counts, j: int, piece: Cells) -> npt.NDArray[np.int64]:
+    """The cell of each tuple along one of its columns."""
+    number = {label: i for i, label in enumerate(piece.labels)}
+    places = np.array([number[text] for text in texts(counts.values[j])], dtype=np.int64)
+    missing = piece.missing if piece.missing is not None else 0
+    return np.where(counts.codes[j] == ABSENT, missing, np.append(places, 0)[counts.codes[j]])

@@ -1,0 +1,151 @@
+"""The tables of a release: drawn, labelled and written, one wide one (once or several times) or many views."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.anonymize.method.views import choose_views, draw_all, settle_all
+from shoal.anonymize.partition.base import Recoding, Stage
+from shoal.anonymize.partition.boxes import Boxes
+from shoal.chance.source import Source
+from shoal.engine.base import Table
+from shoal.guarantee.rounding import exact_text
+from shoal.publish.plan import Plan, chosen_views
+
+
+@dataclass(frozen=True)
+class Made:
+    """One table that was written: its file, how many rows it shows, by which recoding, in which crowds."""
+
+    file: str
+    rows: int
+    recoding: Recoding
+    k: int
+    part: int
+    name: str | None = None
+    choice: dict[str, Any] | None = None
+
+
+def make(plan: Plan, table: Table, folder: Path, source: Source | None, stage: Stage) -> list[Made]:
+    """Draw every table of the plan and write it; all keys are gone when this returns."""
+    if plan.views:
+        return _views(plan, table, folder, source, stage)
+    with _chance(source, "settle") as chance:
+        recoding = plan.method.settle(table, chance, stage)
+    return [_one(plan, table, recoding, folder, number, source, stage) for number in range(1, plan.repeat + 1)]
+
+
+def _chance(source: Source | None, purpose: str) -> Source:
+    """A key for one purpose: fresh from the operating system, unless a test gives its own."""
+    return source.stream(purpose) if source is not None else Source.secure()
+
+
+def _one(
+    plan: Plan, table: Table, recoding: Recoding, folder: Path, number: int, source: Source | None, stage: Stage
+) -> Made:
+    """One sample, labelled and grouped, in its file; its key is gone when this returns."""
+    name = f"table.{plan.format}" if plan.repeat == 1 else f"table-{number}.{plan.format}"
+    with _chance(source, "release") as chance:
+        published = plan.method.run(table, recoding, chance, stage)
+        stage("writing")
+        published.write(folder / name)
+        return Made(name, published.rows(), recoding, plan.promise.k, 0)
+
+
+def _views(plan: Plan, table: Table, folder: Path, source: Source | None, stage: Stage) -> list[Made]:
+    """Every view from its own sample: at most m rows of each person first, then the choices, then the draws."""
+    with _chance(source, "settle") as chance:
+        people = plan.method.of_people(table, chance, stage)
+        views = plan.views
+        if plan.chooser is not None:
+            stage("choosing the views")
+            chooser = plan.chooser
+            groups = choose_views(
+                people, chooser.candidates, chooser.count, chooser.epsilon / chooser.steps, chance.stream("views")
+            )
+            views = chosen_views(plan, groups)
+        methods = [view.method for view in views]
+        recodings = settle_all(people, [method.partition for method in methods], chance.stream("recoding"), stage)
+    (folder / "views").mkdir()
+    parts = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
+    found: list[Made] = []
+    with _chance(source, "release") as chance:
+        drawn = draw_all(people, methods, recodings, chance, stage)
+        for view, recoding, published in zip(views, recodings, drawn, strict=True):
+            stage(f"writing views ({len(found) + 1:,} of {len(views):,})")
+            name, promise = f"views/{view.name}.{plan.format}", view.method.promise
+            published.write(folder / name)
+            choice = view.method.partition.to_json() if promise.epsilon_recoding else None
+            found.append(Made(name, published.rows(), recoding, promise.k, parts[promise], view.name, choice))
+    return found
+
+
+def write_rules(made: Sequence[Made], folder: Path) -> list[dict[str, Any]]:
+    """Write what each label stands for, the same rule once; the tables as the certificate lists them."""
+    (folder / "recoding").mkdir()
+    places: dict[tuple[str, str], str] = {}
+    listings: dict[int, str] = {}
+    tables = []
+    for each in made:
+        own: dict[str, str] = {}
+        for name, rule in each.recoding.rules().items():
+            text = json.dumps(rule, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+            if (name, text) not in places:
+                places[name, text] = _file_name(len(places) + 1, name)
+                write_text(folder / places[name, text], text)
+            own[name] = places[name, text]
+        entry: dict[str, Any] = {"file": each.file, "k": each.k, "columns": list(own), "recoding": own}
+        if isinstance(each.recoding, Boxes):
+            entry["boxes"] = _listing(each, folder, listings)
+        if each.name is not None:
+            entry |= {"name": each.name, "part": each.part}
+            entry |= {"choice": each.choice} if each.choice is not None else {}
+        tables.append(entry)
+    return tables
+
+
+def index(plan: Plan, tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What an analyst needs to find the right view: names, attributes, crowds, rates and weights."""
+    parts = [promise for promise, _ in plan.distinct]
+    return {
+        "version": 1,
+        "dataset": plan.policy.dataset,
+        "views": [
+            {
+                "name": table["name"],
+                "file": table["file"],
+                "attributes": table["columns"],
+                "k": table["k"],
+                "beta": exact_text(parts[table["part"]].beta),
+                "weight": exact_text(1 / parts[table["part"]].beta),
+            }
+            for table in tables
+        ],
+    }
+
+
+def _listing(made: Made, folder: Path, known: dict[int, str]) -> str:
+    """Where the boxes of a table are listed; repeats of one release share a list."""
+    recoding = made.recoding
+    assert isinstance(recoding, Boxes)  # noqa: S101 - said by the caller
+    if id(recoding) not in known:
+        known[id(recoding)] = "recoding/boxes.csv" if made.name is None else f"recoding/boxes/{made.name}.csv"
+        path = folder / known[id(recoding)]
+        path.parent.mkdir(exist_ok=True)
+        write_text(path, recoding.listing())
+    return known[id(recoding)]
+
+
+def _file_name(number: int, name: str) -> str:
+    """A safe file name for an attribute of any name."""
+    plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in name)
+    return f"recoding/{number:02d}-{plain[:40]}.json"
+
+
+def write_text(path: Path, text: str) -> None:
+    """A file with Unix line ends on every system."""
+    path.write_text(text, encoding="utf-8", newline="\n")
