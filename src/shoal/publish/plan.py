@@ -35,7 +35,7 @@ from shoal.policy.policy import Policy
 from shoal.policy.recoding import Grow
 from shoal.policy.release import ReleaseAsked
 from shoal.policy.views import Group, Views
-from shoal.publish.views import Chooser, View, all_parts, names, narrowed, shared_out
+from shoal.publish.views import Chooser, View, all_parts, as_given, names, narrowed, shared_out
 
 READY = ("safe-k",)
 """The methods that can be planned and run now."""
@@ -278,7 +278,14 @@ def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -
     def one(epsilon: Fraction, delta: Fraction, share: Fraction) -> Promise:
         return _one(asked, whose, epsilon, delta, bound, share)
 
-    promises = shared_out(weights, asked.epsilon, asked.delta, views.epsilon, recoding, one)
+    rate = asked.sampling.beta if asked.sampling is not None else None
+    if asked.k is not None and isinstance(rate, Fraction):
+        share = recoding / len(groups)
+        left = asked.epsilon - views.epsilon - recoding + share
+        single = promise(epsilon=left, delta=None, k=asked.k, beta=rate, bound=bound, recoding=share, whose=whose)
+        promises = as_given(single, len(groups), asked.epsilon, asked.delta, views.epsilon)
+    else:
+        promises = shared_out(weights, asked.epsilon, asked.delta, views.epsilon, recoding, one)
     made = tuple(
         view(policy, asked, name, group, found)
         for name, group, found in zip(names(groups), groups, promises, strict=True)

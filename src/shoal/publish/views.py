@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from math import isfinite
 
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.data.schema import Schema
@@ -82,7 +83,8 @@ def all_parts(promises: Sequence[Promise], chosen: Fraction = Fraction(0)) -> li
 
 def fits(parts: Sequence[tuple[Guarantee, int]], epsilon: Fraction, delta: Fraction) -> bool:
     """Whether guarantees compose to at most (epsilon, delta)."""
-    return exact(compose(parts).epsilon_at(delta)) <= epsilon
+    found = compose(parts).epsilon_at(delta)
+    return isfinite(found) and exact(found) <= epsilon
 
 
 def shared_out(
@@ -122,6 +124,21 @@ def shared_out(
         else:
             high = middle
     return best
+
+
+def as_given(promise: Promise, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> list[Promise]:
+    """So many views with k and beta that the policy names; InfeasibleError where they cost more than there is."""
+    found = [promise] * count
+    parts = all_parts(found, chosen)
+    if not fits(parts, epsilon, delta):
+        needed = compose(parts).epsilon_at(delta)
+        cost = f"they compose to {text_up(exact(needed))}" if isfinite(needed) else "no epsilon is enough at this delta"
+        raise InfeasibleError(
+            f"{count:,} views do not fit into epsilon = {text_up(epsilon)} with k = {promise.k} and beta = "
+            f"{float(promise.beta):g}: {cost}",
+            fix="publish fewer views (`limit`, `workload`), raise k or epsilon, lower beta, or leave k or beta out",
+        )
+    return found
 
 
 def _feasible(

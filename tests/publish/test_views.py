@@ -1,0 +1,340 @@
+"""Releases of views: planned from the total, drawn each from its own sample, composed, verified; and forgeries."""
+
+import itertools
+import json
+import math
+import shutil
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from jsonschema import Draft7Validator
+
+from shoal.anonymize.method.views import choose_views, draw_all
+from shoal.chance.source import Source
+from shoal.engine.open import engine
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import SampledCrowd
+from shoal.policy.policy import Policy
+from shoal.policy.problem import RefusedPolicyError
+from shoal.publish import verifier
+from shoal.publish.plan import plan
+from shoal.publish.verify import require, verify
+from tests.publish.clinic import planned, publish, write_table
+from tests.publish.test_paper import SCHEMA
+from tests.publish.test_private_recoding import certificate, forge
+from tests.publish.test_run import account
+from tests.publish.test_verify import alone, failures
+
+PAIRS = {"release.views": "pairs", "release.delta": "1e-4"}
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """Releases of views of several kinds, made once."""
+    kinds = {
+        "pairs": PAIRS,
+        "parquet": PAIRS | {"release.output": "parquet"},
+        "tree": PAIRS | {"release.recoding": {"tree": {"epsilon": "0.3"}}},
+        "chosen": PAIRS | {"release.views": {"choose": {"epsilon": "0.2", "count": 2}}},
+    }
+    return {kind: publish(tmp_path_factory.mktemp(kind), changes, rows=4000).folder for kind, changes in kinds.items()}
+
+
+@pytest.fixture
+def copied(released, tmp_path):
+    def copy(kind):
+        return shutil.copytree(released[kind], tmp_path / "out")
+
+    return copy
+
+
+# --- the plan -----------------------------------------------------------------------------------------------------
+
+
+def test_all_views_together_keep_the_promise():
+    made = planned(PAIRS)
+    assert [view.columns for view in made.views] == [("age", "sex"), ("age", "diag"), ("sex", "diag")]
+    own = made.views[0].method.promise
+    crowd = SampledCrowd(own.k, own.beta)
+    assert compose([(crowd, 3)]).epsilon_at(Fraction("1e-4")) <= 1
+    fewer = SampledCrowd(own.k - 1, own.beta)
+    assert compose([(fewer, 3)]).epsilon_at(Fraction("1e-4")) > 1  # no smaller k would do
+    assert made.cost.epsilon == 1
+    assert made.claims[0].theorems[-1] == "pld-composition"
+
+
+def test_the_golden_composition_of_all_pairs_of_eight_attributes():
+    """theory.md 1.7: 28 views at k = 20, beta = .15 and delta 1e-6 compose to .987."""
+    text = "".join(f"  x{i}: {{role: quasi, type: category, domain: [a, b]}}\n" for i in range(8))
+    policy = Policy.parse(
+        "version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n" + text + "release: {method: safe-k, "
+        "epsilon: 1, delta: 1e-6, views: pairs, recoding: {levels: {}}, sampling: {beta: 0.15}}\n"
+    )
+    made = plan(policy)
+    assert len(made.views) == 28
+    assert {view.method.promise.k for view in made.views} == {20}
+    assert compose(made.parts).epsilon_at(Fraction("1e-6")) == pytest.approx(0.987, abs=0.001)
+    assert compose(made.parts).basic(Fraction("1e-6")) > 5
+
+
+def test_weights_give_heavier_views_smaller_crowds():
+    made = planned(
+        PAIRS | {"release.views": {"every": "pairs", "allocation": "weighted"}, "attributes.diag.weight": "3"}
+    )
+    crowds = {view.columns: view.method.promise.k for view in made.views}
+    assert crowds["age", "diag"] < crowds["age", "sex"]
+    assert compose(made.parts).epsilon_at(Fraction("1e-4")) <= 1
+
+
+def test_groups_workloads_singles_and_limits():
+    groups = planned(PAIRS | {"release.views": {"groups": [["age", "sex"], ["diag"]]}})
+    assert [view.columns for view in groups.views] == [("age", "sex"), ("diag",)]
+    assert len(planned(PAIRS | {"release.views": "singles"}).views) == 3
+    assert len(planned(PAIRS | {"release.views": {"every": "pairs", "limit": 2}}).views) == 2
+    assert len(planned(PAIRS | {"release.views": {"workload": "pairs", "limit": 2}}).views) == 2
+    assert len({view.name for view in planned(PAIRS).views}) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"release.views": {"workload": [["age", "patient"]]}}, RefusedPolicyError, "never published"),
+        ({"release.views": {"workload": [["age", "height"]]}}, RefusedPolicyError, "no such attribute"),
+        ({"release.views": {"workload": [["age", "sex"], ["sex", "age"]]}}, RefusedPolicyError, "named twice"),
+        ({"release.views": {"workload": [[]]}}, RefusedPolicyError, "empty view"),
+        ({"release.views": {"choose": {"epsilon": "0.1", "count": 9}}}, RefusedPolicyError, "more views than"),
+        ({"release.views": "pairs", "release.repeat": 2}, PolicyError, "released once"),
+        (
+            {"release.views": "pairs", "release.k": 3, "release.sampling": {"beta": "0.9"}},
+            InfeasibleError,
+            "do not fit",
+        ),
+        ({"release.views": {"groups": [["age", "sex", "diag"]], "limit": 1}}, RefusedPolicyError, "limit"),
+    ],
+)
+def test_what_cannot_be_planned(changes, error, words):
+    with pytest.raises(error, match=words):
+        planned(changes)
+
+
+# --- the release --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["pairs", "parquet", "tree", "chosen"])
+def test_both_verifiers_agree_and_the_schema_knows_it(released, kind):
+    require(verify(released[kind]))
+    assert alone(released[kind]) == 0
+    Draft7Validator(SCHEMA).validate(certificate(released[kind]))
+
+
+def test_the_index_names_every_view(released):
+    listed = json.loads((released["pairs"] / "views.json").read_text(encoding="utf-8"))["views"]
+    assert [entry["attributes"] for entry in listed] == [["age", "sex"], ["age", "diag"], ["sex", "diag"]]
+    assert all(Fraction(entry["beta"]) * Fraction(entry["weight"]) == 1 for entry in listed)
+    assert all((released["pairs"] / entry["file"]).is_file() for entry in listed)
+
+
+def test_one_entry_in_the_ledger_for_all(tmp_path):
+    publish(tmp_path, PAIRS, rows=1000)
+    (cost,) = account(tmp_path).costs
+    assert cost.epsilon == 1
+    assert [(part.to_saved()["kind"], times) for part, times in cost.parts] == [("sampled-crowd", 3)]
+
+
+def test_a_crash_leaves_no_release(tmp_path, monkeypatch):
+    calls = []
+
+    def broken(self, path, **_):
+        calls.append(path)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+
+    for name in ("shoal.engine.duckdb_table.DuckDBTable.write", "shoal.engine.grouped.GroupedTable.write"):
+        monkeypatch.setattr(name, broken, raising=False)
+    with pytest.raises(Exception, match="charge stands"):
+        publish(tmp_path, PAIRS, rows=1000)
+    assert not (tmp_path / "out").exists()
+    assert len(account(tmp_path).costs) == 1
+
+
+def test_people_with_several_rows(tmp_path):
+    changes = PAIRS | {"unit": {"column": "patient", "max_rows": 1}}
+    done = publish(tmp_path, changes, table=write_table(tmp_path / "people.csv", 4000, patients=2000))
+    require(verify(done.folder))
+
+
+def test_a_view_may_be_empty(tmp_path):
+    done = publish(tmp_path, PAIRS, rows=20)
+    require(verify(done.folder))
+    assert done.rows_published == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["views"].update(count=2),
+        lambda c: c["views"].update(composed="0.1"),
+        lambda c: c["views"].update(basic="0.1"),
+        lambda c: c["views"]["curve"][0].update(delta="1e-12"),
+        lambda c: c["tables"][0].update(k=1),
+        lambda c: c["tables"][0].update(name=c["tables"][1]["name"]),
+        lambda c: c["parts"][0].update(times=1),
+        lambda c: c["tables"].pop(),
+        lambda c: c.pop("views"),
+        lambda c: c["tables"][0].update(part=1),
+        lambda c: c["words"].__setitem__(2, "All is well."),
+        lambda c: c["views"].update(chosen={"epsilon": "0.1", "of": 3, "steps": 1}),
+    ],
+)
+def test_forgeries_are_caught(copied, change):
+    folder = copied("pairs")
+    forge(folder, change)
+    assert failures(folder) - {"certificate.html"}
+
+
+def test_another_view_than_was_locked_is_caught(copied):
+    folder = copied("pairs")
+    listed = json.loads((folder / "views.json").read_text(encoding="utf-8"))
+    listed["views"][0]["beta"] = "0.9"
+    (folder / "views.json").write_text(json.dumps(listed), encoding="utf-8")
+    forge(folder, lambda _: None)
+    assert "index of views" in failures(folder)
+    assert verifier.sha256(folder / "views.json")
+
+
+# --- the law ------------------------------------------------------------------------------------------------------
+
+
+TINY = """
+version: 1
+dataset: d
+unit: row
+neighbours: add_remove
+attributes:
+  x: {role: quasi, type: category, domain: [a, b], missing: refuse}
+  y: {role: quasi, type: category, domain: [c, d], missing: refuse}
+release:
+  method: safe-k
+  epsilon: 3
+  delta: 0.45
+  recoding: {levels: {}}
+  views: singles
+  k: 2
+  sampling: {beta: 0.5}
+"""
+
+
+class Given:
+    """Masks that are given, for enumerating all samples."""
+
+    def __init__(self, masks):
+        self.masks = [np.array(mask, dtype=bool) for mask in masks]
+
+    def row_mask(self, _):
+        mask = self.masks.pop(0)
+        return type("Mask", (), {"keep": staticmethod(lambda start, count: mask[start : start + count])})
+
+
+def law(rows, made, *, one_sample=False):
+    """The exact law of both views, by releasing every pair of samples (or every single one, shared: the impostor)."""
+    schema = made.policy.schema
+    columns = {"x": pa.array([r[0] for r in rows]), "y": pa.array([r[1] for r in rows])}
+    table = engine("reference").scan(pa.table(columns), schema)
+    methods = [view.method for view in made.views]
+    recodings = [method.partition.settle(table, Source.seeded(1)) for method in methods]
+    subsets = list(itertools.product((0, 1), repeat=len(rows)))
+    found = defaultdict(float)
+    pairs = [(s, s) for s in subsets] if one_sample else list(itertools.product(subsets, repeat=2))
+    cache = {}
+    for masks in pairs:
+        outcome = []
+        for number, mask in enumerate(masks):
+            if (number, mask) not in cache:
+                own = slice(number, number + 1)
+                (shown,) = draw_all(table, methods[own], recodings[own], Given([mask]))
+                counts = shown.count_by(shown.columns)
+                cache[number, mask] = tuple(zip(counts.tuples[0].tolist(), counts.counts.tolist(), strict=True))
+            outcome.append(cache[number, mask])
+        found[tuple(outcome)] += 1 / len(pairs)
+    return found
+
+
+def divergence(p, q, epsilon):
+    return sum(max(0.0, mass - math.exp(epsilon) * q.get(x, 0.0)) for x, mass in p.items())
+
+
+def test_the_exact_law_of_two_views_keeps_the_composed_claim_and_one_sample_breaks_it():
+    made = plan(Policy.parse(TINY))
+    composed = compose(made.parts)
+    large = [("a", "c")] * 2 + [("b", "d")] * 2
+    small = large[1:]
+    fresh = law(large, made), law(small, made)
+    shared = law(large, made, one_sample=True), law(small, made, one_sample=True)
+    for epsilon in (0.05, 0.2, 0.5, 0.7, 1.0, 1.5):
+        delta = composed.delta_at(epsilon)
+        assert divergence(fresh[0], fresh[1], epsilon) <= delta + 1e-9
+        assert divergence(fresh[1], fresh[0], epsilon) <= delta + 1e-9
+    single = compose([(SampledCrowd(2, Fraction(1, 2)), 1)])
+    assert divergence(fresh[0], fresh[1], 0.2) > single.delta_at(0.2)  # two views cost more than one
+    assert max(divergence(shared[0], shared[1], 0.2), divergence(shared[1], shared[0], 0.2)) > 0
+    # From one sample the two views answer each other: what they show together is no product of what each shows.
+    assert set(shared[0]) < set(fresh[0])
+
+
+class Fixed:
+    """Masks in a given order."""
+
+    def __init__(self, order):
+        self.left = [Source.seeded(i).row_mask(Fraction(1, 2)) for i in order]
+
+    def row_mask(self, _):
+        return self.left.pop(0)
+
+
+def test_views_do_not_depend_on_their_order_or_the_engine(tmp_path):
+    text = write_table(tmp_path / "t.csv", 3000)
+    made = planned(PAIRS)
+    seen = []
+    for name in ("duckdb", "reference"):
+        table = engine(name).scan(text, made.schema)
+        methods = [view.method for view in made.views]
+        recodings = [method.partition.settle(table, Source.seeded(1)) for method in methods]
+        forward = [t.digest() for t in draw_all(table, methods, recodings, Fixed([0, 1, 2]))]
+        backward = [t.digest() for t in draw_all(table, methods[::-1], recodings[::-1], Fixed([2, 1, 0]))]
+        assert forward == backward[::-1]
+        seen.append(forward)
+    assert seen[0] == seen[1]
+
+
+# --- choosing views -----------------------------------------------------------------------------------------------
+
+
+def dependent(rows, seed=1):
+    chance = np.random.default_rng(seed)
+    x = chance.integers(0, 4, rows)
+    return {
+        "w": x,
+        "x": np.where(chance.random(rows) < 0.9, x, chance.integers(0, 4, rows)),
+        "y": chance.integers(0, 4, rows),
+        "z": chance.integers(0, 4, rows),
+    }
+
+
+def test_dependent_views_are_chosen():
+    text = "version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n" + "".join(
+        f"  {name}: {{role: quasi, type: integer, domain: [0, 3], missing: refuse}}\n" for name in "wxyz"
+    )
+    schema = Policy.parse(text).schema
+    table = engine("duckdb").scan(pa.table({k: pa.array(v) for k, v in dependent(5000).items()}), schema)
+    candidates = list(itertools.combinations("wxyz", 2))
+    for seed in range(5):
+        assert choose_views(table, candidates, 1, Fraction(1), Source.seeded(seed)) == [("w", "x")]
+    two = choose_views(table, candidates, 2, Fraction(1), Source.seeded(9))
+    assert ("w", "x") in two
+    assert len(set(two)) == 2
+    picked = {choose_views(table, candidates, 1, Fraction(1, 10**6), Source.seeded(seed))[0] for seed in range(12)}
+    assert len(picked) > 1  # next to no epsilon: next to a uniform draw
