@@ -57,7 +57,9 @@ def certificate_page(certificate: dict[str, Any]) -> str:
             "warned": _warnings(certificate["ledger"]),
             "parameters": _parameters(certificate, unit),
             "parts": [_part(part, unit) for part in certificate["parts"]],
-            "tables": _tables(certificate["tables"]),
+            "tables": [] if "views" in certificate else _tables(certificate["tables"]),
+            "views": _views(certificate),
+            "about_views": _about_views(certificate),
             "theorems": certificate["theorems"],
             "about_curve": _about_curve(unit),
             "not_promised": certificate["not_promised"],
@@ -109,7 +111,9 @@ def _counted(number: int, what: str) -> str:
 def _parameters(certificate: dict[str, Any], unit: Unit) -> list[Fact]:
     promised, randomness = certificate["guarantee"], certificate["claims"][0]["randomness"]
     recoding = exact(promised["epsilon_recoding"])
-    share = [("of it for the recoding", _cost(promised["epsilon_recoding"]), _about_choice(certificate.get("choice")))]
+    choice = certificate["tables"][0].get("choice", certificate.get("choice"))
+    each = " of each view" if "views" in certificate else ""
+    share = [(f"of it for the recoding{each}", _cost(promised["epsilon_recoding"]), _about_choice(choice))]
     return [
         (
             "epsilon",
@@ -117,11 +121,25 @@ def _parameters(certificate: dict[str, Any], unit: Unit) -> list[Fact]:
             f"odds move by a factor of at most {growth(exact(promised['epsilon']))}",
         ),
         *(share if recoding else []),
+        *_composed(certificate),
         ("delta", _cost(promised["delta"]), "added to a probability after that factor"),
         ("whose data", unit.words(), NEIGHBOURS[promised["neighbours"]]),
         ("bound", certificate["bound"], BOUND[certificate["bound"]]),
         ("randomness", randomness, RANDOMNESS.get(randomness, "")),
     ]
+
+
+def _composed(certificate: dict[str, Any]) -> list[Fact]:
+    """What views cost together, and who chose them."""
+    views = certificate.get("views")
+    if views is None:
+        return []
+    together = f"epsilon at this delta; one after another they would add up to {_cost(views['basic'])}"
+    found = [("all views composed", text_up(exact(views["composed"])), together)]
+    if views["chosen"] is not None:
+        note = f"the choice of the views, out of {views['chosen']['of']:,}, on the whole table"
+        found.insert(0, ("of it for the views", _cost(views["chosen"]["epsilon"]), note))
+    return found
 
 
 def _about_choice(choice: dict[str, Any] | None) -> str:
@@ -153,7 +171,7 @@ def _part(part: dict[str, Any], unit: Unit) -> dict[str, Any]:
     ]
     if part["times"] > 1:
         facts.insert(
-            0, ("releases", str(part["times"]), f"each from a fresh sample, each by itself at epsilon {epsilon}")
+            0, ("tables", str(part["times"]), f"each from a fresh sample, each by itself at epsilon {epsilon}")
         )
     picture = _picture(part)
     return {
@@ -205,6 +223,37 @@ def _tables(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
         else:
             same["files"].append(table["file"])
     return found
+
+
+MOST_VIEWS = 300
+"""Views that the page lists; all are in views.json."""
+
+
+def _views(certificate: dict[str, Any]) -> list[dict[str, str]]:
+    """A line for each view."""
+    if "views" not in certificate:
+        return []
+    parts = certificate["parts"]
+    return [
+        {
+            "columns": " × ".join(table["columns"]),
+            "k": str(table["k"]),
+            "beta": short(exact(parts[table["part"]]["beta"]), cost=False),
+            "file": table["file"],
+        }
+        for table in certificate["tables"][:MOST_VIEWS]
+    ]
+
+
+def _about_views(certificate: dict[str, Any]) -> str:
+    if "views" not in certificate:
+        return ""
+    count, shown = certificate["views"]["count"], min(certificate["views"]["count"], MOST_VIEWS)
+    more = "" if shown == count else f" The first {shown} are listed here."
+    return (
+        f"{_counted(count, 'view')}, each a table of its own from a sample of its own, sorted by its own values. "
+        f"views.json lists all of them with their weights; what a label stands for is in recoding/.{more}"
+    )
 
 
 def _about_ledger(ledger: dict[str, Any]) -> str:
