@@ -18,6 +18,7 @@ from shoal.engine.reference import Reference
 from shoal.errors import DomainError, ParameterError
 from shoal.ledger import ledger as ledgers
 from shoal.publish.rehearse import Chance, Spread, rehearse
+from tests.publish import clinic
 from tests.publish.made import KINDS, planned
 
 FEW = {"rows": 3000, "runs": 3}
@@ -157,3 +158,14 @@ def test_the_interval_of_a_mean_is_that_of_student(values):
 
 def test_one_run_has_no_interval_but_everything():
     assert Spread.of([0.4], ceiling=1.0) == Spread(0.4, 0.0, 1.0, 0.4, 0.4)
+
+
+def test_views_are_rehearsed_together():
+    made = clinic.planned({"release.views": "pairs", "release.delta": "1e-4"})
+    found = rehearse(made, rows=3000, runs=2)
+    (expected,) = found.expected
+    assert found.views == 3
+    assert [part.name for part in expected.attributes] == ["age", "sex", "diag"]
+    assert expected.sampled.mean == pytest.approx(3 * 3000 * float(made.promise.beta))
+    assert 0 < expected.published.mean <= expected.sampled.most * 1.2
+    assert any("all 3 views" in words for words in found.words())

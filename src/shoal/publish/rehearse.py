@@ -22,6 +22,7 @@ from shoal.datasets.stand_in import DEPENDENCE, MOST_ROWS, SKEW, stand_in
 from shoal.engine.base import Counts, Engine, Table
 from shoal.errors import ParameterError
 from shoal.publish.plan import Plan
+from shoal.publish.tables import views_of
 
 VERSION = 1
 ROWS = 50_000
@@ -119,6 +120,8 @@ class Rehearsal:
     k: int
     beta: float
     releases: int
+    views: int
+    """How many narrow tables there are; 0 for one wide one."""
     runs: int
     seed: int
     skew: float
@@ -141,6 +144,7 @@ class Rehearsal:
         public = [part.name for part in first.attributes if part.public]
         known = f" The shares of {', '.join(public)} are those you gave." if public else ""
         each = f" Every number is for one of the {self.releases} releases." if self.releases > 1 else ""
+        each += f" Rows and groups are those of all {self.views} views together." if self.views else ""
         what = (
             "Each run draws a new stand-in from the policy's domains and hierarchies and puts it through the plan "
             f"(k = {self.k}, beta = {self.beta:.4g}). No row of yours was read, nothing was charged, and nothing here is "
@@ -196,13 +200,17 @@ def rehearse(
             with Source.seeded(f"rehearsal {seed} {number}") as source:
                 results.append(_run(plan, size, source, engine, marginals, skew, dependence))
             tick()
-        expected.append(_expected(size, results, plan.method.partition.columns, frozenset(known)))
+        names = [attribute.name for attribute in plan.policy.schema.published]
+        shown = {name for view in plan.views for name in view.columns} if plan.views else set(names)
+        names = [name for name in names if name in shown or plan.chooser is not None]
+        expected.append(_expected(size, results, names, frozenset(known), max(1, len(plan.views))))
     return Rehearsal(
         dataset=plan.policy.dataset,
         plan=plan.lock.sha256,
         k=plan.promise.k,
         beta=float(plan.promise.beta),
         releases=plan.repeat,
+        views=len(plan.views),
         runs=runs,
         seed=seed,
         skew=skew,
@@ -258,13 +266,43 @@ def _run(
     with source.stream("stand-in") as world:
         frame = stand_in(schema, rows, world, unit=method.unit, marginals=marginals, skew=skew, dependence=dependence)
     table = engine.scan(frame, schema)
-    with source.stream("settle") as chance:
-        recoding = method.settle(table, chance)
-    with source.stream("release") as chance:
-        published = method.run(table, recoding, chance)
-        groups = published.count_by(published.columns)
     taking_part = _taking_part(plan, table)
-    sampled = taking_part * (1.0 if method.drawn_before else float(plan.promise.beta))
+    with source.stream("settle") as settling, source.stream("release") as drawing:
+        if plan.views:
+            return _together(
+                [
+                    _result(table, recoding, published, taking_part, taking_part * float(view.method.promise.beta))
+                    for view, recoding, published in views_of(plan, table, settling, drawing)
+                ]
+            )
+        recoding = method.settle(table, settling)
+        sampled = taking_part * (1.0 if method.drawn_before else float(plan.promise.beta))
+        return _result(table, recoding, method.run(table, recoding, drawing), taking_part, sampled)
+
+
+def _together(results: list[_Result]) -> _Result:
+    """Views added up; an attribute's detail is the mean over the published rows of the views that show it."""
+
+    def mean(of: Callable[[_Result], Mapping[str, float]]) -> dict[str, float]:
+        names = {name for result in results for name in of(result)}
+        held = {name: [(of(r)[name], r.published) for r in results if name in of(r)] for name in names}
+        return {name: sum(v * n for v, n in own) / sum(n for _, n in own) for name, own in held.items()}
+
+    sampled = sum(result.sampled for result in results)
+    return _Result(
+        results[0].taking_part,
+        sampled,
+        sum(result.published for result in results),
+        sum(result.groups for result in results),
+        sum(result.granularity * result.sampled for result in results) / sampled if sampled else 0.0,
+        mean(lambda result: result.details),
+        mean(lambda result: result.variations),
+    )
+
+
+def _result(table: Table, recoding: Recoding, published: Table, taking_part: int, sampled: float) -> _Result:
+    """What one published table kept of the table it came from."""
+    groups = published.count_by(published.columns)
     if not len(groups):
         return _Result(taking_part, sampled, 0, 0, 0.0, {}, {})
     details = {name: 1 - _loss(recoding, groups, at) for at, name in enumerate(groups.columns)}
@@ -313,17 +351,18 @@ def _variation(before: Counts, after: Counts, at: int) -> float:
 # --- all runs -----------------------------------------------------------------------------------------------------
 
 
-def _expected(rows: int, results: list[_Result], names: Sequence[str], public: frozenset[str]) -> Expected:
+def _expected(rows: int, results: list[_Result], names: Sequence[str], public: frozenset[str], views: int) -> Expected:
     full = [result for result in results if result.published]
 
-    def spread(of: Callable[[_Result], float], ceiling: float = rows) -> Spread:
+    def spread(of: Callable[[_Result], float], ceiling: float = rows * views) -> Spread:
         return Spread.of([of(result) for result in results], ceiling=ceiling)
 
     def part(name: str) -> Detail:
-        if not full:
+        own = [result for result in full if name in result.details]
+        if not own:
             return Detail(name, None, None, name in public)
-        detail = Spread.of([result.details[name] for result in full], ceiling=1.0)
-        variation = Spread.of([result.variations[name] for result in full], ceiling=1.0)
+        detail = Spread.of([result.details[name] for result in own], ceiling=1.0)
+        variation = Spread.of([result.variations[name] for result in own], ceiling=1.0)
         return Detail(name, detail, variation, name in public)
 
     return Expected(

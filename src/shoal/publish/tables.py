@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.guarantee.rounding import exact_text
 from shoal.publish.plan import Plan, chosen_views
+from shoal.publish.views import View
 
 
 @dataclass(frozen=True)
@@ -57,31 +58,34 @@ def _one(
 
 
 def _views(plan: Plan, table: Table, folder: Path, source: Source | None, stage: Stage) -> list[Made]:
-    """Every view from its own sample: at most m rows of each person first, then the choices, then the draws."""
-    with _chance(source, "settle") as chance:
-        people = plan.method.of_people(table, chance, stage)
-        views = plan.views
-        if plan.chooser is not None:
-            stage("choosing the views")
-            chooser = plan.chooser
-            groups = choose_views(
-                people, chooser.candidates, chooser.count, chooser.epsilon / chooser.steps, chance.stream("views")
-            )
-            views = chosen_views(plan, groups)
-        methods = [view.method for view in views]
-        recodings = settle_all(people, [method.partition for method in methods], chance.stream("recoding"), stage)
+    """Every view from its own sample, in its file."""
     (folder / "views").mkdir()
     parts = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
     found: list[Made] = []
-    with _chance(source, "release") as chance:
-        drawn = draw_all(people, methods, recodings, chance, stage)
-        for view, recoding, published in zip(views, recodings, drawn, strict=True):
-            stage(f"writing views ({len(found) + 1:,} of {len(views):,})")
+    with _chance(source, "settle") as settling, _chance(source, "release") as drawing:
+        for view, recoding, published in views_of(plan, table, settling, drawing, stage):
+            stage(f"writing views ({len(found) + 1:,} of {len(plan.views):,})")
             name, promise = f"views/{view.name}.{plan.format}", view.method.promise
             published.write(folder / name)
             choice = view.method.partition.to_json() if promise.epsilon_recoding else None
             found.append(Made(name, published.rows(), recoding, promise.k, parts[promise], view.name, choice))
     return found
+
+
+def views_of(
+    plan: Plan, table: Table, settling: Source, drawing: Source, stage: Stage = lambda _: None
+) -> Iterator[tuple[View, Recoding, Table]]:
+    """The views of a plan with what each shows: at most m rows of each person, then the choices, then the draws."""
+    people = plan.method.of_people(table, settling, stage)
+    views = plan.views
+    if plan.chooser is not None:
+        stage("choosing the views")
+        chooser = plan.chooser
+        share, chance = chooser.epsilon / chooser.steps, settling.stream("views")
+        views = chosen_views(plan, choose_views(people, chooser.candidates, chooser.count, share, chance))
+    methods = [view.method for view in views]
+    recodings = settle_all(people, [method.partition for method in methods], settling.stream("recoding"), stage)
+    yield from zip(views, recodings, draw_all(people, methods, recodings, drawing, stage), strict=True)
 
 
 def write_rules(made: Sequence[Made], folder: Path) -> list[dict[str, Any]]:
