@@ -19,23 +19,22 @@ from shoal.anonymize.partition.privtree import Habits as PrivHabits
 from shoal.anonymize.partition.privtree import PrivTree
 from shoal.anonymize.partition.tree import Habits, SurveyedTree
 from shoal.data.schema import Missing, Schema
-from shoal.errors import InfeasibleError, PolicyError, PreconditionError
+from shoal.errors import PolicyError, PreconditionError
 from shoal.guarantee import words
 from shoal.guarantee.claim import Claim, Status
-from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
 from shoal.guarantee.kind import Guarantee
-from shoal.guarantee.outlook import pick
 from shoal.guarantee.promise import Promise, Whose, promise
-from shoal.guarantee.rounding import exact, text_up
+from shoal.guarantee.rounding import text_up
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.ledger.entry import Budget, Cost
 from shoal.policy.lock import Lock
 from shoal.policy.policy import Policy
 from shoal.policy.recoding import Grow
-from shoal.policy.release import ReleaseAsked
+from shoal.policy.release import ReleaseAsked, Sampling
 from shoal.policy.views import Group, Views
-from shoal.publish.views import Chooser, View, all_parts, as_given, names, narrowed, shared_out
+from shoal.publish.numbers import numbers, one_release
+from shoal.publish.views import Chooser, View, alike, all_parts, as_given, names, narrowed, shared_out
 
 READY = ("safe-k",)
 """The methods that can be planned and run now."""
@@ -249,7 +248,7 @@ def plan(policy: Policy) -> Plan:
     whose = Whose(policy.unit.max_rows, policy.neighbours)
     if asked.views is not None:
         return _of_views(policy, asked, asked.views, whose)
-    found, total = _numbers(asked, whose)
+    found, total = numbers(asked, whose)
     method = SafeK(found, partition(policy, asked, found), policy.unit, drawn_before=before)
     method.check(policy.schema)
     return Plan(policy, method, asked.repeat, total, asked.output.format)
@@ -276,16 +275,20 @@ def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -
     bound = asked.bound or "tight"
 
     def one(epsilon: Fraction, delta: Fraction, share: Fraction) -> Promise:
-        return _one(asked, whose, epsilon, delta, bound, share)
+        return one_release(asked, whose, epsilon, delta, bound, share)
 
-    rate = asked.sampling.beta if asked.sampling is not None else None
-    if asked.k is not None and isinstance(rate, Fraction):
+    sampling = asked.sampling or Sampling()
+    rate = sampling.beta if isinstance(sampling.beta, Fraction) else None
+    common = len(groups), asked.epsilon, asked.delta, views.epsilon, recoding
+    if asked.k is not None and rate is not None:
         share = recoding / len(groups)
         left = asked.epsilon - views.epsilon - recoding + share
         single = promise(epsilon=left, delta=None, k=asked.k, beta=rate, bound=bound, recoding=share, whose=whose)
         promises = as_given(single, len(groups), asked.epsilon, asked.delta, views.epsilon)
+    elif whose.is_one_step and bound == "tight" and not weighted:
+        promises = alike(*common, k=asked.k, beta=rate, prefer=sampling.prefer)
     else:
-        promises = shared_out(weights, asked.epsilon, asked.delta, views.epsilon, recoding, one)
+        promises = shared_out(weights, *common[1:], one)
     made = tuple(
         view(policy, asked, name, group, found)
         for name, group, found in zip(names(groups), groups, promises, strict=True)
@@ -338,64 +341,3 @@ def partition(policy: Policy, asked: ReleaseAsked, found: Promise, schema: Schem
     if grown.grow == "privtree":
         return PrivTree(habits=PrivHabits(depth=depth), **common)
     return SurveyedTree(habits=Habits(depth=depth), **common)
-
-
-def _numbers(asked: ReleaseAsked, whose: Whose) -> tuple[Promise, ApproxDP]:
-    """k and beta of each release, and the promise of all together."""
-    epsilon, delta = asked.epsilon, asked.delta
-    if epsilon is None or delta is None:
-        raise PolicyError("release: safe-k needs epsilon and delta")
-    bound = asked.bound or "tight"
-    if asked.repeat == 1:
-        return _one(asked, whose, epsilon, delta, bound), ApproxDP(epsilon, delta)
-    # the largest share of epsilon for each release at which all together still fit
-    low, high = asked.chosen + (epsilon - asked.chosen) / asked.repeat, epsilon
-    best = _one(asked, whose, low, delta / asked.repeat, bound)
-    if whose.is_one_step and bound == "tight":
-        for _ in range(10):
-            middle = exact(float((low + high) / 2))
-            tried = _one(asked, whose, middle, delta / asked.repeat, bound)
-            crowds = compose([(SampledCrowd(tried.k, tried.beta), asked.repeat)])
-            if asked.chosen + exact(crowds.epsilon_at(delta)) <= epsilon:
-                low, best = middle, tried
-            else:
-                high = middle
-    return best, ApproxDP(epsilon, delta)
-
-
-def _one(
-    asked: ReleaseAsked, whose: Whose, epsilon: Fraction, delta: Fraction, bound: str, share: Fraction | None = None
-) -> Promise:
-    sampling = asked.sampling
-    already = sampling.already if sampling is not None else None
-    rate = already if already is not None else sampling.beta if sampling is not None else None
-    share = asked.chosen if share is None else share
-    if isinstance(rate, Fraction) and asked.k is not None:
-        found = promise(epsilon=epsilon, delta=None, k=asked.k, beta=rate, bound=bound, recoding=share, whose=whose)
-        if found.delta > delta:
-            raise InfeasibleError(
-                f"k = {asked.k} and beta = {float(rate):g} do not reach the promise: delta is {text_up(found.delta)}",
-                came=f"delta = {text_up(delta)} at epsilon = {text_up(epsilon)}",
-                fix="raise k, lower beta, or leave one of them out and let the plan find it",
-            )
-        return promise_with(found, delta)
-    if isinstance(rate, Fraction):
-        return promise(epsilon=epsilon, delta=delta, k=None, beta=rate, bound=bound, recoding=share, whose=whose)
-    if asked.k is not None:
-        return promise(epsilon=epsilon, delta=delta, k=asked.k, beta=None, bound=bound, recoding=share, whose=whose)
-    prefer = sampling.prefer if sampling is not None else "balance"
-    return pick(epsilon=epsilon, delta=delta, recoding=share, whose=whose, bound=bound, prefer=prefer)
-
-
-def promise_with(found: Promise, delta: Fraction) -> Promise:
-    """The same numbers with the delta that was asked for, which is the larger one."""
-    return Promise(
-        found.epsilon_release,
-        found.epsilon_recoding,
-        delta,
-        found.k,
-        found.beta,
-        found.bound,
-        found.solved,
-        found.whose,
-    )

@@ -15,10 +15,16 @@ from shoal.errors import InfeasibleError, ShoalError
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
 from shoal.guarantee.kind import Guarantee
-from shoal.guarantee.promise import Promise
+from shoal.guarantee.promise import Promise, Whose, promise
 from shoal.guarantee.rounding import exact, text_up
 from shoal.policy.views import Group
 
+MAX_CROWD = 1 << 14
+"""Views in larger crowds than this show nothing that is worth a view."""
+RATES = tuple(
+    Fraction(n, 1000) for n in (2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100, 120, 150, 200, 250, 300, 400, 500, 600)
+)
+"""The rates among which `beta: auto` looks."""
 STEPS = 12
 """How often the share of one view is halved in; the last one that fits is taken."""
 
@@ -124,6 +130,84 @@ def shared_out(
         else:
             high = middle
     return best
+
+
+def alike(
+    count: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    chosen: Fraction,
+    recoding: Fraction,
+    *,
+    k: int | None,
+    beta: Fraction | None,
+    prefer: str,
+) -> list[Promise]:
+    """So many views with one k and one beta, for one row added or removed: the smallest k that keeps the promise.
+
+    Without a beta the one with the smallest crowd k/beta: a cell of a narrow table is either shown whole or not at all, so
+    crowds cost more than a smaller sample does (decision 0003). `rows` takes the largest beta within half as much again.
+    """
+    share = recoding / count
+    left = epsilon - chosen - recoding + share
+
+    @cache
+    def crowd(rate: Fraction) -> Promise | None:
+        size = _smallest_k(count, epsilon, delta, chosen, share, rate)
+        return None if size is None else promise(
+            epsilon=left, delta=None, k=size, beta=rate, bound="tight", recoding=share, whose=Whose()
+        )  # fmt: skip
+
+    def cost(rate: Fraction) -> Fraction:
+        found = crowd(rate)
+        return found.k / rate if found is not None else Fraction(10**12)
+
+    if k is not None and beta is None:
+        fitting = [rate for rate in RATES if (found := crowd(rate)) is not None and found.k <= k]
+        if fitting:
+            single = promise(
+                epsilon=left, delta=None, k=k, beta=fitting[-1], bound="tight", recoding=share, whose=Whose()
+            )
+            return [single] * count
+    elif beta is not None:
+        if (single_view := crowd(beta)) is not None:
+            return [single_view] * count
+    else:
+        low, high = 0, len(RATES) - 1
+        while high - low > 1:  # the crowd falls and then rises with the rate
+            middle = (low + high) // 2
+            low, high = (low, middle) if cost(RATES[middle]) <= cost(RATES[middle + 1]) else (middle, high)
+        best = min(RATES[low : high + 2], key=cost)
+        if prefer == "rows":
+            best = max(rate for rate in RATES if cost(rate) <= cost(best) * Fraction(3, 2))
+        if (single_view := crowd(best)) is not None:
+            return [single_view] * count
+    raise InfeasibleError(
+        f"{count:,} views do not fit into epsilon = {text_up(epsilon)}" + (f" with k = {k}" if k is not None else ""),
+        came=f"beta = {float(beta):g}" if beta is not None else "no beta that we know of is small enough",
+        fix="publish fewer views (`limit`, `workload`), raise epsilon, leave k and beta out, or recode for less",
+    )
+
+
+def _smallest_k(
+    count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction, share: Fraction, rate: Fraction
+) -> int | None:
+    """The smallest crowd with which so many samples at this rate keep the promise together; None up to MAX_K."""
+    paid: list[tuple[Guarantee, int]] = [(PureDP(chosen), 1)] if chosen else []
+    paid += [(PureDP(share), count)] if share else []
+
+    def holds(size: int) -> bool:
+        return fits([*paid, (SampledCrowd(size, rate), count)], epsilon, delta)
+
+    low, high = 0, 8
+    while not holds(high):
+        if high >= MAX_CROWD:
+            return None
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def as_given(promise: Promise, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> list[Promise]:
