@@ -75,6 +75,14 @@ def _decoded(values: Array, codes: npt.NDArray[np.int32]) -> Array:
     return with_none[codes]  # ABSENT is -1: the last
 
 
+@dataclass(frozen=True)
+class Ask:
+    """One of many narrow tables: its columns in order, each with its level, and which rows take part (None: all)."""
+
+    levels: Mapping[str, Level]
+    mask: RowMask | None
+
+
 class Table(Protocol):
     """A handle on rows with their meaning; every verb gives a new handle or plain values, and changes nothing."""
 
@@ -127,6 +135,14 @@ class Table(Protocol):
         batch but an empty one, in any order, repeated or not), as the index of each column's label in `known[j]`, and gives
         each tuple's number; column j then shows `labels[j][number]`. The result is sorted by its own values and has
         no numbers of the input any more. A label that is not known is a UsageError, which does not quote it.
+        """
+
+    def at_once(self, asks: Sequence[Ask]) -> list[Table]:
+        """What `keep(mask).recode(levels)` gives for each ask, from one pass over the rows instead of one pass each.
+
+        A column may be asked at a different level each time. Masks are asked at once, for every number. The results
+        are sorted by their own values and have no numbers of the input any more. A level has to cover its column in
+        all rows, also in those that no mask keeps: so whether it is refused does not depend on chance.
         """
 
     def distinct(self, column: str) -> Array:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.data.domain import Pattern, Values
 from shoal.data.schema import Attribute, Missing, Schema
@@ -59,7 +58,7 @@ class Session:
         self._memory = memory
         self._numbers = itertools.count()
         self._stream = _Stream(source)
-        folder = tempfile.mkdtemp(prefix="shoal-")  # for its owner alone
+        self.folder = folder = tempfile.mkdtemp(prefix="shoal-")  # for its owner alone
         settings: dict[str, Any] = {
             "memory_limit": memory,
             "temp_directory": folder,
@@ -71,6 +70,8 @@ class Session:
             "disabled_optimizers": "join_order,build_side_probe_side",
         }
         self._connection = duckdb.connect(config=settings | ({"threads": threads} if threads else {}))
+        # It would be drawn on standard output, which carries the answer alone.
+        self._connection.execute("SET enable_progress_bar = false")
         self._end = weakref.finalize(self, _close, self._connection, folder)
         if not source.parquet:
             self._connection.register("stream", self._stream)
@@ -173,15 +174,12 @@ class Session:
         held = pa.table({"leaf": pa.array(list(codes), pa.string()), "code": pa.array(codes.values(), pa.int64())})
         return self.store_arrow(held, f"SELECT leaf, CAST(code AS {kind}) AS code FROM given")
 
-    def store_counted(self, codes: Sequence[npt.NDArray[np.int64]], sizes: Sequence[int], counts: Array) -> str:
-        """Columns of labels by their codes, and how often each row occurs; the query for it, as c0, c1, … and n."""
+    def store_counted(self, columns: Sequence[pa.Array], counts: Array) -> str:
+        """Columns as they are held, and how often each row occurs; the query for it, as c0, c1, … and n."""
         import pyarrow as pa
 
-        held = sql.names(len(codes))
-        shown = [f"CAST({x} AS {sql.code_type(size)}) AS {x}" for x, size in zip(held, sizes, strict=True)]
-        given = pa.table([pa.array(column) for column in (*codes, counts)], names=[*held, "n"])
-        name = self.store_arrow(given, f"SELECT {', '.join(shown)}, n FROM given")
-        return f"SELECT * FROM {name}"
+        given = pa.table([*columns, pa.array(counts)], names=[*sql.names(len(columns)), "n"])
+        return f"SELECT * FROM {self.store_arrow(given, 'SELECT * FROM given')}"
 
     def store_column(self, values: pa.Array) -> str:
         """A column in row order, as place and value."""

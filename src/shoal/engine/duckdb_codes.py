@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 SMALL = 1 << 23
 """Up to so many cells are fetched as they are, by one query; more are looked up where they lie and never held."""
 Rows = tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64] | None]
-"""The codes of some rows, column by column, and how many equal rows each stands for (None: one)."""
+"""The codes of some rows, column by column, and what was carried along."""
+Carried = Literal["n", "r"] | None
+"""How many equal rows each row stands for (where nothing is carried: one), or its number."""
 
 
 @dataclass(frozen=True)
@@ -39,18 +41,19 @@ class Coded:
 
 
 @contextmanager
-def coded(session: Session, query: str, parts: Sequence[tuple[str, Column]], *, counted: bool) -> Iterator[Coded]:
+def coded(session: Session, query: str, parts: Sequence[tuple[str, Column]], carried: Carried) -> Iterator[Coded]:
     """Some columns of a query, each with its name there, to be read once before the end of the context."""
-    if len(parts) == 1:  # its values are its tuples
-        x, often = parts[0][0], "CAST(sum(n) AS BIGINT)" if counted else "count(*)"
-        query, counted = f"SELECT {x}, {often} AS n FROM ({query}) GROUP BY {x} ORDER BY {sql.ordered([x])}", True
-    count = ["n"] if counted else []
-    if len(parts) == 1 or session.source.rows * len(parts) <= SMALL:
+    grouped = len(parts) == 1 and carried != "r"  # its values are its tuples
+    if grouped:
+        x, often = parts[0][0], "CAST(sum(n) AS BIGINT)" if carried else "count(*)"
+        query, carried = f"SELECT {x}, {often} AS n FROM ({query}) GROUP BY {x} ORDER BY {sql.ordered([x])}", "n"
+    more: list[str] = [carried] if carried else []
+    if grouped or session.source.rows * len(parts) <= SMALL:
         table = session.arrow(
-            f"SELECT {', '.join([f'{x} AS k{i}' for i, (x, _) in enumerate(parts)] + count)} FROM ({query})"
+            f"SELECT {', '.join([f'{x} AS k{i}' for i, (x, _) in enumerate(parts)] + more)} FROM ({query})"
         )
         pairs = [_held(table[f"k{place}"], part) for place, (_, part) in enumerate(parts)]
-        rows: Rows = [codes for _, codes in pairs], table["n"].to_numpy() if counted else None
+        rows: Rows = [codes for _, codes in pairs], table[carried].to_numpy() if carried else None
         yield Coded(tuple(values for values, _ in pairs), iter([rows]))
         return
     # A column's values cost little beside whole rows. Each is given its number, and each row is looked up.
@@ -68,17 +71,17 @@ def coded(session: Session, query: str, parts: Sequence[tuple[str, Column]], *, 
                 values.append(np.array(part.labels, dtype=object))
                 code = f"CAST(t.{x} AS UINTEGER) + 1"
             shown.append(f"CAST(coalesce({code}, 0) AS {sql.code_type(len(values[-1]) + 1)}) AS k{place}")
-        looked_up = f"SELECT {', '.join([*shown, *count])} FROM ({query}) t {' '.join(joins)}"
-        with closing(_batches(session, looked_up, len(parts), counted=counted)) as batches:
+        looked_up = f"SELECT {', '.join([*shown, *more])} FROM ({query}) t {' '.join(joins)}"
+        with closing(_batches(session, looked_up, len(parts), carried)) as batches:
             yield Coded(tuple(values), batches)
     finally:
         for name, _ in stored.values():
             session.drop(name)
 
 
-def _batches(session: Session, query: str, columns: int, *, counted: bool) -> Generator[Rows]:
+def _batches(session: Session, query: str, columns: int, carried: Carried) -> Generator[Rows]:
     for batch in session.batches(query):
-        yield [batch[key].to_numpy() for key in sql.names(columns, "k")], batch["n"].to_numpy() if counted else None
+        yield [batch[key].to_numpy() for key in sql.names(columns, "k")], batch[carried].to_numpy() if carried else None
 
 
 def _held(column: pa.ChunkedArray, part: Column) -> tuple[Array, npt.NDArray[Any]]:

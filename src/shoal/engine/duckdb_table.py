@@ -15,7 +15,8 @@ from shoal.data.level import MISSING, Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.data.schema import Schema
 from shoal.data.type import Type
 from shoal.engine import files, sql
-from shoal.engine.base import ABSENT, Array, Counts, Place, RowMask, RowWords, Table
+from shoal.engine.asks import Coarse, Codes, passes, refuse_asks
+from shoal.engine.base import ABSENT, Array, Ask, Counts, Place, RowMask, RowWords, Table
 from shoal.engine.column import (
     Column,
     attached,
@@ -28,7 +29,8 @@ from shoal.engine.column import (
 )
 from shoal.engine.digest import Digest
 from shoal.engine.duckdb_codes import Coded, coded
-from shoal.engine.relabel import indices_of, numbers_of, refuse_unknown, relabelled
+from shoal.engine.grouped import GroupedTable, boxed
+from shoal.engine.relabel import relabelled
 from shoal.engine.shape import evened, expanded
 from shoal.engine.storage import WORDS
 from shoal.engine.tally import Tally
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
 
     from shoal.engine.duckdb import Session
 
+TOGETHER = 64
+"""Columns that are coded in one pass."""
+MANY = 1 << 22
+"""Distinct rows of one result that are held in memory; more are stored, where DuckDB can move them to its folder."""
 BITS = 20
 """A row mask is held as bit strings of 2^20 rows each."""
 
@@ -93,8 +99,12 @@ class DuckDBTable:
         return self.keep(lambda start, count: kept[start : start + count])
 
     def recode(self, levels: Mapping[str, Level]) -> Table:
+        return self._recoded(list(levels.items()))
+
+    def _recoded(self, levels: Sequence[Coarse]) -> DuckDBTable:
+        """Columns at levels; here, a column may be there more than once."""
         parts, joins, shown = [], [], []
-        for place, (name, level) in enumerate(levels.items()):
+        for place, (name, level) in enumerate(levels):
             x, old = self._at(name), self._part(name)
             attribute = self.schema.by_name.get(name)
             new = recoded(attribute, old, level)
@@ -132,20 +142,37 @@ class DuckDBTable:
 
     def relabel(self, known: Sequence[Sequence[str]], place: Place, labels: Sequence[Sequence[str]]) -> Table:
         parts = relabelled(self.columns, known, labels)
-        counts = np.zeros(len(labels[0]), dtype=np.int64)
         with self._coded(self.columns) as rows:
-            index = [indices_of(values, listed) for values, listed in zip(rows.values, known, strict=True)]
-            for codes, often in rows.batches:
-                indices = [each[code] for each, code in zip(index, codes, strict=True)]
-                for name, found in zip(self.columns, indices, strict=True):
-                    refuse_unknown(name, found)
-                np.add.at(counts, numbers_of(place, indices, len(counts)), 1 if often is None else often)
-        used = np.flatnonzero(counts)
-        shown = [
-            part.codes_of([new[number] for number in used.tolist()]) for part, new in zip(parts, labels, strict=True)
-        ]
-        query = self.session.store_counted(shown, [len(part.labels or ()) for part in parts], counts[used])
-        return replace(self, parts=parts, query=query, counted=True, dense=False)
+            return boxed(self, parts, rows, known, place, labels)
+
+    def at_once(self, asks: Sequence[Ask]) -> list[Table]:
+        refuse_asks(self.columns, asks)
+        if any(ask.mask is not None for ask in asks):
+            self._needs_numbers()
+        made: list[Table] = []
+        for some, needed in passes(asks, self.session.source.rows):
+            parts, codes = self._held(needed)
+            at = {each: place for place, each in enumerate(needed)}
+            for ask in some:
+                places = [at[each] for each in ask.levels.items()]
+                found, counts = codes.counted(places, ask.mask)
+                values = tuple(codes.values[place] for place in places)
+                grouped = GroupedTable(self, tuple(parts[place] for place in places), values, tuple(found), counts)
+                made.append(grouped if len(counts) <= MANY else grouped.stored())
+        return made
+
+    def _held(self, needed: Sequence[Coarse]) -> tuple[list[Column], Codes]:
+        """Columns at levels as codes by the number of the row, some columns in each pass."""
+        codes = Codes.of(self.session.folder, self.session.source.rows)
+        parts: list[Column] = []
+        together = len(needed) if self.counted else TOGETHER  # without numbers, rows come in any order each time
+        for start in range(0, len(needed), together):
+            table = self._recoded(needed[start : start + together])
+            named = list(zip(sql.names(len(table.parts)), table.parts, strict=True))
+            with coded(self.session, table.query, named, "n" if self.counted else "r") as rows:
+                (codes.add_counted if self.counted else codes.add_numbered)(rows.values, rows.batches)
+            parts += table.parts
+        return parts, codes
 
     def distinct(self, column: str) -> Array:
         part, x = self._part(column), self._at(column)
@@ -199,10 +226,11 @@ class DuckDBTable:
     def collect(self, columns: Sequence[str]) -> dict[str, Array]:
         import pyarrow as pa
 
+        types = {name: self._part(name).type for name in columns}
         chosen = self.select(columns) if not self.counted else self
         shape = pa.schema([(part.name, part.arrow_type()) for part in chosen.parts])
         table = pa.Table.from_batches(list(chosen.batches(sort=False)), shape)
-        return {name: natural(table[name].unify_dictionaries(), chosen._part(name).type) for name in columns}
+        return {name: natural(table[name].unify_dictionaries(), kind) for name, kind in types.items()}
 
     def attach(self, name: str, values: Array) -> Table:
         column, held = attached(name, values)
@@ -269,7 +297,7 @@ class DuckDBTable:
 
     def _coded(self, columns: Sequence[str]) -> AbstractContextManager[Coded]:
         parts = [(f"c{self._place(name)}", self._part(name)) for name in columns]
-        return coded(self.session, self.query, parts, counted=self.counted)
+        return coded(self.session, self.query, parts, "n" if self.counted else None)
 
     def _needs_numbers(self) -> None:
         if self.counted:

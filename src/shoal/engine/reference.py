@@ -19,7 +19,8 @@ from shoal.data.level import MISSING, Keep, Level, Whole
 from shoal.data.schema import Schema
 from shoal.data.type import Type
 from shoal.engine import files
-from shoal.engine.base import Array, Counts, Place, RowMask, RowWords, Table
+from shoal.engine.asks import refuse_asks
+from shoal.engine.base import Array, Ask, Counts, Place, RowMask, RowWords, Table
 from shoal.engine.column import DTYPES, Column, attached, means, ranks, recoded, refuse_uncovered
 from shoal.engine.digest import digest
 from shoal.engine.reference_read import read_columns
@@ -80,7 +81,7 @@ class ReferenceTable:
         self.source.stamp.verify()
         return len(self.held)
 
-    def keep(self, mask: RowMask) -> Table:
+    def keep(self, mask: RowMask) -> ReferenceTable:
         if self.numbers is None:
             raise UsageError(
                 "these rows have no numbers of the input any more", fix="keep rows before `at_least` or `relabel`"
@@ -100,7 +101,7 @@ class ReferenceTable:
             chosen[place] = seen[values[place]] <= most
         return self._only(chosen)
 
-    def recode(self, levels: Mapping[str, Level]) -> Table:
+    def recode(self, levels: Mapping[str, Level]) -> ReferenceTable:
         parts, columns = [], []
         for name, level in levels.items():
             part = recoded(self.schema.by_name.get(name), self._part(name), level)
@@ -147,6 +148,10 @@ class ReferenceTable:
         numbers = numbers_of(place, indices, len(labels[0])).tolist()
         rows = [tuple(new[number] for new in labels) for number in numbers]
         return replace(self, parts=parts, held=sorted(rows, key=_order), numbers=None)
+
+    def at_once(self, asks: Sequence[Ask]) -> list[Table]:
+        refuse_asks(self.columns, asks)
+        return [self._asked(ask) for ask in asks]
 
     def distinct(self, column: str) -> Array:
         return _array(sorted(set(self._column(column)) - {None}), self._part(column).type)
@@ -207,6 +212,7 @@ class ReferenceTable:
             yield pa.RecordBatch.from_arrays(shown, schema=shape)
 
     def digest(self) -> bytes:
+        self.source.stamp.verify()
         kinds = [(part.name, part.type) for part in self.parts]
         return digest(kinds, ([_arrow([row[i]], part) for i, part in enumerate(self.parts)] for row in self.held))
 
@@ -215,6 +221,11 @@ class ReferenceTable:
 
         shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
         files.write(Path(path), shape, self.batches(sort=sort), self.source.stamp.verify)
+
+    def _asked(self, ask: Ask) -> ReferenceTable:
+        coarse = self.recode(ask.levels)
+        rows = (coarse if ask.mask is None else coarse.keep(ask.mask)).held
+        return replace(coarse, held=sorted(rows, key=_order), numbers=None)
 
     def _part(self, name: str) -> Column:
         return self.parts[self._place(name)]

@@ -15,11 +15,15 @@ Numbers = npt.NDArray[np.int64]
 Where = npt.NDArray[np.bool_]
 WIDE, LATER = 64, 40
 """Bits of the first word and of every later one, which leaves room for the number of a row beside it."""
+SPARSE = 4
+"""Cells are worth it where there are fewer than 2^4 for each row."""
 LEAD = 16
 """Bits by which NumPy sorts in one sweep."""
 STEP = 1 << 16
 HELD = 1 << 24
 """Rows that are held before equal ones are counted together, so that memory follows the tuples and not the rows."""
+CELLS = 20
+"""Tuples of up to so many bits are counted where they point to, in a cell for each, and never sorted."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Tally:
         self._words: list[list[Words]] = [[] for _ in words]
         self._counts: list[Numbers] | None = None  # one for each row, until equal ones are counted together
         self._rows, self._least, self._most = 0, held, held
+        self._cells: Numbers | None = None  # how often each tuple occurred before, if there is a cell for each
 
     def add(self, columns: Sequence[npt.NDArray[Any]], counts: Numbers | None = None) -> None:
         """Some rows, each as often as its count says."""
@@ -55,7 +60,9 @@ class Tally:
         if self._counts is not None:
             self._counts.append(np.ones(rows, dtype=np.int64) if counts is None else counts)
         self._rows += rows
-        if self._rows > self._most:
+        if sum(self._bits) <= CELLS and self._rows > min(self._most, 1 << CELLS):
+            self._cells = self._poured()
+        elif self._rows > self._most:
             words, often = self._counted()
             self._words, self._counts, self._rows = [[word] for word in words], [often], len(often)
             self._most = max(self._least, 2 * self._rows)
@@ -73,6 +80,11 @@ class Tally:
 
     def _counted(self) -> tuple[list[Words], Numbers]:
         """The different rows in order, and how often each occurs; takes what is held away."""
+        bits = sum(self._bits)
+        if self._cells is not None or (bits <= CELLS and self._rows << SPARSE > 1 << bits):
+            cells = self._poured()
+            used = np.flatnonzero(cells)
+            return [used.astype(np.uint64)], cells[used]
         words = [np.concatenate([np.zeros(0, dtype=np.uint64), *word]) for word in self._words]
         counts = None if self._counts is None else np.concatenate(self._counts)
         self._words, self._counts = [[] for _ in words], None
@@ -91,6 +103,17 @@ class Tally:
         else:
             often = np.add.reduceat(counts, starts) if len(starts) else counts
         return [word[differs] for word in words], often
+
+    def _poured(self) -> Numbers:
+        """What is held, added to the cells; takes it away."""
+        cells = np.zeros(1 << sum(self._bits), dtype=np.int64) if self._cells is None else self._cells
+        keys = np.concatenate([np.zeros(0, dtype=np.uint64), *self._words[0]]).view(np.int64)
+        if self._counts is None:
+            cells += np.bincount(keys, minlength=len(cells))
+        else:
+            np.add.at(cells, keys, np.concatenate(self._counts))
+        self._words, self._counts, self._rows = [[]], None, 0
+        return cells
 
 
 def _fields(widths: Sequence[int]) -> list[_Field]:

@@ -1,0 +1,339 @@
+"""Many narrow tables made at once are those made one after the other, on every engine and however rows are read and held."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from fractions import Fraction
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from shoal.chance.source import Source
+from shoal.data.level import MISSING, Cuts, Groups, Keep, Masked, Whole
+from shoal.data.schema import Type
+from shoal.engine import asks as asks_module
+from shoal.engine import duckdb_codes, duckdb_table
+from shoal.engine.base import Ask
+from shoal.engine.duckdb import DuckDB
+from shoal.engine.grouped import GroupedTable
+from shoal.engine.reference import Reference
+from shoal.errors import DataError, DomainError, UsageError
+from tests.engine.tables import (
+    LEVELS,
+    NAMES,
+    ODD,
+    ROWS,
+    SCHEMA,
+    TOWNS,
+    arrow,
+    as_csv,
+    as_folder,
+    as_parquet,
+    crowded,
+    every_third,
+    plain,
+    scattered,
+    tables,
+)
+
+CODES, ASKS, TABLE = duckdb_codes, asks_module, duckdb_table
+WAYS = {
+    "fetched": (DuckDB(), []),
+    "looked up": (DuckDB(threads=2), [(CODES, "SMALL", 0), (ASKS, "STEP", 4)]),
+    "column by column": (DuckDB(threads=1), [(CODES, "SMALL", 0), (TABLE, "TOGETHER", 1), (ASKS, "STEP", 5)]),
+    "ask by ask, on the disk": (DuckDB(), [(ASKS, "CELLS", 0), (ASKS, "MEMORY", 0)]),
+    "stored": (DuckDB(), [(TABLE, "MANY", 0)]),
+    "reference": (Reference(), []),
+}
+OFFERED = {
+    "age": [LEVELS["age"], Keep(), Cuts((50,), ("young", "old")), Whole()],
+    "weight": [Keep(), Cuts((0.0, 1.0), ("below", "some", "more")), Whole("any")],
+    "town": [LEVELS["town"], Keep(), Whole(), Groups(TOWNS, (0,) * 9, ("",))],
+    "zip": [LEVELS["zip"], Masked(2, "left"), Masked(0, "right", ""), Keep()],
+    "visit": [LEVELS["visit"], Keep()],
+    "seen": [Whole(), Keep(), Cuts((dt.datetime.fromisoformat("2022-01-01"),), ("before", "after"))],
+    "smoker": [LEVELS["smoker"], Keep()],
+    ODD: [Keep(), Masked(1, "right", ""), Whole()],
+}
+MASKS = {
+    "all": None,
+    "third": every_third,
+    "scattered": scattered,
+    "sample": Source.seeded(4).row_mask(Fraction(2, 5)).keep,
+    "none": lambda _, count: np.zeros(count, dtype=bool),
+}
+few_examples = settings(max_examples=6, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+levels = st.permutations(NAMES).flatmap(
+    lambda order: st.integers(1, 4).flatmap(
+        lambda count: st.fixed_dictionaries({name: st.sampled_from(OFFERED[name]) for name in order[:count]})
+    )
+)
+many = st.lists(st.builds(Ask, levels, st.sampled_from(list(MASKS.values()))), min_size=1, max_size=6)
+
+
+@contextmanager
+def opened(way, source):
+    """A table in one of the ways."""
+    engine, settings_of = WAYS[way]
+    with ExitStack() as stack:
+        for module, name, value in settings_of:
+            stack.enter_context(patch.object(module, name, value))
+        yield engine.scan(source, SCHEMA)
+
+
+@pytest.fixture(params=list(WAYS))
+def way(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("at-once")
+
+
+def shown(table):
+    """The rows as tuples, in row order."""
+    found = table.collect(table.columns)
+    return list(zip(*(plain(found[name]) for name in table.columns), strict=True))
+
+
+def written(table, folder):
+    """The bytes of one table in both formats."""
+    for suffix in (".csv", ".parquet"):
+        table.write(folder / f"out{suffix}")
+    return [(folder / f"out{suffix}").read_bytes() for suffix in (".csv", ".parquet")]
+
+
+def said(table, folder):
+    """What a table says of itself."""
+    counts = table.count_by(table.columns)
+    codes = [[plain(column) for column in part] for part in (counts.values, counts.codes)]
+    first = table.count_by(table.columns[-1:])
+    kinds = {name: (str(np.ma.getdata(v).dtype), plain(v)) for name, v in table.collect(table.columns).items()}
+    batches = [[column.to_pylist() for column in batch.columns] for batch in table.batches()]
+    distinct = {name: plain(table.distinct(name)) for name in table.columns}
+    alone = [plain(first.values[0]), plain(first.codes[0]), first.counts.tolist()]
+    about = [table.columns, table.types, table.rows(), table.digest(), kinds, batches, distinct]
+    return repr([*about, codes, counts.counts.tolist(), alone]), written(table, folder)
+
+
+def one_by_one(table, ask):
+    """What `at_once` replaces."""
+    return (table if ask.mask is None else table.keep(ask.mask)).recode(ask.levels)
+
+
+def test_each_table_has_its_own_columns_levels_and_rows(way):
+    with opened(way, arrow(ROWS)) as table:
+        coarse, fine, alone = table.at_once(
+            [
+                Ask({"town": LEVELS["town"], "age": Cuts((50,), ("young", "old"))}, None),
+                Ask({"age": LEVELS["age"], "weight": Keep()}, every_third),
+                Ask({"age": Keep()}, lambda start, count: np.arange(start, start + count) > 3),
+            ]
+        )
+        assert shown(coarse) == [
+            (MISSING, MISSING),
+            ("east", "young"),
+            ("east", "young"),
+            ("east", "young"),
+            ("west", "young"),
+            ("Ägypten", "old"),
+            ("Ägypten", "young"),
+        ]
+        assert shown(fine) == [("10-17", 7.25), ("18-64", 1.5), ("18-64", 2.5)]
+        assert shown(alone) == [(10,), (17,), (70,)]
+        assert (coarse.columns, fine.types["weight"]) == (("town", "age"), Type.DECIMAL)
+        assert (coarse.schema, alone.notes) == (table.schema, table.notes)
+        assert shown(coarse.at_least(["town"], 3)) == [("east", "young")] * 3
+        assert coarse.at_least(["age", "town"], 2).rows() == 3
+        assert coarse.at_least(["age"], 6).rows() == 0
+
+
+def test_every_other_verb_works_on_the_result(way):
+    with opened(way, arrow(ROWS)) as table:
+        found, values = table.at_once(
+            [
+                Ask({"town": LEVELS["town"], "age": LEVELS["age"]}, None),
+                Ask({"weight": Keep(), "age": Keep(), "smoker": Keep()}, None),
+            ]
+        )
+        assert shown(found.select(["age"]))[:3] == [(MISSING,), ("0-9",), ("10-17",)]
+        assert plain(found.distinct("town")) == [MISSING, "east", "west", "Ägypten"]
+        assert plain(values.distinct("age")) == [5, 10, 17, 30, 70]
+        assert plain(values.quantiles("age", [0, 0.5])) == [5, 17]
+        assert plain(found.attach("x", np.arange(7)).collect(["x"])["x"]) == list(range(7))
+        grouped = values.chunk(["weight"], 3, "group")
+        assert plain(grouped.collect(["group"])["group"]) == [0, 0, 0, 1, 1, 1, 1]
+        assert grouped.means_by("group", ["age"])["age"].tolist() == [(5 + 70) / 2, (10 + 30 + 30 + 17) / 4]
+        boxes = found.relabel(
+            [["west", "Ägypten", "east", MISSING], [MISSING, "65+", "0-9", "18-64", "10-17"]],
+            lambda at: (at[0] == 2).astype(np.int32),
+            [["elsewhere", "east"], ["*", "*"]],
+        )
+        assert shown(boxes) == [("east", "*")] * 3 + [("elsewhere", "*")] * 4
+        with pytest.raises(UsageError, match="not among those known"):
+            found.relabel([["west"], [MISSING]], lambda at: at[0], [["a"], ["b"]])
+        for verb in (
+            lambda: found.keep(every_third),
+            lambda: found.at_most_per("town", 1, lambda s, n: np.arange(s, s + n, dtype=np.uint64)),
+        ):
+            with pytest.raises(UsageError, match="no numbers of the input"):
+                verb()
+        for verb in (lambda: found.recode({"age": Keep()}), lambda: found.at_once([Ask({"age": Keep()}, None)])):
+            with pytest.raises(UsageError, match="recoded once"):
+                verb()
+        for verb in (found.distinct, *(lambda n, v=v: v([n]) for v in (found.select, found.collect, found.count_by))):
+            with pytest.raises(UsageError, match="no such column; got height"):
+                verb("height")
+        with pytest.raises(UsageError, match="count by which columns"):
+            found.count_by([])
+
+
+def test_requests_that_do_not_fit(way):
+    with opened(way, arrow(ROWS)) as table:
+        good = Ask({"age": LEVELS["age"]}, None)
+        for asked, words in (
+            ([], "ask for which tables.*got none"),
+            ([good, Ask({}, None)], "a table without columns"),
+            ([good, Ask({"height": Keep()}, None)], "no such column; got height; allowed: age"),
+            ([good, Ask({"town": Cuts((1,), ("a", "b"))}, None)], "intervals need numbers"),
+            ([good, Ask({"age": Masked(1, "left")}, None)], "only text can be masked"),
+        ):
+            with pytest.raises(UsageError, match=words):
+                table.at_once(asked)
+        with pytest.raises(UsageError, match="recoded once"):
+            table.recode(LEVELS).at_once([good])
+        with pytest.raises(UsageError, match="no numbers of the input"):
+            table.at_least(table.columns, 1).at_once([good, Ask(good.levels, every_third)])
+        with pytest.raises(ZeroDivisionError):
+            table.at_once([good, Ask(good.levels, lambda *_: 1 / 0)])
+        assert table.at_once([good])[0].rows() == 7  # what failed before leaves nothing behind
+
+
+def test_a_level_has_to_cover_rows_that_no_mask_keeps(way):
+    short = Groups(("Zug", "Ürgüp"), (0, 0), ("here",))
+    with opened(way, arrow(ROWS)) as table:
+        with pytest.raises(DomainError, match="'town': some values are not in the hierarchy; got 2 rows") as caught:
+            table.at_once([Ask({"town": short, "age": Keep()}, MASKS["none"])])
+        assert "bay" not in str(caught.value)
+
+
+def test_rows_without_numbers_are_all_asked_for(way, folder):
+    asked = [
+        Ask({"town": LEVELS["town"], "age": Keep()}, None),
+        Ask({"age": LEVELS["age"]}, None),
+        Ask({"zip": Masked(1, "right"), "age": Whole()}, None),
+    ]
+    with opened(way, arrow([*ROWS, *ROWS, ROWS[0]])) as table:
+        for rows, count in ((table.at_least(table.columns, 2), 15), (table.at_least(table.columns, 9), 0)):
+            for ask, found in zip(asked, rows.at_once(asked), strict=True):
+                assert found.rows() == count
+                once = rows.recode(ask.levels)
+                assert said(found, folder) == said(once.at_least(once.columns, 1), folder)
+
+
+def test_a_changed_file_is_refused(way, tmp_path):
+    path = as_csv(ROWS, tmp_path / "t.csv")
+    with opened(way, path) as table:
+        found = table.at_once([Ask(LEVELS, None)])[0]
+        as_csv(ROWS[1:], path)
+        for verb in (
+            found.rows,
+            found.digest,
+            lambda: found.write(tmp_path / "out.csv"),
+            lambda: list(found.batches()),
+        ):
+            with pytest.raises(DataError, match="the file changed"):
+                verb()
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.slow
+@given(
+    rows=tables | crowded, asked=many, k=st.integers(1, 4), form=st.sampled_from(["arrow", "csv", "parquet", "folder"])
+)
+@few_examples
+def test_tables_are_those_made_one_after_the_other(folder, rows, asked, k, form):
+    source = {
+        "arrow": lambda: arrow(rows),
+        "csv": lambda: as_csv(rows, folder / "in.csv"),
+        "parquet": lambda: as_parquet(rows, folder / "in.parquet"),
+        "folder": lambda: as_folder(rows, folder / "in", (2, 5, 6)),
+    }[form]()
+    heard = []
+    for way in WAYS:
+        with opened(way, source) as table:
+            everything = []
+            for ask, found in zip(asked, table.at_once(asked), strict=True):
+                apart = one_by_one(table, ask)
+                assert Counter(map(repr, shown(found))) == Counter(map(repr, shown(apart)))
+                assert found.digest() == apart.digest()
+                assert written(found, folder) == written(apart, folder)
+                kept = found.at_least(found.columns[::-1], k)
+                assert said(kept, folder) == said(apart.at_least(apart.columns, k), folder)
+                some = found.at_least(found.columns[:1], k)
+                assert Counter(map(repr, shown(some))) == Counter(
+                    map(repr, shown(apart.at_least(apart.columns[:1], k)))
+                )
+                everything.append([said(each, folder) for each in (found, kept, some)])
+            heard.append(everything)
+    assert all(each == heard[0] for each in heard)
+
+
+@pytest.mark.slow
+@given(rows=crowded, asked=many, most=st.integers(1, 3), seed=st.integers(0, 99))
+@few_examples
+def test_numbers_with_gaps_and_any_order(folder, rows, asked, most, seed):
+    rng = np.random.default_rng(seed)
+    words = Source.seeded(seed).row_mask(1).words
+    shuffled = arrow([rows[place] for place in rng.permutation(len(rows))])
+    order = rng.permutation(len(asked))
+    for way in WAYS:
+        with opened(way, arrow(rows)) as table:
+            chosen = table.at_most_per("age", most, words)
+            found = chosen.at_once(asked)
+            for ask, each in zip(asked, found, strict=True):
+                assert each.digest() == one_by_one(chosen, ask).digest()
+            again = chosen.at_once([asked[place] for place in order])
+            assert [each.digest() for each in again] == [found[place].digest() for place in order]
+            whole = [Ask(ask.levels, None) for ask in asked]
+            expected = [said(each, folder) for each in table.at_once(whole)]
+        with opened(way, shuffled) as table:
+            assert [said(each, folder) for each in table.at_once(whole)] == expected
+
+
+def test_a_long_table_keeps_its_numbers(tmp_path):
+    count = 300_000
+    rng = np.random.default_rng(5)
+    picks = rng.integers(0, len(ROWS), count)
+    long = arrow(ROWS).take(picks)
+    masks = [Source.seeded(seed).row_mask(Fraction(1, 7)).keep for seed in range(4)]
+    pairs = [("town", "age"), ("age", "zip"), ("zip", "weight"), (ODD, "seen")]
+    asked = [Ask({a: LEVELS[a], b: LEVELS[b]}, mask) for (a, b), mask in zip(pairs, masks, strict=True)]
+    asked.append(Ask({"weight": Keep(), "seen": Keep(), "visit": Keep()}, masks[0]))
+    small = Reference().scan(arrow(ROWS), SCHEMA)
+    for threads, fetched in ((1, True), (2, False)):
+        with patch.object(CODES, "SMALL", CODES.SMALL if fetched else 0):
+            table = DuckDB(threads=threads).scan(long, SCHEMA)
+            for ask, found in zip(asked, table.at_once(asked), strict=True):
+                assert isinstance(found, GroupedTable)
+                labels = shown(small.recode(ask.levels))
+                expected = Counter(labels[pick] for pick in picks[ask.mask(0, count)])
+                assert Counter(shown(found)) == expected
+                found.write(tmp_path / "ours.parquet")
+                one_by_one(table, ask).write(tmp_path / "theirs.parquet")
+                assert (tmp_path / "ours.parquet").read_bytes() == (tmp_path / "theirs.parquet").read_bytes()
+
+
+def test_a_result_of_more_than_one_row_group_is_written_alike(tmp_path):
+    long = arrow(ROWS).take(np.arange(600_000) % len(ROWS))
+    ask = Ask({"town": LEVELS["town"], "weight": Keep(), "smoker": Keep()}, None)
+    table = DuckDB().scan(long, SCHEMA)
+    table.at_once([ask])[0].write(tmp_path / "ours.parquet")
+    table.recode(ask.levels).at_least(list(ask.levels), 1).write(tmp_path / "theirs.parquet")
+    assert (tmp_path / "ours.parquet").read_bytes() == (tmp_path / "theirs.parquet").read_bytes()
