@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         compose,
         delta,
         frontier,
+        load,
         plan,
         rehearse,
         release,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from shoal.guarantee.unit import Unit
     from shoal.policy.policy import Policy
 
-_API = "allowance amplify check compose delta frontier plan rehearse release sample_rate solve verify"
+_API = "allowance amplify check compose delta frontier load plan rehearse release sample_rate solve verify"
 _WHERE = {
     "shoal.api": _API.split(),
     "shoal.errors": ["ShoalError"],
@@ -64,6 +65,7 @@ __all__ = [
     "compose",
     "delta",
     "frontier",
+    "load",
     "plan",
     "rehearse",
     "release",

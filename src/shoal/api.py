@@ -19,6 +19,7 @@ from shoal.guarantee.rounding import Number
 from shoal.guarantee.solve import Setting, frontier, solve
 
 if TYPE_CHECKING:
+    from shoal.assess.loaded import Loaded
     from shoal.datasets.marginals import Marginals
     from shoal.policy.policy import Policy
     from shoal.publish.plan import Plan
@@ -37,6 +38,7 @@ __all__ = [
     "compose",
     "delta",
     "frontier",
+    "load",
     "plan",
     "rehearse",
     "release",
@@ -124,6 +126,13 @@ def release(
 
     with Ledger(ledger) as book:
         return run(plan, data, out, ledger=book, engine=named(engine), force=force)
+
+
+def load(folder: str | Path, *, verify: bool = True) -> Loaded:
+    """A release folder for the analyst: its tables with weights, and estimates with intervals that say what they cover."""
+    from shoal.assess.loaded import load as read
+
+    return read(folder, verify=verify)
 
 
 def verify(folder: str | Path) -> list[Check]:

@@ -1,0 +1,188 @@
+"""Views on Adult: how far the published pairs are from the original, beside one wide table and beside plain noise.
+
+python benchmarks/views.py [runs]        10 runs when left out; needs ../shared/data/adult beside the project
+
+The distance of a pair is the total variation between the original's joint distribution (leaf values, ages in 5-year
+bins) and what is estimated from the release; the mean over all 28 pairs of 8 attributes is printed. Every view is
+released through the real pipeline, with its ledger and its verification, and read back with `shoal.load`.
+"""
+
+import itertools
+import json
+import sys
+import tempfile
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+import shoal
+from shoal.engine.open import engine
+from shoal.guarantee.differential import GaussianDP
+from shoal.ledger.ledger import Ledger
+from shoal.policy.policy import Policy
+from shoal.publish.plan import plan
+from shoal.publish.run import release
+
+ROOT = Path(__file__).resolve().parents[1]
+ADULT = ROOT.parent / "shared" / "data" / "adult"
+DELTA = Fraction("1e-6")
+BIN = 1
+"""The level of the ages: 5-year bins."""
+
+
+def policy(name: str, epsilon: object, release_keys: dict) -> Policy:
+    """The example's policy without the salary class, with another release."""
+    found = Policy.load(ROOT / "examples" / "adult" / "policy.yaml")
+    keys = {"method": "safe-k", "epsilon": str(epsilon), "delta": "1e-6", **release_keys}
+    return found.with_changes(
+        {"dataset": name, "attributes.salary-class.role": "drop", "release": keys, "budget": None}
+    )
+
+
+def truth(schema) -> tuple[list[str], dict, dict]:
+    """The labels of every attribute and the true joint counts of every pair."""
+    table = engine().scan(ADULT / "adult.csv", schema)
+    names = [attribute.name for attribute in schema.published]
+    labels, levels = {}, {}
+    for attribute in schema.published:
+        index = BIN if attribute.name == "age" else 0
+        levels[attribute.name] = attribute.hierarchy.level(index)
+        labels[attribute.name] = [*attribute.hierarchy.labels(index), "(missing)"]
+    recoded = table.recode(levels)
+    joint = {}
+    for pair in itertools.combinations(names, 2):
+        counts = recoded.count_by(pair)
+        cells = np.zeros([len(labels[name]) for name in pair])
+        places = [
+            np.array([labels[name].index(str(v)) for v in values])[codes]
+            for name, values, codes in zip(pair, counts.values, counts.codes, strict=True)
+        ]
+        cells[tuple(places)] = counts.counts
+        joint[pair] = cells
+    return names, labels, joint
+
+
+def distance(one: np.ndarray, other: np.ndarray) -> float:
+    """Total variation between two tables of counts."""
+    total = other.sum()
+    return float(np.abs(one / one.sum() - (other / total if total > 0 else 0)).sum() / 2)
+
+
+def raw(loaded, labels, joint) -> float:
+    """Published counts, rescaled to one, nothing else done to them."""
+    found = []
+    for pair, cells in joint.items():
+        view = next(v for v in (loaded.table(name) for name in loaded.names) if set(v.columns) == set(pair))
+        rows = view.to_arrow().select(list(pair)).group_by(list(pair)).aggregate([([], "count_all")])
+        own = np.zeros_like(cells)
+        for first, second, count in zip(*(rows.column(name).to_pylist() for name in (*pair, "count_all")), strict=True):
+            own[labels[pair[0]].index(str(first)), labels[pair[1]].index(str(second))] += count
+        found.append(distance(cells, own))
+    return float(np.mean(found))
+
+
+def fitted(marginal, labels, joint) -> float:
+    """Estimates of a loaded release, on the benchmark's cells."""
+    found = []
+    for pair, cells in joint.items():
+        estimate = marginal(*pair)
+        found.append(distance(cells, on_cells(estimate, pair, labels, cells.shape)))
+    return float(np.mean(found))
+
+
+def on_cells(estimate, pair, labels, shape) -> np.ndarray:
+    """A marginal's estimates under the benchmark's labels; finer cells are added up."""
+    own = np.zeros(shape)
+    homes = []
+    for name, known in zip(estimate.attributes, estimate.labels, strict=True):
+        homes.append([_home(name, label, labels[name]) for label in known])
+    for place in np.ndindex(*estimate.value.shape):
+        at = [homes[j][place[j]] for j in range(2)]
+        if None not in at:
+            own[tuple(at)] += estimate.value[place]
+    return own if tuple(estimate.attributes) == pair else own.T
+
+
+def _home(name, label, known):
+    if label in known:
+        return known.index(label)
+    if name == "age" and label.isdigit():
+        return min((int(label)) // 5, len(known) - 1)
+    return None
+
+
+def gaussian(epsilon: float, joint: dict, chance: np.random.Generator) -> float:
+    """A yardstick: Gaussian noise on all pairs for the same promise, projected to counts that add up."""
+    low, high = len(joint) ** 0.5 / 5, 1000.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        fits = GaussianDP(Fraction(len(joint) ** 0.5 / middle)).epsilon_at(DELTA) <= epsilon
+        low, high = (low, middle) if fits else (middle, high)
+    found = []
+    for cells in joint.values():
+        noisy = (cells + chance.normal(0, high, cells.shape)).ravel()
+        falling = np.sort(noisy)[::-1]
+        excess = (np.cumsum(falling) - cells.sum()) / np.arange(1, len(falling) + 1)
+        level = excess[np.flatnonzero(falling > excess)[-1]]
+        found.append(distance(cells, np.maximum(noisy - level, 0).reshape(cells.shape)))
+    return float(np.mean(found))
+
+
+def main(runs: int) -> None:
+    """Print a table, and one line of JSON."""
+    if not ADULT.is_dir():
+        sys.exit("cannot run here: ../shared/data/adult is not there")
+    levels = {"levels": {"age": BIN}}
+    settings = [
+        ("pairs, k 20, beta .15", 1, {"views": "pairs", "recoding": levels, "sampling": {"beta": "0.15"}}),
+        ("pairs, beta auto", 1, {"views": "pairs", "recoding": levels}),
+        ("pairs, tree .1", 1, {"views": "pairs", "recoding": {"tree": {"epsilon": "0.1", "finest": {"age": BIN}}}}),
+        ("pairs, beta auto", 2, {"views": "pairs", "recoding": levels}),
+        ("pairs, tree .2", 2, {"views": "pairs", "recoding": {"tree": {"epsilon": "0.2", "finest": {"age": BIN}}}}),
+    ]
+    names, labels, joint = truth(policy("adult", 1, {}).schema)
+    chance = np.random.default_rng(1)
+    print(
+        f"{'mean 2-way total variation':36} {'epsilon':>7} {'k':>4} {'beta':>6} {'raw':>7} {'consistent':>10} {'s a run':>8}"
+    )
+    results = []
+    for title, epsilon, keys in settings:
+        made = plan(policy("adult", epsilon, keys))
+        own = [one_run(made, labels, joint, tree="tree" in title) for _ in range(runs)]
+        means = np.nanmean(np.array(own, dtype=float), axis=0)
+        numbers = made.promise
+        print(
+            f"{title:36} {epsilon:>7} {numbers.k:>4} {float(numbers.beta):>6.3g} "
+            f"{means[0]:>7.4f} {means[1]:>10.4f} {means[2]:>8.1f}",
+            flush=True,
+        )
+        results.append({"what": title, "epsilon": epsilon, "raw": means[0], "consistent": means[1]})
+    for epsilon in (1, 2):
+        noise = float(np.mean([gaussian(epsilon, joint, chance) for _ in range(runs)]))
+        print(f"{'Gaussian noise on all pairs (yardstick)':36} {epsilon:>7} {'':>4} {'':>6} {noise:>7.4f}")
+        results.append({"what": "gaussian", "epsilon": epsilon, "raw": noise})
+        wide = plan(policy("adult", epsilon, {"recoding": "tree", "sampling": {"beta": "0.3"}}))
+        own = [one_run(wide, labels, joint, tree=True) for _ in range(max(2, runs // 3))]
+        mean = float(np.nanmean([each[1] for each in own]))
+        print(f"{'one wide table, tree':36} {epsilon:>7} {wide.promise.k:>4} {0.3:>6} {mean:>7.4f}")
+        results.append({"what": "wide", "epsilon": epsilon, "raw": mean})
+    print(json.dumps({"benchmark": "views", "runs": runs, "attributes": names, "results": results}))
+
+
+def one_run(made, labels, joint, *, tree: bool) -> tuple[float, float, float]:
+    """Release, verify, load; the distance of what was published and of what was made consistent."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        with Ledger(str(Path(folder) / "ledger.sqlite")) as book:
+            release(made, ADULT / "adult.csv", Path(folder) / "out", ledger=book, engine=engine(), report=False)
+        took = time.perf_counter() - began
+        loaded = shoal.load(Path(folder) / "out")
+        plain = float("nan") if tree else raw(loaded, labels, joint)
+        marginal = loaded.consistent().marginal if made.views else loaded.marginal
+        return plain, fitted(marginal, labels, joint), took
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)

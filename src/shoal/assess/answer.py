@@ -1,0 +1,194 @@
+"""Counts, shares and marginals from the narrowest view, with intervals that hold whatever was left out.
+
+In a view, the records that satisfy a condition number N, and T ~ Bin(N, beta) of them were in its sample. Published
+cells inside the condition show S of them. Published cells that lie across it hold P more, of which 0 to all may be
+inside; and each of the M cells that touch it and were not published hides 0 to k − 1. So
+
+    S ≤ T ≤ S + P + M·(k − 1)
+
+and N lies between lower(S) and upper(S + P + M·(k − 1)) of `bounds`. No approximation, and no assumption about what
+is hidden. Records are those that took part in the sampling: of a person with more rows than the policy allows, the
+rows that were kept; where the table is itself a sample, the population's.
+
+The estimate is the published count divided by beta, cells across the condition split evenly over what they stand for,
+unpublished cells as nothing: it leans low where much is suppressed, which the interval's upper end covers;
+`consistent()` has estimates that put back what is missing.
+
+The narrowest view is the one where the condition cuts across labels of the smallest part of the domain; among those the
+one with the fewest cells it could have shown (so that the least suppression is to be expected); among those the first
+by name. The rule looks at the recoding and never at counts: choosing a view by its counts would spoil the intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.assess import bounds
+from shoal.assess.atoms import Axis, axis, resolved
+from shoal.assess.estimate import Estimate, Floats, Marginal, tail
+from shoal.assess.loaded import Loaded
+from shoal.assess.view import Ints, View
+from shoal.assess.where import Condition, Overlap, Where, condition
+from shoal.errors import UsageError
+
+MOST_CELLS = 2_000_000
+"""A marginal with more cells than this is not made."""
+
+SPLIT = "published count / beta; labels across the condition split evenly in the estimate and counted 0 to all in the interval"
+COUNT = (
+    f"{SPLIT}; exact binomial bounds, each unpublished cell hiding 0 to k - 1 sampled records, and no more than all "
+    "records without those published elsewhere; pointwise"
+)
+CELL = (
+    "published count / beta; published: exact binomial bounds, the lower one given that the count reached k; "
+    "unpublished: 0 to the most that shows fewer than k with probability (1 - level) / 2; pointwise"
+)
+MARGIN = f"{SPLIT}; exact binomial bounds, each unpublished cell hiding 0 to k - 1 sampled records; pointwise"
+SHARE = "the count's interval by the total's, each at half the risk (Bonferroni); pointwise"
+
+
+def count(loaded: Loaded, where: Where, level: float) -> Estimate:
+    """How many records satisfy the condition.
+
+    Of the risk, half is spent on the lower end, 3/8 on the upper end of the view itself, and 1/16 each on the total and
+    on what lies outside the condition, which together bound it from above as well.
+    """
+    risk = tail(level)
+    wanted = condition(loaded, where)
+    overlap = _narrowest([Overlap(loaded, view, wanted) for view in loaded.covering(_named(wanted))])
+    view = overlap.view
+    inside, most, outside, value = _counted(overlap)
+    low = float(bounds.lower(inside, view.beta, risk / 2))
+    high = float(bounds.upper(most, view.beta, risk * 3 / 8))
+    every = _whole(loaded)
+    _, total_most, _, _ = _counted(every)
+    rest = float(bounds.lower(outside, view.beta, risk / 16))
+    high = min(high, float(bounds.upper(total_most, every.view.beta, risk / 16)) - rest)
+    return Estimate(value, low, max(high, value), level, view.name, COUNT)
+
+
+def total(loaded: Loaded, level: float) -> Estimate:
+    """How many records there are."""
+    risk, overlap = tail(level), _whole(loaded)
+    inside, most, _, value = _counted(overlap)
+    low = float(bounds.lower(inside, overlap.view.beta, risk / 2))
+    high = float(bounds.upper(most, overlap.view.beta, risk / 2))
+    return Estimate(value, low, high, level, overlap.view.name, MARGIN)
+
+
+def share(loaded: Loaded, where: Where, level: float) -> Estimate:
+    """Which share of all records satisfies the condition."""
+    each = 1 - tail(level) / 2
+    part, whole = count(loaded, where, each), total(loaded, each)
+    value = min(1.0, part.value / whole.value) if whole.value else 0.0
+    low = part.low / whole.high if whole.high else 0.0
+    high = min(1.0, part.high / whole.low) if whole.low else 1.0
+    return Estimate(value, min(low, value), max(high, value), level, part.view, SHARE)
+
+
+def marginal(loaded: Loaded, attributes: Sequence[str], level: float, axes: Sequence[Axis] | None = None) -> Marginal:
+    """Every cell of the attributes in the narrowest view; where its labels overlap, the pieces they are made of.
+
+    `axes` asks for finer pieces, such as those of all views together.
+    """
+    risk = tail(level)
+    if not attributes or len(set(attributes)) != len(attributes):
+        raise UsageError(
+            "a marginal of no attributes, or of one twice", came=", ".join(attributes) or None, fix="name each once"
+        )
+    view = min(loaded.covering(attributes), key=lambda each: (_size(each), each.name))
+    axes = [axis([view.meanings[name]]) for name in attributes] if axes is None else axes
+    shape = tuple(len(own) for own in axes)
+    if np.prod(shape, dtype=float) > MOST_CELLS:
+        raise UsageError("a marginal of too many cells", came=" x ".join(map(str, shape)), allowed=f"{MOST_CELLS:,}")
+    held = [own.held(resolved(own, view.meanings[name].labels)) for own, name in zip(axes, attributes, strict=True)]
+    shares = [own.split(each) for own, each in zip(axes, held, strict=True)]
+    codes, counts = view.published
+    places = [view.columns.index(name) for name in attributes]
+    alone = [each.sum(1) == 1 for each in held]
+    sharp = np.logical_and.reduce([own[codes[:, j]] for own, j in zip(alone, places, strict=True)], axis=0)
+    inside = _spread(codes[sharp][:, places], counts[sharp].astype(float), shares, shape)
+    touching = [each.astype(float) for each in held]
+    seen = _spread(codes[:, places], counts.astype(float), touching, shape)
+    shown = np.rint(_spread(codes[:, places], np.ones(len(counts)), touching, shape))
+    hidden = np.maximum(_possible(view, places, touching, shape) - shown, 0)
+    value = _spread(codes[:, places], counts.astype(float) * view.weight, shares, shape)
+    inside, most = np.rint(inside), np.rint(seen) + hidden * (view.k - 1)
+    low = bounds.lower(inside, view.beta, risk / 2)
+    single = (shown == 1) & (hidden == 0) & (inside == np.rint(seen))
+    if set(attributes) == set(view.columns):
+        low[single] = bounds.lower_published(inside[single], view.k, view.beta, risk / 2)
+    return Marginal(
+        tuple(attributes),
+        tuple(own.names for own in axes),
+        value,
+        low,
+        np.maximum(bounds.upper(most, view.beta, risk / 2), low),
+        seen > 0,
+        level,
+        view.name,
+        CELL if set(attributes) == set(view.columns) and bool(np.all([own.all() for own in alone])) else MARGIN,
+    )
+
+
+def _counted(overlap: Overlap) -> tuple[int, float, int, float]:
+    """Sampled records surely inside, at most inside, surely outside; and the estimate."""
+    view = overlap.view
+    codes, counts = view.published
+    share, touched, whole = overlap.of(codes)
+    cells = overlap.cells_touched
+    hidden = float("inf") if cells is None else max(0, cells - int(touched.sum())) * (view.k - 1)
+    value = float((share * counts).sum()) * view.weight
+    return int(counts[whole].sum()), float(counts[touched].sum()) + hidden, int(counts[~touched].sum()), value
+
+
+def _named(wanted: Condition) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for each in wanted for name in each))
+
+
+def _narrowest(overlaps: Sequence[Overlap]) -> Overlap:
+    return min(overlaps, key=lambda each: (each.blur, _size(each.view), each.view.name))
+
+
+def _whole(loaded: Loaded) -> Overlap:
+    """Everything, in the view with the fewest cells."""
+    view = min(loaded.views, key=lambda each: (_size(each), each.name))
+    return Overlap(loaded, view, [{}])
+
+
+def _size(view: View) -> float:
+    return float("inf") if view.cells is None else float(view.cells)
+
+
+def _possible(view: View, places: Sequence[int], touching: Sequence[Floats], shape: tuple[int, ...]) -> Floats:
+    """How many tuples that the view could show touch each cell."""
+    if view.listed is not None:
+        return np.rint(_spread(view.listed[:, places], np.ones(len(view.listed)), touching, shape))
+    if view.cells is None:
+        return np.full(shape, np.inf)
+    sums = [each.sum(0) for each in touching]
+    found = np.ones(())
+    for own in sums:
+        found = np.multiply.outer(found, own)
+    labels = [len(each) for each in touching]
+    return np.asarray(found * (view.cells / np.prod(labels, dtype=float)))
+
+
+def _spread(codes: Ints, amounts: Floats, weights: Sequence[Floats], shape: tuple[int, ...]) -> Floats:
+    """Amounts of label tuples added up over cells, through the weight of each label in each piece."""
+    labels = tuple(len(each) for each in weights)
+    if np.prod(labels, dtype=float) <= MOST_CELLS:
+        flat = np.ravel_multi_index(tuple(codes.T), labels)
+        table = np.bincount(flat, amounts, int(np.prod(labels))).astype(np.float64).reshape(labels)
+        for each in weights:
+            table = np.tensordot(table, each, axes=([0], [0]))
+        return np.asarray(table)
+    found = np.zeros(shape)
+    for row, amount in zip(codes, amounts, strict=True):
+        piece = np.full((), amount)
+        for each, code in zip(weights, row, strict=True):
+            piece = np.multiply.outer(piece, each[code])
+        found += piece
+    return found

@@ -1,0 +1,117 @@
+"""What an analyst is told: a number with an interval, the level at which it holds, the view it came from, and how."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+VERSION = 1
+
+
+def tail(level: object) -> float:
+    """1 − level, checked."""
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise ParameterError("the level of an interval", came=level, allowed="above 0 and below 1, such as 0.95")
+    return 1 - level
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One number. The interval is pointwise: of many such intervals a share of `level` or more cover their truth."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+    view: str
+    method: str
+
+    def words(self) -> str:
+        """For people."""
+        number = "{:,.0f}" if self.value >= 10 or self.value == int(self.value) else "{:,.4g}"
+        high = number.format(self.high) if math.isfinite(self.high) else "no bound"
+        return (
+            f"{number.format(self.value)} ({self.level:.4g} interval {number.format(self.low)} to {high}; "
+            f"from '{self.view}': {self.method})"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; no upper bound is null."""
+        return {"version": VERSION, **asdict(self), "high": self.high if math.isfinite(self.high) else None}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a marginal."""
+
+    labels: tuple[str, ...]
+    value: float
+    low: float
+    high: float
+    published: bool
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """Every cell of some attributes, published or not, with its interval. Arrays have one axis for each attribute.
+
+    Intervals are pointwise: each covers with probability `level` or more, not all of them together.
+    """
+
+    attributes: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    value: Floats = field(repr=False)
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    published: Mask = field(repr=False)
+    level: float
+    view: str
+    method: str
+
+    def __iter__(self) -> Iterator[Cell]:
+        for at in np.ndindex(self.value.shape):
+            labels = tuple(own[i] for own, i in zip(self.labels, at, strict=True))
+            yield Cell(
+                labels, float(self.value[at]), float(self.low[at]), float(self.high[at]), bool(self.published[at])
+            )
+
+    def __len__(self) -> int:
+        return int(self.value.size)
+
+    @property
+    def shares(self) -> Floats:
+        """The estimates divided by their sum; no intervals here, `share` has them."""
+        return np.asarray(self.value / max(float(self.value.sum()), 1e-300))
+
+    def to_arrow(self) -> pa.Table:
+        """One row for each cell."""
+        import pyarrow as pa
+
+        grid = np.indices(self.value.shape).reshape(len(self.attributes), -1)
+        columns: dict[str, Any] = {
+            name: pa.array(own).take(pa.array(codes))
+            for name, own, codes in zip(self.attributes, self.labels, grid, strict=True)
+        }
+        for name in ("value", "low", "high", "published"):
+            taken = f"{name} (estimate)" if name in columns else name
+            columns[taken] = getattr(self, name).ravel()
+        return pa.table(columns).replace_schema_metadata(
+            {"level": f"{self.level:g}", "view": self.view, "method": self.method}
+        )
+
+    def to_pandas(self) -> Any:
+        """One row for each cell, as a pandas frame."""
+        return self.to_arrow().to_pandas()

@@ -1,0 +1,200 @@
+"""A release in an analyst's hands: its tables, what their labels mean, and estimates with their intervals.
+
+    loaded = load("visits-2026")
+    loaded.table("age-diagnosis").to_pandas()          # published rows; each stands for 1/beta records on average
+    loaded.marginal("age", "diagnosis")                # every declared cell, published or not, with an interval
+    loaded.count({"age": (40, 65), "sex": "female"})   # from the narrowest view that covers it
+
+Everything here is computed from the folder alone, so it costs no privacy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.assess.atoms import Axis, axis
+from shoal.assess.meaning import Meaning
+from shoal.assess.view import View, read_view
+from shoal.errors import UsageError, VerificationError
+
+if TYPE_CHECKING:
+    from shoal.assess.consistent import Consistent
+    from shoal.assess.estimate import Estimate, Marginal
+    from shoal.assess.synthetic import Synthetic
+    from shoal.assess.where import Where
+    from shoal.chance.source import Source
+
+LEVEL = 0.95
+"""How often an interval covers the truth, unless another level is asked for."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A release folder, read. Tables are read when they are first asked for."""
+
+    folder: Path
+    certificate: Mapping[str, Any] = field(repr=False)
+    views: tuple[View, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its tables."""
+        return tuple(view.name for view in self.views)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Every published attribute."""
+        return tuple(dict.fromkeys(column for view in self.views for column in view.columns))
+
+    def table(self, name: str | None = None) -> View:
+        """One table by name; the only one there is when no name is given."""
+        if name is None and len(self.views) == 1:
+            return self.views[0]
+        found = next((view for view in self.views if view.name == name), None)
+        if found is None:
+            raise UsageError(
+                "a release with several tables needs a name" if name is None else "no table of this name",
+                came=name,
+                allowed=_few(self.names),
+            )
+        return found
+
+    def covering(self, attributes: Sequence[str]) -> tuple[View, ...]:
+        """The views that hold all these attributes; UsageError says which hold some when none does."""
+        unknown = [name for name in attributes if name not in self.attributes]
+        if unknown:
+            raise UsageError("no published attribute of this name", came=unknown[0], allowed=_few(self.attributes))
+        found = tuple(view for view in self.views if set(attributes) <= set(view.columns))
+        if not found:
+            near = sorted(self.views, key=lambda view: (-len(set(attributes) & set(view.columns)), view.name))
+            together = "; ".join(f"{view.name}: {', '.join(view.columns)}" for view in near[:4])
+            raise UsageError(
+                "no view holds these attributes together",
+                came=", ".join(attributes),
+                allowed=f"attributes of one view, such as {together}",
+                fix="ask about fewer attributes, or use consistent() or synthetic(), which join views by a model",
+            )
+        return found
+
+    def axis(self, name: str) -> Axis:
+        """The pieces of an attribute's domain that the labels of all views are made of."""
+        return self._axes[name]
+
+    @cached_property
+    def _axes(self) -> dict[str, Axis]:
+        return {name: axis(self.meanings(name)) for name in self.attributes}
+
+    def meanings(self, name: str) -> list[Meaning]:
+        """What the labels of an attribute mean in each view that holds it, each different rule once."""
+        found = [view.meanings[name] for view in self.covering((name,))]
+        return list({id(each): each for each in found}.values())
+
+    def marginal(self, *attributes: str, level: float = LEVEL) -> Marginal:
+        """How many records each cell of these attributes has, from the narrowest view; see `answer.marginal`."""
+        from shoal.assess.answer import marginal
+
+        return marginal(self, attributes, level)
+
+    def count(self, where: Where, *, level: float = LEVEL) -> Estimate:
+        """How many records satisfy a condition, from the narrowest view that covers it; see `answer.count`."""
+        from shoal.assess.answer import count
+
+        return count(self, where, level)
+
+    def share(self, where: Where, *, level: float = LEVEL) -> Estimate:
+        """Which share of all records satisfies a condition; see `answer.share`."""
+        from shoal.assess.answer import share
+
+        return share(self, where, level)
+
+    def total(self, *, level: float = LEVEL) -> Estimate:
+        """How many records there are, from the view with the fewest cells; see `answer.total`."""
+        from shoal.assess.answer import total
+
+        return total(self, level)
+
+    estimate = count
+
+    def consistent(self) -> Consistent:
+        """All views made to agree with each other, and what was left out put back; see `consistent.fit`."""
+        from shoal.assess.consistent import fit
+
+        return fit(self)
+
+    def synthetic(self, rows: int | None = None, *, source: Source | None = None) -> Synthetic:
+        """One synthetic table that joins the views by a model; see `synthetic.synthetic`."""
+        from shoal.assess.synthetic import synthetic
+
+        return synthetic(self.consistent(), rows, source)
+
+
+def load(folder: str | Path, *, verify: bool = True) -> Loaded:
+    """Read a release folder. `verify` compares every file with its hash in the certificate (`shoal verify` does more)."""
+    place = Path(folder)
+    paper = place / "certificate.json"
+    if not paper.is_file():
+        raise UsageError("no release folder", came=place, allowed="a folder with certificate.json")
+    try:
+        certificate = json.loads(paper.read_text(encoding="utf-8"))
+        if verify:
+            _check(place, certificate)
+        gaps = _no_missing(place)
+        cache: dict[Any, Meaning] = {}
+        views = []
+        for entry in certificate["tables"]:
+            part = certificate["parts"][entry.get("part", 0)]
+            name = entry.get("name") or Path(entry["file"]).stem
+            views.append(read_view(place, entry, name, int(part["k"]), Fraction(part["beta"]), gaps, cache))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OSError) as error:
+        raise VerificationError(
+            "the certificate or a rule cannot be read",
+            came=type(error).__name__,
+            fix="run `shoal verify` on the folder",
+        ) from None
+    if len({view.name for view in views}) != len(views):
+        raise VerificationError("two tables of the certificate have one name")
+    return Loaded(place, certificate, tuple(views))
+
+
+def _check(place: Path, certificate: Mapping[str, Any]) -> None:
+    """Every file the certificate lists is there as it was; every table and rule is listed."""
+    listed = certificate["files"]
+    used = [name for entry in certificate["tables"] for name in (entry["file"], *entry["recoding"].values())]
+    for name in dict.fromkeys([*listed, *used]):
+        path = place / name
+        found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() and not path.is_symlink() else "missing"
+        if found != listed.get(name):
+            raise VerificationError(
+                f"file '{name}' is not the one in the certificate", fix="get the folder again; `shoal verify` says more"
+            )
+
+
+def _no_missing(place: Path) -> frozenset[str]:
+    """The attributes for which the locked plan allows no missing value; none when there is no plan to read."""
+    path = place / "policy.lock.yaml"
+    if not path.is_file():
+        return frozenset()
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        plan = YAML(typ="safe").load(path)
+        told = dict(plan["attributes"].items())
+    except (YAMLError, KeyError, TypeError, AttributeError):
+        return frozenset()
+    return frozenset(
+        str(name)
+        for name, keys in told.items()
+        if isinstance(keys, dict) and keys.get("missing", "value") != "value" and keys.get("outside") != "suppress"
+    )
+
+
+def _few(names: Sequence[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "")

@@ -1,0 +1,198 @@
+"""One synthetic table from consistent views: rows of nobody, drawn from a model that joins what the views say.
+
+A tree over the attributes (Chow and Liu: the pairs with the most mutual information) gives candidate rows; the candidates
+are then weighted until every pair that a view holds agrees with it (raking), and rows are drawn by these weights. What no
+view says about three attributes together is the model's guess. Post-processing, so it costs no privacy; but the rows are
+made up, and the result says so wherever it goes: in its class, its column names, its metadata and its file name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from shoal.assess.consistent import TINY, Consistent
+from shoal.assess.overlay import Floats, Ints
+from shoal.chance.source import Source
+from shoal.errors import ParameterError, UsageError
+from shoal.page.files import write
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CANDIDATES = 4
+"""Candidate rows for each row that is drawn."""
+SWEEPS = 12
+MOST_ROWS = 20_000_000
+NOTE = "synthetic: rows drawn from a model of the published views; no row is a record of anybody"
+Pairs = dict[tuple[str, str], Floats]
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """A table of made-up rows; its cells are labels of the release. Every column is named `synthetic …`."""
+
+    columns: tuple[str, ...]
+    labels: Mapping[str, tuple[str, ...]] = field(repr=False)
+    codes: Ints = field(repr=False)
+    tree: tuple[tuple[str, str], ...]
+    method: str = "Chow-Liu tree of the consistent pairs, candidates raked to all pairs, rows drawn by weight"
+    __synthetic__: Final = True
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows, sorted by their own values; the schema's metadata says that they are synthetic."""
+        import pyarrow as pa
+
+        columns = {
+            f"synthetic {name}": pa.array(self.labels[name]).take(pa.array(self.codes[:, j]))
+            for j, name in enumerate(self.columns)
+        }
+        return pa.table(columns).replace_schema_metadata({"synthetic": "true", "note": NOTE, "method": self.method})
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas frame; `frame.attrs` says that they are synthetic."""
+        frame = self.to_arrow().to_pandas()
+        frame.attrs.update({"synthetic": True, "note": NOTE})
+        return frame
+
+    def write(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write a CSV or Parquet file; its name must hold the word synthetic."""
+        import pyarrow as pa
+
+        place = Path(path)
+        if "synthetic" not in place.stem.lower() or place.suffix not in (".csv", ".parquet"):
+            raise UsageError(
+                "a file of synthetic rows says so in its name",
+                came=place.name,
+                allowed="a name with 'synthetic' that ends in .csv or .parquet, such as visits-synthetic.parquet",
+            )
+        sink = pa.BufferOutputStream()
+        if place.suffix == ".csv":
+            from pyarrow import csv
+
+            csv.write_csv(self.to_arrow(), sink)
+        else:
+            from pyarrow import parquet
+
+            parquet.write_table(self.to_arrow(), sink)
+        return write(place, sink.getvalue().to_pybytes(), force=force)
+
+
+def synthetic(views: Consistent, rows: int | None, source: Source | None) -> Synthetic:
+    """So many made-up rows; as many as there are records, by estimate, when no number is given."""
+    many = round(views.total) if rows is None else rows
+    if type(many) is not int or not 1 <= many <= MOST_ROWS:
+        raise ParameterError("rows of a synthetic table", came=rows, allowed=f"a whole number from 1 to {MOST_ROWS:,}")
+    names = views.loaded.attributes
+    pairs = _pairs(views)
+    tree = _tree(names, pairs)
+    with Source.secure() if source is None else source.stream("synthetic") as chance:
+        candidates = _along(names, tree, views, pairs, CANDIDATES * many, chance)
+        weights = _weighted(candidates, names, views, pairs)
+        taken = _drawn(weights, many, chance)
+    codes = candidates[taken]
+    order = np.lexsort(codes.T[::-1])
+    labels = {name: views.loaded.axis(name).names for name in names}
+    return Synthetic(names, labels, codes[order], tuple((a, b) for a, b in tree if a is not None))
+
+
+def _pairs(views: Consistent) -> Pairs:
+    """Every pair that some view holds, as shares."""
+    found: dict[tuple[str, str], list[Floats]] = {}
+    for view in views.loaded.views:
+        table = views.tables[view.name]
+        for i, j in combinations(range(table.ndim), 2):
+            own = table.sum(tuple(at for at in range(table.ndim) if at not in (i, j))) / views.total
+            a, b = view.columns[i], view.columns[j]
+            known = (b, a) in found
+            found.setdefault((b, a) if known else (a, b), []).append(own.T if known else own)
+    return {pair: np.mean(several, axis=0) for pair, several in found.items()}
+
+
+def _information(pair: Floats) -> float:
+    """Mutual information, in nats."""
+    apart = np.outer(pair.sum(1), pair.sum(0))
+    return float((pair * np.log(np.maximum(pair, TINY) / np.maximum(apart, TINY))).sum())
+
+
+def _tree(names: tuple[str, ...], pairs: Pairs) -> list[tuple[str | None, str]]:
+    """(parent, child) in an order in which parents come first; a root, or an attribute no pair reaches, has none."""
+    strength = {pair: _information(table) for pair, table in pairs.items()}
+    found: list[tuple[str | None, str]] = []
+    reached: list[str] = []
+    while len(reached) < len(names):
+        edges = [
+            (-value, *(pair if pair[0] in reached else pair[::-1]))
+            for pair, value in strength.items()
+            if (pair[0] in reached) != (pair[1] in reached)
+        ]
+        if edges:
+            _, parent, child = min(edges)
+            found.append((parent, child))
+        else:
+            child = next(name for name in names if name not in reached)
+            found.append((None, child))
+        reached.append(child)
+    return found
+
+
+def _along(
+    names: tuple[str, ...],
+    tree: list[tuple[str | None, str]],
+    views: Consistent,
+    pairs: Pairs,
+    many: int,
+    chance: Source,
+) -> Ints:
+    """Candidate rows, drawn attribute by attribute along the tree."""
+    codes = np.zeros((many, len(names)), dtype=np.int64)
+    for parent, child in tree:
+        if parent is None:
+            laws, given = views.margins[child][None, :], np.zeros(many, dtype=np.int64)
+        else:
+            laws = pairs[parent, child] if (parent, child) in pairs else pairs[child, parent].T
+            given = codes[:, names.index(parent)]
+        steps = np.cumsum(np.maximum(laws, 0), axis=1)
+        steps = steps / np.maximum(steps[:, -1:], TINY)
+        # Each law's steps lie between its number and the next, so one search serves all.
+        flat = (steps + np.arange(len(steps))[:, None]).ravel()
+        at = np.searchsorted(flat, given + _uniform(chance, many), side="right") - given * laws.shape[1]
+        codes[:, names.index(child)] = np.clip(at, 0, laws.shape[1] - 1)
+    return codes
+
+
+def _weighted(codes: Ints, names: tuple[str, ...], views: Consistent, pairs: Pairs) -> Floats:
+    """Weights that bring the candidates to every pair that is known, and to every margin."""
+    place = {name: j for j, name in enumerate(names)}
+    weights = np.full(len(codes), 1 / len(codes))
+    aims = [(codes[:, place[name]], own / views.total) for name, own in views.margins.items()]
+    aims += [(codes[:, place[a]] * own.shape[1] + codes[:, place[b]], own.ravel()) for (a, b), own in pairs.items()]
+    for sweep in range(SWEEPS):
+        for cell, wanted in aims:
+            found = np.bincount(cell, weights, len(wanted))
+            ratio = wanted / np.maximum(found, TINY)
+            # A cell that few candidates hit is brought near its aim in steps: no row may stand for hundreds.
+            weights = weights * np.clip(ratio, 0.2, 5.0)[cell]
+        weights /= weights.sum()
+        weights = np.minimum(weights, 50 / len(codes)) if sweep < SWEEPS - 1 else weights
+    return np.asarray(weights / weights.sum())
+
+
+def _drawn(weights: Floats, many: int, chance: Source) -> Ints:
+    """Systematic draws: each candidate as often as its weight says, rounded by one random start."""
+    order = chance.permutation(len(weights))
+    marks = (np.arange(many) + _uniform(chance, 1)[0]) / many
+    at = np.searchsorted(np.cumsum(weights[order]), marks, side="right")
+    return np.asarray(order[np.minimum(at, len(order) - 1)])
+
+
+def _uniform(chance: Source, size: int) -> Floats:
+    return np.asarray((chance.words(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53)

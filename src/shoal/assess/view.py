@@ -1,0 +1,185 @@
+"""One published table of a release: its rows, k, beta, weights, and the cells it could have shown."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.assess.meaning import Meaning, meaning
+from shoal.data.level import MISSING
+from shoal.data.type import texts
+from shoal.errors import UsageError, VerificationError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class View:
+    """A table whose rows were sampled at rate beta; a tuple that the sample held fewer than k times is not in it."""
+
+    name: str
+    path: Path = field(repr=False)
+    columns: tuple[str, ...]
+    k: int
+    beta: Fraction
+    boxes: Path | None = field(repr=False)
+    _rules: Mapping[str, str] = field(repr=False)
+    _gaps: frozenset[str] = field(repr=False)
+    _cache: dict[Any, Meaning] = field(repr=False, compare=False)
+
+    @property
+    def weight(self) -> float:
+        """How many records a published row stands for."""
+        return float(1 / self.beta)
+
+    def to_arrow(self) -> pa.Table:
+        """The published rows."""
+        return self._table
+
+    def to_pandas(self) -> Any:
+        """The published rows as a pandas frame, where pandas is installed."""
+        return _frame("pandas", self._table.to_pandas)
+
+    def to_polars(self) -> Any:
+        """The published rows as a Polars frame, where Polars is installed."""
+        import importlib
+
+        return _frame("polars", lambda: importlib.import_module("polars").from_arrow(self._table))
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        import pyarrow as pa
+
+        if self.path.suffix == ".parquet":
+            from pyarrow import parquet
+
+            table = parquet.read_table(self.path)
+        else:
+            from pyarrow import csv as files
+
+            plain = files.ConvertOptions(
+                column_types=dict.fromkeys(self.columns, pa.string()), strings_can_be_null=False
+            )
+            table = files.read_csv(
+                self.path, convert_options=plain, parse_options=files.ParseOptions(newlines_in_values=True)
+            )
+        if tuple(table.column_names) != self.columns:
+            raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
+        return table
+
+    @cached_property
+    def _tuples(self) -> tuple[list[list[str]], Ints]:
+        """The distinct published tuples as text, column by column, and how often each occurs."""
+        counted = self._table.group_by(list(self.columns)).aggregate([([], "count_all")])
+        counts = counted.column("count_all").to_numpy().astype(np.int64)
+        return [_texts(counted.column(name)) for name in self.columns], counts
+
+    @cached_property
+    def meanings(self) -> dict[str, Meaning]:
+        """What the labels of each column stand for."""
+        found = {}
+        for place, name in enumerate(self.columns):
+            text, gap = self._rules[name], name not in self._gaps
+            rule = json.loads(text)
+            # Only a rule that does not list its labels has to look at the table.
+            open_ended = rule["kind"] in ("keep", "masked") and not rule.get("labels")
+            shown = frozenset(self._tuples[0][place] if open_ended else ())
+            key: Any = (name, text, gap, shown)
+            if key not in self._cache:
+                self._cache[key] = meaning(rule, sorted(shown), missing=gap)
+            found[name] = self._cache[key]
+        return found
+
+    @cached_property
+    def published(self) -> tuple[Ints, Ints]:
+        """The distinct published tuples, as places in each column's list of labels, and how often each occurs."""
+        shown, counts = self._tuples
+        codes = np.zeros((len(counts), len(self.columns)), dtype=np.int64)
+        for j, (name, own) in enumerate(zip(self.columns, shown, strict=True)):
+            place = {text: i for i, text in enumerate(self.meanings[name].texts)}
+            try:
+                codes[:, j] = [place[text] for text in own]
+            except KeyError:
+                raise VerificationError(f"column '{name}': a label that its rule does not have") from None
+        return codes, counts
+
+    @cached_property
+    def listed(self) -> Ints | None:
+        """Every box there is, as places in the columns' lists of labels; None for a grid, where all tuples may occur."""
+        if self.boxes is None:
+            return None
+        with self.boxes.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.reader(file))
+        places = [{text: i for i, text in enumerate(self.meanings[name].texts)} for name in self.columns]
+        try:
+            found = [[place[text] for place, text in zip(places, row, strict=True)] for row in rows[1:]]
+        except (KeyError, ValueError):
+            raise VerificationError(f"table '{self.name}': a box that its rules do not have") from None
+        return np.array(found, dtype=np.int64).reshape(-1, len(self.columns))
+
+    @property
+    def cells(self) -> int | None:
+        """How many tuples the view could have shown; None where they cannot be listed."""
+        if self.listed is not None:
+            return len(self.listed)
+        if not all(self.meanings[name].listed for name in self.columns):
+            return None
+        return prod(len(self.meanings[name].labels) for name in self.columns)
+
+
+def read_view(
+    folder: Path,
+    entry: Mapping[str, Any],
+    name: str,
+    k: int,
+    beta: Fraction,
+    gaps: frozenset[str],
+    cache: dict[Any, Any],
+) -> View:
+    """A view from its entry in the certificate."""
+    columns = tuple(entry["columns"])
+    if not 0 < beta <= 1 or k < 1:
+        raise VerificationError(f"table '{name}': k and beta make no sense", came=f"k = {k}, beta = {beta}")
+    rules = {column: (folder / entry["recoding"][column]).read_text(encoding="utf-8") for column in columns}
+    boxes = folder / entry["boxes"] if entry.get("boxes") else None
+    return View(name, folder / entry["file"], columns, k, beta, boxes, rules, gaps, cache)
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    """A column as the labels of its rule are spelled; what is missing under its own label."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        gone = column.is_null().to_numpy()
+        found = np.full(len(gone), MISSING, dtype=object)
+        found[~gone] = texts(np.array(column.drop_null().to_pylist(), dtype=_kind(column.type)))
+        return [str(value) for value in found]
+    return [MISSING if value in (None, "") else str(value) for value in column.to_pylist()]
+
+
+def _kind(of: pa.DataType) -> Any:
+    import pyarrow as pa
+
+    return "datetime64[D]" if pa.types.is_date(of) else None
+
+
+def _frame(package: str, make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except ImportError:
+        raise UsageError(f"{package} is not installed", fix=f"install {package}, or use to_arrow()") from None

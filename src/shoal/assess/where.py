@@ -1,0 +1,198 @@
+"""A condition on published attributes, as plain Python values.
+
+{"age": (40, 65), "sex": "female"}                     from 40 up to, but not including, 65; and female
+{"diagnosis": {"A11", "A12"}}                          one of several
+{"age": (65, None)}, {"age": None}                     no upper end; missing
+[{"age": (65, None)}, {"department": "Oncology"}]      one or the other, or both
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.assess.atoms import axis, resolved
+from shoal.assess.loaded import Loaded
+from shoal.assess.meaning import Label, Meaning, Span, single
+from shoal.assess.view import Ints, View
+from shoal.data.level import MISSING
+from shoal.data.line import point
+from shoal.data.type import spelled
+from shoal.errors import PolicyError, UsageError
+
+Where = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Condition = list[dict[str, Label]]
+"""Any of these, each of which holds where all its labels do."""
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+MOST_BLOCKS = 1 << 20
+
+
+def condition(loaded: Loaded, where: Where) -> Condition:
+    """A condition checked against what the release says; UsageError for anything it does not know."""
+    given: Any = [where] if isinstance(where, Mapping) else where
+    if not isinstance(given, list | tuple) or not all(isinstance(each, Mapping) for each in given):
+        raise UsageError(
+            "a condition of another form",
+            came=type(where).__name__,
+            allowed="a mapping from attributes to a value, a set of values or (low, high); or a list of such mappings",
+        )
+    if not given:
+        raise UsageError("a list of conditions without one", fix="give at least one mapping; {} is everything")
+    return [{str(name): _wanted(loaded, str(name), value) for name, value in each.items()} for each in given]
+
+
+def _wanted(loaded: Loaded, name: str, value: object) -> Label:
+    meanings = loaded.meanings(name)
+    if isinstance(value, tuple):
+        return _between(meanings[0], value)
+    several = value if isinstance(value, set | frozenset | list | range) else [value]
+    found = [_single(name, meanings, each) for each in several]
+    if not found:
+        raise UsageError(f"attribute '{name}': a set without a value", fix="name at least one value")
+    return found[0].joined(found[1:], name)
+
+
+def _between(own: Meaning, value: tuple[Any, ...]) -> Label:
+    if not own.type.numeric or len(value) != 2:
+        raise UsageError(
+            f"attribute '{own.attribute}': (low, high) is for numbers, dates and times, and has two ends",
+            came=value,
+            fix="give a set of values",
+        )
+    try:
+        low, high = (None if end is None else point(own.type, end) for end in value)
+    except PolicyError as error:
+        raise UsageError(
+            f"attribute '{own.attribute}': {error.wrong}", came=error.came, allowed=error.allowed
+        ) from None
+    if low is not None and high is not None and low >= high:
+        raise UsageError(
+            f"attribute '{own.attribute}': an empty interval", came=value, allowed="low < high; high is not included"
+        )
+    span: Span = (low, high)
+    return Label(own.attribute, (span,))
+
+
+def _single(name: str, meanings: Sequence[Meaning], value: object) -> Label:
+    if value is None or value == MISSING:
+        return Label(MISSING, missing=True)
+    text = spelled(value)
+    labels = [label for each in meanings for label in each.labels]
+    if meanings[0].type.numeric:
+        try:
+            return Label(text, (single(meanings[0].type, value),))
+        except PolicyError:
+            pass
+    elif any(text in label.values for label in labels):
+        return Label(text, values=frozenset({text}))
+    by_label = next((label for label in labels if label.text == text), None)
+    if by_label is None:
+        raise UsageError(f"attribute '{name}': no declared value and no label", came=text, allowed=_shown(labels))
+    return by_label
+
+
+def _shown(labels: Iterable[Label]) -> str:
+    names = list(dict.fromkeys(label.text for label in labels))
+    return ", ".join(names[:8]) + (f", … ({len(names)} labels)" if len(names) > 8 else "")
+
+
+class Overlap:
+    """How the cells of one view lie to a condition: inside, outside or across, and which share of each is inside."""
+
+    def __init__(self, loaded: Loaded, view: View, wanted: Condition) -> None:
+        self.view = view
+        self.named = tuple(dict.fromkeys(name for each in wanted for name in each))
+        self._shares: list[Floats] = []
+        self._touches: list[Floats] = []
+        truths: list[Mask] = []
+        for name in self.named:
+            own = view.meanings[name]
+            asked = [each[name] for each in wanted if name in each]
+            pieces = axis(loaded.meanings(name), asked)  # all views: only together do they list the values
+            held = pieces.held(resolved(pieces, own.labels))
+            truth = np.ones((len(wanted), len(pieces)), dtype=np.bool_)
+            truth[[name in each for each in wanted]] = pieces.held(resolved(pieces, asked))
+            blocks, block = np.unique(truth, axis=1, return_inverse=True)
+            one_hot = np.eye(blocks.shape[1])[np.ravel(block)]
+            self._shares.append(pieces.split(held) @ one_hot)
+            self._touches.append(np.minimum(held @ one_hot, 1.0))
+            truths.append(blocks)
+        if np.prod([truth.shape[1] for truth in truths], dtype=float) > MOST_BLOCKS:
+            raise UsageError("a condition with too many parts", fix="split it into several counts")
+        self._truth = self._joined(truths, len(wanted))
+
+    @staticmethod
+    def _joined(truths: Sequence[Mask], alternatives: int) -> Floats:
+        """Whether the condition holds in each combination of blocks."""
+        shape = [truth.shape[1] for truth in truths]
+        found = np.zeros(shape, dtype=np.bool_)
+        for i in range(alternatives):
+            one = np.ones(shape, dtype=np.bool_)
+            for j, truth in enumerate(truths):
+                one &= truth[i].reshape([-1 if a == j else 1 for a in range(len(shape))])
+            found |= one
+        return found.astype(np.float64)
+
+    def _over(self, weights: Sequence[Floats], truth: Floats) -> Floats:
+        """Sums over blocks, for every combination of labels."""
+        for weight in weights:
+            truth = np.tensordot(truth, weight, axes=([0], [1]))
+        return truth
+
+    def _place(self, table: Floats, codes: Ints) -> Floats:
+        where = [self.view.columns.index(name) for name in self.named]
+        return np.asarray(table[tuple(codes[:, j] for j in where)]) if where else np.full(len(codes), float(table))
+
+    def of(self, codes: Ints) -> tuple[Floats, Mask, Mask]:
+        """For tuples of labels: the share inside, whether any of it is inside, whether all of it is."""
+        share, touched, beyond = self._tables
+        return self._place(share, codes), self._place(touched, codes) > 0, self._place(beyond, codes) == 0
+
+    @property
+    def _tables(self) -> tuple[Floats, Floats, Floats]:
+        size = np.prod([float(len(each)) for each in self._shares])
+        if size > MOST_BLOCKS:
+            raise UsageError("a condition over too many labels at once", fix="name fewer attributes in one condition")
+        if not hasattr(self, "_made"):
+            self._made = (
+                self._over(self._shares, self._truth),
+                self._over(self._touches, self._truth),
+                self._over(self._touches, 1 - self._truth),
+            )
+        return self._made
+
+    @property
+    def cells_touched(self) -> int | None:
+        """How many tuples of labels that the view could show have something inside; None where nobody can tell."""
+        if self.view.listed is not None:
+            return int(self.of(self.view.listed)[1].sum())
+        if self.view.cells is None:
+            return None
+        inside = int((self._tables[1] > 0).sum())
+        return inside * (self.view.cells // max(1, int(np.prod([len(each) for each in self._shares], dtype=object))))
+
+    @property
+    def blur(self) -> float:
+        """The part of the domain whose labels the condition cuts across: known without looking at the rows."""
+        if self.view.listed is not None:
+            boxes = self.view.listed
+            _, touched, whole = self.of(boxes)
+            volume = np.ones(len(boxes))
+            for j, name in enumerate(self.view.columns):
+                volume *= _volumes(self.view.meanings[name])[boxes[:, j]]
+            return float(volume[touched & ~whole].sum())
+        volume = np.ones(())
+        for name in self.named:
+            volume = np.multiply.outer(volume, _volumes(self.view.meanings[name]))
+        return float(volume[(self._tables[1] > 0) & (self._tables[2] > 0)].sum())
+
+
+def _volumes(own: Meaning) -> Floats:
+    """The part of the domain that each label stands for."""
+    pieces = axis([own])
+    sizes = pieces.held(resolved(pieces, own.labels)) @ pieces.sizes
+    return np.asarray(sizes / max(float(pieces.sizes.sum()), 1e-300))

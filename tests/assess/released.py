@@ -1,0 +1,112 @@
+"""Release folders made by hand, with views drawn in NumPy, so that the truth behind them is known."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def keep(name: str, labels: Sequence[str]) -> dict[str, Any]:
+    """The rule of a category that is shown as it is."""
+    return {
+        "attribute": name, "type": "category", "domain": ", ".join(labels), "level": 0, "loss": "0.000000",
+        "kind": "keep", "labels": list(labels), "low": None, "high": None, "pattern": None,
+    }  # fmt: skip
+
+
+def cuts(name: str, edges: Sequence[int], low: int, high: int) -> dict[str, Any]:
+    """The rule of a whole number in intervals."""
+    ends = [low, *edges, high + 1]
+    labels = [f"[{a}, {b})" for a, b in pairwise(ends)]
+    return {
+        "attribute": name, "type": "integer", "domain": f"{low}..{high}", "level": 1, "loss": "0.1", "kind": "cuts",
+        "labels": labels, "edges": [str(edge) for edge in edges],
+    }  # fmt: skip
+
+
+def categories(sizes: Sequence[int]) -> dict[str, dict[str, Any]]:
+    """Rules of attributes a0, a1, … with so many values."""
+    return {f"a{j}": keep(f"a{j}", [f"v{i:02d}" for i in range(size)]) for j, size in enumerate(sizes)}
+
+
+def drawn(counts: np.ndarray, k: int, beta: float, rng: np.random.Generator) -> np.ndarray:
+    """What a view shows of true counts: a sample, without what it holds fewer than k times."""
+    sample = rng.binomial(counts, beta)
+    return np.where(sample >= k, sample, 0)
+
+
+def write_release(
+    folder: Path,
+    views: Mapping[str, tuple[Sequence[dict[str, Any]], np.ndarray]],
+    *,
+    k: int = 20,
+    beta: str = "0.15",
+    boxes: Mapping[str, str] | None = None,
+    missing: str = "error",
+) -> Path:
+    """A folder whose views show so many rows in each cell; a view is its rules and an array over their labels."""
+    (folder / "views").mkdir(parents=True)
+    (folder / "recoding").mkdir()
+    tables, rules_written = [], {}
+    names = sorted({rule["attribute"] for rules, _ in views.values() for rule in rules})
+    (folder / "policy.lock.yaml").write_text(
+        "attributes:\n" + "".join(f"  {name}:\n    missing: {missing}\n" for name in names)
+    )
+    for number, (name, (rules, counts)) in enumerate(views.items()):
+        columns = [rule["attribute"] for rule in rules]
+        file = f"views/{name}.csv"
+        with (folder / file).open("w", newline="") as sink:
+            writer = csv.writer(sink, lineterminator="\n")
+            writer.writerow(columns)
+            for at in zip(*np.nonzero(counts), strict=True):
+                row = [rule["labels"][i] for rule, i in zip(rules, at, strict=True)]
+                writer.writerows([row] * int(counts[at]))
+        places = {}
+        for rule in rules:
+            text = json.dumps(rule)
+            if text not in rules_written:
+                rules_written[text] = f"recoding/{len(rules_written):04d}.json"
+                (folder / rules_written[text]).write_text(text)
+            places[rule["attribute"]] = rules_written[text]
+        entry = {"file": file, "name": name, "part": 0, "k": k, "columns": columns, "recoding": places}
+        if boxes and name in boxes:
+            (folder / "recoding" / f"boxes-{number}.csv").write_text(boxes[name])
+            entry["boxes"] = f"recoding/boxes-{number}.csv"
+        tables.append(entry)
+    files = {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    certificate = {"version": 1, "parts": [{"k": k, "beta": beta, "times": len(tables)}], "tables": tables}
+    (folder / "certificate.json").write_text(json.dumps({**certificate, "files": files}))
+    return folder
+
+
+def all_pairs(sizes: Sequence[int], columns: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """The true counts of every pair, by the name of its view."""
+    return {
+        f"a{i}-a{j}": np.bincount(columns[i] * sizes[j] + columns[j], minlength=sizes[i] * sizes[j]).reshape(
+            sizes[i], sizes[j]
+        )
+        for i, j in combinations(range(len(sizes)), 2)
+    }
+
+
+def write_pairs(
+    folder: Path, sizes: Sequence[int], truth: Mapping[str, np.ndarray], k: int, beta: str, rng: np.random.Generator
+) -> Path:
+    """All pairs of attributes, each from its own sample."""
+    rules = categories(sizes)
+    views = {
+        name: ([rules[part] for part in name.split("-")], drawn(counts, k, float(beta), rng))
+        for name, counts in truth.items()
+    }
+    return write_release(folder, views, k=k, beta=beta)
