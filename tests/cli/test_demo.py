@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+from shoal.policy.policy import Policy
+from shoal.publish.plan import plan as planned
 from tests.cli.run import answer, refused, shoal
 
 PLAN = {"plan.html", "plan.json", "curve.png", "curve.svg", "frontier.png"}
@@ -38,7 +40,9 @@ def test_the_story_can_be_told_again(tmp_path):
     assert (out / "mine.txt").read_text() == "mine"
     assert shoal("verify", out / "visits-2026").exit_code == 0
     plan = json.loads((out / "plan.json").read_text())
-    assert (plan["version"], plan["k"], plan["beta"]) == (1, 35, 0.5)
+    promise = planned(Policy.load(out / "policy.yaml")).promise
+    assert (plan["version"], plan["k"], plan["beta"]) == (1, promise.k, float(promise.beta))
+    assert promise.epsilon_recoding > 0  # the demonstration grows a tree
     assert plan["curve"]
     assert plan["frontier"]
 

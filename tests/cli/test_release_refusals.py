@@ -55,7 +55,8 @@ def test_a_target_without_a_parent_or_without_permission(place, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "code", "words"),
     [
-        ({"release.views": "pairs"}, 2, "views cannot be planned yet"),
+        ({"release.views": "pairs", "release.k": 2}, 3, "do not fit"),
+        ({"release.views": "pairs", "release.repeat": 2}, 2, "released once"),
         ({"release": {"method": "k-anonymity", "k": 5}}, 2, "this method cannot be planned yet"),
         ({"release": None, "budget": None}, 2, "asks for no release"),
         ({"release.k": 2}, 3, "do not reach the promise"),

@@ -255,7 +255,10 @@ from tests.publish.clinic import publish
 def stage(name):
     if name == sys.argv[2]:
         os.kill(os.getpid(), signal.SIGKILL)
-publish(Path(sys.argv[1]), {"release.recoding": "tree"}, stage=stage)
+changes = {"release.recoding": "tree"}
+if sys.argv[2] == "choosing the views":
+    changes = {"release.views": {"choose": {"epsilon": "0.2", "count": 2}}}
+publish(Path(sys.argv[1]), changes, stage=stage)
 """
 
 

@@ -76,7 +76,7 @@ class Asked(Exception):  # noqa: N818 - a question, not a failure
 
 def law(plan, rows, monkeypatch, guide=None) -> dict[tuple, Decimal]:
     """Every tree and its exact probability: the code grows it on all answers to its tests, in turn."""
-    coded = Coded.of(table(plan.schema, rows), plan.pieces)
+    coded = Coded.of(table(plan.schema, rows).recode(plan.levels).count_by(plan.columns), plan.pieces)
     guide = guide or guide_of(plan, coded)
     found: dict[tuple, Decimal] = {}
 
@@ -119,7 +119,9 @@ def losses(plan, rows, extra, monkeypatch, seed=None) -> tuple[Decimal, Decimal]
     """The largest log-ratio of any tree when a record is added, and when it is taken away."""
     guide = None
     if seed is not None:
-        guide = guide_of(plan, Coded.of(table(plan.schema, rows), plan.pieces), seed)
+        guide = guide_of(
+            plan, Coded.of(table(plan.schema, rows).recode(plan.levels).count_by(plan.columns), plan.pieces), seed
+        )
     without, with_it = (law(plan, held, monkeypatch, guide) for held in (rows, [*rows, extra]))
     assert set(without) == set(with_it)
     with precise():

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from shoal.anonymize.partition import model
 from shoal.anonymize.partition import tree as growing
 from shoal.anonymize.partition.tree import Habits, SurveyedTree
 from shoal.chance.source import Source
@@ -81,6 +82,18 @@ def test_a_survey_without_noise_or_with_too_large_shares_is_refused():
         Survey(Fraction(1), Fraction(-1), 2)
     with pytest.raises(PreconditionError, match="surveyed-tree"):
         surveys(Fraction(1), 2, (Fraction(2, 3), Fraction(1, 2)), Fraction(1, 4))
+    for parts in ((Fraction(1, 4),), (Fraction(1, 4), Fraction(1)), (Fraction(0), Fraction(1, 4))):
+        with pytest.raises(PreconditionError, match="counts and its histograms"):
+            surveys(Fraction(1), 2, (Fraction(2, 3), Fraction(1, 3)), parts)
+
+
+def test_counts_may_take_another_part_of_each_survey():
+    first, second = surveys(Fraction(1), 2, (Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 20), Fraction(3, 4)))
+    assert (first.count, second.count) == (Fraction(1, 30), Fraction(1, 4))
+    assert epsilon_of((first, second)) == 1
+    assert surveys(Fraction(1), 2, (Fraction(1, 2),) * 2, Fraction(1, 4)) == surveys(
+        Fraction(1), 2, (Fraction(1, 2),) * 2, (Fraction(1, 4),) * 2
+    )
 
 
 class Recorder:
@@ -107,7 +120,8 @@ def test_the_same_answers_give_the_same_tree_and_one_record_moves_each_survey_by
         name: pa.concat_arrays([own, pa.array([value], own.type)])
         for (name, own), value in zip(columns.items(), extra, strict=True)
     }
-    habits = Habits(shares=(Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)), frontier=5)
+    parts = (Fraction(1, 20), Fraction(1, 4), Fraction(3, 4))
+    habits = Habits(shares=(Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)), counts=parts, frontier=5)
     first = Recorder()
     monkeypatch.setattr(growing, "heard", first)
     one = grown(columns, habits=habits)
@@ -134,7 +148,7 @@ def noise(epsilon, reach):
 
 def laws(values, monkeypatch, k, beta, paid, reach):
     """The exact law of (boxes, published table) up to the noise that is cut off, by running every noise and sample."""
-    habits = Habits(shares=(Fraction(1),), doubt=0.01, counts=Fraction(1, 2))
+    habits = Habits(shares=(Fraction(1),), doubt=0.01, counts=(Fraction(1, 2),))
     table = opened({"v": pa.array(values, pa.string())}, TWO, "reference")
     plan = SurveyedTree(schema(TWO), Fraction(paid), k, Fraction(beta), habits=habits)
     (survey,) = plan.asked
@@ -256,6 +270,38 @@ def test_detail_where_records_are_dense():
         / 20_000
     )
     assert mean < 0.15
+
+
+def test_boxes_that_turn_out_small_are_put_back(monkeypatch):
+    """Told that every box is all but empty, the second survey's counts undo what was divided; told the truth, they do not."""
+    columns = people(20_000)
+    usual = grown(columns, paid="1")
+    asked = []
+
+    def empty(counts, epsilon, source):
+        asked.append(len(counts))
+        told = counts + source.discrete_laplace(1 / epsilon, len(counts))
+        return np.ones_like(told) if len(counts) > 1 and len(asked) == 1 + 3 + 3 + 1 else told
+
+    monkeypatch.setattr(growing, "heard", empty)
+    found = grown(columns, paid="1", habits=Habits(stray=1e3))
+    assert len(asked) == 8  # the table, its three histograms; those of the frontier; the boxes that grew
+    assert len(found) < len(usual) / 5
+    assert divides(*pieces(found))
+    kept = grown(columns, paid="1", habits=Habits(stray=1e3), coarsest={"age": 1})
+    assert "*" not in kept.labels[0]  # what had to be divided stays divided
+
+
+def test_a_wide_attribute_with_little_behind_it_stays_even():
+    text = HEAD + "  n: {role: quasi, type: integer, domain: [0, 999], missing: refuse}\n"
+    (piece,) = SurveyedTree(schema(text), Fraction(1), 5, Fraction(1, 2)).pieces
+    told = Source.seeded(1).discrete_laplace(100, 1000)
+    even = model.smoothed(piece, told, 200.0, Fraction(1, 100), 5.0)
+    assert even.sum() == pytest.approx(1)
+    assert even.max() < 0.1 < model.projected(told, 200.0).max() / 200  # noise alone would make a few look common
+    heavy = np.zeros(1000, dtype=np.int64)
+    heavy[7] = 100_000
+    assert model.smoothed(piece, heavy + told, 100_000.0, Fraction(1, 100), 5.0)[7] > 0.9
 
 
 def test_weights_ranges_and_depth():
