@@ -24,7 +24,7 @@ from shoal.guarantee import words
 from shoal.guarantee.claim import Claim, Status
 from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
 from shoal.guarantee.kind import Guarantee
-from shoal.guarantee.promise import Promise, Whose, promise
+from shoal.guarantee.promise import Promise, Whose
 from shoal.guarantee.rounding import text_up
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.ledger.entry import Budget, Cost
@@ -34,7 +34,7 @@ from shoal.policy.recoding import Grow
 from shoal.policy.release import ReleaseAsked, Sampling
 from shoal.policy.views import Group, Views
 from shoal.publish.numbers import numbers, one_release
-from shoal.publish.views import Chooser, View, alike, all_parts, as_given, names, narrowed, shared_out
+from shoal.publish.views import Chooser, View, alike, all_parts, as_given, names, narrowed, shared_out, view_promise
 
 READY = ("safe-k",)
 """The methods that can be planned and run now."""
@@ -283,7 +283,7 @@ def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -
     if asked.k is not None and rate is not None:
         share = recoding / len(groups)
         left = asked.epsilon - views.epsilon - recoding + share
-        single = promise(epsilon=left, delta=None, k=asked.k, beta=rate, bound=bound, recoding=share, whose=whose)
+        single = view_promise(asked.k, rate, left, share, whose, bound)
         promises = as_given(single, len(groups), asked.epsilon, asked.delta, views.epsilon)
     elif whose.is_one_step and bound == "tight" and not weighted:
         promises = alike(*common, k=asked.k, beta=rate, prefer=sampling.prefer)

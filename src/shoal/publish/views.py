@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from math import isfinite
@@ -151,12 +151,13 @@ def alike(
     share = recoding / count
     left = epsilon - chosen - recoding + share
 
+    def single(size: int, rate: Fraction) -> Promise:
+        return view_promise(size, rate, left, share, Whose())
+
     @cache
     def crowd(rate: Fraction) -> Promise | None:
         size = _smallest_k(count, epsilon, delta, chosen, share, rate)
-        return None if size is None else promise(
-            epsilon=left, delta=None, k=size, beta=rate, bound="tight", recoding=share, whose=Whose()
-        )  # fmt: skip
+        return None if size is None else single(size, rate)
 
     def cost(rate: Fraction) -> Fraction:
         found = crowd(rate)
@@ -165,10 +166,7 @@ def alike(
     if k is not None and beta is None:
         fitting = [rate for rate in RATES if (found := crowd(rate)) is not None and found.k <= k]
         if fitting:
-            single = promise(
-                epsilon=left, delta=None, k=k, beta=fitting[-1], bound="tight", recoding=share, whose=Whose()
-            )
-            return [single] * count
+            return [single(k, fitting[-1])] * count
     elif beta is not None:
         if (single_view := crowd(beta)) is not None:
             return [single_view] * count
@@ -187,6 +185,15 @@ def alike(
         came=f"beta = {float(beta):g}" if beta is not None else "no beta that we know of is small enough",
         fix="publish fewer views (`limit`, `workload`), raise epsilon, leave k and beta out, or recode for less",
     )
+
+
+def view_promise(
+    k: int, beta: Fraction, epsilon: Fraction, share: Fraction, whose: Whose, bound: str = "tight"
+) -> Promise:
+    """One view with this crowd and rate: its delta at all of epsilon, rounded up to what a certificate prints."""
+    found = promise(epsilon=epsilon, delta=None, k=k, beta=beta, bound=bound, recoding=share, whose=whose)
+    at_most = found.delta_under(found.bound) if whose.is_one_step else found.delta
+    return replace(found, delta=exact(text_up(at_most, 8)))
 
 
 def _smallest_k(
