@@ -70,8 +70,10 @@ class Session:
             "disabled_optimizers": "join_order,build_side_probe_side",
         }
         self._connection = duckdb.connect(config=settings | ({"threads": threads} if threads else {}))
-        # It would be drawn on standard output, which carries the answer alone.
-        self._connection.execute("SET enable_progress_bar = false")
+        # A bar would be drawn on standard output, which carries the answer alone. In a notebook there is none, and DuckDB
+        # refuses to be told so.
+        if self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]:
+            self._connection.execute("SET enable_progress_bar = false")
         self._end = weakref.finalize(self, _close, self._connection, folder)
         if not source.parquet:
             self._connection.register("stream", self._stream)

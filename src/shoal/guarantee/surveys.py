@@ -37,14 +37,28 @@ class Survey:
         return self.count + self.attributes * self.histogram
 
 
-def surveys(epsilon: Fraction, attributes: int, shares: Sequence[Fraction], counts: Fraction) -> tuple[Survey, ...]:
-    """Divide epsilon between surveys by `shares`, and in each between the counts (a share `counts`) and the histograms."""
-    if sum(shares, Fraction(0)) > 1 or any(share <= 0 for share in shares) or not 0 < counts < 1:
+def surveys(
+    epsilon: Fraction, attributes: int, shares: Sequence[Fraction], counts: Fraction | Sequence[Fraction]
+) -> tuple[Survey, ...]:
+    """Divide epsilon between surveys by `shares`, and each between its counts and its histograms.
+
+    `counts` is the part of a survey that its counts take: one for all, or one for each.
+    """
+    parts = (counts,) * len(shares) if isinstance(counts, Fraction) else tuple(counts)
+    if sum(shares, Fraction(0)) > 1 or any(share <= 0 for share in shares):
         raise PreconditionError(
             "surveyed-tree", "the surveys' shares exceed the whole", came=", ".join(str(float(s)) for s in shares)
         )
+    if len(parts) != len(shares) or any(not 0 < part < 1 for part in parts):
+        raise PreconditionError(
+            "surveyed-tree",
+            "a survey's share is divided between its counts and its histograms",
+            came=", ".join(str(float(part)) for part in parts),
+            allowed="a part above 0 and below 1 for each survey",
+        )
     return tuple(
-        Survey(epsilon * share * counts, epsilon * share * (1 - counts) / attributes, attributes) for share in shares
+        Survey(epsilon * share * part, epsilon * share * (1 - part) / attributes, attributes)
+        for share, part in zip(shares, parts, strict=True)
     )
 
 

@@ -24,15 +24,15 @@ MUCH = 50_000
 
 def expand(
     faces: Any, counts: Any, homes: Any, kids: Any, losses: Any, masses: Any, forced: Any,
-    limit: float, crowd: float, spread: float, doubt: float, slack: float, depth: int, depths: Any,
+    limit: float, crowd: float, spread: float, doubt: float, slack: float, thrift: float, depth: int, depths: Any,
 ) -> Any:  # fmt: skip
     """Divide boxes while the model expects that to pay; the first rows of the arrays are the boxes to begin with.
 
     `homes[t]` is the row of `masses` that models a box: the mass of every side within it. A box that holds more than
     `limit` in expectation is divided along the attribute where the expected detail of published records rises most for
-    each bit of crowd, and left alone where it falls along every one. A side that is `forced` is divided first. How likely
-    a box that should hold so many records is published is a normal curve around `crowd`, which is k/beta, as wide as
-    the sample's chance (`spread`) and the model's `doubt` make it.
+    each bit of crowd (to the power `thrift`), and left alone where it falls along every one. A side that is `forced` is
+    divided first. How likely a box that should hold so many records is published is a normal curve around `crowd`, which
+    is k/beta, as wide as the sample's chance (`spread`) and the model's `doubt` make it.
     """
     roots, width = faces.shape
     room = max(64, 4 * roots)
@@ -81,7 +81,7 @@ def expand(
                     likely = 0.5 * math.erfc((crowd - part) / (1.4142135623730951 * deviation))
                     worth += part * (1.0 - loss + losses[side] - losses[kid]) * likely
                     bits -= share * math.log2(share)
-                score = worth / (bits + slack)
+                score = worth / (bits + slack) ** thrift
                 if score > top:
                     top, best = score, j
         if best >= 0 and all_depths[at] < depth:

@@ -15,15 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.kernel import grow
-from shoal.anonymize.partition.sides import Sides
+from shoal.anonymize.partition.sides import Sides, sides
+from shoal.data.cells import Cells
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 
-TRUST = 0.15
-"""How far a share within a box is expected to stray from the share in the box around it, as a part of p(1 − p)."""
-STRAY = 0.5
-"""How far a count is expected to stray from what independence says, as a part of it."""
+USUALLY_MISSING = 0.02
+"""The share of missing values that is expected before anything was heard."""
 
 
 @dataclass(frozen=True)
@@ -90,17 +89,50 @@ def projected(heard: npt.NDArray[np.int64], total: float) -> Floats:
     return np.asarray(np.maximum(heard - level, 0.0))
 
 
-def corrected(expected: float, heard: int, epsilon: Fraction) -> float:
-    """A count from what the model expected and what was heard, each weighed by how far it may be off."""
-    noise, own = 2.0 / float(epsilon) ** 2, (STRAY * expected) ** 2 + 1.0
-    return max(1.0, (heard * own + expected * noise) / (own + noise))
+def smoothed(cells: Cells, told: npt.NDArray[np.int64], count: float, epsilon: Fraction, surprise: float) -> Floats:
+    """The shares of an attribute's cells in the whole table, from a noisy histogram and what the domain suggests.
+
+    The domain is divided step by step as if its cells were as common as they are large, and each step believes what was
+    heard as far as the noise on the cells that it sums allows: a thousand cells with little behind them stay even, where
+    noise alone would make a few of them look common.
+    """
+    sizes = np.array([float(size) for size in cells.sizes])
+    if cells.missing is not None:
+        sizes[cells.missing] = USUALLY_MISSING * sizes.sum()
+    sizes /= sizes.sum()
+    plain = sides(cells, sizes)
+    heard = projected(told, count)[plain.order]
+    within, whole = plain.sums(sizes)[np.newaxis, :], np.zeros((1, 1), dtype=np.int32)
+    fresh = listen(Layout((plain,)), within, whole, np.array([count]), [[heard]], epsilon, surprise)[0]
+    ends = np.flatnonzero(plain.kids[:, 0] < 0)
+    shares = np.empty(len(cells))
+    shares[plain.order[plain.start[ends]]] = fresh[ends]
+    shares = shares * count + 0.5  # half a record, so that nothing is thought impossible
+    return np.asarray(shares / shares.sum())
+
+
+def corrected(expected: Floats, heard: Floats, noise: Floats | float, stray: float) -> tuple[Floats, Floats]:
+    """Counts from what was expected and what was heard with so much variance, and the variance that is left.
+
+    A count is expected to be off by `stray` times itself.
+    """
+    own = (stray * expected) ** 2 + 1.0
+    return np.maximum(1.0, (heard * own + expected * noise) / (own + noise)), own * noise / (own + noise)
 
 
 def listen(
-    layout: Layout, masses: Floats, faces: Codes, counts: Floats, heard: Sequence[Sequence[Floats]], epsilon: Fraction
+    layout: Layout,
+    masses: Floats,
+    faces: Codes,
+    counts: Floats,
+    heard: Sequence[Sequence[Floats]],
+    epsilon: Fraction,
+    trust: float,
 ) -> Floats:
     """The masses within boxes after a survey: `masses[i]` is what was expected within box i, `heard[j][i]` the noisy
     counts of the cells of its side along attribute j.
+
+    A share is expected to stray from what was expected by `trust`, as a part of p(1 − p).
     """
     correct = grow.refiner(masses.size)
     fresh = masses.copy()
@@ -110,6 +142,6 @@ def listen(
             if layout.kids[side, 0] >= 0:
                 correct(
                     fresh[i], int(layout.starts[side]), side, int(layout.last[side]), layout.kids, layout.starts,
-                    layout.stops, heard[j][i], float(counts[i]), noise, TRUST,
+                    layout.stops, heard[j][i], float(counts[i]), noise, trust,
                 )  # fmt: skip
     return fresh

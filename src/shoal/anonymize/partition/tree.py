@@ -1,6 +1,7 @@
 """The safe tree: a privately grown partition of the declared domain into boxes, fine where records are dense.
 
-    survey the whole table -> build each attribute's sides -> grow to a first frontier -> survey its boxes -> … -> grow to the end
+    survey the whole table -> build each attribute's sides -> grow to a frontier -> hear histograms of its boxes
+      -> grow to the end -> count the boxes -> put back what was divided too far, and grow on where there are more
 
 A survey is noisy counts of boxes that do not overlap, so it is paid once however many boxes there are. What is split, and
 where growing stops, is computed from what was heard: the model expects how many records a box holds, and splits while the
@@ -9,6 +10,7 @@ expected detail of published records rises.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -38,20 +40,32 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 
 
+SURPRISE = 5.0
+"""How far a share in the table is expected to stray from the share of the domain, as a part of p(1 − p)."""
+
+
 @dataclass(frozen=True)
 class Habits:
     """How a tree grows; fixed without the user's data, by simulation on generated tables (docs/decisions)."""
 
-    shares: tuple[Fraction, ...] = (Fraction(1, 3), Fraction(2, 3))
+    shares: tuple[Fraction, ...] = (Fraction(2, 3), Fraction(1, 3))
     """Of epsilon, for the survey of the whole table and for those of frontiers."""
-    counts: Fraction = Fraction(1, 4)
-    """Of each survey, for the boxes' own counts; the rest goes to the histograms of the attributes."""
-    frontier: int = 20
+    counts: tuple[Fraction, ...] = (Fraction(1, 20), Fraction(3, 4))
+    """Of each survey, for counting the table, or the boxes that grew from a frontier; the rest goes to histograms."""
+    frontier: int = 10
     """A frontier's boxes are expected to hold this part of the ones before."""
     doubt: float = 0.2
-    """How far the model is expected to be off, as a part of a count."""
+    """How far the model is expected to be off, as a part of a count, while boxes are divided."""
+    stray: float = 0.7
+    """The same when the boxes are counted: how easily the model gives way to what is heard."""
+    surprise: float = SURPRISE
+    """How far the first survey is believed against the domain."""
+    trust: float = 0.1
+    """How far a share in a box is expected to stray from the share in the box around it, as a part of p(1 − p)."""
     slack: float = 0.1
     """Bits added to what a split uses up."""
+    thrift: float = 1.5
+    """The power of these bits that a split's worth is divided by."""
     depth: int = 64
     """Splits on the way to a box, at most."""
 
@@ -133,18 +147,21 @@ class SurveyedTree(Partition):
         return {each.name: each.level for each in self.pieces}
 
     def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> Boxes:  # noqa: ARG002
-        pieces = self.pieces
-        coded = Coded.of(counts, pieces)
+        return Boxes(self.grow(Coded.of(counts, self.pieces), source))
+
+    def grow(self, coded: Coded, source: Source) -> Tree:
+        """The tree of a table whose tuples were counted."""
         first, *later = self.asked
-        layout, masses, count = _whole(pieces, coded, first, source)
+        layout, masses, count = _whole(coded.pieces, coded, first, source, self.habits.surprise)
         growth = _Growth(self, layout, masses, count)
-        share = 1
-        for survey in later:
-            share *= self.habits.frontier
-            growth.extend(count / share)
-            growth.survey(coded, survey, source)
+        limits = [count / self.habits.frontier**i for i in range(1, len(self.asked))] + [0.0]
+        for survey, limit, following in zip(later, limits, limits[1:], strict=False):
+            growth.extend(limit)
+            growth.listen(coded, survey, source)
+            growth.extend(following)
+            growth.recount(coded, survey, source)
         growth.extend(0.0)
-        return Boxes(growth.tree)
+        return growth.tree
 
 
 def heard(counts: npt.NDArray[np.int64], epsilon: Fraction, source: Source) -> npt.NDArray[np.int64]:
@@ -152,15 +169,16 @@ def heard(counts: npt.NDArray[np.int64], epsilon: Fraction, source: Source) -> n
     return counts + source.discrete_laplace(1 / epsilon, len(counts))
 
 
-def _whole(pieces: Sequence[Cells], coded: Coded, survey: Survey, source: Source) -> tuple[Layout, Floats, float]:
+def _whole(
+    pieces: Sequence[Cells], coded: Coded, survey: Survey, source: Source, surprise: float = SURPRISE
+) -> tuple[Layout, Floats, float]:
     """The first survey: the whole table as one box; the sides of every attribute come out of it."""
     count = max(1.0, float(heard(np.array([coded.rows]), survey.count, source)[0]))
     built: list[Sides] = []
     masses: list[Floats] = []
     for j, each in enumerate(pieces):
         told = heard(coded.histogram(j), survey.histogram, source)
-        shares = model.projected(told, count) + 0.5  # half a record, so that nothing is thought impossible
-        shares /= shares.sum()
+        shares = model.smoothed(each, told, count, survey.histogram, surprise)
         built.append(sides(each, shares))
         masses.append(built[-1].sums(shares))
     layout = Layout(tuple(built))
@@ -182,6 +200,7 @@ class _Growth:
         self.homes, self.depths = np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32)
         self.splits = np.full(1, -1, dtype=np.int32)
         self.below = np.full((1, 3), -1, dtype=np.int32)
+        self.places: Codes | None = None
 
     @property
     def tree(self) -> Tree:
@@ -193,7 +212,8 @@ class _Growth:
         work = len(self.layout.sides) * float(self.counts[leaves].sum()) / max(self.crowd, limit)
         faces, counts, homes, depths, splits, below = grow.expander(work)(
             self.faces[leaves], self.counts[leaves], self.homes[leaves], self.layout.kids, self.losses, self.masses,
-            self.forced, limit, self.crowd, self.spread, habits.doubt, habits.slack, habits.depth, self.depths[leaves],
+            self.forced, limit, self.crowd, self.spread, habits.doubt, habits.slack, habits.thrift,
+            habits.depth, self.depths[leaves],
         )  # fmt: skip
         # The new arrays begin with the leaves: put those back in their places and append the others.
         old, new = len(self.splits), len(leaves)
@@ -207,19 +227,69 @@ class _Growth:
         self.splits = np.concatenate([self.splits, splits[new:]])
         self.below = np.concatenate([self.below, moved[new:]])
 
-    def survey(self, coded: Coded, survey: Survey, source: Source) -> None:
-        """Count every box and its histograms through noise, and believe what was heard as far as it deserves."""
+    def listen(self, coded: Coded, survey: Survey, source: Source) -> None:
+        """Hear histograms of every box through noise, and believe them as far as they deserve."""
         leaves, layout = self.tree.leaves, self.layout
+        home = self._home(coded, leaves)
+        told = [self._histograms(coded, j, home, leaves, survey, source) for j in range(len(layout.sides))]
+        self._sum_up(leaves, told, survey.histogram)
+        self.masses = model.listen(
+            layout, self.masses[self.homes[leaves]], self.faces[leaves], self.counts[leaves], told, survey.histogram,
+            self.plan.habits.trust,
+        )  # fmt: skip
+        self.homes[leaves] = np.arange(len(leaves), dtype=np.int32)
+
+    def _home(self, coded: Coded, leaves: Codes) -> npt.NDArray[np.int64]:
+        """The box of each tuple, by its place among the leaves."""
         number = np.full(len(self.splits), -1, dtype=np.int64)
         number[leaves] = np.arange(len(leaves))
-        home = number[self.tree.place(coded.cells)]
-        counts = heard(coded.totals(home, len(leaves)), survey.count, source)
-        told = [self._histograms(coded, j, home, leaves, survey, source) for j in range(len(layout.sides))]
-        for i, leaf in enumerate(leaves.tolist()):
-            self.counts[leaf] = model.corrected(float(self.counts[leaf]), int(counts[i]), survey.count)
-        expected = self.masses[self.homes[leaves]]
-        self.masses = model.listen(layout, expected, self.faces[leaves], self.counts[leaves], told, survey.histogram)
-        self.homes[leaves] = np.arange(len(leaves), dtype=np.int32)
+        self.places = self.tree.place(coded.cells, self.places)
+        return np.asarray(number[self.places])
+
+    def _sum_up(self, leaves: Codes, told: Sequence[Sequence[Floats]], epsilon: Fraction) -> None:
+        """Correct the counts of boxes by the sums of their histograms, each weighed by the noise of its cells."""
+        sums = np.array([[own.sum() for own in column] for column in told])
+        sure = np.array([[float(epsilon) ** 2 / (2.0 * len(own)) for own in column] for column in told])
+        weight = sure.sum(axis=0)
+        heard_of = (sums * sure).sum(axis=0) / weight
+        self.counts[leaves], _ = model.corrected(self.counts[leaves], heard_of, 1.0 / weight, self.plan.habits.stray)
+
+    def recount(self, coded: Coded, survey: Survey, source: Source) -> None:
+        """Count the boxes through noise, and put together again those that are better shown as one."""
+        leaves = self.tree.leaves
+        told = heard(coded.totals(self._home(coded, leaves), len(leaves)), survey.count, source)
+        rest = np.zeros(len(self.splits))
+        self.counts[leaves], rest[leaves] = model.corrected(
+            self.counts[leaves], told.astype(np.float64), 2.0 / float(survey.count) ** 2, self.plan.habits.stray
+        )
+        details = 1.0 - self.losses[self.faces].sum(axis=1)
+        worth = np.zeros(len(self.splits))
+        for node in range(len(self.splits) - 1, -1, -1):
+            divided = self.splits[node] >= 0
+            if divided:
+                kids = self.below[node][self.below[node] >= 0]
+                self.counts[node], rest[node], worth[node] = (
+                    self.counts[kids].sum(),
+                    rest[kids].sum(),
+                    worth[kids].sum(),
+                )
+            width = math.sqrt(2.0 * (self.spread**2 + rest[node]))
+            alone = self.counts[node] * details[node] * 0.5 * math.erfc((self.crowd - self.counts[node]) / width)
+            if not divided or (alone > worth[node] and not self.forced[self.faces[node, self.splits[node]]]):
+                worth[node], self.splits[node], self.below[node] = alone, -1, -1
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop nodes that are below no node any more, and with them where each tuple was."""
+        kept = np.zeros(len(self.splits), dtype=np.bool_)
+        kept[0] = True
+        for node in np.flatnonzero(self.splits >= 0).tolist():
+            if kept[node]:
+                kept[self.below[node][self.below[node] >= 0]] = True
+        place = (np.cumsum(kept) - 1).astype(np.int32)
+        self.below = np.where(self.below >= 0, place[self.below], -1).astype(np.int32)[kept]
+        self.faces, self.counts, self.homes = self.faces[kept], self.counts[kept], self.homes[kept]
+        self.depths, self.splits, self.places = self.depths[kept], self.splits[kept], None
 
     def _histograms(
         self, coded: Coded, j: int, home: npt.NDArray[np.int64], leaves: Codes, survey: Survey, source: Source
