@@ -157,3 +157,8 @@ def test_expanded_and_evened_rows(counts, size):
     assert [piece.num_rows for piece in even[:-1]] == [size] * (len(even) - 1)
     flat = [value for piece in even for value in piece["x"].to_pylist()]
     assert flat == [place for place, count in enumerate(counts) for _ in range(count)]
+
+
+def test_no_bar_is_drawn_on_standard_output():
+    table = DuckDB().scan(pa.table({"x": pa.array([1, 2])}), Schema((Attribute("x", Role.QUASI, Type.INTEGER),)))
+    assert table.session.one("SELECT current_setting('enable_progress_bar')") is False

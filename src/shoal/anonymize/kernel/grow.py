@@ -205,6 +205,43 @@ def refine(
     return masses
 
 
+def regroup(
+    splits: Any, below: Any, counts: Any, rest: Any, details: Any, bound: Any, crowd: float, spread: float, kept: Any
+) -> Any:
+    """Put parts together again where one box is worth more than its parts, from the leaves up; arrays change in place.
+
+    `rest[t]` is the variance of count t, `bound[t]` says that node t must stay divided. Afterwards `kept` marks the nodes
+    that are still below the first one.
+    """
+    worth = np.zeros(len(splits), np.float64)
+    for node in range(len(splits) - 1, -1, -1):
+        if splits[node] >= 0:
+            count = 0.0
+            variance = 0.0
+            parts = 0.0
+            for i in range(3):
+                kid = below[node, i]
+                if kid >= 0:
+                    count += counts[kid]
+                    variance += rest[kid]
+                    parts += worth[kid]
+            counts[node], rest[node], worth[node] = count, variance, parts
+        width = math.sqrt(2.0 * (spread * spread + rest[node]))
+        alone = counts[node] * details[node] * 0.5 * math.erfc((crowd - counts[node]) / width)
+        if splits[node] < 0 or (alone > worth[node] and not bound[node]):
+            worth[node] = alone
+            splits[node] = -1
+            for i in range(3):
+                below[node, i] = -1
+    kept[0] = True
+    for node in range(len(splits)):
+        if kept[node]:
+            for i in range(3):
+                if below[node, i] >= 0:
+                    kept[below[node, i]] = True
+    return kept
+
+
 @cache
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, compiled at its first call; the machine code is kept beside this file for the next process."""
@@ -224,6 +261,11 @@ def refiner(work: float) -> Callable[..., Any]:
     return compiled(refine) if work > MUCH else refine
 
 
+def regrouper(nodes: int) -> Callable[..., Any]:
+    """`regroup` for so many nodes."""
+    return compiled(regroup) if nodes > MUCH // 5 else regroup
+
+
 def router(work: float) -> Callable[..., Any]:
     """`route` for so many records times attributes."""
-    return compiled(route) if work > 200 * MUCH else route_levels
+    return compiled(route) if work > 40 * MUCH else route_levels

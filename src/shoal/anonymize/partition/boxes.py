@@ -34,14 +34,17 @@ class Tree:
         """The nodes that are boxes."""
         return np.flatnonzero(self.splits < 0).astype(np.int32)
 
-    def place(self, cells: Sequence[Codes], start: Codes | None = None) -> Codes:
-        """The node in which each record ends; `cells[j]` are its cells along attribute j."""
+    def place(self, cells: Sequence[Codes], start: Codes | None = None, before: int = 0) -> Codes:
+        """The node in which each record ends; `cells[j]` are its cells along attribute j.
+
+        `before` is how much was placed already: where there is much to do, it is done by compiled loops.
+        """
         sides = self.layout.sides
         ranks = np.empty((len(sides), len(cells[0]) if cells else 0), dtype=np.int32)
         for j, (side, codes) in enumerate(zip(sides, cells, strict=True)):
             ranks[j] = side.rank[codes]
         found = np.zeros(ranks.shape[1], dtype=np.int32) if start is None else start.copy()
-        grow.router(ranks.size)(
+        grow.router(ranks.size + before)(
             ranks, self.splits, self.below, self.faces, self.layout.stops, self.layout.starts, found
         )
         return found
@@ -78,8 +81,13 @@ class Boxes(Recoding):
         number = np.full(len(self.tree.splits), -1, dtype=np.int32)
         number[self.tree.leaves] = np.arange(len(self), dtype=np.int32)
 
+        done = 0
+
         def place(codes: Sequence[Codes]) -> Codes:
-            return np.asarray(number[self.tree.place(codes)])
+            nonlocal done
+            found = np.asarray(number[self.tree.place(codes, before=done)])
+            done += found.size * len(codes)
+            return found
 
         return recoded.relabel([each.labels for each in cells], place, self.labels)
 

@@ -65,4 +65,6 @@ def _added(
     places: npt.NDArray[np.int64] | npt.NDArray[np.int32], counts: npt.NDArray[np.int64], size: int
 ) -> npt.NDArray[np.int64]:
     """Whole numbers added up by place; sums below 2^53 are exact in the floats that bincount adds in."""
+    if len(counts) and counts.max() == 1:  # every tuple once: nothing to weigh
+        return np.bincount(places, minlength=size)
     return np.bincount(places, weights=counts, minlength=size).astype(np.int64)

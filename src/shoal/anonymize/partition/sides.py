@@ -91,6 +91,8 @@ class _Item:
     label: str
     cells: list[int]
     items: list[_Item]
+    mass: float = 0.0
+    size: float = 0.0
 
 
 def sides(cells: Cells, masses: Floats) -> Sides:
@@ -161,10 +163,12 @@ class _Builder:
 
     def _cut(self, items: list[_Item]) -> list[list[_Item]]:
         """Two parts of some items: a run of an ordered attribute, else the heaviest against the others."""
+        for item in items:
+            if not item.mass:
+                item.mass, item.size = float(self.masses[item.cells].sum()), float(self.sizes[item.cells].sum())
         if not self.cells.ordered:
-            items = sorted(items, key=lambda item: -float(self.masses[item.cells].sum()))
-        mass = np.array([self.masses[item.cells].sum() for item in items])
-        size = np.array([self.sizes[item.cells].sum() for item in items])
+            items = sorted(items, key=lambda item: -item.mass)
+        mass, size = np.array([item.mass for item in items]), np.array([item.size for item in items])
         shares = np.clip(np.cumsum(mass)[:-1] / mass.sum(), 1e-9, 1 - 1e-9)
         lefts, whole = np.cumsum(size)[:-1], size.sum()
         gains = whole - shares * lefts - (1 - shares) * (whole - lefts)
@@ -180,9 +184,9 @@ class _Builder:
         names = [piece.label for piece in sorted(pieces, key=lambda piece: min(piece.cells))]
         if len(names) <= MOST_NAMED:
             return " or ".join(names)
-        inside = set(held)
-        others = [item.label for item in of.items if not inside.issuperset(item.cells)]
-        if len(others) <= MOST_NAMED:
+        if len(of.items) - len(pieces) <= MOST_NAMED:
+            inside = set(held)
+            others = [item.label for item in of.items if not inside.issuperset(item.cells)]
             whole = "any" if of.label == SUPPRESSED else of.label
             return f"{whole} but {' or '.join(others)}"
         return " or ".join([*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"])

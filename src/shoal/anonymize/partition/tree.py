@@ -10,7 +10,6 @@ expected detail of published records rises.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -248,8 +247,10 @@ class _Growth:
 
     def _sum_up(self, leaves: Codes, told: Sequence[Sequence[Floats]], epsilon: Fraction) -> None:
         """Correct the counts of boxes by the sums of their histograms, each weighed by the noise of its cells."""
-        sums = np.array([[own.sum() for own in column] for column in told])
-        sure = np.array([[float(epsilon) ** 2 / (2.0 * len(own)) for own in column] for column in told])
+        sizes = [np.array([len(own) for own in column]) for column in told]
+        starts = [np.concatenate([[0], np.cumsum(own)[:-1]]) for own in sizes]
+        sums = np.array([np.add.reduceat(np.concatenate(column), at) for column, at in zip(told, starts, strict=True)])
+        sure = float(epsilon) ** 2 / (2.0 * np.array(sizes))
         weight = sure.sum(axis=0)
         heard_of = (sums * sure).sum(axis=0) / weight
         self.counts[leaves], _ = model.corrected(self.counts[leaves], heard_of, 1.0 / weight, self.plan.habits.stray)
@@ -263,29 +264,12 @@ class _Growth:
             self.counts[leaves], told.astype(np.float64), 2.0 / float(survey.count) ** 2, self.plan.habits.stray
         )
         details = 1.0 - self.losses[self.faces].sum(axis=1)
-        worth = np.zeros(len(self.splits))
-        for node in range(len(self.splits) - 1, -1, -1):
-            divided = self.splits[node] >= 0
-            if divided:
-                kids = self.below[node][self.below[node] >= 0]
-                self.counts[node], rest[node], worth[node] = (
-                    self.counts[kids].sum(),
-                    rest[kids].sum(),
-                    worth[kids].sum(),
-                )
-            width = math.sqrt(2.0 * (self.spread**2 + rest[node]))
-            alone = self.counts[node] * details[node] * 0.5 * math.erfc((self.crowd - self.counts[node]) / width)
-            if not divided or (alone > worth[node] and not self.forced[self.faces[node, self.splits[node]]]):
-                worth[node], self.splits[node], self.below[node] = alone, -1, -1
-        self._forget()
-
-    def _forget(self) -> None:
-        """Drop nodes that are below no node any more, and with them where each tuple was."""
+        along = np.maximum(self.splits, 0)
+        bound = (self.splits >= 0) & self.forced[self.faces[np.arange(len(along)), along]]
         kept = np.zeros(len(self.splits), dtype=np.bool_)
-        kept[0] = True
-        for node in np.flatnonzero(self.splits >= 0).tolist():
-            if kept[node]:
-                kept[self.below[node][self.below[node] >= 0]] = True
+        grow.regrouper(len(self.splits))(
+            self.splits, self.below, self.counts, rest, details, bound, self.crowd, self.spread, kept
+        )
         place = (np.cumsum(kept) - 1).astype(np.int32)
         self.below = np.where(self.below >= 0, place[self.below], -1).astype(np.int32)[kept]
         self.faces, self.counts, self.homes = self.faces[kept], self.counts[kept], self.homes[kept]
