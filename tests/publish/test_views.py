@@ -340,3 +340,14 @@ def test_dependent_views_are_chosen():
     assert len(set(two)) == 2
     picked = {choose_views(table, candidates, 1, Fraction(1, 10**6), Source.seeded(seed))[0] for seed in range(12)}
     assert len(picked) > 1  # next to no epsilon: next to a uniform draw
+
+
+def test_weighted_views_are_released_and_verified(tmp_path):
+    weights = {"attributes.age.weight": "3", "release.views": {"every": "pairs", "limit": 2, "allocation": "weighted"}}
+    done = publish(tmp_path, PAIRS | weights, rows=3000)
+    require(verify(done.folder))
+    made = certificate(done.folder)
+    assert len(made["parts"]) == len({part["k"] for part in made["parts"]}) >= 1
+    assert all(Fraction(part["epsilon"]) <= 1 for part in made["parts"])
+    with pytest.raises(PolicyError, match="weights are shared out for one row"):
+        planned(PAIRS | weights | {"neighbours": "replace_one", "release.epsilon": "3"})

@@ -79,7 +79,7 @@ class Loaded:
                 "no view holds these attributes together",
                 came=", ".join(attributes),
                 allowed=f"attributes of one view, such as {together}",
-                fix="ask about fewer attributes, or use consistent() or synthetic(), which join views by a model",
+                fix="ask about fewer attributes, or use synthetic(), which joins views by a model",
             )
         return found
 

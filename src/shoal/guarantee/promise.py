@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee import group, safe_k
-from shoal.guarantee.rounding import exact, text_up
+from shoal.guarantee.rounding import exact, text_down, text_up
 from shoal.guarantee.solve import solve
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shoal.guarantee.unit import Neighbours
 
 _STEPS = 24
+_DIGITS = 15
 _SMALLEST_BETA = Fraction(1, 10**12)
 _CLOSE = Fraction(1, 10**6)
 
@@ -147,11 +148,12 @@ def promise(
     release = None if epsilon is None else _after(safe_k.check_epsilon(epsilon), recoding)
     step = solve(epsilon=release, delta=delta, k=k, beta=beta, bound=chosen)
     found = Promise(
-        exact(step.epsilon) if release is None else release,
+        # A float's shortest name may lie on the wrong side of it, so what was solved is named against us.
+        exact(text_up(step.epsilon, _DIGITS)) if release is None else release,
         recoding,
-        exact(step.delta) if delta is None else delta,
+        exact(text_up(step.delta, _DIGITS)) if delta is None else delta,
         step.k,
-        exact(step.beta) if beta is None else beta,
+        exact(text_down(step.beta, _DIGITS)) if beta is None else beta,
         chosen,
         step.solved,
         whose,

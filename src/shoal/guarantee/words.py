@@ -82,8 +82,8 @@ def view_sentences(total: ApproxDP, plans: Sequence[Promise], *, tuned: bool = F
     one = "one is" if len(plans) == 1 else f"{len(plans)} tables are"
     ground = (
         f"{one[:1].upper()}{one[1:]} published, each from its own fresh sample, and what they cost together is composed "
-        f"as distributions of privacy loss (theorem pld-composition): for each of them every row is kept with probability {rate}, independently; the "
-        f"recoding is {recoding}; and no group of fewer than {crowd} equal rows is shown."
+        "as distributions of privacy loss (theorem pld-composition): for each of them every row is kept with probability "
+        f"{rate}, independently; the recoding is {recoding}; and no group of fewer than {crowd} equal rows is shown."
     )
     return [_promised(ratio, delta, first.whose), _about_delta(first, ratio, delta), ground]
 

@@ -34,7 +34,7 @@ from shoal.policy.recoding import Grow
 from shoal.policy.release import ReleaseAsked, Sampling
 from shoal.policy.views import Group, Views
 from shoal.publish.numbers import numbers, one_release
-from shoal.publish.views import Chooser, View, alike, all_parts, as_given, names, narrowed, shared_out, view_promise
+from shoal.publish.views import Chooser, Sharing, View, all_parts, as_given, names, narrowed, shared_out, view_promise
 
 READY = ("safe-k",)
 """The methods that can be planned and run now."""
@@ -279,16 +279,23 @@ def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -
 
     sampling = asked.sampling or Sampling()
     rate = sampling.beta if isinstance(sampling.beta, Fraction) else None
-    common = len(groups), asked.epsilon, asked.delta, views.epsilon, recoding
+    plain = whose.is_one_step and bound == "tight"
+    if weighted and not plain:
+        raise PolicyError(
+            "release.views.allocation: weights are shared out for one row added or removed, under the tight bound",
+            came=f"{whose.words()}, bound {bound}",
+            allowed="equal",
+        )
     if asked.k is not None and rate is not None:
         share = recoding / len(groups)
         left = asked.epsilon - views.epsilon - recoding + share
         single = view_promise(asked.k, rate, left, share, whose, bound)
         promises = as_given(single, len(groups), asked.epsilon, asked.delta, views.epsilon)
-    elif whose.is_one_step and bound == "tight" and not weighted:
-        promises = alike(*common, k=asked.k, beta=rate, prefer=sampling.prefer)
+    elif plain:
+        sharing = Sharing(tuple(weights), asked.epsilon, asked.delta, views.epsilon, recoding)
+        promises = sharing.solve(k=asked.k, beta=rate, prefer=sampling.prefer)
     else:
-        promises = shared_out(weights, *common[1:], one)
+        promises = shared_out(len(groups), asked.epsilon, asked.delta, views.epsilon, recoding, one)
     made = tuple(
         view(policy, asked, name, group, found)
         for name, group, found in zip(names(groups), groups, promises, strict=True)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
-from math import isfinite
+from functools import cache, lru_cache
+from math import ceil, isfinite
 
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.data.schema import Schema
@@ -94,97 +94,115 @@ def fits(parts: Sequence[tuple[Guarantee, int]], epsilon: Fraction, delta: Fract
 
 
 def shared_out(
-    weights: Sequence[Fraction],
+    count: int,
     epsilon: Fraction,
     delta: Fraction,
     chosen: Fraction,
     recoding: Fraction,
     one: Callable[[Fraction, Fraction, Fraction], Promise],
 ) -> list[Promise]:
-    """k and beta of every view: the largest common share at which all together keep (epsilon, delta).
+    """k and beta of every view, for units of several steps: the largest share at which all together keep the promise.
 
-    A view of weight w gets the share times w of epsilon; `one(epsilon, delta, recoding)` solves a single view. Shares
-    that basic composition allows are where the search begins, so there is always something to fall back on.
+    `one(epsilon, delta, recoding)` solves a single view. The share that basic composition allows is where the search
+    begins, so there is always something to fall back on.
     """
-    count, total = len(weights), sum(weights, Fraction(0))
-    share_of_recoding = recoding / count
+    share = recoding / count
 
-    @cache
-    def solved(part: Fraction) -> Promise:
-        return one(part + share_of_recoding, delta / count, share_of_recoding)
+    def tried(part: Fraction) -> list[Promise]:
+        return [one(_short(part) + share, delta / count, share)] * count
 
-    def tried(share: Fraction) -> list[Promise]:
-        return [solved(_short(share * weight * count / total)) for weight in weights]
-
-    low, high = (epsilon - chosen - recoding) / count, epsilon - chosen - share_of_recoding
+    low, high = (epsilon - chosen - recoding) / count, epsilon - chosen - share
     best = _feasible(tried, low, count, epsilon)
     for _ in range(STEPS):
         middle = (low + high) / 2
-        try:
-            found = tried(middle)
-            good = fits(all_parts(found, chosen), epsilon, delta)
-        except ShoalError:  # a weight so large that one view alone would ask for more than there is
-            good = False
-        if good:
+        found = tried(middle)
+        if fits(all_parts(found, chosen), epsilon, delta):
             low, best = middle, found
         else:
             high = middle
     return best
 
 
-def alike(
-    count: int,
-    epsilon: Fraction,
-    delta: Fraction,
-    chosen: Fraction,
-    recoding: Fraction,
-    *,
-    k: int | None,
-    beta: Fraction | None,
-    prefer: str,
-) -> list[Promise]:
-    """So many views with one k and one beta, for one row added or removed: the smallest k that keeps the promise.
+@dataclass(frozen=True)
+class Sharing:
+    """How views share one promise where a row is added or removed: one rate, and crowds by the views' weights.
 
-    Without a beta the one with the smallest crowd k/beta: a cell of a narrow table is either shown whole or not at all, so
-    crowds cost more than a smaller sample does (decision 0003). `rows` takes the largest beta within half as much again.
+    A view of twice the weight has crowds of half the size. Without a rate the one with the smallest crowds for their rate,
+    k/beta: a cell of a narrow table is either shown whole or not at all, so crowds cost more than a smaller sample does
+    (decision 0003). `rows` takes the largest rate within half as much again.
     """
-    share = recoding / count
-    left = epsilon - chosen - recoding + share
 
-    def single(size: int, rate: Fraction) -> Promise:
-        return view_promise(size, rate, left, share, Whose())
+    weights: tuple[Fraction, ...]
+    epsilon: Fraction
+    delta: Fraction
+    chosen: Fraction
+    recoding: Fraction
 
-    @cache
-    def crowd(rate: Fraction) -> Promise | None:
-        size = _smallest_k(count, epsilon, delta, chosen, share, rate)
-        return None if size is None else single(size, rate)
+    def solve(self, *, k: int | None, beta: Fraction | None, prefer: str) -> list[Promise]:
+        """The promise of every view; InfeasibleError where they do not fit."""
+        rate = beta
+        if k is not None and beta is None:
+            rate = max((r for r in RATES if (size := self.crowd(r)) is not None and size <= k), default=None)
+        elif beta is None:
+            rate = self._best(prefer)
+        size = None if rate is None else k if k is not None else self.crowd(rate)
+        if rate is None or size is None:
+            raise InfeasibleError(
+                f"{len(self.weights):,} views do not fit into epsilon = {text_up(self.epsilon)}"
+                + (f" with k = {k}" if k is not None else ""),
+                came=f"beta = {float(beta):g}" if beta is not None else "no beta that we know of is small enough",
+                fix="publish fewer views (`limit`, `workload`), raise epsilon, leave k and beta out, or recode for less",
+            )
+        share = self.recoding / len(self.weights)
+        left = self.epsilon - self.chosen - self.recoding + share
+        single = cache(lambda own: view_promise(own, rate, left, share, Whose()))
+        return [single(own) for own in self.sizes(size)]
 
-    def cost(rate: Fraction) -> Fraction:
-        found = crowd(rate)
-        return found.k / rate if found is not None else Fraction(10**12)
+    def sizes(self, size: int) -> list[int]:
+        """The crowd of each view when one of mean weight has this."""
+        mean = sum(self.weights, Fraction(0)) / len(self.weights)
+        return [max(1, ceil(size * mean / weight)) for weight in self.weights]
 
-    if k is not None and beta is None:
-        fitting = [rate for rate in RATES if (found := crowd(rate)) is not None and found.k <= k]
-        if fitting:
-            return [single(k, fitting[-1])] * count
-    elif beta is not None:
-        if (single_view := crowd(beta)) is not None:
-            return [single_view] * count
-    else:
+    def crowd(self, rate: Fraction) -> int | None:
+        """The smallest crowd of mean weight with which all samples at this rate keep the promise; None up to MAX_CROWD."""
+        return _smallest(self, rate)
+
+    def holds(self, size: int, rate: Fraction) -> bool:
+        """Whether these crowds keep the promise together."""
+        share = self.recoding / len(self.weights)
+        parts: list[tuple[Guarantee, int]] = [(PureDP(self.chosen), 1)] if self.chosen else []
+        parts += [(PureDP(share), len(self.weights))] if share else []
+        crowds = Counter(self.sizes(size))
+        return fits(
+            [*parts, *((SampledCrowd(k, rate), times) for k, times in crowds.items())], self.epsilon, self.delta
+        )
+
+    def _best(self, prefer: str) -> Fraction | None:
+        def cost(rate: Fraction) -> Fraction:
+            size = self.crowd(rate)
+            return Fraction(size) / rate if size is not None else Fraction(10**12)
+
         low, high = 0, len(RATES) - 1
         while high - low > 1:  # the crowd falls and then rises with the rate
             middle = (low + high) // 2
             low, high = (low, middle) if cost(RATES[middle]) <= cost(RATES[middle + 1]) else (middle, high)
         best = min(RATES[low : high + 2], key=cost)
         if prefer == "rows":
-            best = max(rate for rate in RATES if cost(rate) <= cost(best) * Fraction(3, 2))
-        if (single_view := crowd(best)) is not None:
-            return [single_view] * count
-    raise InfeasibleError(
-        f"{count:,} views do not fit into epsilon = {text_up(epsilon)}" + (f" with k = {k}" if k is not None else ""),
-        came=f"beta = {float(beta):g}" if beta is not None else "no beta that we know of is small enough",
-        fix="publish fewer views (`limit`, `workload`), raise epsilon, leave k and beta out, or recode for less",
-    )
+            best = max(rate for rate in RATES if rate >= best and cost(rate) <= cost(best) * Fraction(3, 2))
+        return best if cost(best) < 10**12 else None
+
+
+@lru_cache(maxsize=1024)
+def _smallest(sharing: Sharing, rate: Fraction) -> int | None:
+    low, high = 0, 8
+    while not sharing.holds(high, rate):
+        if high >= MAX_CROWD:
+            return None
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if sharing.holds(middle, rate) else (middle, high)
+    return high
 
 
 def view_promise(
@@ -194,27 +212,6 @@ def view_promise(
     found = promise(epsilon=epsilon, delta=None, k=k, beta=beta, bound=bound, recoding=share, whose=whose)
     at_most = found.delta_under(found.bound) if whose.is_one_step else found.delta
     return replace(found, delta=exact(text_up(at_most, 8)))
-
-
-def _smallest_k(
-    count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction, share: Fraction, rate: Fraction
-) -> int | None:
-    """The smallest crowd with which so many samples at this rate keep the promise together; None up to MAX_K."""
-    paid: list[tuple[Guarantee, int]] = [(PureDP(chosen), 1)] if chosen else []
-    paid += [(PureDP(share), count)] if share else []
-
-    def holds(size: int) -> bool:
-        return fits([*paid, (SampledCrowd(size, rate), count)], epsilon, delta)
-
-    low, high = 0, 8
-    while not holds(high):
-        if high >= MAX_CROWD:
-            return None
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def as_given(promise: Promise, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> list[Promise]:
