@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from shoal.datasets.visits import visits, write_policy
 from shoal.engine.open import engine
-from shoal.errors import InfeasibleError
 from shoal.policy.policy import Policy
-from shoal.publish.views import alike
+from shoal.publish.views import Sharing
 
 DELTA = Fraction(1, 10**6)
 EPSILONS = (Fraction(1), Fraction(2))
@@ -46,11 +45,7 @@ def joints(rows: int) -> list[Counts]:
 
 def crowd(views: int, epsilon: Fraction, rate: Fraction) -> int | None:
     """The smallest k with which so many views at this rate keep the promise; None where none does."""
-    try:
-        found = alike(views, epsilon, DELTA, Fraction(0), Fraction(0), k=None, beta=rate, prefer="balance")
-    except InfeasibleError:
-        return None
-    return found[0].k
+    return Sharing((Fraction(1),) * views, epsilon, DELTA, Fraction(0), Fraction(0)).crowd(rate)
 
 
 def distance(pairs: list[Counts], k: int, rate: Fraction, seed: int) -> float:

@@ -38,3 +38,11 @@ def test_every_public_name_is_there_and_no_other():
 def test_import_is_light():
     code = "import sys, shoal; assert not {'numpy', 'scipy', 'matplotlib', 'dp_accounting'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_microaggregate_groups_near_records():
+    values = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.3]])
+    labels = shoal.microaggregate(values, k=3)
+    assert labels.dtype == np.int32
+    assert len(set(labels[:3])) == len(set(labels[3:])) == 1
+    assert labels[0] != labels[5]

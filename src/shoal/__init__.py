@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         delta,
         frontier,
         load,
+        microaggregate,
         plan,
         rehearse,
         release,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from shoal.guarantee.unit import Unit
     from shoal.policy.policy import Policy
 
-_API = "allowance amplify check compose delta frontier load plan rehearse release sample_rate solve verify"
+_API = "allowance amplify check compose delta frontier load microaggregate plan rehearse release sample_rate solve verify"
 _WHERE = {
     "shoal.api": _API.split(),
     "shoal.errors": ["ShoalError"],
@@ -66,6 +67,7 @@ __all__ = [
     "delta",
     "frontier",
     "load",
+    "microaggregate",
     "plan",
     "rehearse",
     "release",

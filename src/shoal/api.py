@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
@@ -39,6 +39,7 @@ __all__ = [
     "delta",
     "frontier",
     "load",
+    "microaggregate",
     "plan",
     "rehearse",
     "release",
@@ -91,6 +92,24 @@ def compose(parts: Iterable[composing.Part], delta: Number) -> Composed:
         pld_remove=remove,
         pld_add=add,
     )
+
+
+def microaggregate(
+    values: object,
+    k: int,
+    method: str = "mdav",
+    *,
+    scale: str = "deviation",
+    gain: float = 0.2,
+    domain: Sequence[tuple[float, float]] | Mapping[str, tuple[float, float]] | None = None,
+) -> npt.NDArray[np.int32]:
+    """The group of each record of an array or frame of numbers: groups of at least k near records, numbered from 0.
+
+    `method` is mdav, vmdav, approx, ranking (a label for each column), optimal (one column) or insensitive (with `domain`).
+    """
+    from shoal.anonymize.partition.microaggregate import microaggregate as group
+
+    return group(values, k, method, scale=scale, gain=gain, domain=domain)
 
 
 def plan(policy: Policy) -> Plan:

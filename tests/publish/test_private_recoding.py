@@ -3,6 +3,8 @@
 import csv
 import json
 import shutil
+import subprocess
+import sys
 from fractions import Fraction
 
 import pytest
@@ -210,3 +212,45 @@ def test_levels_outside_the_locked_range_are_caught(tmp_path):
     (folder / place).write_text(json.dumps(rule | {"level": 0}), encoding="utf-8")
     forge(folder, lambda _: None)
     assert "choice of the lock" in failures(folder)
+
+
+def everywhere(folder, old, new):
+    """A label under another name, in the table, the rules and the list of boxes."""
+    for path in [folder / "table.csv", *folder.glob("recoding/*")]:
+        path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["tree", "privtree", "drawn"])
+def test_a_label_that_nobody_declared_is_caught(copied, kind):
+    folder = copied(kind)
+    rule = json.loads(next(iter(sorted(folder.glob("recoding/*age*")))).read_text(encoding="utf-8"))
+    label = next(label for label in rule["labels"] or ["0"] if label.startswith("["))
+    everywhere(folder, label, "John Smith 35M")
+    forge(folder, lambda _: None)
+    assert "meaning of age" in failures(folder)
+
+
+def test_a_delta_out_of_thin_air_is_caught_by_the_one_file_verifier(copied):
+    folder = copied("tree")
+
+    def change(content):
+        content["parts"][0] |= {"delta_unit": "0", "delta": "1e-30"}
+        content["guarantee"]["delta"] = "1e-30"
+
+    forge(folder, change)
+    assert alone(folder) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda c: c.update(input_rows=3000), lambda c: c.update(not_promised=["nothing"]), lambda c: c.pop("verify")],
+)
+def test_keys_that_do_not_belong_are_caught(copied, change):
+    folder = copied("tree")
+    forge(folder, change)
+    assert failures(folder) - {"certificate.html"}
+
+
+def test_the_verifier_runs_where_it_lies(released):
+    done = subprocess.run([sys.executable, verifier.__file__, str(released["tree"])], check=False, capture_output=True)
+    assert done.returncode == 0

@@ -66,7 +66,7 @@ class SplitTest:
                     "grows without records",
                     came=f"a clamp of {min(self.clamp, theta)} at a scale of {float(self.scale):g}",
                     allowed="a clamp at which an empty box has less than one part on average",
-                    fix="raise theta, the clamp or epsilon",
+                    fix="raise release.recoding.tree.epsilon, or use grow: surveys",
                 )
 
 

@@ -119,6 +119,16 @@ def recoding(
         yield from _target(asked.choose, attributes)
 
 
+def chosen_in_views(release: ReleaseAsked) -> Iterator[Problem]:
+    """A target is in some views and not in others, so no view's recoding is chosen for it."""
+    choose = release.recoding.choose if release.recoding is not None else None
+    if release.views is not None and choose is not None and choose.score == "target":
+        path = ("release", "recoding", "choose", "score")
+        yield Problem(
+            path, "not together with views: most views lack the target", "target", "ramp, records, discernibility"
+        )
+
+
 def _target(asked: Choose, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
     """The score `target` has one, and the others have none."""
     path = ("release", "recoding", "choose", "target")

@@ -193,6 +193,7 @@ def _crosswise(asked: Asked, attributes: Mapping[str, Attribute]) -> Iterator[Pr
         yield from checks.recoding(release.recoding, asked.attributes, attributes)
     if release.views is not None:
         yield from checks.views(release.views, asked.attributes)
+        yield from checks.chosen_in_views(release)
     if release.sampling is not None:
         yield from checks.sampling(release.sampling, release)
     if asked.budget is not None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from shoal.policy.parts import Part, one_of
-from shoal.policy.scalar import Epsilon, FromOne, FromZero, Name, Word
+from shoal.policy.scalar import Count, Epsilon, FromZero, Name, Word
 
 Score = Literal["ramp", "records", "discernibility", "target"]
 SCORES: tuple[Score, ...] = ("ramp", "records", "discernibility", "target")
 
+DEPTHS = {"type": "integer", "minimum": 1, "maximum": 256}
 Growth = Literal["surveys", "privtree"]
 
 SHARES: dict[str, Fraction] = {"choose": Fraction(1, 20), "tree": Fraction(3, 20)}
@@ -57,7 +58,7 @@ class Grow(Paid):
         default=None,
         description="How the tree learns: `surveys` of whole partitions (when left out), or `privtree`, a test at each box.",
     )
-    depth: FromOne | None = Field(
+    depth: Annotated[int, BeforeValidator(Count(1, 256)), WithJsonSchema(DEPTHS)] | None = Field(
         default=None,
         description="How many times a box may be divided on the way from the whole domain; 64 when left out.",
     )

@@ -55,6 +55,15 @@ ONLY_THE_HOLDER_KNOWS = {
 """For a table that is itself a random sample."""
 
 
+A_KEY_FOR_EACH_VIEW = {
+    "the sample is drawn afresh, independently, and used for nothing else": "a key of its own for each view, derived from a "
+    "new one of the operating system and destroyed with it",
+    "each release draws its own sample and discards it": "a key of its own for each view, derived from a new one of the "
+    "operating system",
+}
+"""For many views."""
+
+
 SETTLED_ON_THE_TABLE = {
     "the recoding does not depend on the data": "it was settled on the whole table for its own epsilon before the sample was "
     "drawn; given the recoding, the sample decides alone (theorem eps-safe-recoding)",
@@ -158,6 +167,7 @@ def _part(numbers: Promise, times: int) -> dict[str, Any]:
 def _theorem(name: str, plan: Plan) -> dict[str, Any]:
     known = theorem(name)
     how = HOW_PREMISES_WERE_CHECKED | (ONLY_THE_HOLDER_KNOWS if plan.method.drawn_before else {})
+    how |= A_KEY_FOR_EACH_VIEW if plan.views else {}
     how |= SETTLED_ON_THE_TABLE if plan.promise.epsilon_recoding else {}
     return {
         "name": name,

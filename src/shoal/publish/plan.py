@@ -33,7 +33,7 @@ from shoal.policy.policy import Policy
 from shoal.policy.recoding import Grow
 from shoal.policy.release import ReleaseAsked, Sampling
 from shoal.policy.views import Group, Views
-from shoal.publish.numbers import numbers, one_release
+from shoal.publish.solved import numbers, one_release
 from shoal.publish.views import Chooser, Sharing, View, all_parts, as_given, names, narrowed, shared_out, view_promise
 
 READY = ("safe-k",)
@@ -286,10 +286,14 @@ def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -
             came=f"{whose.words()}, bound {bound}",
             allowed="equal",
         )
-    if asked.k is not None and rate is not None:
+    if weighted and asked.k is not None:
+        raise PolicyError("release.k: weighted views have crowds of their own sizes", came=asked.k, fix="leave k out")
+    if len(groups) == 1:
+        promises = [one(asked.epsilon - views.epsilon, asked.delta, recoding)]
+    elif asked.k is not None and rate is not None:
         share = recoding / len(groups)
-        left = asked.epsilon - views.epsilon - recoding + share
-        single = view_promise(asked.k, rate, left, share, whose, bound)
+        left = asked.epsilon - views.epsilon - recoding
+        single = view_promise(asked.k, rate, (left if plain else left / len(groups)) + share, share, whose, bound)
         promises = as_given(single, len(groups), asked.epsilon, asked.delta, views.epsilon)
     elif plain:
         sharing = Sharing(tuple(weights), asked.epsilon, asked.delta, views.epsilon, recoding)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.method.views import draw_all
 from shoal.anonymize.partition.base import Recoding
 from shoal.chance.source import Source
 from shoal.data.level import MISSING
@@ -22,7 +23,7 @@ from shoal.datasets.stand_in import DEPENDENCE, MOST_ROWS, SKEW, stand_in
 from shoal.engine.base import Counts, Engine, Table
 from shoal.errors import ParameterError
 from shoal.publish.plan import Plan
-from shoal.publish.tables import views_of
+from shoal.publish.tables import settled_views
 
 VERSION = 1
 ROWS = 50_000
@@ -269,11 +270,12 @@ def _run(
     taking_part = _taking_part(plan, table)
     with source.stream("settle") as settling, source.stream("release") as drawing:
         if plan.views:
+            people, views, recodings = settled_views(plan, table, settling)
+            drawn = draw_all(people, [view.method for view in views], recodings, drawing)
+            rates = [float(view.method.promise.beta) for view in views]
+            shown = zip(recodings, drawn, rates, strict=True)
             return _together(
-                [
-                    _result(table, recoding, published, taking_part, taking_part * float(view.method.promise.beta))
-                    for view, recoding, published in views_of(plan, table, settling, drawing)
-                ]
+                [_result(table, own, shows, taking_part, taking_part * rate) for own, shows, rate in shown]
             )
         recoding = method.settle(table, settling)
         sampled = taking_part * (1.0 if method.drawn_before else float(plan.promise.beta))

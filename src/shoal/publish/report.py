@@ -28,8 +28,8 @@ from shoal.engine.column import Column
 from shoal.guarantee.outlook import frontier
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.words import about_people, short
-from shoal.publish.numbers import promise_with
 from shoal.publish.plan import Plan
+from shoal.publish.solved import promise_with
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,8 +62,11 @@ def _views(plan: Plan, table: Table, folder: Path, source: Source | None, stage:
     (folder / "views").mkdir()
     parts = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
     found: list[Made] = []
-    with _chance(source, "settle") as settling, _chance(source, "release") as drawing:
-        for view, recoding, published in views_of(plan, table, settling, drawing, stage):
+    with _chance(source, "settle") as settling:
+        people, views, recodings = settled_views(plan, table, settling, stage)
+    with _chance(source, "release") as drawing:
+        drawn = draw_all(people, [view.method for view in views], recodings, drawing, stage)
+        for view, recoding, published in zip(views, recodings, drawn, strict=True):
             stage(f"writing views ({len(found) + 1:,} of {len(plan.views):,})")
             name, promise = f"views/{view.name}.{plan.format}", view.method.promise
             published.write(folder / name)
@@ -72,20 +75,19 @@ def _views(plan: Plan, table: Table, folder: Path, source: Source | None, stage:
     return found
 
 
-def views_of(
-    plan: Plan, table: Table, settling: Source, drawing: Source, stage: Stage = lambda _: None
-) -> Iterator[tuple[View, Recoding, Table]]:
-    """The views of a plan with what each shows: at most m rows of each person, then the choices, then the draws."""
-    people = plan.method.of_people(table, settling, stage)
+def settled_views(
+    plan: Plan, table: Table, source: Source, stage: Stage = lambda _: None
+) -> tuple[Table, tuple[View, ...], list[Recoding]]:
+    """At most m rows of each person, the views that are published, and the recoding of each; no sample is drawn yet."""
+    people = plan.method.of_people(table, source, stage)
     views = plan.views
     if plan.chooser is not None:
         stage("choosing the views")
         chooser = plan.chooser
-        share, chance = chooser.epsilon / chooser.steps, settling.stream("views")
+        share, chance = chooser.epsilon / chooser.steps, source.stream("views")
         views = chosen_views(plan, choose_views(people, chooser.candidates, chooser.count, share, chance))
-    methods = [view.method for view in views]
-    recodings = settle_all(people, [method.partition for method in methods], settling.stream("recoding"), stage)
-    yield from zip(views, recodings, draw_all(people, methods, recodings, drawing, stage), strict=True)
+    partitions = [view.method.partition for view in views]
+    return people, views, settle_all(people, partitions, source.stream("recoding"), stage)
 
 
 def write_rules(made: Sequence[Made], folder: Path) -> list[dict[str, Any]]:

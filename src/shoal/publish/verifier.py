@@ -134,7 +134,7 @@ def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
     yield Check("one neighbouring relation", same, "in the promise, the unit and the claim")
     shares = Fraction(promise["epsilon_recoding"]) >= 0 and all(
         Fraction(part["epsilon"]) + Fraction(promise["epsilon_recoding"]) <= Fraction(promise["epsilon"])
-        and Fraction(part["delta"]) <= Fraction(promise["delta"])
+        and (Fraction(part["delta"]) <= Fraction(promise["delta"]) or not certificate["basic"])
         for part in parts
     )
     yield Check("shares", shares, "no part promises more than the whole")
@@ -142,6 +142,9 @@ def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
         k, rate, epsilon = part["k"], Fraction(part["beta"]), Fraction(part["epsilon"])
         found, claimed = delta(k, rate, epsilon), Decimal(part["delta_tight"])
         close = found <= claimed <= found * (1 + Decimal(10) ** -3)
+        unit = Fraction(part["delta_unit"])
+        close = close and unit >= Fraction(found) * (1 - Fraction(1, 10**30))
+        close = close and (certificate["bound"] != "tight" or Fraction(part["delta"]) >= unit)
         yield Check(
             f"delta of part {number}", close, f"k = {k}, beta = {part['beta']}: delta* is at most {part['delta_tight']}"
         )
@@ -157,6 +160,17 @@ def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
         epsilons += Fraction(promised["epsilon_recoding"])
         fits = epsilons <= Fraction(promised["epsilon"]) and deltas <= Fraction(promised["delta"])
         yield Check("the promise", fits, "the parts add up to no more than what is promised")
+    if not certificate["basic"]:
+        whole = Fraction(1)
+        for part in parts:
+            whole *= (
+                (1 - Fraction(part["beta"]) ** part["k"]) ** part["times"] if part["times"] * part["k"] < 10**5 else 1
+            )
+        fits = 1 - whole <= Fraction(promised["delta"])
+        yield Check("floor of the promise", fits, "delta is not below what whole groups in the samples alone give away")
+        yield Check(
+            "the promise", None, "parts composed as distributions of privacy loss; `shoal verify` composes them"
+        )
     entries, budget = certificate["ledger"]["entries"], certificate["ledger"]["budget"]
     if budget is not None:
         within = all(

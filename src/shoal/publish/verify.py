@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from shoal import __version__
@@ -26,9 +25,18 @@ from shoal.guarantee.safe_k import delta_exactly
 from shoal.guarantee.saved import load
 from shoal.guarantee.theorem import THEOREMS
 from shoal.publish import verifier
+from shoal.publish.certificate import NOT_PROMISED, composed_curve
 from shoal.publish.verifier import Check
+from shoal.publish.verify_lock import lock_checks
 
 SLACK = exact("1.001")
+KEYS = frozenset(
+    (
+        "version", "dataset", "date", "software", "sentence", "words", "status", "claims", "guarantee", "method", "bound",
+        "basic", "parts", "theorems", "not_promised", "recoding", "tables", "ledger", "plan", "files", "verify", "seal",
+    )
+)  # fmt: skip
+"""What every certificate holds."""
 
 
 def verify(folder: str | Path) -> list[Check]:
@@ -44,7 +52,7 @@ def verify(folder: str | Path) -> list[Check]:
         if certificate.get("version") == verifier.KNOWN_VERSION:
             for look in (_claims, _numbers, _ledger, _words):
                 checks += look(certificate)
-            for look_inside in (_lock, _parquet, _page):
+            for look_inside in (lock_checks, _parquet, _page):
                 checks += look_inside(where, certificate)
     except (
         KeyError,
@@ -87,7 +95,12 @@ def _claims(certificate: dict[str, Any]) -> list[Check]:
         for entry in certificate["theorems"]
         for known in [THEOREMS[entry["name"]]]
     )
+    closed = KEYS <= set(certificate) <= KEYS | {"choice", "views"}
+    same_version = certificate["software"]["shoal"] == __version__
+    limits = not same_version or certificate["not_promised"] == list(NOT_PROMISED)
     return [
+        Check("keys", closed, "those that a certificate has, and no others"),
+        Check("limits", limits, "what is not promised, as this version says it"),
         Check("sentence", certificate["sentence"] == first.words(), "says what the claim says"),
         Check(
             "claim",
@@ -131,13 +144,22 @@ def _views(certificate: dict[str, Any], parts: list[tuple[Guarantee, int]]) -> l
         return []
     promised, composed = certificate["guarantee"], compose(parts)
     delta = exact(promised["delta"])
-    close = exact(views["composed"]) * SLACK >= exact(composed.epsilon_at(delta)) <= exact(promised["epsilon"])
-    basic = exact(views["basic"]) * SLACK >= exact(composed.basic(delta))
-    curve = all(exact(p["delta"]) * SLACK >= exact(composed.delta_at(exact(p["epsilon"]))) for p in views["curve"])
+    close = _near(views["composed"], composed.epsilon_at(delta)) and _near(views["basic"], composed.basic(delta))
+    close = close and exact(composed.epsilon_at(delta)) <= exact(promised["epsilon"])
+    wanted = composed_curve(composed, exact(promised["epsilon"]))
+    curve = [p["epsilon"] for p in wanted] == [p["epsilon"] for p in views["curve"]] and all(
+        _near(told["delta"], float(exact(own["delta"]))) for own, told in zip(wanted, views["curve"], strict=True)
+    )
     return [
-        Check("views composed", close and basic, "all views together keep the promise"),
-        Check("curve of all views", bool(views["curve"]) and curve, "recomputed"),
+        Check("views composed", close, "all views together keep the promise"),
+        Check("curve of all views", curve, "recomputed"),
     ]
+
+
+def _near(told: str, found: float) -> bool:
+    """Whether a printed cost is what was recomputed, on the safe side of it up to the last digits of the arithmetic."""
+    slack = exact("1.000001")
+    return exact(found) <= exact(told) * slack and exact(told) <= exact(found) * SLACK
 
 
 def _charged(certificate: dict[str, Any]) -> list[dict[str, Any]]:
@@ -248,93 +270,6 @@ def _labels(column: str, values: list[Any], path: Path) -> Check:
         ]
         fits = ends[0] <= min(values) and max(values) <= ends[1]
     return Check(f"labels of {column}", fits, "all lie in the declared domain")
-
-
-def _lock(folder: Path, certificate: dict[str, Any]) -> list[Check]:
-    """What the locked plan says against what the certificate says."""
-    locked = YAML(typ="safe", pure=True).load((folder / "policy.lock.yaml").read_text(encoding="utf-8"))
-    asked, promised, part = locked["release"], certificate["guarantee"], certificate["parts"][0]
-    numbers = all(exact(str(asked[name])) == exact(promised[name]) for name in ("epsilon", "delta"))
-    many, views = sum(each["times"] for each in certificate["parts"]), certificate.get("views")
-    numbers = numbers and (asked.get("views") is not None) == (views is not None)
-    numbers = numbers and (views is not None or asked.get("repeat", 1) == many)
-    numbers = numbers and (asked.get("k") is None or asked["k"] == part["k"])
-    rate = asked["sampling"].get("already") or asked["sampling"].get("beta")
-    numbers = numbers and (rate in (None, "auto") or exact(str(rate)) == exact(part["beta"]))
-    unit = locked["unit"] if isinstance(locked["unit"], dict) else {"column": None, "max_rows": 1}
-    same_unit = all(unit[name] == promised["unit"][name] for name in ("column", "max_rows"))
-    told = locked["dataset"] == certificate["dataset"] and locked["neighbours"] == promised["neighbours"] and same_unit
-    applied: dict[str, Any] = {
-        column: json.loads((folder / place).read_text(encoding="utf-8")).get("level")
-        for table in certificate["tables"]
-        for column, place in table["recoding"].items()
-    }
-    drafted = any("profiled" in each["provenance"].values() for each in locked["attributes"].values())
-    honest = not drafted or certificate["status"] != Status.PROVED.value
-    return [
-        Check("numbers of the lock", numbers, "epsilon, delta, k, beta and repeats as locked"),
-        Check("subject of the lock", told, "dataset, unit and neighbours as locked"),
-        _recoding(asked["recoding"], certificate, applied),
-        *_named_views(folder, asked, certificate),
-        Check("provenance", honest, "a drafted plan is not called proved"),
-    ]
-
-
-def _recoding(asked: dict[str, Any], certificate: dict[str, Any], applied: dict[str, Any]) -> Check:
-    """The recoding that was applied against the one that was locked: the levels, or the kind of choice and its price."""
-    choices = [table["choice"] for table in certificate["tables"] if "choice" in table]
-    choice = choices[0] if choices else certificate.get("choice")
-    if choice is None:
-        locked = {name: level for name, level in asked["levels"].items() if name in applied}
-        same = applied == locked and ("views" in certificate or locked == asked["levels"])
-        return Check("levels of the lock", same, "the levels applied are the levels locked")
-    locked = asked["tree" if choice["kind"] == "privtree" else choice["kind"]]
-    total = sum((exact(each["epsilon"]) for each in choices), Fraction(0)) if choices else exact(choice["epsilon"])
-    same = exact(str(locked["epsilon"])) == total
-    if choice["kind"] == "privtree":  # its noise is on a grid, so it may cost a little less than was set aside
-        same = locked["grow"] == "privtree" and total <= exact(str(locked["epsilon"]))
-    if choice["kind"] == "choose":
-        finest, coarsest = locked.get("finest") or {}, locked.get("coarsest") or {}
-        same = same and locked["score"] == choice["score"]
-        same = same and all(applied[name] >= level for name, level in finest.items())
-        same = same and all(applied[name] <= level for name, level in coarsest.items())
-    return Check("choice of the lock", same, "the kind of recoding and its price are those locked")
-
-
-def _named_views(folder: Path, asked: dict[str, Any], certificate: dict[str, Any]) -> list[Check]:
-    """The views against the locked ones, and against the index that an analyst reads."""
-    if "views" not in certificate:
-        return []
-    tables, parts = certificate["tables"], certificate["parts"]
-    found = [frozenset(table["columns"]) for table in tables]
-    locked = asked["views"]
-    wanted = locked.get("groups") or locked.get("workload")
-    same = len(set(found)) == len(found)
-    if wanted is not None:
-        same = same and {frozenset(group) for group in wanted} == set(found)
-    if locked.get("choose") is not None:
-        chosen = certificate["views"]["chosen"]
-        same = same and chosen is not None and exact(chosen["epsilon"]) == exact(str(locked["choose"]["epsilon"]))
-        same = same and len(found) == locked["choose"]["count"]
-    else:
-        same = same and certificate["views"]["chosen"] is None
-    listed = json.loads((folder / certificate["views"]["index"]).read_text(encoding="utf-8"))["views"]
-    told = [
-        {
-            "name": t["name"],
-            "file": t["file"],
-            "attributes": t["columns"],
-            "k": t["k"],
-            "beta": parts[t["part"]]["beta"],
-        }
-        for t in tables
-    ]
-    agree = [{key: entry[key] for key in told[0]} for entry in listed] == told
-    agree = agree and all(exact(entry["weight"]) * exact(entry["beta"]) == 1 for entry in listed)
-    return [
-        Check("views of the lock", same, "the views published are those locked"),
-        Check("index of views", agree, "says what the certificate says"),
-    ]
 
 
 def _promises(certificate: dict[str, Any]) -> list[Promise]:

@@ -182,11 +182,9 @@ class Sharing:
             size = self.crowd(rate)
             return Fraction(size) / rate if size is not None else Fraction(10**12)
 
-        low, high = 0, len(RATES) - 1
-        while high - low > 1:  # the crowd falls and then rises with the rate
-            middle = (low + high) // 2
-            low, high = (low, middle) if cost(RATES[middle]) <= cost(RATES[middle + 1]) else (middle, high)
-        best = min(RATES[low : high + 2], key=cost)
+        # k is whole, so the crowd falls and rises in steps: every third rate, and then those around the best.
+        at = min(range(0, len(RATES), 3), key=lambda place: cost(RATES[place]))
+        best = min(RATES[max(0, at - 2) : at + 3], key=cost)
         if prefer == "rows":
             best = max(rate for rate in RATES if rate >= best and cost(rate) <= cost(best) * Fraction(3, 2))
         return best if cost(best) < 10**12 else None

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.sides import NONE, sides
+from shoal.anonymize.partition.sides import NONE, label_fits, sides
 from shoal.data.cells import cells
 from tests.data.test_cells import attribute
 
@@ -75,3 +75,18 @@ def test_what_is_too_coarse():
     assert forced[0]
     assert not tree.too_coarse(None).any()
     assert not tree.too_coarse(3).any()  # the top of the hierarchy asks for nothing
+
+
+@given(st.sampled_from(SPECS), st.booleans(), st.randoms(use_true_random=False))
+def test_a_stranger_can_tell_which_labels_fit(spec, missing, chance):
+    found = cells(attribute(spec, missing="value" if missing else "refuse"))
+    tree = sides(found, np.array([chance.choice([0.1, 1.0, 50.0]) for _ in found.labels]))
+    for node in range(len(tree)):
+        members = list(tree.members(node))
+        assert label_fits(found, tree.labels[node], members)
+        assert not label_fits(found, "John Smith, 35M", members)
+        if len(members) < len(found):
+            assert not label_fits(found, "*", members)
+        other = [cell for cell in range(len(found)) if cell not in members]
+        if len(members) > 1 and other:
+            assert not label_fits(found, tree.labels[node], [*members[1:], other[0]])

@@ -208,3 +208,46 @@ def _nested(cells: Cells, domain: list[int]) -> _Item:
     if len(level) == 1:
         return level[0] if not level[0].items else _Item(SUPPRESSED, level[0].cells, level[0].items)
     return _Item(SUPPRESSED, [cell for item in level for cell in item.cells], level)
+
+
+def label_fits(cells: Cells, label: str, members: list[int]) -> bool:
+    """Whether a side of these cells may carry this label; for whoever checks a recoding that somebody else applied.
+
+    In which order members are named does not count: a lock lists values in another order than a policy.
+    """
+    held = sorted(members)
+    if held == list(range(len(cells))):
+        return label == (SUPPRESSED if len(cells) > 1 else cells.labels[0])
+    if len(held) == 1:
+        return label == cells.labels[held[0]]
+    domain = [cell for cell in range(len(cells)) if cell != cells.missing]
+    waiting, inside = [_nested(cells, domain)], set(held)
+    while waiting:
+        item = waiting.pop()
+        pieces = [each for each in item.items if inside.issuperset(each.cells)]
+        if sorted(item.cells) == held and label == item.label:
+            return True
+        if sum(len(each.cells) for each in pieces) == len(held) and _named(cells, label, pieces, item):
+            return True
+        waiting += item.items
+    return _same(
+        label, [cells.labels[cell] for cell in held]
+    )  # two sides of one name are told apart by all their cells
+
+
+def _named(cells: Cells, label: str, pieces: list[_Item], of: _Item) -> bool:
+    """Whether a label names these pieces of a parent: as an interval, one by one, by what is left out, or in part."""
+    held = sorted(cell for piece in pieces for cell in piece.cells)
+    if cells.ordered:
+        return label == cells.span(held[0], held[-1] + 1)
+    names = [piece.label for piece in pieces]
+    others = [item.label for item in of.items if item not in pieces]
+    whole = "any" if of.label == SUPPRESSED else of.label
+    if _same(label, names) or (label.startswith(f"{whole} but ") and _same(label[len(whole) + 5 :], others)):
+        return True
+    *shown, last = label.split(" or ")
+    return last == f"{len(names) - MOST_NAMED} more" and set(shown) <= set(" or ".join(names).split(" or "))
+
+
+def _same(label: str, names: list[str]) -> bool:
+    return sorted(label.split(" or ")) == sorted(" or ".join(names).split(" or "))

@@ -1,0 +1,279 @@
+"""Records as points: columns of different kinds made comparable, each by a rule that is said and not guessed.
+
+    kind      coordinate                          one unit is, by deviation       by domain (SC13 Eq 6.7)
+    Numeric   the number                          its standard deviation          the width of the declared domain
+    Ordinal   the rank in the declared order      the ranks' standard deviation   the number of steps
+    Nominal   a place for each value, as far      the records' distance from      the distance of the boundaries
+              apart as the taxonomy says          their average, root mean square (6.2, 6.3)
+
+With Scale.NONE a number is taken as it is. A column that does not vary has no deviation and becomes zeros; columns that repeat
+each other are left, and count twice. Numbers are taken from their smallest and brought to size by a power of two before
+anything is averaged, so neither an offset nor a factor of the input costs digits.
+
+A missing value is refused, or (Missing.VALUE) a value of its own: in the middle of the others and one unit off their line.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from math import fsum, sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.data.schema import Missing
+from shoal.data.taxonomy import Taxonomy
+from shoal.errors import DataError, DomainError, ParameterError, UsageError
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+
+class Scale(Enum):
+    """What one unit of a coordinate is."""
+
+    DEVIATION = "deviation"  # read from the records
+    DOMAIN = "domain"  # declared
+    NONE = "none"  # as it comes
+
+
+@dataclass(frozen=True, eq=False)
+class Column(ABC):
+    """One attribute of all records; None, NaN and masked values are missing."""
+
+    values: Array
+    name: str = "column"
+    missing: Missing = Missing.REFUSE
+
+    @cached_property
+    def absent(self) -> npt.NDArray[np.bool_]:
+        """Which values are missing; an error where the rule refuses them."""
+        values = self.values
+        gone = np.array(np.ma.getmaskarray(values))
+        if values.dtype.kind == "f":
+            gone |= np.isnan(np.ma.getdata(values))
+        elif values.dtype.kind == "O":
+            gone |= np.fromiter((v is None or v != v for v in np.ma.getdata(values)), np.bool_, len(values))  # noqa: PLR0124
+        if self.missing is Missing.REFUSE and gone.any():
+            raise DataError(
+                f"attribute '{self.name}': values are missing",
+                came=f"{np.count_nonzero(gone)} of {len(gone)}",
+                allowed="none",
+                fix="leave those records out, or say missing=Missing.VALUE",
+            )
+        return gone
+
+    @abstractmethod
+    def places(self, scale: Scale) -> Floats:
+        """Coordinates of the values that are there, a row each, in units of the scale."""
+
+    @abstractmethod
+    def reaches(self, upper: bool) -> Floats:
+        """How far the values that are there lie from the lower or the upper boundary of the domain, in its units."""
+
+    @abstractmethod
+    def keys(self) -> Array:
+        """Numbers that order the values that are there, for ties."""
+
+    def coordinates(self, scale: Scale) -> Floats:
+        """The coordinates of all records; one more for those whose value is missing, if there are any."""
+        there = ~self.absent
+        found = self.places(scale)
+        if there.all():
+            return found
+        whole = np.zeros((len(there), found.shape[1] + 1))
+        whole[there, :-1] = found
+        if there.any():
+            whole[~there, :-1] = (found.min(axis=0) + found.max(axis=0)) / 2
+        whole[~there, -1] = 1.0
+        return whole
+
+    @property
+    def present(self) -> Array:
+        """The values that are there."""
+        values = np.ma.getdata(self.values)
+        return values[~self.absent] if self.absent.any() else values
+
+    def end(self, upper: bool) -> Floats:
+        """How far every record lies from a boundary; a missing value lies beside the middle."""
+        if not self.absent.any():
+            return self.reaches(upper)
+        whole = np.full(len(self.absent), sqrt(1.25))
+        whole[~self.absent] = self.reaches(upper)
+        return whole
+
+    def order(self) -> Array:
+        """Numbers that order all records, missing first."""
+        if not self.absent.any():
+            return self.keys()
+        whole = np.full(len(self.absent), -np.inf)
+        whole[~self.absent] = self.keys()
+        return whole
+
+
+@dataclass(frozen=True, eq=False)
+class Numeric(Column):
+    """Numbers; `low` and `high` are the declared ends of their domain."""
+
+    low: float | None = None
+    high: float | None = None
+
+    def places(self, scale: Scale) -> Floats:
+        if scale is Scale.DOMAIN:
+            return self.reaches(upper=False)[:, None]
+        values = self.keys()
+        if not len(values):
+            return np.zeros((0, 1))
+        least = values.min()
+        with np.errstate(over="ignore"):
+            moved = (values - least).view(np.uint64) if values.dtype.kind == "i" else values - least
+        if values.dtype.kind == "f" and not np.isfinite(moved).all():
+            moved = values / 4 - least / 4
+        line = moved.astype(np.float64)
+        if scale is Scale.NONE:
+            return np.asarray(line[:, None])
+        return standardized(np.ldexp(line, -np.frexp(line.max())[1])[:, None])
+
+    def reaches(self, upper: bool) -> Floats:
+        low, high = self.low, self.high
+        if low is None or high is None or not -np.inf < low < high < np.inf:
+            raise ParameterError(
+                f"attribute '{self.name}': the domain is not declared",
+                came=f"{low}..{high}",
+                allowed="two finite numbers, the lower first",
+                fix="declare what values make sense; never read it from the data",
+            )
+        values = self.keys().astype(np.float64, copy=False)
+        if len(values) and (values.min() < low or values.max() > high):
+            raise DomainError(
+                f"attribute '{self.name}': values outside its domain {low}..{high}", fix="widen the domain"
+            )
+        return (high - values if upper else values - low) / (high - low)
+
+    def keys(self) -> Array:
+        present = self.present
+        if present.dtype.kind in "biu" and present.dtype != np.uint64:
+            return present.astype(np.int64)
+        try:
+            numbers = present.astype(np.float64, copy=False)
+        except (TypeError, ValueError):
+            raise DataError(f"attribute '{self.name}': values are not numbers", allowed="numbers") from None
+        if np.isinf(numbers).any():
+            raise DataError(f"attribute '{self.name}': values are infinite", allowed="finite numbers")
+        return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Ordinal(Column):
+    """Values with a declared order, lowest first."""
+
+    levels: Sequence[str] = ()
+
+    def places(self, scale: Scale) -> Floats:
+        ranks = self.keys()[:, None].astype(np.float64)
+        if scale is Scale.DEVIATION:
+            return standardized(ranks)
+        return self._share(ranks) if scale is Scale.DOMAIN else ranks
+
+    def _share(self, ranks: Floats) -> Floats:
+        return ranks / max(1, len(self.levels) - 1)
+
+    def reaches(self, upper: bool) -> Floats:
+        ranks = self.keys()
+        return self._share((len(self.levels) - 1 - ranks if upper else ranks).astype(np.float64))
+
+    def keys(self) -> Array:
+        return _codes(self, self.levels)
+
+
+@dataclass(frozen=True, eq=False)
+class Nominal(Column):
+    """Values without an order, and a taxonomy that says how near they are."""
+
+    taxonomy: Taxonomy | None = None
+
+    @property
+    def tree(self) -> Taxonomy:
+        """The taxonomy, or an error where there is none."""
+        if self.taxonomy is None:
+            raise UsageError(
+                f"attribute '{self.name}': a nominal column without a taxonomy", fix="give it one, flat or deep"
+            )
+        return self.taxonomy
+
+    def places(self, scale: Scale) -> Floats:
+        found = embedded(self.tree)[_codes(self, self.tree.values)]
+        if scale is Scale.DEVIATION:
+            return standardized(found)
+        across = self.tree.distance(*self.tree.boundaries)
+        return found / across if scale is Scale.DOMAIN and across else found
+
+    def reaches(self, upper: bool) -> Floats:
+        ends = self.tree.boundaries
+        distances = self.tree.distances([ends[int(upper)]])[0] / (self.tree.distance(*ends) or 1.0)
+        return np.asarray(distances[_codes(self, self.tree.values)])
+
+    def keys(self) -> Array:
+        alphabet = np.argsort(np.argsort(np.array(self.tree.values, dtype=object)))
+        return alphabet[_codes(self, self.tree.values)]
+
+
+def points(columns: Sequence[Column], scale: Scale) -> Floats:
+    """The records as points whose Euclidean distance is that of SC13 Eq 6.7, or of z-scores; see the table above."""
+    if not columns:
+        raise UsageError("records without columns", fix="name at least one column")
+    if len({len(column.values) for column in columns}) > 1:
+        raise UsageError("columns of different lengths", came=", ".join(str(len(column.values)) for column in columns))
+    return np.hstack([column.coordinates(scale) for column in columns])
+
+
+def standardized(places: Floats) -> Floats:
+    """Less their average, in units of their root mean square distance from it; zeros where nothing varies."""
+    if not len(places):
+        return places
+    moved = places - np.array([fsum(column) / len(places) for column in places.T.tolist()])
+    deviation = sqrt(fsum((moved * moved).sum(axis=1).tolist()) / len(places))
+    return moved / deviation if deviation and (places != places[0]).any() else np.zeros_like(places)
+
+
+def embedded(tree: Taxonomy) -> Floats:
+    """A place for each value of a taxonomy, so that Euclidean distances are those of Eq 6.6.
+
+    Values are placed one after the other, each in the space of those before it and at most one dimension more: a
+    Cholesky factor, the same on every machine. Leaves at one depth are an ultrametric, which always has places, and leaves
+    of no tree that we tried had none; where a value lies above another there may be none, and then every squared distance
+    between different values is raised by one constant (Lingoes), as small as will do: nearer stays nearer.
+    """
+    squares = tree.distances() ** 2
+    count = len(squares)
+    centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
+    lowest = float(np.linalg.eigvalsh(-0.5 * centred)[0]) if count else 0.0
+    if lowest < -1e-9:
+        squares += 2 * np.ceil(-lowest * 1e6) / 1e6 * (1 - np.eye(count))
+    rest = (squares[:, :1] + squares[:1] - squares) / 2
+    places = np.zeros((count, count))
+    for j in range(count):
+        if rest[j, j] > 1e-10:
+            places[:, j] = rest[:, j] / np.sqrt(rest[j, j])
+            places[:j, j] = 0.0
+            rest = rest - places[:, j : j + 1] * places[:, j]
+    kept = places[:, (places != 0).any(axis=0)]
+    return kept if kept.shape[1] else np.zeros((count, 1))
+
+
+def _codes(column: Column, known: Sequence[str]) -> Array:
+    """The place of each value that is there in a declared list."""
+    index = {value: i for i, value in enumerate(known)}
+    present = column.present
+    codes = np.fromiter((index.get(value, -1) for value in present.tolist()), np.int64, len(present))
+    unknown = int(np.count_nonzero(codes < 0))
+    if unknown:
+        raise DomainError(
+            f"attribute '{column.name}': {unknown} values are not among the declared ones", fix="declare every value"
+        )
+    return codes
