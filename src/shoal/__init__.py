@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from shoal.guarantee.unit import Unit
     from shoal.policy.policy import Policy
 
-_API = "allowance amplify check compose delta frontier load microaggregate plan rehearse release sample_rate solve verify"
+_API = (
+    "allowance amplify check compose delta frontier load microaggregate plan rehearse release sample_rate solve verify"
+)
 _WHERE = {
     "shoal.api": _API.split(),
     "shoal.errors": ["ShoalError"],

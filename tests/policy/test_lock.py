@@ -53,7 +53,9 @@ def test_the_order_of_keys_does_not_count():
 
 def test_fixed_levels_and_views_have_one_form():
     assert lock(base(recoding={"levels": {"age": 0}})) == lock(base(recoding={"levels": {"zip": 0}}))
-    assert lock(base(recoding={"tree": {"epsilon": "0.15"}})) == lock(base(recoding=None)) == lock(base(recoding="tree"))
+    assert (
+        lock(base(recoding={"tree": {"epsilon": "0.15"}})) == lock(base(recoding=None)) == lock(base(recoding="tree"))
+    )
     one, other = [["age", "zip"], ["visit"]], [["visit"], ["zip", "age"]]
     assert lock(base(views={"workload": one})) == lock(base(views={"workload": other}))
     assert lock(base(views={"every": "pairs"})) == lock(base(views="pairs"))
