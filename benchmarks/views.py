@@ -1,4 +1,4 @@
-"""Views on Adult: how far the published pairs are from the original, beside one wide table and beside plain noise.
+"""Views on Adult: how far the published pairs are from the original, beside plain noise (one wide table: recoding.py).
 
 python benchmarks/views.py [runs]        10 runs when left out; needs ../shared/data/adult beside the project
 
@@ -138,9 +138,7 @@ def main(runs: int) -> None:
     settings = [
         ("pairs, k 20, beta .15", 1, {"views": "pairs", "recoding": levels, "sampling": {"beta": "0.15"}}),
         ("pairs, beta auto", 1, {"views": "pairs", "recoding": levels}),
-        ("pairs, tree .1", 1, {"views": "pairs", "recoding": {"tree": {"epsilon": "0.1", "finest": {"age": BIN}}}}),
         ("pairs, beta auto", 2, {"views": "pairs", "recoding": levels}),
-        ("pairs, tree .2", 2, {"views": "pairs", "recoding": {"tree": {"epsilon": "0.2", "finest": {"age": BIN}}}}),
     ]
     names, labels, joint = truth(policy("adult", 1, {}).schema)
     chance = np.random.default_rng(1)
@@ -150,8 +148,8 @@ def main(runs: int) -> None:
     results = []
     for title, epsilon, keys in settings:
         made = plan(policy("adult", epsilon, keys))
-        own = [one_run(made, labels, joint, tree="tree" in title) for _ in range(runs)]
-        means = np.nanmean(np.array(own, dtype=float), axis=0)
+        own = [one_run(made, labels, joint) for _ in range(runs)]
+        means = np.mean(own, axis=0)
         numbers = made.promise
         print(
             f"{title:36} {epsilon:>7} {numbers.k:>4} {float(numbers.beta):>6.3g} "
@@ -163,15 +161,10 @@ def main(runs: int) -> None:
         noise = float(np.mean([gaussian(epsilon, joint, chance) for _ in range(runs)]))
         print(f"{'Gaussian noise on all pairs (yardstick)':36} {epsilon:>7} {'':>4} {'':>6} {noise:>7.4f}")
         results.append({"what": "gaussian", "epsilon": epsilon, "raw": noise})
-        wide = plan(policy("adult", epsilon, {"recoding": "tree", "sampling": {"beta": "0.3"}}))
-        own = [one_run(wide, labels, joint, tree=True) for _ in range(max(2, runs // 3))]
-        mean = float(np.nanmean([each[1] for each in own]))
-        print(f"{'one wide table, tree':36} {epsilon:>7} {wide.promise.k:>4} {0.3:>6} {mean:>7.4f}")
-        results.append({"what": "wide", "epsilon": epsilon, "raw": mean})
     print(json.dumps({"benchmark": "views", "runs": runs, "attributes": names, "results": results}))
 
 
-def one_run(made, labels, joint, *, tree: bool) -> tuple[float, float, float]:
+def one_run(made, labels, joint) -> tuple[float, float, float]:
     """Release, verify, load; the distance of what was published and of what was made consistent."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
@@ -179,9 +172,7 @@ def one_run(made, labels, joint, *, tree: bool) -> tuple[float, float, float]:
             release(made, ADULT / "adult.csv", Path(folder) / "out", ledger=book, engine=engine(), report=False)
         took = time.perf_counter() - began
         loaded = shoal.load(Path(folder) / "out")
-        plain = float("nan") if tree else raw(loaded, labels, joint)
-        marginal = loaded.consistent().marginal if made.views else loaded.marginal
-        return plain, fitted(marginal, labels, joint), took
+        return raw(loaded, labels, joint), fitted(loaded.consistent().marginal, labels, joint), took
 
 
 if __name__ == "__main__":
