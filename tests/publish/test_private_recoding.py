@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from tests.publish.test_verify import alone, failures
 
 TREE = {"release.recoding": {"tree": {"epsilon": "0.3"}}}
 PRIVTREE = {"release.recoding": {"tree": {"epsilon": "0.3", "grow": "privtree"}}}
+SAMPLED = {"release.recoding": {"tree": {"epsilon": "0.3", "sample": "0.25"}}}
 DRAWN = {"release.recoding": {"choose": {"epsilon": "0.3"}}}
 
 
@@ -29,7 +31,13 @@ DRAWN = {"release.recoding": {"choose": {"epsilon": "0.3"}}}
 def released(tmp_path_factory):
     """A release of each kind, made once."""
     found = {}
-    kinds = {"tree": TREE, "drawn": DRAWN, "privtree": PRIVTREE, "parquet": TREE | {"release.output": "parquet"}}
+    kinds = {
+        "sampled": SAMPLED,
+        "tree": TREE,
+        "drawn": DRAWN,
+        "privtree": PRIVTREE,
+        "parquet": TREE | {"release.output": "parquet"},
+    }
     for kind, changes in kinds.items():
         folder = tmp_path_factory.mktemp(kind)
         found[kind] = publish(folder, changes, rows=3000).folder
@@ -51,7 +59,7 @@ def certificate(folder):
 # --- what is made -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["tree", "drawn", "privtree", "parquet"])
+@pytest.mark.parametrize("kind", ["tree", "sampled", "drawn", "privtree", "parquet"])
 def test_both_verifiers_agree_and_the_schema_knows_it(released, kind):
     require(verify(released[kind]))
     assert alone(released[kind]) == 0
@@ -254,3 +262,15 @@ def test_keys_that_do_not_belong_are_caught(copied, change):
 def test_the_verifier_runs_where_it_lies(released):
     done = subprocess.run([sys.executable, verifier.__file__, str(released["tree"])], check=False, capture_output=True)
     assert done.returncode == 0
+
+
+def test_a_tree_grown_on_a_separate_sample_pays_the_amplified_price(copied):
+    folder = copied("sampled")
+    choice = certificate(folder)["choice"]
+    inner = sum(Fraction(s["count"]) + s["attributes"] * Fraction(s["histogram"]) for s in choice["surveys"])
+    assert inner == pytest.approx(math.log(1 + (math.exp(0.3) - 1) / 0.25), rel=1e-9)
+    assert choice["rate"] == "0.25"
+    forge(folder, lambda c: c["choice"].update(rate="0.1"))
+    assert "choice of the lock" in failures(folder)
+    forge(folder, lambda c: c["choice"].pop("rate"))
+    assert alone(folder) == 3

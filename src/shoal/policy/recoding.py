@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from shoal.policy.parts import Part, one_of
-from shoal.policy.scalar import Count, Epsilon, FromZero, Name, Word
+from shoal.policy.scalar import Count, Epsilon, FromZero, Name, Rate, Word
 
 Score = Literal["ramp", "records", "discernibility", "target"]
 SCORES: tuple[Score, ...] = ("ramp", "records", "discernibility", "target")
@@ -57,6 +57,11 @@ class Grow(Paid):
     grow: Annotated[Growth, BeforeValidator(Word("surveys", "privtree"))] | None = Field(
         default=None,
         description="How the tree learns: `surveys` of whole partitions (when left out), or `privtree`, a test at each box.",
+    )
+    sample: Rate | None = Field(
+        default=None,
+        description="Grow on a separate random sample of this rate instead of the whole table: quicker where rows are many. "
+        "Its surveys may be less noisy for the same price. With `surveys` only.",
     )
     depth: Annotated[int, BeforeValidator(Count(1, 256)), WithJsonSchema(DEPTHS)] | None = Field(
         default=None,

@@ -150,7 +150,8 @@ def _about_choice(choice: dict[str, Any] | None) -> str:
         return "the labels are boxes of a tree, grown by noisy tests of the boxes' counts"
     if choice["kind"] == "tree":
         surveys = _counted(len(choice["surveys"]), "survey")
-        return f"the labels are boxes of a tree, grown on {surveys} of noisy counts of the whole table"
+        of = f"a separate sample of {choice['rate']} of the table" if "rate" in choice else "the whole table"
+        return f"the labels are boxes of a tree, grown on {surveys} of noisy counts of {of}"
     drawn = f"drawn on the whole table from {choice['schemes']:,} combinations of levels, score {choice['score']}"
     return f"{drawn}; {choice['restricted']}" if choice["restricted"] else drawn
 

@@ -351,4 +351,4 @@ def partition(policy: Policy, asked: ReleaseAsked, found: Promise, schema: Schem
     depth = grown.depth or Habits().depth
     if grown.grow == "privtree":
         return PrivTree(habits=PrivHabits(depth=depth), **common)
-    return SurveyedTree(habits=Habits(depth=depth), **common)
+    return SurveyedTree(habits=Habits(depth=depth), sample=grown.sample or Fraction(1), **common)

@@ -205,6 +205,8 @@ def _choice(certificate: dict[str, Any]) -> Iterator[Check]:
                 test = choice["test"]
                 bars = [test["theta"] + t * test["rise"] for t in range(test["depth"])]
                 total += _path_loss(Fraction(test["scale"]), bars, test["clamp"])
+            if "rate" in choice:
+                total = _amplified(total, Fraction(choice["rate"]))
             fits = fits and cost * (1 - Fraction(1, 10**9)) <= total * steps <= cost
             fits = fits and all(count > 0 and each > 0 for count, each, _ in shares)
             fits = fits and all(many == len(table["columns"]) for _, _, many in shares)
@@ -214,6 +216,16 @@ def _choice(certificate: dict[str, Any]) -> Iterator[Check]:
         chosen = views["chosen"]
         fits = 0 < Fraction(chosen["epsilon"]) < Fraction(promise["epsilon"]) and chosen["steps"] == steps
         yield Check("choice of views", fits and chosen["of"] >= views["count"], "a part of epsilon")
+
+
+def _amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
+    """What a mechanism on a sample of this rate costs the whole: ln(1 + rate (e^epsilon - 1))."""
+    if not 0 < rate < 1:
+        raise ValueError("not a rate")
+    with localcontext() as context:
+        context.prec = 60
+        grown = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp() - 1
+        return Fraction((1 + Decimal(rate.numerator) / Decimal(rate.denominator) * grown).ln())
 
 
 def _path_loss(scale: Fraction, bars: list[int], clamp: int) -> Fraction:

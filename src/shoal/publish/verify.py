@@ -317,6 +317,7 @@ def _of_choice(certificate: dict[str, Any]) -> set[str]:
         if choice["kind"] == "privtree":
             found |= {"privtree-geometric"}
         found |= {"surveyed-tree"} if choice.get("surveys") else set()
+        found |= {"amplification"} if "rate" in choice else set()
     return found
 
 

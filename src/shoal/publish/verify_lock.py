@@ -62,6 +62,11 @@ def _recoding(asked: dict[str, Any], certificate: dict[str, Any], applied: dict[
     locked = asked["tree" if choice["kind"] == "privtree" else choice["kind"]]
     total = sum((exact(each["epsilon"]) for each in choices), Fraction(0)) if choices else exact(choice["epsilon"])
     same = exact(str(locked["epsilon"])) == total
+    if choice["kind"] == "tree":
+        sample = locked.get("sample")
+        same = same and (None if sample is None else exact(str(sample))) == (
+            exact(choice["rate"]) if "rate" in choice else None
+        )
     if choice["kind"] == "privtree":  # its noise is on a grid, so it may cost a little less than was set aside
         same = locked["grow"] == "privtree" and total <= exact(str(locked["epsilon"]))
     if choice["kind"] == "choose":

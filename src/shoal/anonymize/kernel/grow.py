@@ -120,43 +120,36 @@ def expand(
     return all_faces[:made], all_counts[:made], all_homes[:made], all_depths[:made], splits[:made], below[:made]
 
 
-def route(ranks: Any, splits: Any, below: Any, faces: Any, stops: Any, starts: Any, found: Any) -> Any:
-    """The tree node in which each record ends; `ranks[j, i]` is the place of record i's cell along attribute j.
+def route(ranks: Any, splits: Any, below: Any, cuts: Any, found: Any) -> Any:
+    """The tree node in which each record ends; `ranks[i, j]` is the place of record i's cell along attribute j.
 
-    `found[i]` holds the tree node to begin with, and the answer afterwards.
+    `cuts[t]` are the places at which the first part of tree node t ends, and the second; `found[i]` holds the tree node to
+    begin with, and the answer afterwards.
     """
-    for i in range(ranks.shape[1]):
+    for i in range(ranks.shape[0]):
         at = found[i]
-        while splits[at] >= 0:
+        j = splits[at]
+        while j >= 0:
+            place = ranks[i, j]
+            if place < cuts[at, 0]:
+                at = below[at, 0]
+            elif place < cuts[at, 1]:
+                at = below[at, 1]
+            else:
+                at = below[at, 2]
             j = splits[at]
-            place = ranks[j, i]
-            last = below[at, 0]
-            for kid in range(3):
-                node = below[at, kid]
-                if node < 0:
-                    continue
-                last = node
-                if starts[faces[node, j]] <= place < stops[faces[node, j]]:
-                    break
-            at = last
         found[i] = at
     return found
 
 
-def route_levels(ranks: Any, splits: Any, below: Any, faces: Any, stops: Any, starts: Any, found: Any) -> Any:  # noqa: ARG001
+def route_levels(ranks: Any, splits: Any, below: Any, cuts: Any, found: Any) -> Any:
     """The same as `route`, all records one level at a time."""
     moving = np.flatnonzero(splits[found] >= 0)
     while len(moving):
         at = found[moving]
-        j = splits[at]
-        place = ranks[j, moving]
-        kids = below[at]
-        step = np.zeros(len(at), np.int64)
-        for i in range(2):
-            side = faces[kids[:, i], j]
-            more = (step == i) & (place >= stops[side]) & (kids[:, i + 1] >= 0)
-            step[more] = i + 1
-        found[moving] = kids[np.arange(len(at)), step]
+        place = ranks[moving, splits[at]]
+        step = (place >= cuts[at, 0]).astype(np.int64) + (place >= cuts[at, 1])
+        found[moving] = below[at, step]
         moving = moving[splits[found[moving]] >= 0]
     return found
 

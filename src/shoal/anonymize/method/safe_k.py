@@ -94,7 +94,10 @@ class SafeK:
             return self.partition.settle(table, source, stage)
         stage("choosing the recoding")
         with source.stream("recoding") as chance:
-            return self.partition.settle(self.of_people(table, chance, stage), chance, stage)
+            seen = self.of_people(table, chance, stage)
+            if self.partition.rate < 1:  # a sample of its own, used for nothing else
+                seen = seen.keep(chance.row_mask(self.partition.rate).keep)
+            return self.partition.settle(seen, chance, stage)
 
     def run(self, table: Table, recoding: Recoding, source: Source, stage: Stage = lambda _: None) -> Table:
         """One release: the labels of the sampled rows in groups of at least k, in an order that shows nothing."""

@@ -34,11 +34,17 @@ def settle_all(
         stage("choosing the recodings")
     for first in range(0, len(open_ones), MOST_ASKED):
         batch = open_ones[first : first + MOST_ASKED]
-        counted = table.at_once([Ask(partitions[number].levels, None) for number in batch])
+        counted = table.at_once([_ask(partitions[number], source) for number in batch])
         for number, kept in zip(batch, counted, strict=True):
             partition = partitions[number]
             found[number] = partition.decide(kept.count_by(partition.columns), source.stream("view"), stage)
     return [recoding for recoding in found if recoding is not None]
+
+
+def _ask(partition: Partition, source: Source) -> Ask:
+    """All rows, or a separate sample where the partition is settled on one."""
+    mask = source.row_mask(partition.rate).keep if partition.rate < 1 else None
+    return Ask(partition.levels, mask)
 
 
 def draw_all(

@@ -59,6 +59,11 @@ class Partition(ABC):
         """The most that settling costs the unit: 0 where the data are not looked at."""
 
     @property
+    def rate(self) -> Fraction:
+        """The rate of the separate sample that it is settled on; 1 for the whole table."""
+        return Fraction(1)
+
+    @property
     @abstractmethod
     def theorems(self) -> tuple[str, ...]:
         """The results that the cost rests on."""

@@ -34,19 +34,28 @@ class Tree:
         """The nodes that are boxes."""
         return np.flatnonzero(self.splits < 0).astype(np.int32)
 
+    @cached_property
+    def cuts(self) -> Codes:
+        """Where the first part of each node ends along the attribute that it divides, and the second."""
+        along = np.maximum(self.splits, 0)
+        found = np.full((len(along), 2), np.iinfo(np.int32).max, dtype=np.int32)
+        for part in range(2):
+            # The last part of a node has no end: whatever is left belongs to it.
+            more = (self.splits >= 0) & (self.below[:, part + 1] >= 0)
+            found[more, part] = self.layout.stops[self.faces[self.below[more, part], along[more]]]
+        return found
+
     def place(self, cells: Sequence[Codes], start: Codes | None = None, before: int = 0) -> Codes:
         """The node in which each record ends; `cells[j]` are its cells along attribute j.
 
         `before` is how much was placed already: where there is much to do, it is done by compiled loops.
         """
         sides = self.layout.sides
-        ranks = np.empty((len(sides), len(cells[0]) if cells else 0), dtype=np.int32)
+        ranks = np.empty((len(cells[0]) if cells else 0, len(sides)), dtype=np.int32)
         for j, (side, codes) in enumerate(zip(sides, cells, strict=True)):
-            ranks[j] = side.rank[codes]
-        found = np.zeros(ranks.shape[1], dtype=np.int32) if start is None else start.copy()
-        grow.router(ranks.size + before)(
-            ranks, self.splits, self.below, self.faces, self.layout.stops, self.layout.starts, found
-        )
+            ranks[:, j] = side.rank[codes]
+        found = np.zeros(len(ranks), dtype=np.int32) if start is None else start.copy()
+        grow.router(ranks.size + before)(ranks, self.splits, self.below, self.cuts, found)
         return found
 
 

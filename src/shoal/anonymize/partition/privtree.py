@@ -292,9 +292,9 @@ class _Growth:
         self.expected = np.array([guide.count])
         self.open = np.zeros(1, dtype=np.int32)
         self.depth = 0
-        self.ranks = np.empty((len(self.layout.sides), len(coded.counts)), dtype=np.int32)
+        self.ranks = np.empty((len(coded.counts), len(self.layout.sides)), dtype=np.int32)
         for j, (side, codes) in enumerate(zip(self.layout.sides, coded.cells, strict=True)):
-            self.ranks[j] = side.rank[codes]
+            self.ranks[:, j] = side.rank[codes]
         self.homes = np.zeros(len(coded.counts), dtype=np.int32)
 
     @property
@@ -343,6 +343,5 @@ class _Growth:
         self.expected = np.concatenate([self.expected, self.expected[boxes[parent]] * shares])
         self.open = np.arange(old, old + new, dtype=np.int32)
         if new:
-            grow.router(self.ranks.size)(
-                self.ranks, self.splits, self.below, self.faces, self.layout.stops, self.layout.starts, self.homes
-            )
+            tree = Tree(self.layout, self.faces, self.splits, self.below)
+            grow.router(self.ranks.size)(self.ranks, self.splits, self.below, tree.cuts, self.homes)

@@ -32,7 +32,8 @@ from shoal.data.level import Level
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError
-from shoal.guarantee.rounding import exact_text
+from shoal.guarantee.amplify import allowance
+from shoal.guarantee.rounding import exact, exact_text, text_down
 from shoal.guarantee.surveys import Survey, epsilon_of, surveys
 
 Floats = npt.NDArray[np.float64]
@@ -88,6 +89,8 @@ class SurveyedTree(Partition):
     finest: Mapping[str, int] = field(default_factory=dict)
     coarsest: Mapping[str, int] = field(default_factory=dict)
     habits: Habits = Habits()
+    sample: Fraction = Fraction(1)
+    """The rate of the separate sample that it grows on."""
 
     def __post_init__(self) -> None:
         if self.habits.depth < 1:
@@ -109,25 +112,41 @@ class SurveyedTree(Partition):
     @property
     def asked(self) -> tuple[Survey, ...]:
         """The surveys, with the noise that one row's share of epsilon buys."""
-        return surveys(self.paid / self.steps, len(self.columns), self.habits.shares, self.habits.counts)
+        return surveys(self.inner, len(self.columns), self.habits.shares, self.habits.counts)
+
+    @property
+    def rate(self) -> Fraction:
+        return self.sample
+
+    @property
+    def inner(self) -> Fraction:
+        """What the surveys may cost on what they see: more than the share of a row where that is a sample."""
+        share = self.paid / self.steps
+        return share if self.sample == 1 else exact(text_down(allowance(share, 0, self.sample).epsilon, 12))
 
     @property
     def epsilon(self) -> Fraction:
-        return self.steps * epsilon_of(self.asked)
+        return self.steps * epsilon_of(self.asked) if self.sample == 1 else self.paid
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        return ("surveyed-tree",)
+        return ("surveyed-tree",) if self.sample == 1 else ("surveyed-tree", "amplification")
 
     def words(self) -> str:
         return (
-            f"A tree of boxes is grown on the table for epsilon {exact_text(self.epsilon)}: fine labels where records are "
+            f"A tree of boxes is grown on {self._seen} for epsilon {exact_text(self.epsilon)}: fine labels where records are "
             "dense, coarse ones elsewhere."
         )
 
+    @property
+    def _seen(self) -> str:
+        return "the table" if self.sample == 1 else f"a separate sample of {exact_text(self.sample)} of the table"
+
     def to_json(self) -> dict[str, Any]:
+        rate = {} if self.sample == 1 else {"rate": exact_text(self.sample)}
         return {
             "kind": "tree",
+            **rate,
             "epsilon": exact_text(self.epsilon),
             "steps": self.steps,
             "surveys": [
@@ -189,8 +208,10 @@ class _Growth:
 
     def __init__(self, plan: SurveyedTree, layout: Layout, masses: Floats, count: float) -> None:
         self.plan, self.layout = plan, layout
-        self.crowd = plan.k / float(plan.beta)
-        self.spread = max((plan.k * (1 - float(plan.beta))) ** 0.5 / float(plan.beta), 1e-9)
+        # In records of what the surveys see: a sample has its share of every crowd.
+        seen = float(plan.sample)
+        self.crowd = seen * plan.k / float(plan.beta)
+        self.spread = max(seen * (plan.k * (1 - float(plan.beta))) ** 0.5 / float(plan.beta), 1e-9)
         self.losses = layout.losses([float(plan._weight(name)) for name in plan.columns])  # noqa: SLF001
         self.forced = np.concatenate([side.too_coarse(plan.coarsest.get(side.cells.name)) for side in layout.sides])
         self.masses = masses[np.newaxis, :].copy()
