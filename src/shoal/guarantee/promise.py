@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee import group, safe_k
-from shoal.guarantee.rounding import exact, text_down, text_up
+from shoal.guarantee.rounding import exact, text_up
 from shoal.guarantee.solve import solve
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from shoal.guarantee.unit import Neighbours
 
 _STEPS = 24
-_DIGITS = 15
 _SMALLEST_BETA = Fraction(1, 10**12)
 _CLOSE = Fraction(1, 10**6)
 
@@ -148,12 +147,12 @@ def promise(
     release = None if epsilon is None else _after(safe_k.check_epsilon(epsilon), recoding)
     step = solve(epsilon=release, delta=delta, k=k, beta=beta, bound=chosen)
     found = Promise(
-        # A float's shortest name may lie on the wrong side of it, so what was solved is named against us.
-        exact(text_up(step.epsilon, _DIGITS)) if release is None else release,
+        # A float's shortest name may lie on the wrong side of it; then the float itself is taken.
+        max(exact(step.epsilon), Fraction(step.epsilon)) if release is None else release,
         recoding,
-        exact(text_up(step.delta, _DIGITS)) if delta is None else delta,
+        max(exact(step.delta), Fraction(step.delta)) if delta is None else delta,
         step.k,
-        exact(text_down(step.beta, _DIGITS)) if beta is None else beta,
+        min(exact(step.beta), Fraction(step.beta)) if beta is None else beta,
         chosen,
         step.solved,
         whose,
