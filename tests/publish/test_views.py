@@ -334,3 +334,12 @@ def test_the_one_file_verifier_says_what_it_does_not_check(copied, capsys):
 
     forge(folder, change)
     assert alone(folder) == 3
+
+
+def test_an_unreachable_workload_is_told_how_many_views_fit():
+    asked = {"release.views": "pairs", "release.delta": "1e-4", "release.k": 12, "release.sampling": {"beta": "0.3"}}
+    with pytest.raises(InfeasibleError) as refused:
+        planned(asked | {"release.epsilon": "0.5"})
+    assert "of this kind" in refused.value.allowed
+    most = int(refused.value.allowed.split()[0])
+    assert 0 <= most < 3

@@ -15,7 +15,7 @@ from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.guarantee.rounding import exact_text
 from shoal.publish.plan import Plan, chosen_views
-from shoal.publish.views import View
+from shoal.publish.views import View, plain_name
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def write_rules(made: Sequence[Made], folder: Path) -> list[dict[str, Any]]:
             own[name] = places[name, text]
         entry: dict[str, Any] = {"file": each.file, "k": each.k, "columns": list(own), "recoding": own}
         if isinstance(each.recoding, Boxes):
-            entry["boxes"] = _listing(each, folder, listings)
+            entry["boxes"] = _listing(each.name, each.recoding, folder, listings)
         if each.name is not None:
             entry |= {"name": each.name, "part": each.part}
             entry |= {"choice": each.choice} if each.choice is not None else {}
@@ -134,12 +134,10 @@ def index(plan: Plan, tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _listing(made: Made, folder: Path, known: dict[int, str]) -> str:
+def _listing(view: str | None, recoding: Boxes, folder: Path, known: dict[int, str]) -> str:
     """Where the boxes of a table are listed; repeats of one release share a list."""
-    recoding = made.recoding
-    assert isinstance(recoding, Boxes)  # noqa: S101 - said by the caller
     if id(recoding) not in known:
-        known[id(recoding)] = "recoding/boxes.csv" if made.name is None else f"recoding/boxes/{made.name}.csv"
+        known[id(recoding)] = "recoding/boxes.csv" if view is None else f"recoding/boxes/{view}.csv"
         path = folder / known[id(recoding)]
         path.parent.mkdir(exist_ok=True)
         write_text(path, recoding.listing())
@@ -148,8 +146,7 @@ def _listing(made: Made, folder: Path, known: dict[int, str]) -> str:
 
 def _file_name(number: int, name: str) -> str:
     """A safe file name for an attribute of any name."""
-    plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in name)
-    return f"recoding/{number:02d}-{plain[:40]}.json"
+    return f"recoding/{number:02d}-{plain_name(name)[:40]}.json"
 
 
 def write_text(path: Path, text: str) -> None:

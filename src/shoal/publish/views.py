@@ -56,12 +56,13 @@ def names(groups: Sequence[Group]) -> list[str]:
     """A safe and telling name for each view."""
     digits = len(str(len(groups)))
     return [
-        f"{number:0{digits}d}-{'--'.join(_plain(each) for each in group)}"[:120]
+        f"{number:0{digits}d}-{'--'.join(plain_name(each) for each in group)}"[:120]
         for number, group in enumerate(groups, 1)
     ]
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """An attribute's name with nothing in it that a file's name cannot hold."""
     return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in name)
 
 
@@ -222,9 +223,20 @@ def as_given(promise: Promise, count: int, epsilon: Fraction, delta: Fraction, c
         raise InfeasibleError(
             f"{count:,} views do not fit into epsilon = {text_up(epsilon)} with k = {promise.k} and beta = "
             f"{float(promise.beta):g}: {cost}",
+            allowed=f"{_most(promise, count, epsilon, delta, chosen):,} views of this kind",
             fix="publish fewer views (`limit`, `workload`), raise k or epsilon, lower beta, or leave k or beta out",
         )
     return found
+
+
+def _most(promise: Promise, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> int:
+    """How many such views would fit; fewer than `count`."""
+    low, high = 0, count
+    while high - low > 1:
+        middle = (low + high) // 2
+        good = fits(all_parts([promise] * middle, chosen), epsilon, delta)
+        low, high = (middle, high) if good else (low, middle)
+    return low
 
 
 def _feasible(

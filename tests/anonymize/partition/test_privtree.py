@@ -15,7 +15,7 @@ import pytest
 from shoal.anonymize.partition import privtree
 from shoal.anonymize.partition.coded import Coded
 from shoal.anonymize.partition.privtree import Habits, PrivTree
-from shoal.anonymize.partition.tree import _whole
+from shoal.anonymize.partition.tree import whole_table
 from shoal.chance.source import Source
 from shoal.data.domain import Interval, Values
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
@@ -67,7 +67,7 @@ def guide_of(plan, coded, seed=None):
     if seed is None:
         return privtree._Guide(plan, privtree._by_domain(plan.pieces))
     survey = replace(plan, habits=replace(plan.habits, survey=HALF)).asked[0]
-    return privtree._Surveyed(plan, *_whole(plan.pieces, coded, survey, Source.seeded(seed)))
+    return privtree._Surveyed(plan, *whole_table(plan.pieces, coded, survey, Source.seeded(seed)))
 
 
 class Asked(Exception):  # noqa: N818 - a question, not a failure

@@ -24,7 +24,7 @@ from shoal.anonymize.partition.boxes import Boxes, Tree
 from shoal.anonymize.partition.coded import Coded
 from shoal.anonymize.partition.model import Layout
 from shoal.anonymize.partition.sides import sides
-from shoal.anonymize.partition.tree import _whole
+from shoal.anonymize.partition.tree import whole_table
 from shoal.chance.source import Source
 from shoal.data.cells import Cells, cells
 from shoal.data.level import Level
@@ -182,7 +182,7 @@ class PrivTree(Partition):
     def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> Boxes:  # noqa: ARG002
         coded = Coded.of(counts, self.pieces)
         if self.asked:
-            layout, masses, count = _whole(self.pieces, coded, self.asked[0], source)
+            layout, masses, count = whole_table(self.pieces, coded, self.asked[0], source)
             guide: _Guide = _Surveyed(self, layout, masses, count)
         else:
             guide = _Guide(self, _by_domain(self.pieces))

@@ -170,7 +170,7 @@ class SurveyedTree(Partition):
     def grow(self, coded: Coded, source: Source) -> Tree:
         """The tree of a table whose tuples were counted."""
         first, *later = self.asked
-        layout, masses, count = _whole(coded.pieces, coded, first, source, self.habits.surprise)
+        layout, masses, count = whole_table(coded.pieces, coded, first, source, self.habits.surprise)
         growth = _Growth(self, layout, masses, count)
         limits = [count / self.habits.frontier**i for i in range(1, len(self.asked))] + [0.0]
         for survey, limit, following in zip(later, limits, limits[1:], strict=False):
@@ -187,7 +187,7 @@ def heard(counts: npt.NDArray[np.int64], epsilon: Fraction, source: Source) -> n
     return counts + source.discrete_laplace(1 / epsilon, len(counts))
 
 
-def _whole(
+def whole_table(
     pieces: Sequence[Cells], coded: Coded, survey: Survey, source: Source, surprise: float = SURPRISE
 ) -> tuple[Layout, Floats, float]:
     """The first survey: the whole table as one box; the sides of every attribute come out of it."""
