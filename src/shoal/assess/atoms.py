@@ -81,7 +81,7 @@ def axis(meanings: Sequence[Meaning], extra: Iterable[Label] = ()) -> Axis:
         for value in label.values:
             holders[value].append(number)
     groups: dict[tuple[int, ...], list[str]] = {}
-    for value in _in_order(universe, labels):
+    for value in _in_order(universe, meanings, labels):
         groups.setdefault(tuple(holders[value]), []).append(value)
     by_values = {label.values: label.text for label in reversed(labels) if not label.missing}
     coarse = {label.text for label in labels if len(label.values) > 1 and label.text in label.values}
@@ -148,9 +148,10 @@ def _high(high: Fraction | None) -> float | Fraction:
     return float("inf") if high is None else high
 
 
-def _in_order(universe: Sequence[str], labels: Sequence[Label]) -> list[str]:
-    """Values in the order in which single-valued labels list them; the others follow."""
-    listed = dict.fromkeys(value for label in labels if len(label.values) == 1 for value in label.values)
+def _in_order(universe: Sequence[str], meanings: Sequence[Meaning], labels: Sequence[Label]) -> list[str]:
+    """Values in the order of a rule, or in which single-valued labels list them; the others follow."""
+    told = [value for each in meanings for value in each.order]
+    listed = dict.fromkeys([*told, *(value for label in labels if len(label.values) == 1 for value in label.values)])
     return [*(value for value in listed if value in set(universe)), *(v for v in universe if v not in listed)]
 
 

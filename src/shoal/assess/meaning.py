@@ -54,6 +54,8 @@ class Meaning:
     listed: bool = True
     mask: Masked | None = None
     ends: Span = (None, None)
+    order: tuple[str, ...] = ()
+    """Values in the order of the rule, where its labels do not tell it: the boxes of a tree come in any order."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -140,7 +142,8 @@ def _boxes(rule: Mapping[str, Any], name: str, of: Type, ends: Span) -> Meaning:
     for text, runs in zip(rule["labels"], rule["members"], strict=True):
         held = [by_text[cells[at]] for first, last in runs for at in range(first, last + 1)]
         labels.append(held[0].joined(held[1:], str(text)))
-    return Meaning(name, of, tuple(labels), True, base.mask, ends)
+    order = tuple(value for text in cells for value in sorted(by_text[text].values))
+    return Meaning(name, of, tuple(labels), True, base.mask, ends, order)
 
 
 def _ends(of: Type, rule: Mapping[str, Any]) -> Span:
