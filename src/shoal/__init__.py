@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd, SampledDP
     from shoal.guarantee.smooth import SmoothDP
     from shoal.guarantee.unit import Unit
+    from shoal.mechanism.optimal import OptimalNoise
+    from shoal.mechanism.refinement import KnowledgeRefinement
     from shoal.policy.policy import Policy
 
 _API = (
@@ -44,6 +46,8 @@ _WHERE = {
     "shoal.guarantee.differential": ["ApproxDP", "GaussianDP", "LaplaceDP", "PureDP", "SampledCrowd", "SampledDP"],
     "shoal.guarantee.smooth": ["SmoothDP"],
     "shoal.guarantee.unit": ["Unit"],
+    "shoal.mechanism.optimal": ["OptimalNoise"],
+    "shoal.mechanism.refinement": ["KnowledgeRefinement"],
     "shoal.policy.policy": ["Policy"],
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
@@ -52,7 +56,9 @@ __all__ = [
     "ApproxDP",
     "Claim",
     "GaussianDP",
+    "KnowledgeRefinement",
     "LaplaceDP",
+    "OptimalNoise",
     "Policy",
     "PureDP",
     "SampledCrowd",

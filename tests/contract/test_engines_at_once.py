@@ -67,7 +67,9 @@ MASKS = {
     "sample": Source.seeded(4).row_mask(Fraction(2, 5)).keep,
     "none": lambda _, count: np.zeros(count, dtype=bool),
 }
-few_examples = settings(max_examples=6, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+few_examples = settings(
+    max_examples=max(3, settings().max_examples // 100), phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)
 levels = st.permutations(NAMES).flatmap(
     lambda order: st.integers(1, 4).flatmap(
         lambda count: st.fixed_dictionaries({name: st.sampled_from(OFFERED[name]) for name in order[:count]})

@@ -40,7 +40,9 @@ WAYS = {
     "reference": (Reference(), None),
 }
 KEPT = {name: Keep() for name in NAMES}
-few_examples = settings(max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+few_examples = settings(
+    max_examples=max(7, settings().max_examples // 100), phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)
 ODD_LABELS = ("", "(missing)", '"', "a,b", "line\nbreak", "🦀", "é", "'; DROP", "*", "NULL", "Z", "a")
 
 
@@ -219,7 +221,7 @@ def test_requests_that_do_not_fit(way):
 @pytest.mark.slow
 @pytest.mark.parametrize("levels", [LEVELS, KEPT, dict(list(LEVELS.items())[2:5])], ids=["levels", "values", "few"])
 @given(rows=tables | crowded, seed=st.integers(0, 1 << 30), boxes=st.integers(1, 12), k=st.integers(1, 4))
-@settings(few_examples, max_examples=6)
+@settings(few_examples, max_examples=max(3, settings().max_examples // 200))
 def test_new_labels_are_those_worked_out_by_hand(folder, levels, rows, seed, boxes, k):
     rng = np.random.default_rng(seed)
     said = []

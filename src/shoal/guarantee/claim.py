@@ -41,7 +41,7 @@ class Claim:
         unknown = [name for name in self.theorems if name not in THEOREMS]
         if unknown:
             raise UsageError("unknown theorem", came=", ".join(unknown), allowed="a name from the registry")
-        if isinstance(self.guarantee, Syntactic):
+        if isinstance(self.guarantee, Syntactic) and self.guarantee.seen:
             if self.status not in (Status.CHECKED, Status.NONE):
                 raise UsageError(
                     "a syntactic guarantee is checked on the table, not proved",
@@ -50,8 +50,15 @@ class Claim:
                 )
             return
         if self.status is Status.CHECKED:
-            raise UsageError("a differential guarantee is proved, not checked on one output", came=self.status.value)
-        if self.unit is None:
+            raise UsageError("it is proved, not checked on one output", came=self.status.value)
+        if isinstance(self.guarantee, Syntactic):
+            if self.status not in (Status.CONDITION, Status.NONE):
+                raise UsageError(
+                    "what the table does not show holds under a condition",
+                    came=self.status.value,
+                    allowed="proved with condition, none",
+                )
+        elif self.unit is None:
             raise UsageError("a differential guarantee names whose data it hides", fix="give a Unit")
         if self.status is Status.NONE:
             return

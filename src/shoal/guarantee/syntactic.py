@@ -12,9 +12,11 @@ from shoal.guarantee.rounding import Number, exact, text_up, whole
 
 
 class Syntactic(Guarantee):
-    """A property that can be checked on the table alone."""
+    """A property of the table, and not of what chance might have made of it."""
 
     composes: ClassVar[bool] = False
+    seen: ClassVar[bool] = True
+    """Whether it can be counted on the published table; otherwise it rests on how the table was made."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class ProbabilisticK(Syntactic):
 
     k: int
     kind: ClassVar[str] = "probabilistic-k"
+    seen: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         whole(self.k, "k")

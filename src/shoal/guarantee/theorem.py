@@ -5,36 +5,14 @@ The name is the file name of its proof page (docs/proofs/<name>.md) and what a P
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Premise:
-    """A condition of a theorem and the function that raises when it does not hold ('holder' if only a person can know)."""
-
-    text: str
-    enforced_by: str
-
-
-@dataclass(frozen=True)
-class Theorem:
-    """A named result."""
-
-    name: str
-    title: str
-    source: str
-    statement: str
-    premises: tuple[Premise, ...]
+from shoal.guarantee.named import Theorem
+from shoal.guarantee.named import premise as _premise
+from shoal.guarantee.noise_theorems import NOISE
 
 
 def theorem(name: str) -> Theorem:
     """The theorem of that name."""
     return THEOREMS[name]
-
-
-def _premise(text: str, enforced_by: str) -> Premise:
-    named = enforced_by == "holder" or enforced_by.startswith("shoal.")
-    return Premise(text, enforced_by if named else f"shoal.guarantee.{enforced_by}")
 
 
 _RATE = _premise("the sampling rate lies strictly between 0 and 1", "safe_k.check_beta")
@@ -43,6 +21,12 @@ _EPSILON = _premise("epsilon is finite and not negative", "safe_k.check_epsilon"
 _FIXED = _premise("the recoding does not depend on the data", "holder")
 _OWN_SAMPLE = _premise("the sample is drawn afresh, independently, and used for nothing else", "holder")
 _FRESH = _premise("each release draws its own sample and discards it", "compose.compose")
+_FACTORS = _premise("the factors are no wider than epsilon allows", "shoal.mechanism.refinement.check_gain")
+_TOTAL = _premise("the refined probabilities sum to exactly one", "shoal.mechanism.refinement.check_gain")
+_MOVED = _premise("no more is moved than delta allows", "shoal.mechanism.refinement.check_gain")
+_PRIOR = _premise("the prior sums to exactly one and is nowhere negative", "shoal.mechanism.prior.shares")
+_PRIOR_FIXED = _premise("prior, distance and factors are fixed without the data", "holder")
+_ONE_PERSON = _premise("an individual question depends on one person, and an absent one gives the prior", "holder")
 
 _ALL = (
     Theorem(
@@ -125,6 +109,18 @@ _ALL = (
         "Dwork, Kenthapadi, McSherry, Mironov and Naor 2006",
         "Running (epsilon_i, delta_i)-DP mechanisms, even chosen one after another, is (sum epsilon_i, sum delta_i)-DP.",
         (_FRESH,),
+    ),
+    Theorem(
+        "parallel-composition",
+        "Questions about different people cost as much as the dearest",
+        "SC13 Proposition 4, with the conditions that its proof uses; McSherry 2009",
+        "Answers that depend on disjoint groups of rows are together (max epsilon_i, delta)-DP when a row is added or removed, "
+        "and the two largest add up when one is replaced.",
+        (
+            _premise("no row can satisfy two of the conditions", "shoal.query.batch.disjoint"),
+            _premise("a unit has one row", "shoal.query.batch.cost"),
+            _premise("each answer has bits of its own", "shoal.query.session.Session"),
+        ),
     ),
     Theorem(
         "advanced-composition",
@@ -279,7 +275,50 @@ _ALL = (
         "of the target is monotone with sensitivity 2.",
         (_premise("the target has one level", "shoal.anonymize.partition.scores.Target.within"),),
     ),
+    Theorem(
+        "microaggregation-k",
+        "Groups with one face are k-anonymous",
+        "SC13 section 2.3; Domingo-Ferrer and Torra 2005",
+        "If people are divided into groups of at least k by their quasi-identifiers, and everybody in a group shows the same "
+        "quasi-identifiers, then every combination of them that occurs, occurs at least k times.",
+        (
+            _premise("every group has at least k records", "shoal.anonymize.method.microaggregation.Microaggregation"),
+            _premise("no person has two records", "shoal.anonymize.method.crowds.one_row_each"),
+            _premise("the attributes that an intruder may know are declared quasi-identifiers", "holder"),
+        ),
+    ),
+    Theorem(
+        "probabilistic-k",
+        "Values that change places at random inside groups of k",
+        "SC13 chapter 3",
+        "If values are permuted uniformly inside groups of at least k, independently of everything else, then an intruder to "
+        "whom all assignments of a group's values to its members are equally likely beforehand links a person to their own "
+        "with probability at most 1/k.",
+        (
+            _premise("every group has at least k records", "shoal.anonymize.method.probabilistic_k.Swap"),
+            _premise("no person has two records", "shoal.anonymize.method.crowds.one_row_each"),
+            _premise("permutations are uniform, drawn afresh and forgotten", "shoal.anonymize.recode.shuffle.shuffle"),
+            _premise("the intruder knows nothing of the others in the group, nor of dependences", "holder"),
+        ),
+    ),
+    Theorem(
+        "knowledge-refinement",
+        "A prior refined by the true answer",
+        "SC13 Propositions 2 and 3 and Algorithm 5.1, with the errata below",
+        "Raising a prior by alpha_u near the true answer and lowering it by alpha_d elsewhere, to a total of exactly one, and "
+        "drawing one value is epsilon-DP: for a question about one person (add_remove, an absent person gives the prior) if "
+        "e^-epsilon <= alpha_d and alpha_u <= e^epsilon, for any question if alpha_u/alpha_d <= e^epsilon.",
+        (_FACTORS, _TOTAL, _PRIOR, _PRIOR_FIXED, _ONE_PERSON),
+    ),
+    Theorem(
+        "knowledge-refinement-delta",
+        "A refinement that moves a little mass to the answer",
+        "SC13 section 5.2, with the masses corrected",
+        "Moving delta e^-epsilon (a question about one person) or delta/(1 + e^epsilon) (any question) of a refined law from "
+        "the farthest values to the nearest is (epsilon, delta)-DP.",
+        (_FACTORS, _MOVED, _PRIOR, _PRIOR_FIXED, _ONE_PERSON),
+    ),
 )
 
-THEOREMS: dict[str, Theorem] = {entry.name: entry for entry in _ALL}
+THEOREMS: dict[str, Theorem] = {entry.name: entry for entry in (*_ALL, *NOISE)}
 """All of them by name."""

@@ -1,0 +1,176 @@
+"""What the methods of near neighbours share: how records are grouped, and what is refused before they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.anonymize.partition import near
+from shoal.anonymize.partition.approx import approx
+from shoal.anonymize.partition.base import Stage
+from shoal.anonymize.partition.diverse import Secret, Wanted, diverse
+from shoal.anonymize.partition.insensitive import insensitive
+from shoal.anonymize.partition.near import Labels, Progress
+from shoal.anonymize.partition.points import Scale, points
+from shoal.anonymize.partition.records import column, columns
+from shoal.anonymize.partition.univariate import optimal
+from shoal.chance.source import Source
+from shoal.data.schema import Attribute, Schema
+from shoal.data.type import Type
+from shoal.engine.base import Table
+from shoal.errors import InfeasibleError, PreconditionError
+from shoal.guarantee.unit import Unit
+
+Array = npt.NDArray[Any]
+Grouping = Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive"]
+GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+GAIN = Fraction(1, 5)
+GROUP = "shoal group"
+"""The name of the column in which an engine numbers groups; no policy can hold it twice."""
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How records are grouped: the least size, the way, and what every group must have of the confidential attributes."""
+
+    k: int
+    grouping: Grouping = "mdav"
+    gain: Fraction = GAIN
+    wanted: Wanted = field(default=Wanted())
+
+    def groups(self, attributes: Sequence[Attribute], values: dict[str, Array], tell: Progress = near.quiet) -> Labels:
+        """The group of each record by the named attributes, before anything else is asked of it."""
+        if self.grouping == "insensitive":
+            return insensitive(columns(attributes, values), self.k, progress=tell)
+        if self.grouping in ("ranking", "optimal"):
+            raise PreconditionError(
+                "microaggregation-k",
+                "ranks group one attribute at a time, and then records that share one group share nothing else",
+                came=f"grouping: {self.grouping} for {len(attributes)} attributes",
+                allowed="one attribute",
+                fix="take grouping: mdav",
+            )
+        places = points(columns(attributes, values), Scale.DEVIATION)
+        if self.grouping == "vmdav":
+            return near.vmdav(places, self.k, gain=float(self.gain), progress=tell)
+        return (near.mdav if self.grouping == "mdav" else approx)(places, self.k, progress=tell)
+
+    def ranked(self, table: Table, attribute: Attribute) -> Labels:
+        """Groups of one attribute: runs of k in rank, sorted and numbered by the engine; or the cheapest cuts there are."""
+        if self.grouping == "optimal":
+            return optimal(column(attribute, table.collect([attribute.name])[attribute.name]).order(), self.k)
+        if not _ranks(attribute):
+            raise InfeasibleError(
+                f"attribute '{attribute.name}' has no order, so it has no ranks",
+                came=attribute.type.value,
+                allowed="numbers, dates, times, ordinal values",
+                fix="declare it ordinal, or take grouping: mdav",
+            )
+        if attribute.type is Type.ORDINAL:
+            ranks = column(attribute, table.collect([attribute.name])[attribute.name]).order()
+            table, name = table.attach(GROUP + " rank", np.asarray(ranks, dtype=np.float64)), GROUP + " rank"
+        else:
+            name = attribute.name
+        return np.asarray(table.chunk([name], self.k, GROUP).collect([GROUP])[GROUP]).astype(np.int32)
+
+    def joined(
+        self, labels: Labels, attributes: Sequence[Attribute], values: dict[str, Array], secrets: Sequence[Secret]
+    ) -> Labels:
+        """The groups after those that lack l or t have been joined with their nearest."""
+        if self.wanted.nothing:
+            return labels
+        return diverse(labels, points(columns(attributes, values), Scale.DEVIATION), secrets, self.wanted)
+
+
+def secret(attribute: Attribute, values: Array) -> Secret:
+    """A confidential attribute with its order, where it has one."""
+    ordered = _ranks(attribute)
+    if attribute.type is Type.ORDINAL:
+        own = column(attribute, values)
+        values = np.ma.masked_array(own.order(), own.absent)
+    return Secret.of(attribute.name, values, ordered=ordered)
+
+
+def _ranks(attribute: Attribute) -> bool:
+    return attribute.type.numeric or attribute.type in (Type.ORDINAL, Type.BOOLEAN)
+
+
+def one_row_each(table: Table, unit: Unit, source: Source, stage: Stage) -> Table:
+    """One row of each person, chosen at random; every row where rows are the unit.
+
+    A crowd of k rows is a crowd of k people only where nobody has two.
+    """
+    if unit.whose != "person" or unit.column is None:
+        return table
+    if unit.max_rows > 1:
+        raise PreconditionError(
+            "microaggregation-k",
+            "a group of k rows hides nobody when several of them are one person's",
+            came=f"max_rows: {unit.max_rows}",
+            allowed="one row of each person",
+            fix="set max_rows: 1",
+        )
+    stage("choosing rows of each person")
+    return table.at_most_per(unit.column, 1, source.row_mask(Fraction(1, 2)).words)
+
+
+def refuse_few(rows: int, k: int) -> None:
+    """Fewer than two groups leave nothing to tell."""
+    if rows < 2 * k:
+        raise InfeasibleError(
+            "too few records: they would all stand in one group",
+            came=f"{rows:,} records and k = {k:,}",
+            allowed="at least 2k records",
+            fix="choose a smaller k" if rows >= 4 else "bring more records",
+        )
+
+
+def refuse_constant(attributes: Sequence[Attribute], values: dict[str, Array], why: str) -> None:
+    """Attributes none of which varies cannot be grouped or mixed."""
+    if attributes and not any(_varies(values[attribute.name]) for attribute in attributes):
+        names = ", ".join(f"'{attribute.name}'" for attribute in attributes[:6])
+        raise InfeasibleError(f"every record has the same {names}: {why}", fix="leave these attributes out")
+
+
+def _varies(values: Array) -> bool:
+    gone, data = np.ma.getmaskarray(values), np.ma.getdata(values)
+    present = data[~gone]
+    return bool(len(present) and (gone.any() or (present != present[0]).any()))
+
+
+def refuse_no_quasi(schema: Schema) -> None:
+    """Groups are of people who look alike, so something must be there to look at."""
+    if not schema.quasi:
+        raise PreconditionError(
+            "microaggregation-k", "the policy names no quasi-identifier", fix="give an attribute the role quasi"
+        )
+
+
+def watched(stage: Stage, what: str) -> Progress:
+    """Progress told as stages, in whole percents."""
+    last = -1
+
+    def tell(done: int, of: int) -> None:
+        nonlocal last
+        share = 100 * done // max(1, of)
+        if share != last:
+            last = share
+            stage(f"{what} ({share} %)")
+
+    return tell
+
+
+@dataclass(frozen=True)
+class Masked:
+    """What a method of near neighbours made: the records in their order with what they show, and who stood with whom."""
+
+    table: Table
+    groups: dict[str, Labels]
+    """The group of each record, by the attributes that were treated together; for the holder alone."""
+    original: Table
+    """The same records in the same order, as they were; for the holder alone."""

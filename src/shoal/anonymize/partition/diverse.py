@@ -1,0 +1,216 @@
+"""Groups that also hold different confidential values: those that do not are joined with their nearest neighbours.
+
+l of a group is how many different values it has; t how far its values lie from those of the whole table, by the earth
+mover's distance: along the order where values have one (ranks of the values that occur, the ends 1 apart), else with any
+two values 1 apart. Joining the worst group with the nearest one until all fit is what Soria-Comas et al. (IEEE TKDE 27(11),
+2015) call microaggregation and merging. A group of everybody has t = 0 and every value there is, so t can always be
+reached, and l up to the number of values; one group of everybody is refused all the same, because nothing is left in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.anonymize.partition.near import Labels
+from shoal.errors import InfeasibleError
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Secret:
+    """One confidential attribute: the place of each record's value among those that occur, in order where there is one."""
+
+    name: str
+    codes: Codes
+    ordered: bool
+
+    @classmethod
+    def of(cls, name: str, values: npt.NDArray[Any], *, ordered: bool) -> Secret:
+        """From values that compare; a missing value is one of its own, after the last."""
+        gone = np.ma.getmaskarray(values)
+        codes = np.empty(len(values), dtype=np.int64)
+        known, codes[~gone] = np.unique(np.ma.getdata(values)[~gone], return_inverse=True)
+        codes[gone] = len(known)
+        return cls(name, codes, ordered)
+
+    @property
+    def different(self) -> int:
+        """How many values occur."""
+        return len(np.unique(self.codes))
+
+    def shares(self) -> Floats:
+        """The share of each value in the whole table."""
+        return np.bincount(self.codes) / len(self.codes)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What every group must have: at least `l` different values, and at most a distance of `t`."""
+
+    l: int | None = None  # noqa: E741 - the literature's letter
+    t: Fraction | None = None
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing is asked for."""
+        return self.l is None and self.t is None
+
+
+def distance(codes: Codes, overall: Floats, running: Floats, *, ordered: bool) -> float:
+    """The earth mover's distance between a group's values and the table's; `running` is the running sum of `overall`."""
+    values, counts = np.unique(codes, return_counts=True)
+    inside = counts / len(codes)
+    if not ordered:
+        return float(np.maximum(inside - overall[values], 0.0).sum())
+    many = len(overall)
+    if many == 1:
+        return 0.0
+    # The group's distribution function is flat between its values: on each stretch it passes the table's at most once.
+    level = np.append(0.0, np.cumsum(inside))
+    start, stop = np.append(0, values), np.append(values, many)
+    cut = np.clip(np.searchsorted(running, level, side="right"), start, stop)
+    before = np.append(0.0, np.cumsum(running))
+    below = level * (cut - start) - (before[cut] - before[start])
+    above = (before[stop] - before[cut]) - level * (stop - cut)
+    return float(max(0.0, (below + above).sum()) / (many - 1))
+
+
+def reached(labels: Labels, secrets: Sequence[Secret]) -> tuple[int, float]:
+    """The smallest l and the largest t over all groups and attributes."""
+    least, most = len(labels), 0.0
+    order = np.argsort(labels, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    for secret in secrets:
+        overall = secret.shares()
+        running = np.cumsum(overall)
+        for rows in groups:
+            own = secret.codes[rows]
+            least = min(least, len(np.unique(own)))
+            most = max(most, distance(own, overall, running, ordered=secret.ordered))
+    return least, most
+
+
+def diverse(labels: Labels, places: Floats, secrets: Sequence[Secret], wanted: Wanted) -> Labels:
+    """The groups, with those that lack what is wanted joined to their nearest, the worst first; numbered anew.
+
+    Cost      one search among the averages of all groups for each join.
+    Ties      the group formed first.
+    """
+    if wanted.nothing:
+        return labels
+    _refuse_unreachable(secrets, wanted)
+    joined = _Groups(labels, places, secrets, wanted)
+    while (worst := joined.worst()) is not None:
+        if joined.count == 2:
+            least, most = reached(joined.labels(), secrets)
+            raise InfeasibleError(
+                "only one group of all records has what is asked for",
+                came=_asked(wanted),
+                allowed=f"the best with two groups is l = {least}, t = {most:.4g}",
+                fix="ask for less, or leave l and t out",
+            )
+        joined.join(worst)
+    return joined.labels()
+
+
+def in_runs(labels: Labels, secret: Secret, wanted: Wanted) -> Labels:
+    """Runs of one ranked attribute, joined with the next until each has l different values; the rest joins the last."""
+    if wanted.l is None:
+        return labels
+    _refuse_unreachable([secret], wanted)
+    order = np.argsort(labels, kind="stable")
+    bounds = np.append(np.flatnonzero(np.diff(labels[order], prepend=-1)), len(order))
+    starts, first = [0], 0
+    for stop in bounds[1:-1].tolist():
+        if len(np.unique(secret.codes[order[first:stop]])) >= wanted.l:
+            starts.append(stop)
+            first = stop
+    if len(np.unique(secret.codes[order[first:]])) < wanted.l and len(starts) > 1:
+        starts.pop()
+    found = np.empty(len(labels), dtype=np.int32)
+    found[order] = np.searchsorted(np.array(starts), np.arange(len(order)), side="right").astype(np.int32) - 1
+    return found
+
+
+def _refuse_unreachable(secrets: Sequence[Secret], wanted: Wanted) -> None:
+    for secret in secrets:
+        if wanted.l is not None and secret.different < wanted.l:
+            raise InfeasibleError(
+                f"attribute '{secret.name}' has fewer different values than every group shall show",
+                came=f"l = {wanted.l}",
+                allowed=f"the best that any groups reach is l = {secret.different}",
+                fix="ask for a smaller l",
+            )
+
+
+def _asked(wanted: Wanted) -> str:
+    parts = [f"l = {wanted.l}"] if wanted.l is not None else []
+    return ", ".join([*parts, *([f"t = {float(wanted.t):g}"] if wanted.t is not None else [])])
+
+
+class _Groups:
+    """Groups that are being joined: their rows, their averages, and what each lacks."""
+
+    def __init__(self, labels: Labels, places: Floats, secrets: Sequence[Secret], wanted: Wanted) -> None:
+        self.count = int(labels.max()) + 1 if len(labels) else 0
+        order = np.argsort(labels, kind="stable")
+        self.rows: list[npt.NDArray[np.intp] | None] = list(np.split(order, np.flatnonzero(np.diff(labels[order])) + 1))
+        self.sizes = np.bincount(labels).astype(np.float64)
+        self.sums = np.stack([np.bincount(labels, weights=column) for column in places.T], axis=1)
+        self.size = len(labels)
+        self.secrets, self.wanted = secrets, wanted
+        shares = [secret.shares() for secret in secrets]
+        self.overall = [(own, np.cumsum(own)) for own in shares]
+        self.lacks = np.array([self._lack(rows) for rows in self.rows if rows is not None])
+
+    def _lack(self, rows: npt.NDArray[np.intp]) -> float:
+        """How far a group is from what is wanted; 0 where it has it."""
+        lack = 0.0
+        for secret, (overall, running) in zip(self.secrets, self.overall, strict=True):
+            own = secret.codes[rows]
+            if self.wanted.l is not None:
+                lack = max(lack, float(self.wanted.l - len(np.unique(own))))
+            if self.wanted.t is not None:
+                far = distance(own, overall, running, ordered=secret.ordered)
+                lack = max(lack, far - float(self.wanted.t))
+        return lack
+
+    def worst(self) -> int | None:
+        """The group that lacks most; None where all have what is wanted."""
+        place = int(np.argmax(self.lacks))
+        return place if self.lacks[place] > 0 else None
+
+    def join(self, one: int) -> None:
+        """Join a group with the one whose average is nearest."""
+        alive = self.sizes > 0
+        averages = self.sums[alive] / self.sizes[alive, None]
+        names = np.flatnonzero(alive)
+        apart = ((averages - self.sums[one] / self.sizes[one]) ** 2).sum(axis=1)
+        apart[names == one] = np.inf
+        other = int(names[np.argmin(apart)])
+        low, high = min(one, other), max(one, other)
+        mine, theirs = self.rows[low], self.rows[high]
+        if mine is None or theirs is None:
+            raise AssertionError("a group that is gone")
+        both = np.concatenate([mine, theirs])
+        self.rows[low], self.rows[high] = both, None
+        self.sizes[low] += self.sizes[high]
+        self.sums[low] += self.sums[high]
+        self.sizes[high] = 0
+        self.lacks[low], self.lacks[high] = self._lack(both), 0.0
+        self.count -= 1
+
+    def labels(self) -> Labels:
+        """The groups as they are now, numbered by the first record that formed them."""
+        found = np.empty(self.size, dtype=np.int32)
+        for number, rows in enumerate(rows for rows in self.rows if rows is not None):
+            found[rows] = number
+        return found

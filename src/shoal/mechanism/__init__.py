@@ -1,0 +1,1 @@
+"""Where chance meets numbers: calibrated noise and choices, each with its guarantee as a value."""

@@ -1,0 +1,206 @@
+"""How far a possible answer lies from the true one: numbers, names, ranks, concepts, several parts, or one's own rule.
+
+A distance decides which answers are favoured, and nothing else: the promise of a refinement does not rest on it. So a
+true answer that cannot be placed is not an error, which would tell of the record, but equally far from everything.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from math import inf, isfinite
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.data.taxonomy import Taxonomy
+from shoal.errors import ParameterError, ShoalError, UsageError
+from shoal.guarantee.rounding import Number, exact
+
+Floats = NDArray[np.float64]
+Far = Fraction | float
+"""A distance: from 0 up, infinite where the two cannot be compared."""
+
+
+class Distance(ABC):
+    """How far each of several values is from a true answer."""
+
+    @abstractmethod
+    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+        """One distance for each value; all infinite if the true answer cannot be placed."""
+
+    def matrix(self, values: Sequence[Any]) -> Floats:
+        """All distances between values, as floats; for averages, where the last digits do not matter."""
+        return np.array([[float(far) for far in self.between(value, values)] for value in values])
+
+
+@dataclass(frozen=True)
+class Absolute(Distance):
+    """|x − y| of two numbers, exactly: decimals count as written, so that equal distances are equal."""
+
+    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+        here = number(truth)
+        there = [number(value) for value in values]
+        return [inf if here is None or value is None else abs(value - here) for value in there]
+
+    def matrix(self, values: Sequence[Any]) -> Floats:
+        places = np.array([float(value) for value in values])
+        return np.asarray(np.abs(places[:, None] - places[None, :]))
+
+
+@dataclass(frozen=True)
+class Nominal(Distance):
+    """0 for the same value, 1 for any other."""
+
+    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+        same = tuple(truth) if isinstance(truth, list | np.ndarray) else truth
+        try:
+            return [Fraction(0) if value == same else Fraction(1) for value in values]
+        except (TypeError, ValueError):  # a missing value that is neither equal nor unequal to anything
+            return [inf] * len(values)
+
+    def matrix(self, values: Sequence[Any]) -> Floats:
+        numbers = {value: place for place, value in enumerate(values)}
+        codes = np.array([numbers[value] for value in values])
+        return np.asarray(codes[:, None] != codes[None, :], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Ordinal(Distance):
+    """How many ranks apart two values are, in the declared order."""
+
+    order: tuple[Any, ...]
+    _ranks: dict[Any, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ranks", {value: rank for rank, value in enumerate(self.order)})
+        if not self.order or len(self._ranks) != len(self.order):
+            raise ParameterError("an order is empty or names a value twice", allowed="each value once, lowest first")
+
+    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+        here = self._rank(truth)
+        there = [self._rank(value) for value in values]
+        return [inf if here is None or rank is None else Fraction(abs(rank - here)) for rank in there]
+
+    def _rank(self, value: Any) -> int | None:
+        try:
+            return self._ranks.get(value)
+        except TypeError:  # what cannot be looked up was not declared
+            return None
+
+
+@dataclass(frozen=True)
+class Conceptual(Distance):
+    """The distance of two concepts in a taxonomy (SC13 Eq 6.6)."""
+
+    taxonomy: Taxonomy
+
+    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+        known = [value for value in values if value in self.taxonomy.parents]
+        if not isinstance(truth, str) or truth not in self.taxonomy.parents or not known:
+            return [inf] * len(values)
+        far: dict[Any, Far] = dict(zip(known, self.taxonomy.distances([truth], known)[0].tolist(), strict=True))
+        return [far.get(value, inf) for value in values]
+
+
+@dataclass(frozen=True)
+class Custom(Distance):
+    """One's own rule, called with the true answer and a value.
+
+    What is no number from 0 up counts as infinitely far. Over numbers on a line it should grow on both sides of the
+    true answer; where it does not, the promise stands and the answers are less near than they could be.
+    """
+
+    rule: Callable[[Any, Any], Any]
+
+    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+        return [self._one(truth, value) for value in values]
+
+    def _one(self, truth: Any, value: Any) -> Far:
+        try:
+            far = self.rule(truth, value)
+            if isinstance(far, bool | int | Fraction):
+                return Fraction(far) if far >= 0 else inf
+            return float(far) if float(far) >= 0 else inf
+        except Exception:  # noqa: BLE001 - a failure would tell of the record: it is no answer
+            return inf
+
+
+@dataclass(frozen=True)
+class Norm(Distance):
+    """Of answers with several parts: the largest (`max`) or the sum (`sum`) of weighted distances of the parts."""
+
+    kind: Literal["max", "sum"]
+    parts: tuple[Distance, ...]
+    weights: tuple[Fraction, ...]
+
+    def __init__(
+        self, kind: Literal["max", "sum"], parts: Sequence[Distance], weights: Sequence[Number] | None = None
+    ) -> None:
+        if kind not in ("max", "sum"):
+            raise UsageError("unknown way to join distances", came=kind, allowed="max or sum")
+        scales = tuple(exact(weight, "the weight of a part") for weight in weights or [1] * len(parts))
+        if not parts or len(scales) != len(parts) or min(scales) <= 0:
+            raise ParameterError("weights do not suit the parts", came=len(scales), allowed="one above 0 for each part")
+        for name, value in (("kind", kind), ("parts", tuple(parts)), ("weights", scales)):
+            object.__setattr__(self, name, value)
+
+    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+        if not isinstance(truth, tuple | list | np.ndarray) or len(truth) != len(self.parts):
+            return [inf] * len(values)
+        columns = [
+            [weight * far if isfinite(far) else inf for far in part.between(truth[place], [v[place] for v in values])]
+            for place, (part, weight) in enumerate(zip(self.parts, self.weights, strict=True))
+        ]
+        join: Callable[[Any], Far] = max if self.kind == "max" else sum
+        return [join(row) for row in zip(*columns, strict=True)]
+
+    def matrix(self, values: Sequence[Any]) -> Floats:
+        columns = zip(self.parts, self.weights, zip(*values, strict=True), strict=True)
+        scaled = np.stack([part.matrix(column) * float(weight) for part, weight, column in columns])
+        return np.asarray(scaled.max(axis=0) if self.kind == "max" else scaled.sum(axis=0))
+
+
+def number(value: Any) -> Fraction | None:
+    """A finite number as the fraction it was written as; None for anything else."""
+    if isinstance(value, bool | np.bool_):
+        return Fraction(int(value))
+    if not isinstance(value, int | float | Fraction | Decimal | np.number):
+        return None
+    try:
+        return exact(value)  # type: ignore[arg-type]
+    except ShoalError:
+        return None
+
+
+def usual(values: Sequence[Any]) -> Distance:
+    """The distance that suits a list of values: absolute for numbers, by parts for tuples of one length, else nominal."""
+    if all(number(value) is not None for value in values):
+        return Absolute()
+    if all(isinstance(value, tuple) for value in values) and len({len(value) for value in values}) == 1 and values[0]:
+        return Norm("max", [usual(column) for column in zip(*values, strict=True)])
+    return Nominal()
+
+
+def distance_of(asked: Any, values: Sequence[Any] | None) -> Distance:
+    """The distance meant by a name, a taxonomy, a function or a Distance; `values` are the listed ones, if they are."""
+    if asked is None:
+        return Absolute() if values is None else usual(values)
+    if isinstance(asked, Distance):
+        return asked
+    if isinstance(asked, Taxonomy):
+        return Conceptual(asked)
+    if callable(asked):
+        return Custom(asked)
+    if asked == "absolute":
+        return Absolute()
+    if asked == "nominal" and values is not None:
+        return Nominal()
+    if asked == "ordinal" and values is not None:
+        return Ordinal(tuple(values))
+    allowed = "absolute, a function" if values is None else "absolute, nominal, ordinal, a taxonomy, a function"
+    raise UsageError("this distance does not suit the prior", came=asked, allowed=allowed)

@@ -1,0 +1,89 @@
+"""The exponential mechanism: one of several options, the better its score the likelier, drawn exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.chance.source import Source
+from shoal.errors import ParameterError, PreconditionError
+from shoal.guarantee.differential import DifferentialPrivacy, PureDP
+from shoal.guarantee.rounding import Number
+from shoal.mechanism.base import Mechanism, Sensitivity, Target, target_epsilon
+from shoal.mechanism.grid import declared, to_steps
+
+
+@dataclass(frozen=True)
+class Exponential(Mechanism):
+    """Option i with probability proportional to exp(epsilon · score_i / spread), scores in whole steps of a grid.
+
+    Promise   PureDP by theorem `exponential-mechanism`.
+    Requires  options fixed without the data; the spread is twice the sensitivity, or once for a score that no added
+              record lowers, which only add_remove neighbours allow.
+
+    The sensitivity has one component: how far one Unit can move any score.
+    """
+
+    sensitivity: Sensitivity
+    grid: tuple[Fraction, ...]
+    epsilon: Fraction
+    monotone: bool
+    theorem: ClassVar[str] = "exponential-mechanism"
+
+    def __post_init__(self) -> None:
+        if self.sensitivity.components != 1:
+            raise ParameterError("scores have one sensitivity", came=self.sensitivity.components, allowed="1 component")
+        if self.monotone and self.sensitivity.unit.neighbours != "add_remove":
+            raise PreconditionError(
+                "exponential-mechanism",
+                "replacing a record may raise one score and lower another, so the factor 2 stays",
+                came=self.sensitivity.unit.neighbours,
+                allowed="add_remove for a monotone score",
+            )
+
+    @classmethod
+    def for_target(
+        cls, target: Target, *, sensitivity: Sensitivity, grid: Number | Sequence[Number] = 1, monotone: bool = False
+    ) -> Self:
+        """The choice that keeps the target."""
+        return cls(sensitivity, declared(grid, 1), target_epsilon(target), monotone)
+
+    @property
+    def guarantee(self) -> DifferentialPrivacy:
+        return PureDP(self.epsilon)
+
+    @property
+    def spread(self) -> int:
+        """In steps."""
+        return self.sensitivity.steps(self.grid)[0] * (1 if self.monotone else 2)
+
+    def draw(self, values: ArrayLike, source: Source) -> int:
+        """The index of one option, from the scores of all."""
+        return source.choose(self._weights(values))
+
+    def draws(self, values: ArrayLike, source: Source, size: int) -> NDArray[np.int64]:
+        """`size` independent choices, each of which costs the whole guarantee."""
+        return source.choices(self._weights(values), size)
+
+    def law(self, values: ArrayLike) -> NDArray[np.float64]:
+        """The probability of each option."""
+        weights = self._weights(values)
+        top = max(weights)
+        shares = np.exp(np.array([float(weight - top) for weight in weights]))
+        return np.asarray(shares / shares.sum())
+
+    def expected_error(self, values: ArrayLike) -> float:
+        """How far the score of the option drawn lies below the best, on average; depends on the scores, so for the holder."""
+        steps = to_steps(values, self.grid, np.size(values)).astype(np.float64)
+        return float(self.law(values) @ (steps.max() - steps)) * float(self.grid[0])
+
+    def _weights(self, values: ArrayLike) -> list[Fraction]:
+        if not np.size(values):
+            raise ParameterError("there is nothing to choose from", came="no scores", allowed="one score or more")
+        steps = to_steps(values, self.grid, np.size(values))
+        return [self.epsilon * int(step) / self.spread for step in steps]

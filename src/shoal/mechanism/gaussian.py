@@ -1,0 +1,207 @@
+"""Gaussian noise on a grid: OpenDP draws it exactly, with its own secure bits; the calibration is ours and certified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import erf, exp, floor, inf, log, log1p, nextafter, pi, sqrt
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.chance.source import Source
+from shoal.errors import ParameterError, PreconditionError
+from shoal.guarantee.differential import ApproxDP
+from shoal.guarantee.rounding import Number, up
+from shoal.mechanism.base import Sensitivity, Target, check_scale
+from shoal.mechanism.grid import declared
+from shoal.mechanism.noise import AdditiveNoise, Floats
+
+SUMMED = 20_000.0
+"""Up to this many steps of standard deviation sums are taken term by term; beyond, the bound by concentrated DP."""
+SLACK = 1 + 1e-8
+"""On sums in double precision: excess losses count from about 1e-6 epsilon on, and are right to 1e-15 epsilon."""
+NEGLECTED = 1e-305
+"""Terms that a double cannot hold add up to less."""
+
+
+@dataclass(frozen=True)
+class Gaussian(AdditiveNoise):
+    """Independent discrete Gaussian noise in each component, Pr[x steps] ∝ exp(−(x g)² / (2 scale²)).
+
+    Promise   ApproxDP by theorem `gaussian`.
+    Requires  a delta strictly between 0 and 1.
+
+    OpenDP draws from the operating system's generator and takes no seed, so a seeded Source does not repeat it.
+    """
+
+    scale: float
+    theorem: ClassVar[str] = "gaussian"
+    replayable: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        own = self.promised.own
+        if own is None or not 0 < own[1] < 1:
+            raise PreconditionError(
+                "gaussian", "Gaussian noise keeps no pure epsilon", allowed="0 < delta < 1", fix="aim at ApproxDP"
+            )
+        for step in set(self.grid):
+            check_scale(Fraction(self.scale) / step)
+        if proved_delta(self.sensitivity, self.grid, self.scale, own[0]) > own[1]:
+            raise PreconditionError("gaussian", "the scale is too small for its promise", came=self.scale)
+
+    @classmethod
+    def for_target(cls, target: Target, *, sensitivity: Sensitivity, grid: Number | Sequence[Number]) -> Self:
+        own = target.own
+        if not isinstance(target, ApproxDP) or not 0 < own[1] < 1:
+            raise PreconditionError(
+                "gaussian", "Gaussian noise keeps no pure epsilon", allowed="0 < delta < 1", fix="aim at ApproxDP"
+            )
+        steps = declared(grid, sensitivity.components)
+        return cls(sensitivity, steps, ApproxDP(*own), _least_scale(sensitivity, steps, *own))
+
+    def noise(self, source: Source, size: int) -> NDArray[np.int64]:  # noqa: ARG002 - OpenDP draws its own bits
+        if len(self.grid) == 1:
+            return _opendp(self._sigmas()[0], size * self.components).reshape(size, -1)
+        return np.stack([_opendp(sigma, size) for sigma in self._sigmas()], axis=1)
+
+    def pmf(self, offsets: ArrayLike) -> Floats:
+        sigmas = np.array(self._sigmas())
+        heights = np.array([log(_total(sigma)) for sigma in self._sigmas()])
+        logs = -((self._offsets(offsets) / sigmas) ** 2) / 2 - heights
+        return np.asarray(np.exp(logs.sum(axis=-1)))
+
+    @property
+    def variance(self) -> Floats:
+        return self._spread([_moment(sigma, 2) for sigma in self._sigmas()] * self._grid_floats() ** 2)
+
+    @property
+    def expected_error(self) -> Floats:
+        return self._spread([_moment(sigma, 1) for sigma in self._sigmas()] * self._grid_floats())
+
+    def tail_steps(self, confidence: float) -> NDArray[np.int64]:
+        tails = np.array([_tail(sigma, confidence) for sigma in self._sigmas()], dtype=np.int64)
+        return np.broadcast_to(tails, (self.components,))
+
+    def _sigmas(self) -> list[float]:
+        return _in_steps(self.scale, self.grid)
+
+
+def proved_delta(sensitivity: Sensitivity, grid: tuple[Fraction, ...], scale: float, epsilon: Fraction) -> float:
+    """The delta that theorem `gaussian` proves at epsilon, rounded up.
+
+    Always by concentrated DP, which holds in any dimension; and by the sum over the worse half-line where one Unit
+    moves one component alone, if that is smaller.
+    """
+    e = float(epsilon)
+    square = sensitivity.square_on(grid)
+    best = concentrated_delta(up(square / (2 * Fraction(scale) ** 2)), e)
+    sigmas = _in_steps(scale, grid)
+    if sensitivity.moved == 1 and max(sigmas) <= SUMMED:
+        shifts = sensitivity.steps(grid)
+        pairs = set(zip(sigmas * (len(shifts) // len(sigmas)), shifts, strict=True))
+        best = min(best, max(summed_delta(sigma, shift, e) for sigma, shift in pairs))
+    return best
+
+
+def summed_delta(sigma: float, shift: int, epsilon: float) -> float:
+    """Σ over x > t of p(x − shift) − e^epsilon p(x), p the discrete Gaussian law: every term is positive.
+
+    The ratio of the two passes e^epsilon at t = epsilon sigma² / shift + shift / 2. A smaller shift gives less.
+    """
+    start = floor(epsilon * sigma**2 / shift + shift / 2) + 1 - shift
+    # Terms beyond 40 deviations are below e^-800.
+    last = max(start, 0) + int(40 * sigma) + 1
+    x = np.arange(start, last, dtype=np.float64)
+    loss = (2 * (x + shift) * shift - float(shift) ** 2) / (2 * sigma**2)
+    terms = np.exp(-((x / sigma) ** 2) / 2) * -np.expm1(np.minimum(0.0, epsilon - loss))
+    return min(1.0, float(np.sum(terms)) / _total(sigma) * SLACK + NEGLECTED)
+
+
+def concentrated_delta(rho: float, epsilon: float) -> float:
+    """The delta of rho-zCDP at epsilon: the least over a of exp((a − 1)(a rho − epsilon)) (1 − 1/a)^a / (a − 1)."""
+
+    def logarithm(order: float) -> float:
+        above = exp(order)  # a − 1
+        return above * ((1 + above) * rho - epsilon) - order - (1 + above) * log1p(1 / above)
+
+    orders = np.linspace(-12, 25, 75)
+    best = min(orders, key=lambda order: logarithm(float(order)))
+    low, high = best - 0.5, best + 0.5
+    for _ in range(60):  # every order is a valid bound, so the search needs no proof
+        third = (high - low) / 3
+        low, high = (low, high - third) if logarithm(low + third) < logarithm(high - third) else (low + third, high)
+    least = min(logarithm(float(low)), logarithm(float(best)))
+    return min(1.0, exp(min(0.0, least)) * SLACK + NEGLECTED)
+
+
+@lru_cache(maxsize=256)
+def _least_scale(sensitivity: Sensitivity, grid: tuple[Fraction, ...], epsilon: Fraction, delta: Fraction) -> float:
+    """A scale that keeps (epsilon, delta), found by bisection; that it does is computed, not assumed."""
+    allowed = float(delta) * (1 - 1e-15)
+
+    def keeps(scale: float) -> bool:
+        return proved_delta(sensitivity, grid, scale, epsilon) <= allowed
+
+    high = sqrt(float(sensitivity.square_on(grid)))
+    while not keeps(high):
+        high *= 2
+        if high > float(min(grid)) * 2**50:
+            raise ParameterError(
+                "the noise is too wide for its grid", allowed="at most 2^50 steps", fix="declare a coarser grid"
+            )
+    low = high / 2
+    while keeps(low) and low > float(min(grid)) / 8:
+        low, high = low / 2, low
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return high
+
+
+def _in_steps(scale: float, grid: tuple[Fraction, ...]) -> list[float]:
+    """The standard deviation parameter in steps of each grid, rounded up."""
+    return [nextafter(up(Fraction(scale) / step), inf) for step in grid]
+
+
+def _opendp(sigma: float, size: int) -> NDArray[np.int64]:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain: Any = dp.vector_domain(dp.atom_domain(T="i64"))
+    drawn = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=sigma)([0] * size)
+    return np.array(drawn, dtype=np.int64).reshape(size)
+
+
+def _sum(sigma: float, of: Callable[[Floats], Floats]) -> float:
+    x = np.arange(0, int(40 * sigma) + 2, dtype=np.float64)
+    terms = of(x) * np.exp(-((x / sigma) ** 2) / 2)
+    return float(2 * terms.sum() - terms[0])
+
+
+@lru_cache(maxsize=512)
+def _total(sigma: float) -> float:
+    """Σ exp(−x² / (2 sigma²)) over the whole numbers; by Poisson summation sigma √(2 pi) from some steps on."""
+    return sigma * sqrt(2 * pi) if sigma > 10 else _sum(sigma, np.ones_like)
+
+
+def _moment(sigma: float, power: int) -> float:
+    if sigma > SUMMED:
+        return sigma**2 if power == 2 else sigma * sqrt(2 / pi)
+    return _sum(sigma, lambda x: x**power) / _total(sigma)
+
+
+def _tail(sigma: float, confidence: float) -> int:
+    """The least t with Pr[|x| ≤ t] ≥ confidence; beyond `SUMMED` from the continuous law, which is as good there."""
+    if sigma <= SUMMED:
+        x = np.arange(0, int(40 * sigma) + 2, dtype=np.float64)
+        chances = np.exp(-((x / sigma) ** 2) / 2) / _total(sigma) * np.where(x == 0, 1, 2)
+        return min(int(np.searchsorted(np.cumsum(chances), confidence * (1 - 1e-14))), len(x) - 1)
+    low, high = 0.0, 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (low, middle) if erf(middle / sqrt(2)) >= confidence else (middle, high)
+    return int(high * sigma) + 1

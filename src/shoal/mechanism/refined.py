@@ -1,0 +1,218 @@
+"""The law of the answer for one true value: the holder may look at it, the analyst gets one sample.
+
+Everything here but what `sample` returns tells the true answer, and must not leave the house.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.chance.certified import Bounds, scaled
+from shoal.chance.cuts import Cuts
+from shoal.chance.source import Source
+from shoal.errors import UsageError
+from shoal.mechanism.distance import number
+from shoal.mechanism.gain import Gain
+from shoal.mechanism.prior import Ball, Discrete, Order, Points, Prior
+from shoal.mechanism.prior_steps import Run, Steps
+
+_BATCH = 1 << 19
+
+
+@dataclass(frozen=True)
+class Refined:
+    """A prior raised near the true answer and lowered elsewhere: rings between nested balls, each with its factor."""
+
+    prior: Prior
+    gain: Gain
+    order: Order
+
+    @cached_property
+    def balls(self) -> tuple[Ball, ...]:
+        """Nested, from nothing to the whole, with masses that rise strictly."""
+        found = [ball for share in self.gain.breaks for ball in self.order.around(share)]
+        chain = [self.prior.nothing()]
+        for ball in [*sorted(found, key=lambda ball: ball.mass), self.prior.whole()]:
+            wider = ball.around(chain[-1])
+            if wider.mass > chain[-1].mass:
+                chain.append(wider)
+        return tuple(chain)
+
+    @cached_property
+    def factors(self) -> tuple[Fraction, ...]:
+        """Of each ring, from the nearest: what its prior probability is multiplied by; they never rise."""
+        return tuple(self.gain.factor(inner.mass, outer.mass) for inner, outer in pairwise(self.balls))
+
+    @cached_property
+    def nearest(self) -> Ball:
+        """The points that get what was moved."""
+        return self.order.first()
+
+    # --- the set that is raised ---------------------------------------------------------------------------------
+
+    @property
+    def near(self) -> Ball:
+        """U_u: the largest ball that is raised by the full factor."""
+        return self.order.around(self.gain.near)[0]
+
+    @property
+    def near_size(self) -> Any:
+        """Its length, or its number of values; one for each part of a joint prior."""
+        return self.near.size
+
+    @property
+    def near_probability(self) -> float:
+        """The probability that the answer lies in it."""
+        near = self.near
+        moved = self.gain.moved if near.mass >= self.nearest.mass else 0
+        return float(self.gain(near.mass) + moved)
+
+    # --- the law ------------------------------------------------------------------------------------------------
+
+    @property
+    def masses(self) -> dict[Any, Fraction]:
+        """The exact probability of each listed value."""
+        if not isinstance(self.prior, Discrete):
+            raise UsageError("a law over numbers on a line has no list of values", fix="ask for its density or its cdf")
+        points = np.arange(len(self.prior.masses))
+        factors = [self.factors[ring] for ring in self.rings(points)]
+        extra = self.gain.moved / self.nearest.mass
+        given = [extra if held else Fraction(0) for held in self.nearest.holds(points)]
+        triples = zip(self.prior.listed, self.prior.masses, factors, given, strict=True)
+        return {value: mass * (factor + more) for value, mass, factor, more in triples}
+
+    def pmf(self, value: Any) -> Fraction:
+        """The probability of a listed value; zero for any other."""
+        return self.masses.get(value, Fraction(0))
+
+    def density(self, value: float) -> float:
+        """The density at a number, without what was moved to the nearest step."""
+        steps = self._steps()
+        if not (prior := steps.density(float(value))):
+            return 0.0
+        step = min(steps.below(float(value)), steps.count - 1)
+        return prior * float(self.factors[self.rings(np.array([step], dtype=np.int64))[0]])
+
+    def cdf(self, value: Any) -> float:
+        """The probability of an answer up to a number."""
+        if isinstance(self.prior, Discrete):
+            here, numbers = number(value), self.prior.numbers
+            if here is None or numbers is None:
+                raise UsageError("the values of the prior are no numbers, so there is none below another")
+            return float(sum(mass for at, mass in zip(numbers, self.masses.values(), strict=True) if at <= here))
+        steps = self._steps()
+        reached = steps.below(float(value))
+        total = self._share(self.nearest, reached) * self.gain.moved / self.nearest.mass
+        for (inner, outer), factor in zip(pairwise(self.balls), self.factors, strict=True):
+            total += factor * (self._share(outer, reached) - self._share(inner, reached))
+        return float(total)
+
+    @cached_property
+    def mean(self) -> Any:
+        """The mean of the answer; one for each part of a joint prior, None where values are no numbers."""
+        center = self._center()
+        first = self._integral(1)
+        if isinstance(first, tuple):
+            return tuple(None if m is None else m + c for m, c in zip(first, center, strict=True))
+        return None if first is None else first + center
+
+    @cached_property
+    def variance(self) -> Any:
+        """The variance of the answer, in the form of `mean`."""
+        first, second = self._integral(1), self._integral(2)
+        if isinstance(first, tuple):
+            return tuple(None if a is None else b - a**2 for a, b in zip(first, second, strict=True))
+        return None if first is None else second - first**2
+
+    @property
+    def expected_distance(self) -> float:
+        """The mean distance from the true answer; nan if that cannot be placed."""
+        return self.order.expected(self.gain)
+
+    # --- one sample ---------------------------------------------------------------------------------------------
+
+    def rings(self, points: Points) -> NDArray[np.int64]:
+        """In which ring each point lies, 0 for the nearest."""
+        outside = [~ball.holds(points) for ball in self.balls[1:-1]]
+        return np.sum(outside, axis=0, dtype=np.int64) if outside else np.zeros(len(points), dtype=np.int64)
+
+    def sample(self, source: Source, size: int) -> NDArray[Any]:
+        """Independent answers: from the prior, each kept with probability factor/up.
+
+        A draw is kept with probability (1 − moved)/up whatever the true answer is, so the number of draws tells nothing,
+        and each draw takes the same work. What was moved is drawn for every answer, too, and used for some.
+        """
+        kept = self._accepted(source, size)
+        if self.gain.moved:
+            moved = source.bernoulli(self.gain.moved, size)
+            points = self.nearest.draw(source, size)
+            kept = np.where(moved.reshape(-1, *[1] * (kept.ndim - 1)), points, kept)
+        return self.prior.values(kept)
+
+    def _accepted(self, source: Source, size: int) -> Points:
+        chances = [factor / self.gain.up for factor in self.factors]
+        marks = sorted({chance for chance in chances if 0 < chance < 1})
+
+        def cut(index: int, bits: int) -> Bounds:
+            return scaled(marks[index], bits)
+
+        coins = Cuts(cut, len(marks))
+        # A coin that has passed at most `allowed` marks keeps a point of that ring; none keeps a point of chance 0.
+        allowed = np.array([sum(mark < chance for mark in marks) if chance else -1 for chance in chances])
+        needed = float(self.gain.up / (1 - self.gain.moved))
+        parts, found = [np.empty((0,), dtype=np.int64)], 0
+        while found < size:
+            wanted = (size - found) * needed
+            count = min(_BATCH, int(wanted + 4 * wanted**0.5) + 16)
+            points = self.prior.propose(source, count)
+            kept = points[coins.draw(source, count) <= allowed[self.rings(points)]]
+            parts = [kept] if not found else [*parts, kept]
+            found += len(kept)
+        return np.concatenate(parts)[:size] if size else self.prior.propose(source, 0)
+
+    # --- sums over rings ----------------------------------------------------------------------------------------
+
+    def _integral(self, power: int) -> Any:
+        """The mean of the values to this power, about the center."""
+        moments = [np.array(ball.moment(power), dtype=object) for ball in self.balls]
+        if any(moment.ndim == 0 and moment.item() is None for moment in moments):
+            return None
+        first = np.array(self.nearest.moment(power), dtype=object)
+        columns = [_column(moments, first, place) for place in range(first.size)]
+        sums = [None if column is None else self._weighted(*column) for column in columns]
+        return tuple(sums) if first.ndim else sums[0]
+
+    def _weighted(self, moments: list[float], nearest: float) -> float:
+        rings = zip(pairwise(moments), self.factors, strict=True)
+        moved = float(self.gain.moved / self.nearest.mass) * nearest if self.gain.moved else 0.0
+        return sum((float(factor) * (outer - inner) for (inner, outer), factor in rings), moved)
+
+    def _center(self) -> Any:
+        parts = getattr(self.prior, "parts", None)
+        if parts is None:
+            return getattr(self.prior, "center", 0.0)
+        return tuple(getattr(part, "center", 0.0) for part in parts)
+
+    def _steps(self) -> Steps:
+        if not isinstance(self.prior, Steps):
+            raise UsageError("only a law over numbers on a line has this", fix="ask for the masses of listed values")
+        return self.prior
+
+    def _share(self, ball: Ball, reached: int) -> Fraction:
+        """The mass of the part of a run below a step."""
+        if not isinstance(ball, Run):
+            return Fraction(0)
+        return Fraction(max(0, min(ball.high, reached) - ball.low), ball.prior.count)
+
+
+def _column(moments: list[NDArray[Any]], first: NDArray[Any], place: int) -> tuple[list[float], float] | None:
+    """The moments of one part; None where its values are no numbers."""
+    values = [moment.reshape(-1)[place] for moment in moments]
+    return None if any(value is None for value in values) else (values, float(first.reshape(-1)[place]))
