@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shoal.assess.loaded import Loaded
     from shoal.datasets.marginals import Marginals
     from shoal.policy.policy import Policy
+    from shoal.publish.base import AnyPlan
     from shoal.publish.plan import Plan
     from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run import Release
@@ -112,7 +113,7 @@ def microaggregate(
     return group(values, k, method, scale=scale, gain=gain, domain=domain)
 
 
-def plan(policy: Policy) -> Plan:
+def plan(policy: Policy) -> AnyPlan:
     """Resolve a policy into everything that will happen; no row is read. InfeasibleError when it cannot be reached."""
     from shoal.publish.plan import plan as resolve
 
@@ -136,7 +137,13 @@ def rehearse(
 
 
 def release(
-    plan: Plan, data: object, out: str | Path, *, ledger: str | None = None, engine: str = "duckdb", force: bool = False
+    plan: AnyPlan,
+    data: object,
+    out: str | Path,
+    *,
+    ledger: str | None = None,
+    engine: str = "duckdb",
+    force: bool = False,
 ) -> Release:
     """Publish a table (a path or a frame) as planned into the folder `out`; charged to the ledger at this path or URL."""
     from shoal.engine.open import engine as named

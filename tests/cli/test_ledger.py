@@ -84,6 +84,7 @@ def test_show_in_json(book):
         "entries": 2,
         "releases": 1,
         "unbounded_releases": 0,
+        "questions": 0,
         "looks": 0,
         "sample_used": False,
     }

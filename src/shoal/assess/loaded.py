@@ -143,6 +143,13 @@ def load(folder: str | Path, *, verify: bool = True) -> Loaded:
         raise UsageError("no release folder", came=place, allowed="a folder with certificate.json")
     try:
         certificate = json.loads(paper.read_text(encoding="utf-8"))
+        if certificate.get("method", "safe-k") != "safe-k":
+            raise UsageError(
+                "this release is no sample, so it has no weights and no intervals",
+                came=certificate["method"],
+                allowed="safe-k",
+                fix="read its table as it is",
+            )
         if verify:
             _check(place, certificate)
         gaps = _no_missing(place)

@@ -55,14 +55,14 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     from shoal.datasets.visits import write_policy, write_visits
     from shoal.guarantee.outlook import crowds, curve, frontier
     from shoal.policy.policy import Policy
-    from shoal.publish.plan import plan
+    from shoal.publish.plan import paid_plan
 
     _check(out, force)
     _clear(out)
     with screen.busy("generating visits"):
         policy = write_policy(out)
         data = write_visits(out / "visits.csv", rows, seed=SEED)
-    planned = plan(Policy.load(policy))
+    planned = paid_plan(Policy.load(policy))
     with screen.bar("planning", len(crowds(planned.promise.whose)) + 11) as tick:
         points, choices = curve(planned.promise, tick), frontier(planned.promise, tick)
     with screen.busy("drawing the plan"):

@@ -99,9 +99,9 @@ def forecast(
         )
     if policy is not None:
         from shoal.policy.policy import Policy
-        from shoal.publish.plan import plan
+        from shoal.publish.plan import paid_plan
 
-        cost = plan(Policy.load(policy)).cost
+        cost = paid_plan(Policy.load(policy)).cost
     else:
         e, d = typed.number(epsilon or "", "epsilon"), typed.number(delta, "delta")
         cost = Cost.of(e, d, [(ApproxDP(e, d), 1)])
@@ -157,6 +157,7 @@ def _fields(account: Account) -> dict[str, object]:
         "entries": len(account.costs),
         "releases": account.releases,
         "unbounded_releases": account.unbounded,
+        "questions": account.questions,
         "looks": account.looks,
         "sample_used": account.sample_used,
     }
@@ -173,5 +174,10 @@ def _show(account: Account) -> None:
         ("left", account.left.words() if account.left else "-", ""),
         ("releases", str(account.releases), f"{account.unbounded} more without a bound" if account.unbounded else ""),
     ]
+    if account.questions:
+        rows.append(
+            ("questions", str(account.questions), "asked with `shoal query`; their charges are among the entries")
+        )
+    rows += [("  " + share.name, share.left.words(), f"left of {share.budget.words()}") for share in account.shares]
     screen.line(click.style(account.dataset, bold=True))
     screen.table(("", "", ""), rows)

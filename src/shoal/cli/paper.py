@@ -29,21 +29,40 @@ KINDS = ("png", "svg")
     help="Write the figures into DIR, as PNG and SVG.",
 )
 @click.option("--force", is_flag=True, help="Replace figures that exist.")
+@click.option(
+    "--data",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    envvar="SHOAL_DATA",
+    show_envvar=True,
+    help="Folder with the papers' tables, for what was measured on them.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=2),
+    default=100,
+    show_default=True,
+    help="Runs of a random method to average over.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_context
 def paper(
-    context: click.Context, names: Sequence[str], only_list: bool, folder: Path | None, force: bool, as_json: bool
-) -> None:
+    context: click.Context, names: Sequence[str], only_list: bool, folder: Path | None, force: bool, data: Path | None,
+    runs: int, as_json: bool,
+) -> None:  # fmt: skip
     """Recompute what the papers print: all of it, or the NAMEs given (a table, a figure, or a whole paper).
 
     Beside each number of a paper stand ours, the difference, a verdict, and what we can prove instead. Exit code 3 if
-    anything does not reproduce; a known error of a paper that is confirmed counts as reproduced.
+    anything does not reproduce; a known error of a paper that is confirmed counts as reproduced. What was measured on
+    a table that is not there is not run, and says so.
 
     \b
     shoal paper --list
     shoal paper lqs11-table-2
+    shoal paper sc13 --data DIR --runs 20
     shoal paper lqs10 --plot figures
     """  # noqa: D301 - Click reads the real character
+    from shoal.lab.finding import Setting
     from shoal.lab.paper import chosen
 
     sources = chosen(names)
@@ -52,17 +71,19 @@ def paper(
         return
     if folder is not None:
         _check_folder(folder)
+    setting = Setting(data, runs)
     results: Results = []
     with screen.bar("papers", len(sources)) as tick:
         for source in sources:
-            results.append((source, source.run()))
+            results.append((source, source.under(setting)))
             tick()
     drawn = _draw(results, folder, force) if folder is not None else []
     holds = all(result.holds for _, result in results)
     if as_json:
         screen.answer(
             {
-                "reproduced": holds,
+                "reproduced": holds if any(result.ran for _, result in results) else None,
+                "not_run": [source.name for source, result in results if not result.ran],
                 "papers": [_fields(*pair) for pair in results],
                 "figures": [str(path) for path in drawn],
             }
@@ -113,7 +134,7 @@ def _fields(source: Source, result: Reproduction) -> dict[str, Any]:
     return {
         "name": source.name,
         "title": source.title,
-        "reproduced": result.holds,
+        "reproduced": result.holds if result.ran else None,
         "findings": [finding.to_json() for finding in result.findings],
         "remarks": list(result.remarks),
     }

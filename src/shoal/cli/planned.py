@@ -11,13 +11,14 @@ from shoal.cli import screen
 from shoal.errors import PolicyError, UsageError
 
 if TYPE_CHECKING:
+    from shoal.publish.base import AnyPlan
     from shoal.publish.plan import Plan
 
 
 def plan_policy(path: Path, lock: Path | None, *, force: bool, as_json: bool) -> None:
     """Plan a policy file and say what it promises; write its lock where one is asked for."""
     from shoal.policy.policy import Policy
-    from shoal.publish.plan import plan
+    from shoal.publish.plan import Plan, plan
 
     with screen.busy("planning"):
         found = plan(Policy.load(path))
@@ -29,29 +30,12 @@ def plan_policy(path: Path, lock: Path | None, *, force: bool, as_json: bool) ->
     for sentence in found.sentences():
         screen.paragraph(sentence)
         screen.line()
-    screen.table(("", "", ""), _rows(found))
+    screen.table(("", "", ""), found.facts())
     screen.line()
-    if found.views:
+    if isinstance(found, Plan) and found.views:
         screen.table(("view", "k", "beta"), _views(found))
         screen.line()
     screen.paragraph(found.recoding_words())
-
-
-def _rows(found: Plan) -> list[tuple[str, str, str]]:
-    from shoal.guarantee.rounding import exact_text, text_up
-
-    numbers = found.promise
-    return [
-        ("dataset", found.policy.dataset, f"plan {found.lock.sha256[:16]}"),
-        ("epsilon", exact_text(found.total.epsilon), "the whole release"),
-        ("delta", exact_text(found.total.delta), ""),
-        ("k", str(numbers.k), "the smallest group that is shown"),
-        ("beta", exact_text(numbers.beta), "the share of rows sampled"),
-        ("delta, tight", text_up(numbers.delta_under("tight")), "one row added or removed"),
-        ("unit", found.method.unit.words(), found.policy.neighbours),
-        ("status", found.claims[0].status.value, ", ".join(found.claims[0].theorems)),
-        *([("releases", str(found.repeat), "each from a fresh sample, charged together")] if found.repeat > 1 else []),
-    ]
 
 
 MOST_VIEWS = 40
@@ -73,7 +57,7 @@ def _views(found: Plan) -> list[tuple[str, str, str]]:
     return [*shown, (f"and {left:,} more", "", "")] if left > 0 else shown
 
 
-def _write_lock(found: Plan, path: Path, *, force: bool) -> None:
+def _write_lock(found: AnyPlan, path: Path, *, force: bool) -> None:
     from shoal.page import files
 
     when = datetime.now(UTC).isoformat(timespec="seconds")
@@ -82,7 +66,7 @@ def _write_lock(found: Plan, path: Path, *, force: bool) -> None:
     screen.note(f"locked in {path}: `shoal release --lock {path}` refuses a policy that means anything else")
 
 
-def hold_to_lock(found: Plan, path: Path) -> None:
+def hold_to_lock(found: AnyPlan, path: Path) -> None:
     """Refuse a plan that is not the one that was locked."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -6,14 +6,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from shoal.cli import screen
 
 if TYPE_CHECKING:
-    from shoal.publish.plan import Plan
+    from shoal.publish.base import AnyPlan
 
 
 @click.command()
@@ -45,7 +45,7 @@ def release(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Publish DATA as POLICY asks: sample, recode, drop small groups, and certify.
+    """Publish DATA as POLICY asks, and certify it.
 
     The ledger is charged before the first random draw, and the charge stands whatever happens afterwards. The folder
     appears whole or not at all; the holder's report lies beside it, in DIR.holder, and is not for others.
@@ -81,8 +81,9 @@ def release(
         screen.warn(note)
     promised = made.certificate["guarantee"]
     if as_json:
-        fields = {name: promised[name] for name in ("kind", "neighbours", "status")}
-        numbers = {name: float(planned_number(promised[name])) for name in ("epsilon", "delta")}
+        fields = {"kind": promised["kind"], "neighbours": promised.get("neighbours"), "status": promised["status"]}
+        numbers = {name: planned_number(promised.get(name)) for name in ("epsilon", "delta")}
+        numbers |= {"k": promised["k"]} if "k" in promised else {}
         screen.answer(
             {
                 "out": str(made.folder),
@@ -103,31 +104,32 @@ def release(
         screen.line(f"for your eyes only: {made.holder / 'report.html'}")
 
 
-def planned_number(text: str) -> Any:
-    """A number of the certificate."""
+def planned_number(text: str | None) -> float | None:
+    """A number of the certificate; None where it has none."""
     from shoal.guarantee.rounding import exact
 
-    return exact(text)
+    return None if text is None else float(exact(text))
 
 
 def _rehearse(
-    planned: Plan, data: Path, out: Path, ledger: str | None, engine: str, force: bool, as_json: bool
+    planned: AnyPlan, data: Path, out: Path, ledger: str | None, engine: str, force: bool, as_json: bool
 ) -> None:
     from shoal.engine.open import engine as named
     from shoal.ledger.ledger import Ledger
+    from shoal.publish.plan import Plan
     from shoal.publish.run import refuse_target
 
     refuse_target(out, force=force)
     with screen.busy("reading"):
         table = named(engine).scan(data, planned.schema)
-        planned.method.check(table.schema)
+        planned.check(table.schema)
     with Ledger(ledger) as book:
         account = book.account(planned.policy.dataset)
     fields = {
         **planned.to_json(),
         "dry_run": True,
         "out": str(out),
-        "forecast": account.forecast(planned.cost) if account.budget else None,
+        "forecast": account.forecast(planned.cost) if isinstance(planned, Plan) and account.budget else None,
     }
     if as_json:
         screen.answer(fields)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
+from shoal.chance.source import Source as Chance
 from shoal.page.picture import Picture
 
 
@@ -16,6 +18,7 @@ class Verdict(Enum):
     REPRODUCED = "reproduced"
     ERRATUM = "erratum confirmed"
     FAILED = "NOT REPRODUCED"
+    NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,24 @@ class Reproduction:
         """Whether everything that the paper says was found, or is a known erratum that was confirmed."""
         return all(finding.verdict is not Verdict.FAILED for finding in self.findings)
 
+    @property
+    def ran(self) -> bool:
+        """Whether anything was looked at: a table that is not there says nothing about a paper."""
+        return any(finding.verdict is not Verdict.NOT_RUN for finding in self.findings)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What recomputing may use: a folder with the papers' tables, runs of a random method, and where chance comes from."""
+
+    data: Path | None = None
+    runs: int = 100
+    chance: Chance | None = None
+
+    def source(self) -> Chance:
+        """Fresh bits of the operating system, unless a test brings its own."""
+        return Chance.secure() if self.chance is None else self.chance
+
 
 @dataclass(frozen=True)
 class Source:
@@ -63,6 +84,33 @@ class Source:
     title: str
     papers: tuple[str, ...]
     run: Callable[[], Reproduction]
+
+    def under(self, setting: Setting) -> Reproduction:  # noqa: ARG002 - mathematics needs nothing of it
+        """Recompute it with what is there."""
+        return self.run()
+
+
+@dataclass(frozen=True)
+class Measured(Source):
+    """Something measured on a table that Shoal does not ship; without its file it is not run."""
+
+    file: str
+    on: Callable[[Path, Setting], Reproduction]
+
+    @classmethod
+    def of(
+        cls, name: str, title: str, papers: tuple[str, ...], file: str, on: Callable[[Path, Setting], Reproduction]
+    ) -> Measured:
+        """`file` is its place in the data folder; `on` gets that file."""
+        nothing = f"no data folder was named; {file} in it is needed"
+        return cls(name, title, papers, lambda: _not_run(nothing), file, on)
+
+    def under(self, setting: Setting) -> Reproduction:
+        """Measure it on the file in the data folder."""
+        if setting.data is None:
+            return self.run()
+        path = setting.data / self.file
+        return self.on(path, setting) if path.is_file() else _not_run(f"the data folder has no {self.file}")
 
 
 def digits(what: str, printed: str, ours: float, improved: str = "") -> Finding:
@@ -82,6 +130,13 @@ def erratum(what: str, printed: str, ours: str, holds: bool, *, difference: str 
     """A place where the paper is known to be wrong: confirmed when our number shows it."""
     verdict = Verdict.ERRATUM if holds else Verdict.FAILED
     return Finding(what, printed, ours, difference, verdict, improved)
+
+
+def _not_run(why: str) -> Reproduction:
+    return Reproduction(
+        [Finding("all of it", "", "", why, Verdict.NOT_RUN)],
+        ["Name the folder by --data DIR or by the environment variable SHOAL_DATA. Nothing was found wrong, or right."],
+    )
 
 
 def _verdict(holds: bool) -> Verdict:

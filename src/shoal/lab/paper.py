@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shoal.errors import UsageError
-from shoal.lab import cm06, lqs_figures, lqs_tables
-from shoal.lab.finding import Source
+from shoal.lab import cm06, lqs_figures, lqs_tables, sc13_averages, sc13_correlations, sc13_linkage
+from shoal.lab.finding import Measured, Source
 
 _BOTH = ("lqs10", "lqs11")
+_SC13 = ("sc13",)
+_CENSUS = "casc_census/census.csv"
+_EIA = "casc_eia/eia.csv"
 
 _ALL = (
     Source("lqs11-table-1", "LQS11 Table 1: privacy parameters under sampling", ("lqs11",), lqs_tables.table_1),
@@ -23,6 +26,15 @@ _ALL = (
     Source("cm06-rates", "CM06 Theorems 3 and 7: safe rates of a plain sample", ("cm06",), cm06.rates),
     Source("cm06-tightness", "CM06 Observation 6: the rate is tight up to logarithms", ("cm06",), cm06.tightness),
     Source("cm06-errata", "CM06 Lemma 2 and Theorem 7: where they fail", ("cm06",), cm06.errata),
+    Measured.of("sc13-table-3.6", "SC13 Table 3.6: correlations of Census", _SC13, _CENSUS, sc13_correlations.original),
+    Measured.of("sc13-table-3.7", "SC13 Table 3.7: MDAV-ID, k = 12", _SC13, _CENSUS, sc13_correlations.identical),
+    Measured.of("sc13-table-3.8", "SC13 Table 3.8: MDAV-SWAP, k = 12", _SC13, _CENSUS, sc13_correlations.swapped),
+    Measured.of("sc13-table-3.9", "SC13 Table 3.9: IR-SWAP, k = 12", _SC13, _CENSUS, sc13_correlations.ranked),
+    Measured.of("sc13-table-3.10", "SC13 Table 3.10: three methods on Census", _SC13, _CENSUS, sc13_averages.census),
+    Measured.of("sc13-table-3.11", "SC13 Table 3.11: three methods on EIA", _SC13, _EIA, sc13_averages.eia),
+    Measured.of(
+        "sc13-table-6.1", "SC13 Table 6.1: SSE and RL of MDAV on Census", _SC13, _CENSUS, sc13_linkage.mdav_alone
+    ),
 )
 
 SOURCES: dict[str, Source] = {source.name: source for source in _ALL}

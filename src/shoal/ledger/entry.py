@@ -18,7 +18,7 @@ from shoal.guarantee.safe_k import check_delta, check_epsilon
 VERSION = 1
 """The version of an event's form; a form once written keeps its meaning for ever."""
 
-KINDS = ("budget", "look", "charge", "release", "answer", "sample_used", "unbounded")
+KINDS = ("budget", "look", "charge", "release", "answer", "sample_used", "unbounded", "registered", "session")
 """What can happen: the closed list."""
 
 GENESIS = "0" * 64
@@ -36,7 +36,7 @@ class Cost:
     @classmethod
     def of(cls, epsilon: Number, delta: Number, parts: list[tuple[Guarantee, int]]) -> Cost:
         """From numbers as a person writes them."""
-        return cls(check_epsilon(epsilon), check_delta(delta), tuple(parts))
+        return cls(told_from_zero(epsilon), check_delta(delta), tuple(parts))
 
     def __post_init__(self) -> None:
         if not self.parts or not all(isinstance(part, DifferentialPrivacy) for part, _ in self.parts):
@@ -71,7 +71,7 @@ class Budget:
     @classmethod
     def of(cls, epsilon: Number, delta: Number) -> Budget:
         """From numbers as a person writes them."""
-        budget = cls(check_epsilon(epsilon), check_delta(delta))
+        budget = cls(told_from_zero(epsilon), check_delta(delta))
         if budget.delta >= 1:
             raise ParameterError("a budget with delta = 1 allows everything", came=delta, allowed="0 <= delta < 1")
         return budget
@@ -130,6 +130,14 @@ class Event:
             "previous": self.previous,
             "hash": self.hash,
         }
+
+
+def told_from_zero(epsilon: Number) -> Fraction:
+    """An epsilon that is zero or large enough to be meant."""
+    value = check_epsilon(epsilon)
+    if 0 < value < Fraction(1, 10**300):
+        raise ParameterError("epsilon is too small to be told from zero", came=epsilon, allowed="0, or 1e-300 and more")
+    return value
 
 
 def digest(number: int, time: str, dataset: str, kind: str, payload: dict[str, Any], previous: str) -> str:

@@ -2,76 +2,33 @@
 
 Basic composition enforces the budget (a valid filter for budgets spent as one goes along); the composed
 privacy-loss distribution informs. A charge stands once made: a run that fails afterwards has been looked at.
+
+Every process reads and checks each event once: at its first look the whole chain, afterwards what has been added since,
+and each time that the last event it knows is still there. `verify` recomputes everything.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any, Self
 
-from shoal.errors import BudgetError, LedgerError, PreconditionError, VerificationError
-from shoal.guarantee.compose import compose
-from shoal.guarantee.rounding import Number, text_down, text_up
+from shoal.errors import BudgetError, VerificationError
+from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Neighbours, Unit
-from shoal.ledger.entry import GENESIS, Budget, Cost, Event
+from shoal.ledger import refusals
+from shoal.ledger.account import Account, Share, ceiling, difference, total
+from shoal.ledger.book import SPENDING, Book, Recorded, Shelf, account_of, first_broken, summed
+from shoal.ledger.entry import Budget, Cost, Event
+from shoal.ledger.registered import Registered
 from shoal.ledger.store import Appender, Store, default_url
 
-SPENDING = ("charge", "answer")
-"""The kinds of event that cost something."""
-
-
-@dataclass(frozen=True)
-class Account:
-    """Where one dataset stands."""
-
-    dataset: str
-    budget: Budget | None
-    neighbours: Neighbours | None
-    unit: dict[str, Any] | None
-    costs: tuple[Cost, ...]
-    releases: int
-    unbounded: int
-    looks: int
-    sample_used: bool
-
-    @property
-    def spent(self) -> Budget:
-        """The sum of all charges: what enforces."""
-        return Budget(
-            sum((cost.epsilon for cost in self.costs), start=Fraction(0)),
-            min(Fraction(999_999, 1_000_000), sum((cost.delta for cost in self.costs), start=Fraction(0))),
-        )
-
-    @property
-    def left(self) -> Budget | None:
-        """What the budget still allows; None before the first charge."""
-        if self.budget is None:
-            return None
-        zero = Fraction(0)
-        return Budget(
-            max(zero, self.budget.epsilon - self.spent.epsilon), max(zero, self.budget.delta - self.spent.delta)
-        )
-
-    def total(self, delta: Number | None = None) -> float | None:
-        """The composed epsilon of all charges at delta (default: the deltas' sum), for information. None if there is none."""
-        if not self.costs:
-            return None
-        parts = [part for cost in self.costs for part in cost.parts]
-        return compose(parts).epsilon_at(self.spent.delta if delta is None else delta)
-
-    def forecast(self, cost: Cost) -> int | None:
-        """How many more entries of this cost fit; None where no budget is set yet."""
-        if self.left is None:
-            return None
-        fits = [
-            left // price for left, price in ((self.left.epsilon, cost.epsilon), (self.left.delta, cost.delta)) if price
-        ]
-        return int(min(fits)) if fits else None
+__all__ = ["SPENDING", "Account", "Ledger", "Receipt", "Recorded", "Registered", "Share"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +46,8 @@ class Ledger:
         self._store = Store(url or default_url())
         self._secret = self._store.secret
         self._clock = clock or (lambda: datetime.now(UTC))
+        self._book = Book()
+        self._turn = threading.RLock()
 
     @property
     def url(self) -> str:
@@ -117,6 +76,8 @@ class Ledger:
         file: bytes | None = None,
         unit: Unit | None = None,
         uses_sample: bool = False,
+        questions: Sequence[str] = (),
+        session: str | None = None,
     ) -> Receipt:
         """Charge an entry, durably, before the first random draw; or refuse and change nothing.
 
@@ -124,23 +85,20 @@ class Ledger:
         ledger's key, and so is `file`, a digest of the file it came from. Charges for different units do not add up, so
         the first `unit` is kept to. `uses_sample` marks a table that is itself the random sample, from which nothing else
         may ever be computed. The first charge fixes the budget.
+
+        `questions` says what is asked, in the words of the question; there has to be a budget then. `session` names the
+        analyst whose share is charged beside the dataset's budget.
         """
-        with self._store.exclusive() as book:
-            _refuse_broken(book.events)
-            account = _account(dataset, book.events)
-            fingerprints = [self._fingerprint(content) for content in (table, file) if content is not None]
-            _refuse_renamed(dataset, fingerprints, book.events)
-            _refuse_used(account, uses_sample)
-            _refuse_other_unit(account, unit)
-            if account.neighbours is not None and account.neighbours != neighbours:
-                raise BudgetError(
-                    f"dataset '{dataset}' has been charged under another neighbouring relation",
-                    came=neighbours,
-                    allowed=account.neighbours,
-                    fix="costs under different relations do not add up; keep to the first",
-                )
-            ceiling = self._budget(book, account, budget)
-            _refuse_overrun(account, cost, ceiling)
+        with self._exclusive() as (book, writer):
+            refusals.broken(book)
+            shelf = book.shelf(dataset)
+            fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
+            refusals.renamed(dataset, fingerprints, book)
+            refusals.used(shelf, uses_sample)
+            refusals.other_unit(shelf, unit)
+            refusals.other_neighbours(shelf, neighbours)
+            fixed = self._budget(writer, shelf, budget)
+            _refuse_overrun(shelf, cost, fixed, session, asked=bool(questions))
             payload: dict[str, Any] = {
                 "cost": cost.to_saved(),
                 "neighbours": neighbours,
@@ -148,30 +106,119 @@ class Ledger:
                 "unit": None if unit is None else unit.to_saved(),
                 "fingerprints": fingerprints,
             }
-            event = book.append(self._now(), dataset, "charge", payload)
+            if questions:
+                payload |= {"questions": list(questions), "session": session}
+            event = writer.append(self._now(), dataset, "charge", payload)
             if uses_sample:
-                book.append(self._now(), dataset, "sample_used", {"charge": event.number})
+                writer.append(self._now(), dataset, "sample_used", {"charge": event.number})
         return Receipt(event.number, event.hash)
 
     def set_budget(self, dataset: str, budget: Budget, reason: str) -> None:
         """Change a budget: an event of its own, with its reason, for all to see."""
-        with self._store.exclusive() as book:
-            before = _account(dataset, book.events).budget
+        with self._exclusive() as (book, writer):
+            before = book.shelf(dataset).budget
             payload = {"budget": budget.to_saved(), "reason": reason, "before": before.to_saved() if before else None}
-            book.append(self._now(), dataset, "budget", payload)
+            writer.append(self._now(), dataset, "budget", payload)
+
+    def set_share(self, dataset: str, name: str, budget: Budget, reason: str) -> None:
+        """Fix or change what one analyst may spend of a dataset: an event of its own, with its reason."""
+        with self._exclusive() as (book, writer):
+            purse = book.shelf(dataset).purses.get(name)
+            before = None if purse is None else purse.budget.to_saved()
+            payload = {"name": name, "budget": budget.to_saved(), "reason": reason, "before": before}
+            writer.append(self._now(), dataset, "session", payload)
+
+    def open_share(self, dataset: str, name: str, budget: Budget | None) -> Share:
+        """The share of an analyst, fixed at the first opening; BudgetError if it is another one, or if there is none."""
+        with self._exclusive() as (book, writer):
+            refusals.broken(book)
+            purse = book.shelf(dataset).purses.get(name)
+            if purse is not None:
+                if budget is not None and budget != purse.budget:
+                    raise BudgetError(
+                        f"the share of '{name}' in dataset '{dataset}' is fixed",
+                        came=budget.words(),
+                        allowed=purse.budget.words(),
+                        fix="keep to it, or let the holder change it openly",
+                    )
+                return Share(name, purse.budget, total([purse.epsilon], [purse.delta]))
+            if budget is None:
+                raise BudgetError(
+                    f"'{name}' has no share in dataset '{dataset}' yet", fix="open the first session with a budget"
+                )
+            payload = {"name": name, "budget": budget.to_saved(), "reason": "first session", "before": None}
+            writer.append(self._now(), dataset, "session", payload)
+        return Share(name, budget, total([], []))
+
+    def register(
+        self, entry: Registered, *, budget: Budget | None, table: bytes, file: bytes | None = None
+    ) -> Registered:
+        """Note where a dataset's policy and table lie, for questions; the same again changes nothing.
+
+        The table is known by its fingerprints, as for a charge. Another table, place or policy under the same name is a
+        new event; the unit, the neighbours and the rate stay what they were once something was charged.
+        """
+        with self._exclusive() as (book, writer):
+            refusals.broken(book)
+            fingerprints = tuple(self.fingerprint(content) for content in (table, file) if content is not None)
+            refusals.renamed(entry.dataset, fingerprints, book)
+            shelf = book.shelf(entry.dataset)
+            refusals.other_registration(shelf, entry.unit.to_saved(), entry.unit.neighbours)
+            refusals.other_rate(shelf, entry.sampled)
+            refusals.used(shelf, uses_sample=False)
+            self._budget(writer, shelf, budget, "registered")
+            made = entry.with_fingerprints(fingerprints)
+            if shelf.registered is None or Registered.from_saved(entry.dataset, shelf.registered) != made:
+                writer.append(self._now(), entry.dataset, "registered", made.to_saved())
+        return made
+
+    def registered(self, dataset: str) -> Registered | None:
+        """What was last registered under this name."""
+        saved = self._caught_up().shelf(dataset).registered
+        return None if saved is None else Registered.from_saved(dataset, saved)
+
+    def answered(
+        self, dataset: str, receipt: Receipt, question: str, *, table: str, cost: Cost, content: bytes
+    ) -> None:
+        """Record an answer to a charged question, for whoever asks the same again; `table` is the table's fingerprint."""
+        self.answered_all(dataset, receipt, [(question, cost, content)], table=table)
+
+    def answered_all(
+        self, dataset: str, receipt: Receipt, given: Sequence[tuple[str, Cost, bytes]], *, table: str
+    ) -> None:
+        """Record the answers to all questions of one charge, each with what it alone would cost."""
+        with self._store.exclusive() as writer:
+            for question, cost, content in given:
+                payload = {
+                    "charge": receipt.number,
+                    "question": question,
+                    "table": table,
+                    "epsilon": exact_text(cost.epsilon),
+                    "delta": exact_text(cost.delta),
+                    "content": writer.put(content),
+                }
+                writer.append(self._now(), dataset, "answer", payload)
+
+    def recorded(self, dataset: str, question: str, table: str) -> list[Recorded]:
+        """The answers that were given to a question about this very table, the oldest first."""
+        return list(self._caught_up().shelf(dataset).answers.get((table, question), ()))
+
+    def content(self, recorded: Recorded) -> bytes | None:
+        """What a recorded answer says; None if it is lost or is not what it was."""
+        return self._store.content(recorded.content)
 
     def released(self, dataset: str, receipt: Receipt, certificate: str) -> None:
         """Note that a charged release was written, by the hash of its certificate."""
         self._note(dataset, "release", {"charge": receipt.number, "certificate": certificate})
 
-    def unbounded(self, dataset: str, what: str, plan: str, table: bytes) -> None:
+    def unbounded(self, dataset: str, what: str, plan: str, table: bytes, file: bytes | None = None) -> None:
         """Note a release whose guarantee does not compose; every later certificate of the dataset says so."""
-        with self._store.exclusive() as book:
-            fingerprints = [self._fingerprint(table)]
-            _refuse_renamed(dataset, fingerprints, book.events)
-            _refuse_used(_account(dataset, book.events), uses_sample=False)
+        with self._exclusive() as (book, writer):
+            fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
+            refusals.renamed(dataset, fingerprints, book)
+            refusals.used(book.shelf(dataset), uses_sample=False)
             payload = {"what": what, "plan": plan, "fingerprints": fingerprints}
-            book.append(self._now(), dataset, "unbounded", payload)
+            writer.append(self._now(), dataset, "unbounded", payload)
 
     def look(self, dataset: str, what: str) -> None:
         """Note that somebody looked at results on the real data before the plan was locked."""
@@ -179,7 +226,19 @@ class Ledger:
 
     def account(self, dataset: str, upto: Receipt | None = None) -> Account:
         """Where a dataset stands, now or as of the charge of a receipt."""
-        return _account(dataset, [e for e in self._store.events() if upto is None or e.number <= upto.number])
+        if upto is None:
+            return account_of(self._caught_up(), dataset)
+        return summed(dataset, [event for event in self._store.events() if event.number <= upto.number])
+
+    def left(self, dataset: str, session: str | None = None) -> Budget | None:
+        """What questions may still cost, in all or within an analyst's share; None where nothing limits them."""
+        shelf = self._caught_up().shelf(dataset)
+        ceilings = [(ceiling(shelf.budget, shelf.rate), shelf.spent)]
+        if session is not None and session in shelf.purses:
+            purse = shelf.purses[session]
+            ceilings.append((purse.budget, total([purse.epsilon], [purse.delta])))
+        lefts = [difference(most, spent) for most, spent in ceilings if most is not None]
+        return Budget(min(b.epsilon for b in lefts), min(b.delta for b in lefts)) if lefts else None
 
     def datasets(self) -> list[str]:
         """All names, in order of their first event."""
@@ -192,122 +251,69 @@ class Ledger:
     def verify(self) -> int:
         """Recompute the whole chain; the number of events, or a VerificationError that names the first broken one."""
         events = self._store.events()
-        broken = _first_broken(events)
+        broken = first_broken(events)
         if broken is not None:
             raise VerificationError(
                 f"event {broken} of the ledger does not fit the chain: it was changed, removed or put in later",
                 fix="restore the ledger from a backup; totals after this event cannot be trusted",
             )
+        for event in events:
+            if event.kind == "answer" and self._store.content(event.payload["content"]) is None:
+                raise VerificationError(
+                    f"the answer of event {event.number} of the ledger is not the one that was recorded",
+                    fix="restore the ledger from a backup; sums are not affected",
+                )
         return len(events)
 
-    def _fingerprint(self, table: bytes) -> str:
-        return hmac.new(self._secret, table, hashlib.sha256).hexdigest()
+    def fingerprint(self, content: bytes) -> str:
+        """How a table is known here: a digest under a key that never leaves the ledger."""
+        return hmac.new(self._secret, content, hashlib.sha256).hexdigest()
 
-    def _budget(self, book: Appender, account: Account, wanted: Budget | None) -> Budget | None:
-        if account.budget is None and wanted is not None:
-            payload = {"budget": wanted.to_saved(), "reason": "first charge", "before": None}
-            book.append(self._now(), account.dataset, "budget", payload)
+    @contextmanager
+    def _exclusive(self) -> Iterator[tuple[Book, Appender]]:
+        """The book as it stands, and the right to add to it; what is added is taken into the book once it is durable."""
+        with self._turn, self._store.exclusive() as writer:
+            self._book.extend(writer.events(self._book.since))
+            yield self._book, writer
+
+    def _caught_up(self) -> Book:
+        """The book as it stands."""
+        with self._turn:
+            self._book.extend(self._store.events(self._book.since))
+            return self._book
+
+    def _budget(
+        self, writer: Appender, shelf: Shelf, wanted: Budget | None, reason: str = "first charge"
+    ) -> Budget | None:
+        if shelf.budget is None and wanted is not None:
+            payload = {"budget": wanted.to_saved(), "reason": reason, "before": None}
+            writer.append(self._now(), shelf.dataset, "budget", payload)
             return wanted
-        if account.budget is not None and wanted is not None and wanted != account.budget:
+        if shelf.budget is not None and wanted is not None and wanted != shelf.budget:
             raise BudgetError(
-                f"the policy's budget differs from the one fixed for dataset '{account.dataset}'",
+                f"the policy's budget differs from the one fixed for dataset '{shelf.dataset}'",
                 came=wanted.words(),
-                allowed=account.budget.words(),
+                allowed=shelf.budget.words(),
                 fix="keep to the fixed budget, or change it openly with `shoal ledger budget`",
             )
-        return account.budget
+        return shelf.budget
 
     def _note(self, dataset: str, kind: str, payload: dict[str, Any]) -> None:
-        with self._store.exclusive() as book:
-            book.append(self._now(), dataset, kind, payload)
+        with self._store.exclusive() as writer:
+            writer.append(self._now(), dataset, kind, payload)
 
     def _now(self) -> str:
         return self._clock().astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _first_broken(events: list[Event]) -> int | None:
-    """The place of the first event that does not follow from the one before."""
-    previous = GENESIS
-    for number, event in enumerate(events, 1):
-        if event.number != number or event.previous != previous or not event.intact:
-            return number
-        previous = event.hash
-    return None
-
-
-def _refuse_broken(events: list[Event]) -> None:
-    if (broken := _first_broken(events)) is not None:
-        raise LedgerError(
-            f"event {broken} of the ledger does not fit the chain, so its sums cannot be trusted",
-            fix="restore the ledger from a backup; nothing was charged",
-        )
-
-
-def _account(dataset: str, events: list[Event]) -> Account:
-    try:
-        return _summed(dataset, events)
-    except (KeyError, TypeError, AttributeError):
-        raise LedgerError("an event of the ledger cannot be read", fix="restore the ledger from a backup") from None
-
-
-def _summed(dataset: str, events: list[Event]) -> Account:
-    own = [event for event in events if event.dataset == dataset]
-    budgets = [Budget.from_saved(event.payload["budget"]) for event in own if event.kind == "budget"]
-    charges = [event.payload for event in own if event.kind in SPENDING]
-    return Account(
-        dataset=dataset,
-        budget=budgets[-1] if budgets else None,
-        neighbours=charges[-1]["neighbours"] if charges else None,
-        unit=charges[0].get("unit") if charges else None,
-        costs=tuple(Cost.from_saved(payload["cost"]) for payload in charges),
-        releases=sum(event.kind == "release" for event in own),
-        unbounded=sum(event.kind == "unbounded" for event in own),
-        looks=sum(event.kind == "look" for event in own),
-        sample_used=any(event.kind == "sample_used" for event in own),
-    )
-
-
-def _refuse_other_unit(account: Account, unit: Unit | None) -> None:
-    if unit is not None and account.costs and account.unit != unit.to_saved():
-        raise BudgetError(
-            f"dataset '{account.dataset}' has been charged for another unit",
-            came=unit.words(),
-            allowed="the unit of its first charge",
-            fix="costs for different units do not add up; keep to the first",
-        )
-
-
-def _refuse_renamed(dataset: str, fingerprints: list[str], events: list[Event]) -> None:
-    for event in events:
-        if event.dataset != dataset and set(event.payload.get("fingerprints", ())) & set(fingerprints):
-            raise BudgetError(
-                f"this table has been charged under the name '{event.dataset}'",
-                came=dataset,
-                allowed="one name, so one budget, for one table",
-                fix=f"set `dataset: {event.dataset}` in the policy",
-            )
-
-
-def _refuse_used(account: Account, uses_sample: bool) -> None:
-    spent = bool(account.costs) or account.unbounded > 0
-    if account.sample_used or (uses_sample and spent):
-        raise PreconditionError(
-            "dps-does-not-compose",
-            f"dataset '{account.dataset}' is itself a random sample, and such a sample may be used once and for nothing else",
-            came="a second use",
-            fix="draw a new sample from the population and give it its own name",
-        )
-
-
-def _refuse_overrun(account: Account, cost: Cost, budget: Budget | None) -> None:
-    if budget is None:
-        return
-    spent = account.spent
-    if spent.epsilon + cost.epsilon > budget.epsilon or spent.delta + cost.delta > budget.delta:
-        raise BudgetError(
-            f"dataset '{account.dataset}' would overrun its budget",
-            came=f"({text_up(spent.epsilon)}, {text_up(spent.delta)}) spent and {cost.words()} asked for",
-            allowed=f"{budget.words()} in all",
-            fix=f"({text_down(budget.epsilon - spent.epsilon)}, {text_down(budget.delta - spent.delta)}) is left; "
-            "nothing was charged",
-        )
+def _refuse_overrun(shelf: Shelf, cost: Cost, fixed: Budget | None, session: str | None, *, asked: bool) -> None:
+    """A release is held to the budget as it was promised; a question about a sample to what that allows on the sample."""
+    whose = f"dataset '{shelf.dataset}'"
+    if session is not None:
+        purse = shelf.purses.get(session)
+        if purse is None:
+            raise BudgetError(f"'{session}' has no share in {whose} yet", fix="open a session first")
+        refusals.overrun(f"'{session}' in {whose}", total([purse.epsilon], [purse.delta]), cost, purse.budget)
+    elif asked and fixed is None:
+        raise refusals.without_ceiling(shelf.dataset)
+    refusals.overrun(whose, shelf.spent, cost, ceiling(fixed, shelf.rate) if asked else fixed)

@@ -1,7 +1,12 @@
-"""Where events are kept: one table in SQLite (or another database by URL), appended to under an exclusive lock."""
+"""Where events are kept: one table in SQLite (or another database by URL), appended to under an exclusive lock.
+
+What was answered lies beside the events, in a table of its own under its hash: an event names the hash, so that the
+chain stays light however large a table of counts an answer was.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -37,6 +42,7 @@ class Store:
     def __init__(self, url: str) -> None:
         self.url = url if "://" in url else f"sqlite:///{Path(url).expanduser().absolute()}"
         self._engine = _engine(self.url)
+        self._reader = self._engine.execution_options(reading=True)
         _for_its_owner(self.url)
         with self._translated(), self._engine.begin() as connection:
             self._prepare(connection)
@@ -51,16 +57,31 @@ class Store:
         with self._translated(), self._engine.begin() as connection:
             return bytes.fromhex(_meta(connection)["secret"])
 
-    def events(self) -> list[Event]:
-        """All of them, in order."""
-        with self._translated(), self._engine.begin() as connection:
-            return _events(connection)
+    def events(self, since: int = 0) -> list[Event]:
+        """All of them in order, or those from number `since` on."""
+        with self._reading() as connection:
+            return _events(connection, since)
+
+    def content(self, sha256: str) -> bytes | None:
+        """What was answered, by its hash; None if it is not there or is not what it was."""
+        from sqlalchemy import text
+
+        with self._reading() as connection:
+            row = connection.execute(text("SELECT content FROM answers WHERE hash = :h"), {"h": sha256}).first()
+        found = None if row is None else bytes(row[0])
+        return found if found is not None and hashlib.sha256(found).hexdigest() == sha256 else None
 
     @contextmanager
     def exclusive(self) -> Iterator[Appender]:
         """Read and append as one step that no other process can come between; durable when it ends without an error."""
         with self._translated(), self._engine.begin() as connection:
             yield Appender(connection)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """A look that holds up nobody who writes."""
+        with self._translated(), self._reader.begin() as connection:
+            yield connection
 
     def _prepare(self, connection: Connection) -> None:
         from sqlalchemy import text
@@ -72,6 +93,7 @@ class Store:
                 "kind TEXT NOT NULL, payload TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL UNIQUE)"
             )
         )
+        connection.execute(text("CREATE TABLE IF NOT EXISTS answers (hash TEXT PRIMARY KEY, content BLOB NOT NULL)"))
         meta = _meta(connection)
         if not meta:
             rows = [{"n": "version", "v": str(VERSION)}, {"n": "secret", "v": secrets.token_hex(32)}]
@@ -117,13 +139,25 @@ class Appender:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.events = _events(connection)
+        self._last: Event | None = None
+        self._placed = False
+
+    def events(self, since: int) -> list[Event]:
+        """The events from number `since` on, of this very moment."""
+        found = _events(self._connection, since)
+        if found:
+            self._last, self._placed = found[-1], True
+        return found
 
     def append(self, time: str, dataset: str, kind: str, payload: dict[str, Any]) -> Event:
         """Add an event to the chain."""
         from sqlalchemy import text
 
-        event = Event.after(self.events[-1] if self.events else None, time, dataset, kind, payload)
+        if not self._placed:
+            number = self._connection.execute(text("SELECT MAX(number) FROM events")).scalar()
+            self._last = _events(self._connection, number)[-1] if number is not None else None
+            self._placed = True
+        event = Event.after(self._last, time, dataset, kind, payload)
         row = {**event.to_saved(), "payload": json.dumps(event.payload, sort_keys=True)}
         self._connection.execute(
             text(
@@ -132,15 +166,29 @@ class Appender:
             ),
             row,
         )
-        self.events.append(event)
+        self._last = event
         return event
 
+    def put(self, content: bytes) -> str:
+        """Keep what was answered; its hash."""
+        from sqlalchemy import text
 
-def _events(connection: Connection) -> list[Event]:
+        sha256 = hashlib.sha256(content).hexdigest()
+        known = self._connection.execute(text("SELECT 1 FROM answers WHERE hash = :h"), {"h": sha256}).first()
+        if known is None:
+            row = {"h": sha256, "c": content}
+            self._connection.execute(text("INSERT INTO answers (hash, content) VALUES (:h, :c)"), row)
+        return sha256
+
+
+def _events(connection: Connection, since: int = 0) -> list[Event]:
     from sqlalchemy import text
 
     rows = connection.execute(
-        text("SELECT number, time, dataset, kind, payload, previous, hash FROM events ORDER BY number")
+        text(
+            "SELECT number, time, dataset, kind, payload, previous, hash FROM events WHERE number >= :since ORDER BY number"
+        ),
+        {"since": since},
     ).all()
     try:
         return [Event(r[0], r[1], r[2], r[3], json.loads(r[4]), r[5], r[6]) for r in rows]
@@ -191,6 +239,7 @@ def _engine(url: str) -> Engine:
 
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            reading = connection.get_execution_options().get("reading", False)
+            connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine

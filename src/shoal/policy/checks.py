@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import comb
 
-from shoal.data.schema import Attribute, Role
+from shoal.data.schema import Attribute, Role, Type
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.attribute import AttributeAsked
 from shoal.policy.method import NEEDS, Needs
@@ -42,7 +42,7 @@ def domains(
     needs = NEEDS[release.method]
     roles = (Role.QUASI, Role.CONFIDENTIAL, *((Role.OTHER, Role.WEIGHT) if needs.whole_tuple else ()))
     for name, attribute in attributes.items():
-        if attribute.role in roles and attribute.domain is None:
+        if attribute.role in roles and attribute.domain is None and _needs_domain(release, attribute):
             yield Problem(
                 ("attributes", name),
                 f"no domain for a {attribute.role.value} attribute",
@@ -55,6 +55,53 @@ def domains(
     if needs.confidential and not any(one.role is Role.CONFIDENTIAL for one in asked.values()):
         wrong = f"method {release.method} protects a confidential attribute, and there is none"
         yield Problem(("attributes",), wrong, fix="give an attribute the role confidential")
+
+
+def _needs_domain(release: ReleaseAsked, attribute: Attribute) -> bool:
+    """Near records are compared with each other, so only fixed corners and declared orders ask for a domain."""
+    if not NEEDS[release.method].near:
+        return True
+    quasi = attribute.role is Role.QUASI
+    return attribute.type is Type.ORDINAL or (quasi and release.grouping == "insensitive")
+
+
+def crowds(release: ReleaseAsked, who: UnitAsked | None, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
+    """Groups of near records: what they are made of, and whose they are."""
+    if not NEEDS[release.method].near:
+        return
+    roles = [one.role for one in attributes.values()]
+    quasi, grouping = roles.count(Role.QUASI), release.grouping or "mdav"
+    alone = release.method == "probabilistic-k" and grouping == "ranking"
+    if not quasi and not alone and any(one.published for one in attributes.values()):
+        wrong = "no quasi-identifier: there is nothing to tell who is near whom"
+        yield Problem(("attributes",), wrong, fix="give an attribute the role quasi")
+    if release.method == "microaggregation" and grouping in ("ranking", "optimal") and quasi > 1:
+        fix = "records that share a group of one attribute need not share another's; take grouping: mdav"
+        yield Problem(("release", "grouping"), f"{grouping} is for one quasi-identifier", str(quasi), "1", fix)
+    if (release.l or release.t) and Role.CONFIDENTIAL not in roles:
+        key = "l" if release.l else "t"
+        yield Problem(
+            ("release", key), "there is no confidential attribute", fix="give an attribute the role confidential"
+        )
+    if release.t and alone:
+        fix = "groups of like ranks lie far from the whole table by design; ask for l, or take grouping: mdav"
+        yield Problem(("release", "t"), "not together with grouping: ranking", exact_text(release.t), "no t", fix)
+    if release.gain is not None and grouping != "vmdav":
+        yield Problem(("release", "gain"), "only groups of variable size grow", grouping, "grouping: vmdav")
+    if release.crowds is not None and release.method == "probabilistic-k" and not alone:
+        yield Problem(
+            ("release", "crowds"), "only attributes ranked alone have their own k", grouping, "grouping: ranking"
+        )
+    for name in release.crowds or {}:
+        if name not in attributes:
+            yield _no_attribute(("release", "crowds", name), name, attributes)
+        elif attributes[name].role is not Role.CONFIDENTIAL:
+            yield Problem(("release", "crowds", name), "not a confidential attribute", attributes[name].role.value)
+    if who is not None and (who.max_rows or 1) > 1:
+        wrong = "a group of k rows hides nobody when several of them are one person's"
+        yield Problem(
+            ("unit", "max_rows"), wrong, str(who.max_rows), "1", f"method {release.method} needs one row each"
+        )
 
 
 def method(release: ReleaseAsked, neighbours: str | None) -> Iterator[Problem]:
@@ -80,6 +127,9 @@ def _numbers(release: ReleaseAsked, needs: Needs) -> Iterator[Problem]:
     if release.k is not None and release.k < needs.least_k:
         allowed = f"a whole number from {needs.least_k} up"
         yield Problem(("release", "k"), "a crowd of one hides nobody", str(release.k), allowed)
+    if release.t is not None and (release.t < 1) == needs.ratio:
+        allowed = "a ratio from 1 up" if needs.ratio else "a distance above 0 and below 1"
+        yield Problem(("release", "t"), "out of range", exact_text(release.t), allowed)
     if release.delta == 0 and needs.positive_delta:
         fix = "no crowd and no sample reach delta 0; something far below one over the number of people is usual"
         yield Problem(("release", "delta"), "out of range", "0", "a number above 0 and below 1", fix)

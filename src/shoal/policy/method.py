@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.guarantee.unit import NEIGHBOURS
 from shoal.policy.recoding import Grow, Recoding
-from shoal.policy.release import Grouping, Method, ReleaseAsked, Sampling
+from shoal.policy.release import GROUPINGS, Grouping, Method, ReleaseAsked, Sampling
 
 _PROMISE = ("epsilon", "delta", "views", "sampling", "bound", "calibration")
 
@@ -29,6 +29,10 @@ class Needs:
     confidential: bool = False
     repeats: bool = False
     groupings: tuple[Grouping, ...] = ()
+    near: bool = False
+    """Groups of near records: one row of each person, no domains needed, and nothing but counts is claimed."""
+    ratio: bool = True
+    """Whether t is a ratio, rather than an earth mover's distance."""
     defaults: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -64,15 +68,19 @@ NEEDS: Mapping[Method, Needs] = {
     "k-anonymity": Needs(("k",), ("l", "t", "recoding", "suppression"), defaults={"suppression": Fraction(0)}),
     "microaggregation": Needs(
         ("k",),
-        ("grouping",),
-        groupings=("mdav", "vmdav", "ranking", "optimal"),
-        defaults={"grouping": "mdav"},
+        ("grouping", "show", "gain", "l", "t"),
+        groupings=GROUPINGS,
+        near=True,
+        ratio=False,
+        defaults={"grouping": "mdav", "show": "centroid"},
     ),
     "probabilistic-k": Needs(
         ("k",),
-        ("grouping",),
+        ("grouping", "crowds", "gain", "l", "t"),
         confidential=True,
-        groupings=("mdav", "vmdav", "ranking"),
+        groupings=("mdav", "vmdav", "approx", "ranking", "insensitive"),
+        near=True,
+        ratio=False,
         defaults={"grouping": "mdav"},
     ),
     "t-closeness": Needs(("t",), ("k",), confidential=True),
@@ -97,6 +105,8 @@ def filled(release: ReleaseAsked, published: Iterable[str]) -> ReleaseAsked:
     update: dict[str, Any] = {
         key: value for key, value in needs.defaults.items() if getattr(release, key, None) is None
     }
+    if "gain" in needs.optional and update.get("grouping", release.grouping) == "vmdav" and release.gain is None:
+        update["gain"] = Fraction(1, 5)
     if "sampling" in needs.optional:
         sampling = release.sampling or Sampling()
         beta = None if sampling.already is not None else sampling.beta or "auto"

@@ -189,6 +189,7 @@ def _crosswise(asked: Asked, attributes: Mapping[str, Attribute]) -> Iterator[Pr
         return
     yield from checks.method(release, asked.neighbours)
     yield from checks.domains(release, asked.attributes, attributes)
+    yield from checks.crowds(release, asked.unit, asked.attributes)
     if release.recoding is not None:
         yield from checks.recoding(release.recoding, asked.attributes, attributes)
     if release.views is not None:

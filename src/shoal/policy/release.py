@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -11,12 +12,13 @@ from shoal.policy.parts import Part
 from shoal.policy.recoding import Recoding
 from shoal.policy.scalar import (
     Delta,
+    Distance,
     Epsilon,
+    FromNought,
     FromOne,
     FromTwo,
     Rate,
     RateOrAuto,
-    Ratio,
     Share,
     Word,
     refused,
@@ -36,7 +38,9 @@ Method = Literal[
 METHODS: tuple[Method, ...] = get_args(Method)
 Bound = Literal["tight", "published"]
 Prefer = Literal["rows", "balance", "detail"]
-Grouping = Literal["mdav", "vmdav", "ranking", "optimal", "insensitive"]
+Grouping = Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive"]
+GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+Show = Literal["centroid", "median", "label"]
 Calibration = Literal["whole", "per_record"]
 Format = Literal["parquet", "csv"]
 
@@ -109,17 +113,29 @@ class ReleaseAsked(Part):
     l: FromTwo | None = Field(  # noqa: E741
         None, description="How many distinct confidential values each group must hold."
     )
-    t: Ratio | None = Field(
-        default=None, description="How far (as a ratio) a group's confidential values may stray from the whole table's."
+    t: Distance | None = Field(
+        default=None,
+        description="How far a group's confidential values may stray from the whole table's: a ratio from 1 up for "
+        "`t-closeness` and `anatomy`, else the earth mover's distance, below 1.",
     )
     suppression: Share | None = Field(
         default=None, description="For `k-anonymity`: the share of rows that may be suppressed."
     )
-    grouping: (
-        Annotated[Grouping, BeforeValidator(Word("mdav", "vmdav", "ranking", "optimal", "insensitive"))] | None
-    ) = Field(
+    crowds: Mapping[str, FromTwo] | None = Field(
         default=None,
-        description="How near records find each other: `mdav`, `vmdav`, `ranking`, `optimal` or `insensitive`.",
+        description="For `probabilistic-k` by `ranking`: the k of confidential attributes that have one of their own.",
+    )
+    grouping: Annotated[Grouping, BeforeValidator(Word(*GROUPINGS))] | None = Field(
+        default=None,
+        description="How near records find each other: `mdav`, `vmdav`, `approx`, `ranking`, `optimal` or `insensitive`.",
+    )
+    gain: FromNought | None = Field(
+        default=None,
+        description="For `vmdav`: how readily a group grows beyond k; 0 never, about 1.1 for clustered records.",
+    )
+    show: Annotated[Show, BeforeValidator(Word("centroid", "median", "label"))] | None = Field(
+        default=None,
+        description="For `microaggregation`: what a group shows, its `centroid`, its `median`, or a `label` that covers it.",
     )
     calibration: Annotated[Calibration, BeforeValidator(Word("whole", "per_record"))] | None = Field(
         default=None,

@@ -169,11 +169,17 @@ Share = Annotated[
     _as_text,
     _schema_of_number(minimum=0, exclusiveMaximum=1),
 ]
-Ratio = Annotated[
+Distance = Annotated[
     Fraction,
-    BeforeValidator(Between("a ratio from 1 up", 1, low_in=True)),
+    BeforeValidator(Between("a number above 0", 0)),
     _as_text,
-    _schema_of_number(minimum=1),
+    _schema_of_number(exclusiveMinimum=0),
+]
+FromNought = Annotated[
+    Fraction,
+    BeforeValidator(Between("a number from 0 up", 0, low_in=True)),
+    _as_text,
+    _schema_of_number(minimum=0),
 ]
 FromZero = Annotated[int, BeforeValidator(Count(0)), _schema_of_count(0)]
 FromOne = Annotated[int, BeforeValidator(Count(1)), _schema_of_count(1)]

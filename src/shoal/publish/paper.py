@@ -67,7 +67,7 @@ def certificate_page(certificate: dict[str, Any]) -> str:
             "entries": _entries(certificate["ledger"]["entries"]),
             "totals": _totals(certificate["ledger"]),
             "verify": [
-                (words, place % 2 == 1) for place, words in enumerate(_sentence(certificate["verify"]).split("`"))
+                (words, place % 2 == 1) for place, words in enumerate(sentence(certificate["verify"]).split("`"))
             ],
             "hashes": [
                 ("seal", certificate["seal"]),
@@ -80,7 +80,8 @@ def certificate_page(certificate: dict[str, Any]) -> str:
     )
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """With a capital."""
     return text[:1].upper() + text[1:]
 
 
@@ -97,14 +98,15 @@ def _warnings(ledger: dict[str, Any]) -> list[str]:
     found, others = [], ledger["unbounded_releases"]
     if others:
         found.append(
-            f"{_counted(others, 'other release')} of this dataset {'carries' if others == 1 else 'carry'} a guarantee that "
+            f"{counted(others, 'other release')} of this dataset {'carries' if others == 1 else 'carry'} a guarantee that "
             "does not add up with this one, such as k-anonymity. This release keeps its promise; nothing is promised about "
             "what both together give away."
         )
     return found
 
 
-def _counted(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """A number of things."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
@@ -149,7 +151,7 @@ def _about_choice(choice: dict[str, Any] | None) -> str:
     if choice["kind"] == "privtree":
         return "the labels are boxes of a tree, grown by noisy tests of the boxes' counts"
     if choice["kind"] == "tree":
-        surveys = _counted(len(choice["surveys"]), "survey")
+        surveys = counted(len(choice["surveys"]), "survey")
         of = f"a separate sample of {choice['rate']} of the table" if "rate" in choice else "the whole table"
         return f"the labels are boxes of a tree, grown on {surveys} of noisy counts of {of}"
     drawn = f"drawn on the whole table from {choice['schemes']:,} combinations of levels, score {choice['score']}"
@@ -252,7 +254,7 @@ def _about_views(certificate: dict[str, Any]) -> str:
     count, shown = certificate["views"]["count"], min(certificate["views"]["count"], MOST_VIEWS)
     more = "" if shown == count else f" The first {shown} are listed here."
     return (
-        f"{_counted(count, 'view')}, each a table of its own from a sample of its own, sorted by its own values. "
+        f"{counted(count, 'view')}, each a table of its own from a sample of its own, sorted by its own values. "
         f"views.json lists all of them with their weights; what a label stands for is in recoding/.{more}"
     )
 
@@ -262,7 +264,7 @@ def _about_ledger(ledger: dict[str, Any]) -> str:
     first = (
         "No other release of this dataset had been charged when this one was made."
         if others == 0
-        else f"{_counted(others, 'earlier charge')} of this dataset {'was' if others == 1 else 'were'} in the holder's ledger "
+        else f"{counted(others, 'earlier charge')} of this dataset {'was' if others == 1 else 'were'} in the holder's ledger "
         "when this release was made."
     )
     return f"{first} A charge stands even if nothing came of it. Later ones are in later certificates."

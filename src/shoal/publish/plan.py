@@ -6,9 +6,8 @@ So the promise can be printed, reviewed and signed before the data are touched.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 from shoal.anonymize.method.safe_k import SafeK
@@ -18,33 +17,33 @@ from shoal.anonymize.partition.grid import FixedGrid, Grid
 from shoal.anonymize.partition.privtree import Habits as PrivHabits
 from shoal.anonymize.partition.privtree import PrivTree
 from shoal.anonymize.partition.tree import Habits, SurveyedTree
-from shoal.data.schema import Missing, Schema
+from shoal.data.schema import Schema
 from shoal.errors import PolicyError, PreconditionError
 from shoal.guarantee import words
 from shoal.guarantee.claim import Claim, Status
 from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
 from shoal.guarantee.kind import Guarantee
 from shoal.guarantee.promise import Promise, Whose
-from shoal.guarantee.rounding import text_up
+from shoal.guarantee.rounding import exact_text, text_up
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.ledger.entry import Budget, Cost
-from shoal.policy.lock import Lock
 from shoal.policy.policy import Policy
 from shoal.policy.recoding import Grow
 from shoal.policy.release import ReleaseAsked, Sampling
 from shoal.policy.views import Group, Views
+from shoal.publish.base import AnyPlan
 from shoal.publish.solved import numbers, one_release
+from shoal.publish.syntactic.plan import METHODS, syntactic_plan
 from shoal.publish.views import Chooser, Sharing, View, all_parts, as_given, names, narrowed, shared_out, view_promise
 
-READY = ("safe-k",)
+READY = ("safe-k", *METHODS)
 """The methods that can be planned and run now."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(AnyPlan):
     """What will happen: the method with its numbers, what it promises, and what it costs."""
 
-    policy: Policy
     method: SafeK
     repeat: int
     total: ApproxDP
@@ -53,25 +52,6 @@ class Plan:
     """The narrow tables, where there are any; `method` is then the first one's."""
     chooser: Chooser | None = None
     """Picks the views on the table, where the policy asks for that; `views` are then stand-ins of the right number."""
-
-    @cached_property
-    def lock(self) -> Lock:
-        """The canonical text of the policy and its hash."""
-        return self.policy.lock()
-
-    @cached_property
-    def schema(self) -> Schema:
-        """The policy's schema; where persons are hidden, a row that names nobody is refused.
-
-        Such rows would share one name, and taking one of them away would let another in: more than the promise covers.
-        """
-        column = self.method.unit.column
-        return Schema(
-            tuple(
-                replace(attribute, missing=Missing.REFUSE) if attribute.name == column else attribute
-                for attribute in self.policy.schema.attributes
-            )
-        )
 
     def check(self, schema: Schema) -> None:
         """The theorems' premise about the tuple: a table shows all published attributes, a view those that it names."""
@@ -90,11 +70,6 @@ class Plan:
         """The level of each attribute where the policy fixes them; None where they are settled on the table."""
         partition = self.method.partition
         return dict(partition.grid.indices) if isinstance(partition, FixedGrid) else None
-
-    @property
-    def tuned(self) -> bool:
-        """Whether a domain or hierarchy was drafted from the data and not confirmed."""
-        return bool(self.policy.profiled_keys())
 
     @property
     def promises(self) -> list[Promise]:
@@ -170,6 +145,24 @@ class Plan:
             )
         return f"For each view by itself: {self.method.partition.words()}"
 
+    def facts(self) -> list[tuple[str, str, str]]:
+        numbers = self.promise
+        return [
+            ("dataset", self.policy.dataset, f"plan {self.lock.sha256[:16]}"),
+            ("epsilon", exact_text(self.total.epsilon), "the whole release"),
+            ("delta", exact_text(self.total.delta), ""),
+            ("k", str(numbers.k), "the smallest group that is shown"),
+            ("beta", exact_text(numbers.beta), "the share of rows sampled"),
+            ("delta, tight", text_up(numbers.delta_under("tight")), "one row added or removed"),
+            ("unit", self.unit.words(), self.policy.neighbours),
+            ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
+            *(
+                [("releases", str(self.repeat), "each from a fresh sample, charged together")]
+                if self.repeat > 1
+                else []
+            ),
+        ]
+
     def sentences(self) -> list[str]:
         """The promise for a person to read before any row is."""
         found = (
@@ -221,8 +214,16 @@ class Plan:
         }
 
 
-def plan(policy: Policy) -> Plan:
+def plan(policy: Policy) -> AnyPlan:
     """Resolve a policy; InfeasibleError when what it asks for cannot be reached."""
+    asked = policy.release
+    if asked is not None and asked.method in METHODS:
+        return syntactic_plan(policy)
+    return paid_plan(policy)
+
+
+def paid_plan(policy: Policy) -> Plan:
+    """Resolve a policy that asks for a differential promise."""
     asked = policy.release
     if asked is None:
         raise PolicyError("the policy asks for no release", fix="add a `release:` block")
@@ -230,6 +231,11 @@ def plan(policy: Policy) -> Plan:
         raise PolicyError(
             "release.method: this method cannot be planned yet", came=asked.method, allowed=", ".join(READY)
         )
+    if asked.method in METHODS:
+        raise PolicyError(
+            "release.method: it makes no differential promise, so it has no price and no stand-in", came=asked.method,
+            allowed="safe-k", fix="plan it with `shoal plan`, run it with `shoal release`",
+        )  # fmt: skip
     sampling = asked.sampling
     before = sampling is not None and sampling.already is not None
     if before and asked.repeat > 1:

@@ -7,14 +7,12 @@ The charge comes before the first random draw and stands whatever happens afterw
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +20,13 @@ from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
 from shoal.errors import DataError, ShoalError, UsageError
 from shoal.guarantee.claim import Claim
-from shoal.ledger.ledger import Account, Ledger
+from shoal.ledger.ledger import Ledger
 from shoal.publish import verify as verifying
-from shoal.publish.certificate import certificate
-from shoal.publish.paper import certificate_page
+from shoal.publish.base import AnyPlan
+from shoal.publish.job import Job, PaidJob
 from shoal.publish.plan import Plan
-from shoal.publish.tables import Made, index, make, write_rules, write_text
+from shoal.publish.syntactic.job import SyntacticJob
+from shoal.publish.syntactic.plan import SyntacticPlan
 from shoal.publish.verifier import sha256 as sha256_of
 
 Stage = Callable[[str], None]
@@ -44,7 +43,7 @@ STAGES = (
     "verifying",
     "reporting",
 )
-"""What a run goes through, for a progress bar."""
+"""What a run that is paid for goes through; near neighbours are grouped, recoded or permuted instead of sampled."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,17 @@ class Release:
     """For the holder alone."""
 
 
+def job(plan: AnyPlan) -> Job:
+    """The job of a plan."""
+    if isinstance(plan, SyntacticPlan):
+        return SyntacticJob(plan)
+    if isinstance(plan, Plan):
+        return PaidJob(plan)
+    raise UsageError("no such plan", came=type(plan).__name__)
+
+
 def release(
-    plan: Plan,
+    plan: AnyPlan,
     data: object,
     out: str | Path,
     *,
@@ -78,70 +86,38 @@ def release(
     refuse_target(folder, force=force)
     if source is not None and not source.carries_guarantee:
         raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
+    work = job(plan)
     stage("reading")
     table = engine.scan(data, plan.schema)
     plan.check(table.schema)
-    notes = _few(table.rows(), plan.promise.k)
+    notes = work.notes(table.rows())
     stage("charging")
-    receipt = ledger.charge(
-        plan.policy.dataset,
-        plan.cost,
-        budget=plan.budget,
-        neighbours=plan.policy.neighbours,
-        plan=plan.lock.sha256,
-        table=table.digest(),
-        file=_file_digest(data),
-        unit=plan.method.unit,
-        uses_sample=plan.method.drawn_before,
-    )
-    with _charged(), _workshop(folder) as shop:
+    work.enter(ledger, table, _file_digest(data))
+    with _entered(work), _workshop(folder) as shop:
         public, private = shop / "public", shop / "holder"
         public.mkdir()
-        made = make(plan, table, public, source, stage)
-        stage("writing")
-        content = _papers(plan, public, made, ledger.account(plan.policy.dataset, receipt))
+        content, rows = work.write(table, public, source, ledger, stage)
         stage("verifying")
         verifying.require(verifying.verify(public))
         if report:
             stage("reporting")
             private.mkdir(mode=0o700)
-            notes += _report(plan, table, made, public, private, content)
+            notes += _report(work, table, public, private, content)
         _sync(shop)
+        work.appears(ledger, table, content)
         if force and holder.exists():
             shutil.rmtree(holder)  # it speaks of the release that is about to be replaced
         _move(public, folder, force)
         if report and private.is_dir():
             _move(private, holder, force)
-        ledger.released(plan.policy.dataset, receipt, content["seal"])
-    rows = sum(each.rows for each in made)
+        work.appeared(ledger, content)
     return Release(folder, holder if holder.is_dir() else None, plan.claims, content, rows, tuple(notes))
 
 
-def _papers(plan: Plan, folder: Path, made: list[Made], account: Account) -> dict[str, Any]:
-    """Everything beside the tables: the rules, the index of views, the lock, the certificate."""
-    tables = write_rules(made, folder)
-    if plan.views:
-        write_text(folder / "views.json", json.dumps(index(plan, tables), indent=1, ensure_ascii=False) + "\n")
-    write_text(folder / "policy.lock.yaml", plan.lock.text)
-    files = {path.relative_to(folder).as_posix(): sha256_of(path) for path in folder.rglob("*") if path.is_file()}
-    content = certificate(plan, files, tables, account, datetime.now(UTC).date().isoformat())
-    write_text(folder / "certificate.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    write_text(folder / "certificate.html", certificate_page(content))
-    return content
-
-
-def _report(
-    plan: Plan, table: Table, made: list[Made], public: Path, private: Path, content: dict[str, Any]
-) -> list[str]:
+def _report(work: Job, table: Table, public: Path, private: Path, content: dict[str, Any]) -> list[str]:
     """Write the holder's report; a report that fails does not take the verified release with it."""
-    from shoal.publish.report import write_report
-    from shoal.publish.view_report import write_view_report
-
     try:
-        if plan.views:
-            write_view_report(plan, table, made, public, private, content)
-        else:
-            write_report(plan, table, made[0].recoding, public, private, content)
+        work.report(table, public, private, content)
     except Exception as error:  # noqa: BLE001 - whatever it is, the release stands without it
         shutil.rmtree(private, ignore_errors=True)
         return [f"the report could not be made ({type(error).__name__}); the release stands without it"]
@@ -153,13 +129,6 @@ def _file_digest(data: object) -> bytes | None:
     if not isinstance(data, str | Path) or not Path(data).is_file():
         return None
     return bytes.fromhex(sha256_of(Path(data)))
-
-
-def _few(rows: int, k: int) -> list[str]:
-    """A word to the holder; no refusal: whether a release appears must not depend on one row more or less."""
-    if rows >= 2 * k:
-        return []
-    return [f"the table has fewer than 2k = {2 * k} rows, so hardly a group can reach k = {k}; expect an empty release"]
 
 
 def refuse_target(out: str | Path, *, force: bool) -> None:
@@ -190,27 +159,25 @@ def _workshop(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _charged() -> Iterator[None]:
-    """Say that the charge stands when something goes wrong after it."""
+def _entered(work: Job) -> Iterator[None]:
+    """Say what became of the ledger's entry when something goes wrong after it."""
     try:
         yield
     except ShoalError as error:
-        error.fix = (
-            f"{error.fix}; the charge stands" if error.fix else "the charge stands: what failed may have been seen"
-        )
+        error.fix = work.failed(error.fix)
         error.args = (str(error),)
         raise
     except OSError as error:
         raise DataError(
             "the release could not be written",
             came=error.strerror or type(error).__name__,
-            fix="make room or choose another place; nothing was published, and the charge stands",
+            fix=work.failed("make room or choose another place; nothing was published"),
         ) from None
     except Exception as error:
         raise DataError(
             "the release failed",
             came=type(error).__name__,
-            fix="this is a fault of ours: please report it; nothing was published, and the charge stands",
+            fix=work.failed("this is a fault of ours: please report it; nothing was published"),
         ) from error
 
 

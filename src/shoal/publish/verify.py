@@ -26,6 +26,7 @@ from shoal.guarantee.saved import load
 from shoal.guarantee.theorem import THEOREMS
 from shoal.publish import verifier
 from shoal.publish.certificate import NOT_PROMISED, composed_curve
+from shoal.publish.syntactic.plan import METHODS
 from shoal.publish.verifier import Check
 from shoal.publish.verify_lock import lock_checks
 
@@ -44,7 +45,11 @@ def verify(folder: str | Path) -> list[Check]:
     try:
         certificate = json.loads(file.read_text(encoding="utf-8"))
         checks += [check for check in verifier.verify(where) if check.agrees is not None]
-        if certificate.get("version") == verifier.KNOWN_VERSION:
+        if certificate.get("version") == verifier.KNOWN_VERSION and certificate["method"] in METHODS:
+            from shoal.publish.syntactic.verify import verify_counted
+
+            checks += [*verify_counted(where, certificate), *_page(where, certificate)]
+        elif certificate.get("version") == verifier.KNOWN_VERSION:
             for look in (_claims, _numbers, _ledger, _words):
                 checks += look(certificate)
             for look_inside in (lock_checks, _parquet, _page):
@@ -224,7 +229,7 @@ def _parquet(folder: Path, certificate: dict[str, Any]) -> list[Check]:
         smallest = min(sizes, default=table["k"])
         detail = f"the smallest has {smallest} rows, k = {table['k']}"
         checks.append(Check(f"groups of {table['file']}", smallest >= table["k"], detail))
-        checks.append(Check(f"order of {table['file']}", _sorted(rows), "sorted by its own values"))
+        checks.append(Check(f"order of {table['file']}", is_sorted(rows), "sorted by its own values"))
         for column in named.column_names:
             values = [value for value in named.column(column).unique().to_pylist() if value is not None]
             checks.append(_labels(column, values, folder / table["recoding"][column]))
@@ -234,7 +239,7 @@ def _parquet(folder: Path, certificate: dict[str, Any]) -> list[Check]:
     return checks
 
 
-def _sorted(rows: Any) -> bool:
+def is_sorted(rows: Any) -> bool:
     """Whether the rows are in the order of their own values, missing first."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -319,10 +324,12 @@ def _of_choice(certificate: dict[str, Any]) -> set[str]:
 
 def _page(folder: Path, certificate: dict[str, Any]) -> list[Check]:
     from shoal.publish.paper import certificate_page
+    from shoal.publish.syntactic.paper import certificate_page as counted_page
 
+    drawn = counted_page if certificate["method"] in METHODS else certificate_page
     page = folder / "certificate.html"
     if certificate["software"]["shoal"] != __version__:  # another version draws it in another way
         same = page.is_file() and certificate["seal"] in page.read_text(encoding="utf-8")
         return [Check("certificate.html", same, "names the certificate's seal; drawn by another version")]
-    same = page.is_file() and page.read_text(encoding="utf-8") == certificate_page(certificate)
+    same = page.is_file() and page.read_text(encoding="utf-8") == drawn(certificate)
     return [Check("certificate.html", same, "says what certificate.json says")]

@@ -1,0 +1,117 @@
+"""What the ledger refuses, each for its reason; a refusal changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from shoal.errors import BudgetError, LedgerError, PreconditionError
+from shoal.guarantee.rounding import exact_text, text_down, text_up
+from shoal.guarantee.unit import Neighbours, Unit
+from shoal.ledger.book import Book, Shelf
+from shoal.ledger.entry import Budget, Cost
+
+_LONG = 16
+
+
+def broken(book: Book) -> None:
+    """A chain that was changed."""
+    if book.broken is not None:
+        raise LedgerError(
+            f"event {book.broken} of the ledger does not fit the chain, so its sums cannot be trusted",
+            fix="restore the ledger from a backup; nothing was charged",
+        )
+
+
+def renamed(dataset: str, fingerprints: Sequence[str], book: Book) -> None:
+    """A table that is known under another name."""
+    for fingerprint in fingerprints:
+        owner = book.owners.get(fingerprint, dataset)
+        if owner != dataset:
+            raise BudgetError(
+                f"this table has been charged under the name '{owner}'",
+                came=dataset,
+                allowed="one name, so one budget, for one table",
+                fix=f"set `dataset: {owner}` in the policy",
+            )
+
+
+def used(shelf: Shelf, uses_sample: bool) -> None:
+    """A second use of a table that is itself the sample, one of the two being private under sampling alone."""
+    spent = bool(shelf.charges) or shelf.unbounded > 0
+    if shelf.sample_used or (uses_sample and spent):
+        raise PreconditionError(
+            "dps-does-not-compose",
+            f"dataset '{shelf.dataset}' is itself a random sample, and such a sample may be used once and for nothing else",
+            came="a second use",
+            fix="draw a new sample from the population and give it its own name",
+        )
+
+
+def other_unit(shelf: Shelf, unit: Unit | None) -> None:
+    """A cost for another unit than the first."""
+    if unit is not None and shelf.charges and shelf.charges[0].get("unit") != unit.to_saved():
+        raise BudgetError(
+            f"dataset '{shelf.dataset}' has been charged for another unit",
+            came=unit.words(),
+            allowed="the unit of its first charge",
+            fix="costs for different units do not add up; keep to the first",
+        )
+
+
+def other_neighbours(shelf: Shelf, neighbours: Neighbours) -> None:
+    """A cost under another neighbouring relation than the one before."""
+    if shelf.charges and shelf.charges[-1]["neighbours"] != neighbours:
+        raise BudgetError(
+            f"dataset '{shelf.dataset}' has been charged under another neighbouring relation",
+            came=neighbours,
+            allowed=shelf.charges[-1]["neighbours"],
+            fix="costs under different relations do not add up; keep to the first",
+        )
+
+
+def other_rate(shelf: Shelf, rate: Fraction | None) -> None:
+    """Another word on how the table was drawn, after it was counted on."""
+    if shelf.registered is not None and shelf.charges and shelf.rate != rate:
+        raise BudgetError(
+            f"dataset '{shelf.dataset}' has been charged as drawn at another rate",
+            came="no sample" if rate is None else f"a sample at rate {float(rate):g}",
+            allowed="no sample" if shelf.rate is None else f"a sample at rate {float(shelf.rate):g}",
+            fix="keep to what was said first; a new sample has a name of its own",
+        )
+
+
+def overrun(whose: str, spent: Budget, cost: Cost, ceiling: Budget | None) -> None:
+    """A cost that does not fit."""
+    if ceiling is None:
+        return
+    if spent.epsilon + cost.epsilon > ceiling.epsilon or spent.delta + cost.delta > ceiling.delta:
+        zero = Fraction(0)
+        left = (max(zero, ceiling.epsilon - spent.epsilon), max(zero, ceiling.delta - spent.delta))
+        raise BudgetError(
+            f"{whose} would overrun its budget",
+            came=f"({text_up(spent.epsilon)}, {text_up(spent.delta)}) spent and {cost.words()} asked for",
+            allowed=f"({_short(ceiling.epsilon)}, {_short(ceiling.delta)}) in all",
+            fix=f"({text_down(left[0])}, {text_down(left[1])}) is left; nothing was charged",
+        )
+
+
+def _short(value: Fraction) -> str:
+    """As it was written, unless it was computed and runs on."""
+    written = exact_text(value)
+    return written if len(written) <= _LONG else text_down(value)
+
+
+def without_ceiling(dataset: str) -> BudgetError:
+    """A session that nothing would stop."""
+    return BudgetError(
+        f"dataset '{dataset}' has no budget, so nothing would ever stop its questions",
+        fix="write `budget: {epsilon: ..., delta: ...}` into the policy, or open the session with a budget",
+    )
+
+
+def other_registration(shelf: Shelf, unit: dict[str, Any], neighbours: Neighbours) -> None:
+    """A dataset that is registered for another unit or relation than it was charged for."""
+    other_unit(shelf, Unit.from_saved(unit))
+    other_neighbours(shelf, neighbours)

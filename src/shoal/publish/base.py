@@ -1,0 +1,74 @@
+"""What every plan is, whatever it promises: the policy it resolves, its lock, its claims, and itself in words."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from shoal.data.schema import Missing, Schema
+from shoal.guarantee.claim import Claim
+from shoal.guarantee.unit import Unit
+from shoal.policy.lock import Lock
+from shoal.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class AnyPlan(ABC):
+    """Everything that will happen, resolved from the policy alone; no row has been read."""
+
+    policy: Policy
+
+    @cached_property
+    def lock(self) -> Lock:
+        """The canonical text of the policy and its hash."""
+        return self.policy.lock()
+
+    @property
+    def unit(self) -> Unit:
+        """Whose data are hidden."""
+        return self.policy.unit
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The policy's schema; where persons are hidden, a row that names nobody is refused.
+
+        Such rows would share one name, and taking one of them away would let another in: more than the promise covers.
+        """
+        return Schema(
+            tuple(
+                replace(attribute, missing=Missing.REFUSE) if attribute.name == self.unit.column else attribute
+                for attribute in self.policy.schema.attributes
+            )
+        )
+
+    @property
+    def tuned(self) -> bool:
+        """Whether a domain or hierarchy was drafted from the data and not confirmed."""
+        return bool(self.policy.profiled_keys())
+
+    @abstractmethod
+    def check(self, schema: Schema) -> None:
+        """What the theorems ask of the columns."""
+
+    @property
+    @abstractmethod
+    def claims(self) -> tuple[Claim, ...]:
+        """What will hold for everything that is published."""
+
+    @abstractmethod
+    def sentences(self) -> list[str]:
+        """The promise for a person to read before any row is."""
+
+    @abstractmethod
+    def facts(self) -> list[tuple[str, str, str]]:
+        """Its numbers: a name, a value, and what it is."""
+
+    @abstractmethod
+    def recoding_words(self) -> str:
+        """How what is shown comes about, in a sentence."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, with the fields of `shoal plan`."""

@@ -1,0 +1,102 @@
+"""The certificate of a counted guarantee as a page, from its plain values alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.guarantee.unit import Unit
+from shoal.page.html import page
+from shoal.publish.paper import STATUS, Fact, counted, sentence
+from shoal.publish.syntactic.plan import GROUPED
+
+ABOUT = {
+    **STATUS,
+    "proved with condition": "The promise follows from the theorem below on a condition about what an intruder knows, which the "
+    "sentence above says. Nobody can check that condition, and the table does not show the groups: who relies on this relies "
+    "on the condition and on the program.",
+}
+
+
+def certificate_page(certificate: dict[str, Any]) -> str:
+    """The certificate as script-free HTML."""
+    dataset = certificate["dataset"]
+    return page(
+        "counted",
+        {
+            "title": f"Certificate: {dataset}",
+            "dataset": dataset,
+            "lead": f"Released on {certificate['date']} with Shoal {certificate['software']['shoal']}, method "
+            f"{certificate['method']}.",
+            "sentence": certificate["sentence"],
+            "sentences": certificate["words"],
+            "status": certificate["status"],
+            "about_status": ABOUT[certificate["status"]],
+            "warned": _warnings(certificate["ledger"]),
+            "parameters": _parameters(certificate),
+            "table": certificate["tables"][0],
+            "theorems": certificate["theorems"],
+            "not_promised": certificate["not_promised"],
+            "about_ledger": _about_ledger(certificate["ledger"]),
+            "verify": [
+                (words, place % 2 == 1) for place, words in enumerate(sentence(certificate["verify"]).split("`"))
+            ],
+            "about_verify": _about_verify(certificate["method"]),
+            "hashes": [("seal", certificate["seal"]), ("plan", certificate["plan"]), *certificate["files"].items()],
+            "footer": f"This page says what certificate.json (version {certificate['version']}) says.",
+        },
+    )
+
+
+def _parameters(certificate: dict[str, Any]) -> list[Fact]:
+    promised, grouping = certificate["guarantee"], certificate["grouping"]
+    unit = Unit.from_saved(promised["unit"])
+    own = [(f"k of {name}", str(k), "its own groups") for name, k in grouping["crowds"].items()]
+    gain = f", gain {grouping['gain']}" if grouping["gain"] is not None else ""
+    return [
+        ("k", str(promised["k"]), "no group is smaller"),
+        *(own if len(set(grouping["crowds"].values())) > 1 else []),
+        *(
+            [("l", str(promised["l"]), "different values of each confidential attribute in every group")]
+            if promised["l"]
+            else []
+        ),
+        *(
+            [("t", promised["t"], "the earth mover's distance of a group from the table, at most")]
+            if promised["t"]
+            else []
+        ),
+        ("grouping", f"{grouping['name']}{gain}", GROUPED[grouping["name"]]),
+        ("who is counted", "a row" if unit.column is None else f"one row of each person, found by '{unit.column}'", ""),
+        ("epsilon", "none", "no differential privacy is promised"),
+    ]
+
+
+def _warnings(ledger: dict[str, Any]) -> list[str]:
+    found = []
+    if ledger["unbounded_releases"]:
+        many = counted(ledger["unbounded_releases"], "earlier release")
+        found.append(
+            f"{many} of this dataset {'carries' if ledger['unbounded_releases'] == 1 else 'carry'} a guarantee of this kind. "
+            "They do not add up: together they may show more than each of them promises to hide."
+        )
+    return found
+
+
+def _about_ledger(ledger: dict[str, Any]) -> str:
+    first = (
+        "The holder's ledger notes this release as unbounded: no epsilon says what it gives away together with others."
+    )
+    if not ledger["charges"]:
+        return f"{first} Nothing had been charged for this dataset when it was made."
+    return (
+        f"{first} When it was made, {counted(ledger['charges'], 'charge')} had been made for this dataset, "
+        f"({ledger['epsilon']}, {ledger['delta']}) in all; those keep their promise, and this one is not covered by it."
+    )
+
+
+def _about_verify(method: str) -> str:
+    if method == "microaggregation":
+        return "It recomputes every hash and the seal, and counts the groups of the published table."
+    return (
+        "It recomputes every hash and the seal, and holds the papers against each other; the groups are not published."
+    )

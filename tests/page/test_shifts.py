@@ -1,0 +1,42 @@
+"""A column before and after: bars as tall as their counts, records where their values are, every word escaped."""
+
+from __future__ import annotations
+
+import re
+
+from shoal.page.shifts import BOTTOM, HEIGHT, SIDE, TOP, WIDTH, histograms, records
+from tests.publish.reading import Page
+
+
+def test_bars_are_as_tall_as_their_counts():
+    drawn = histograms([2, 4, 0], [4, 1, 1], ("0", "3"), "age", "words")
+    tall = [float(value) for value in re.findall(r'<rect[^>]*height="([\d.]+)"', drawn)]
+    assert len(tall) == 2
+    assert tall[1] == 2 * tall[0] == HEIGHT - BOTTOM - TOP
+    assert drawn.count("<polyline") == 1
+    assert Page(drawn).faults == []
+    assert ">age<" in drawn
+
+
+def test_records_lie_between_the_ends():
+    drawn = records([(0, 0), (1, 1), (0.5, 0)], ("0", "9"), "age", "words")
+    places = re.findall(r'<circle[^>]*cx="([\d.]+)" cy="([\d.]+)"', drawn)
+    bottom = HEIGHT - BOTTOM
+    assert [(float(x), float(y)) for x, y in places] == [
+        (SIDE, bottom), (WIDTH - 16, TOP), (SIDE + (WIDTH - 16 - SIDE) / 2, bottom),
+    ]  # fmt: skip
+    assert Page(drawn).faults == []
+
+
+def test_names_are_escaped():
+    for drawn in (
+        histograms([1], [1], ("<a>", "b"), "<script>", 'a "quoted" <word>'),
+        records([(0, 0)], ("<a>", "b"), "<script>", 'a "quoted" <word>'),
+    ):
+        assert "<script>" not in drawn
+        assert "<a>" not in drawn
+        assert Page(drawn).faults == []
+
+
+def test_nothing_to_draw_is_an_empty_frame():
+    assert "<rect" not in histograms([], [], ("0", "1"), "age", "words")

@@ -1,0 +1,157 @@
+"""From policy to a verified folder, by near neighbours: what is written, what the ledger keeps, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from shoal.assess.loaded import load
+from shoal.errors import BudgetError, InfeasibleError, PolicyError, PreconditionError, UsageError
+from shoal.ledger.ledger import Ledger
+from shoal.publish import verifier
+from shoal.publish.plan import paid_plan
+from shoal.publish.share import pack
+from shoal.publish.syntactic.verify import SCHEMA
+from shoal.publish.verify import verify
+from tests.publish.clinic import publish as publish_paid
+from tests.publish.clinic import write_table
+from tests.publish.syntactic.clinic import METHODS, policy, publish
+
+CHECK = jsonschema.Draft7Validator(json.loads(SCHEMA.read_text()))
+
+
+def failed(folder: Path) -> set[str]:
+    return {check.name for check in verify(folder) if check.agrees is False}
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("which", METHODS)
+@pytest.mark.parametrize("output", ["csv", "parquet"])
+def test_a_release_verifies_and_fits_its_schema(tmp_path, which, output):
+    made = publish(tmp_path, which, {"release.output": output})
+    assert made.rows_published == 300
+    assert failed(made.folder) == set()
+    CHECK.validate(json.loads((made.folder / "certificate.json").read_text()))
+    assert {path.name for path in made.folder.iterdir()} == {
+        "certificate.html", "certificate.json", "policy.lock.yaml", f"table.{output}",
+    }  # fmt: skip
+    assert made.holder is not None
+    assert "not promise" in (made.folder / "certificate.html").read_text()
+    assert {"patient"} & set((made.folder / f"table.{output}").read_bytes().decode("latin-1").split(",")) == set()
+
+
+def test_microaggregated_rows_are_sorted_and_counted(tmp_path):
+    made = publish(tmp_path, "microaggregation")
+    shown = rows_of(made.folder / "table.csv")
+    assert min(Counter((row["age"], row["sex"]) for row in shown).values()) >= 5
+    keys = [(float(row["age"]), row["sex"], row["diag"]) for row in shown]
+    assert keys == sorted(keys)
+    original = rows_of(tmp_path / "table.csv")
+    assert Counter(row["diag"] for row in shown) == Counter(row["diag"] for row in original)
+
+
+def test_swapped_rows_keep_every_column(tmp_path):
+    made = publish(tmp_path, "swap")
+    shown, original = rows_of(made.folder / "table.csv"), rows_of(tmp_path / "table.csv")
+    for names in (("age", "sex"), ("diag",)):
+        assert Counter(tuple(row[n] for n in names) for row in shown) == Counter(
+            tuple(row[n] for n in names) for row in original
+        )
+
+
+@pytest.mark.parametrize("which", METHODS)
+def test_the_one_file_verifier_agrees(tmp_path, which):
+    made = publish(tmp_path, which)
+    done = subprocess.run(
+        [sys.executable, verifier.__file__, str(made.folder)], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+    assert "0 failed" in done.stdout
+    assert pack(made.folder).is_file()
+
+
+def test_the_ledger_notes_it_as_unbounded_and_later_certificates_say_so(tmp_path):
+    first = publish(tmp_path, "swap")
+    assert first.certificate["ledger"]["unbounded_releases"] == 0
+    second = publish(tmp_path, "microaggregation", name="again", table=tmp_path / "table.csv")
+    assert second.certificate["ledger"]["unbounded_releases"] == 1
+    assert "do not add up" in (second.folder / "certificate.html").read_text()
+    paid = publish_paid(tmp_path, name="paid", table=tmp_path / "table.csv")
+    assert paid.certificate["ledger"]["unbounded_releases"] == 2
+    third = publish(tmp_path, "swap", name="third", table=tmp_path / "table.csv")
+    assert third.certificate["ledger"]["charges"] == 1
+    with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
+        account = ledger.account("clinic")
+        assert account.unbounded == 3
+        assert len(account.costs) == 1
+        assert ledger.verify() > 0
+
+
+def test_the_same_table_under_another_name_is_refused_and_nothing_appears(tmp_path):
+    publish(tmp_path, "swap")
+    with pytest.raises(BudgetError, match="under the name 'clinic'"):
+        publish(tmp_path, "swap", {"dataset": "other"}, name="other", table=tmp_path / "table.csv")
+    assert not (tmp_path / "other").exists()
+    assert not (tmp_path / "other.holder").exists()
+
+
+@pytest.mark.parametrize(
+    ("which", "changes", "said"),
+    [
+        ("microaggregation", {"release.k": 151}, "300 records and k = 151"),
+        ("microaggregation", {"release.k": 500}, "300 records and k = 500"),
+        ("swap", {"release.l": 4}, "best that any groups reach is l = 3"),
+        ("microaggregation", {"release.t": "0.0001"}, "the best with two groups"),
+    ],
+)
+def test_what_cannot_be_leaves_no_trace(tmp_path, which, changes, said):
+    with pytest.raises(InfeasibleError, match=said):
+        publish(tmp_path, which, changes)
+    assert sorted(path.name for path in tmp_path.iterdir() if "ledger" not in path.name) == ["table.csv"]
+    with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
+        assert ledger.account("clinic").unbounded == 0
+
+
+def test_a_hierarchy_that_lacks_a_value_is_the_policys_fault():
+    with pytest.raises(PolicyError, match="rare"):
+        policy("swap", {"attributes.diag.hierarchy": {"groups": {"common": ["flu", "cold"]}}})
+
+
+def test_it_has_no_price_and_no_weights(tmp_path):
+    with pytest.raises(PolicyError, match="no differential promise"):
+        paid_plan(policy("swap"))
+    made = publish(tmp_path, "swap")
+    with pytest.raises(UsageError, match="no sample"):
+        load(made.folder)
+
+
+def test_several_rows_of_one_person_are_refused():
+    unit = {"unit": {"column": "patient", "max_rows": 2}}
+    with pytest.raises(PolicyError, match="hides nobody"):
+        policy("swap", unit)
+    assert policy("swap", {"unit": {"column": "patient", "max_rows": 1}}).unit.max_rows == 1
+
+
+def test_one_row_of_each_person(tmp_path):
+    table = write_table(tmp_path / "table.csv", 400, patients=50)
+    made = publish(tmp_path, "microaggregation", {"unit": {"column": "patient", "max_rows": 1}}, table=table)
+    assert made.rows_published <= 50
+    assert failed(made.folder) == set()
+
+
+def test_a_sample_that_was_used_is_not_used_again(tmp_path):
+    publish_paid(tmp_path, {"release.sampling": {"already": "0.1"}, "release.delta": "1e-2"})
+    with pytest.raises(PreconditionError, match="random sample"):
+        publish(tmp_path, "swap", name="again", table=tmp_path / "table.csv")
+    assert not (tmp_path / "again").exists()
