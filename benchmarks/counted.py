@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def run(rows, method, grouping, report):
                 engine=engine("duckdb"), report=report, stage=stage,
             )  # fmt: skip
         stages.append(("", time.process_time()))
-    parts = ", ".join(f"{name} {after - at:.1f}" for (name, at), (_, after) in zip(stages, stages[1:], strict=False))
+    parts = ", ".join(f"{name} {after - at:.1f}" for (name, at), (_, after) in pairwise(stages))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"{method:17} {grouping:12} {stages[-1][1] - began:7.1f} CPU s  {memory:5.2f} GB   ({parts})")
 
@@ -82,7 +83,7 @@ def main():
     print(f"{given.rows:,} rows")
     for way in WAYS:
         command = [sys.executable, __file__, str(given.rows), *(["--report"] if given.report else [])]
-        subprocess.run([*command, "--one", *way], check=True)
+        subprocess.run([*command, "--one", *way], check=True)  # noqa: S603 - this script itself
 
 
 if __name__ == "__main__":
