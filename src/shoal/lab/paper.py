@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shoal.errors import UsageError
-from shoal.lab import cm06, lqs_figures, lqs_tables, sc13_averages, sc13_correlations, sc13_linkage
+from shoal.lab import (
+    cm06,
+    lqs_figures,
+    lqs_tables,
+    sc13_averages,
+    sc13_correlations,
+    sc13_linkage,
+    sc13_noise,
+    sc13_noise_figures,
+    sc13_refine_figures,
+    sc13_refinement,
+)
 from shoal.lab.finding import Measured, Source
 
 _BOTH = ("lqs10", "lqs11")
@@ -32,6 +43,29 @@ _ALL = (
     Measured.of("sc13-table-3.9", "SC13 Table 3.9: IR-SWAP, k = 12", _SC13, _CENSUS, sc13_correlations.ranked),
     Measured.of("sc13-table-3.10", "SC13 Table 3.10: three methods on Census", _SC13, _CENSUS, sc13_averages.census),
     Measured.of("sc13-table-3.11", "SC13 Table 3.11: three methods on EIA", _SC13, _EIA, sc13_averages.eia),
+    Source("sc13-table-4.1", "SC13 Table 4.1: variance of one noisy answer", _SC13, sc13_noise.table_4_1),
+    Source("sc13-table-4.2", "SC13 Table 4.2: 95 % interval of one noisy answer", _SC13, sc13_noise.table_4_2),
+    Source("sc13-table-4.3", "SC13 Table 4.3: regions of two answers, Laplace", _SC13, sc13_noise.table_4_3),
+    Source("sc13-table-4.4", "SC13 Table 4.4: regions of two answers, optimal", _SC13, sc13_noise.table_4_4),
+    Source("sc13-figure-4.1", "SC13 Figure 4.1: moving mass towards zero", _SC13, sc13_noise_figures.figure_4_1),
+    Source("sc13-figure-4.2", "SC13 Figure 4.2: variance against d", _SC13, sc13_noise_figures.figure_4_2),
+    Source("sc13-figure-4.3", "SC13 Figure 4.3: 95 % interval against d", _SC13, sc13_noise_figures.figure_4_3),
+    Source("sc13-figure-4.4", "SC13 Figure 4.4: two equal answers", _SC13, sc13_noise_figures.figure_4_4),
+    Source("sc13-figure-4.5", "SC13 Figure 4.5: two unequal answers", _SC13, sc13_noise_figures.figure_4_5),
+    Source("sc13-figure-4.6", "SC13 Figure 4.6: both densities of Example 5", _SC13, sc13_noise_figures.figure_4_6),
+    Source("sc13-figure-4.7", "SC13 Figure 4.7: components of Example 5", _SC13, sc13_noise_figures.figure_4_7),
+    Source("sc13-errata-4", "SC13 Theorems 1 and 3: which step comes first", _SC13, sc13_noise.errata_4),
+    Source("sc13-table-5.3", "SC13 Table 5.3: two people asked about", _SC13, sc13_refinement.table_5_3),
+    Source("sc13-table-5.4", "SC13 Table 5.4: one of them missing", _SC13, sc13_refinement.table_5_4),
+    Source("sc13-table-5.5", "SC13 Table 5.5: refinement and Laplace noise", _SC13, sc13_refinement.table_5_5),
+    Source("sc13-figure-5.1", "SC13 Figure 5.1: neighbouring answers", _SC13, sc13_refine_figures.figure_5_1),
+    Source("sc13-figure-5.2", "SC13 Figure 5.2: one person, with a delta", _SC13, sc13_refine_figures.figure_5_2),
+    Source("sc13-figure-5.3", "SC13 Figure 5.3: many people, with a delta", _SC13, sc13_refine_figures.figure_5_3),
+    Source("sc13-figure-5.4", "SC13 Figure 5.4: an unknown Boolean value", _SC13, sc13_refine_figures.figure_5_4),
+    Source("sc13-figure-5.5", "SC13 Figure 5.5: the same with Laplace noise", _SC13, sc13_refine_figures.figure_5_5),
+    Source("sc13-figure-5.6", "SC13 Figure 5.6: a rare Boolean value refined", _SC13, sc13_refine_figures.figure_5_6),
+    Source("sc13-figure-5.7", "SC13 Figure 5.7: a number at four epsilons", _SC13, sc13_refine_figures.figure_5_7),
+    Source("sc13-errata-5", "SC13 Algorithm 5.1 and section 5.2: where they fail", _SC13, sc13_refinement.errata_5),
     Measured.of(
         "sc13-table-6.1", "SC13 Table 6.1: SSE and RL of MDAV on Census", _SC13, _CENSUS, sc13_linkage.mdav_alone
     ),
