@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from shoal.mechanism.optimal import OptimalNoise
     from shoal.mechanism.refinement import KnowledgeRefinement
     from shoal.policy.policy import Policy
+    from shoal.query.numbers import Count, Mean, Sum, Variance
+    from shoal.query.person import ValueOf
+    from shoal.query.quantile import Quantile
+    from shoal.query.session import Session, register, session
+    from shoal.query.tables import Contingency, Histogram
+    from shoal.query.together import Together
 
 _API = (
     "allowance amplify check compose delta frontier load microaggregate plan rehearse release sample_rate solve verify"
@@ -49,24 +55,40 @@ _WHERE = {
     "shoal.mechanism.optimal": ["OptimalNoise"],
     "shoal.mechanism.refinement": ["KnowledgeRefinement"],
     "shoal.policy.policy": ["Policy"],
+    "shoal.query.numbers": ["Count", "Mean", "Sum", "Variance"],
+    "shoal.query.person": ["ValueOf"],
+    "shoal.query.quantile": ["Quantile"],
+    "shoal.query.session": ["Session", "register", "session"],
+    "shoal.query.tables": ["Contingency", "Histogram"],
+    "shoal.query.together": ["Together"],
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
     "ApproxDP",
     "Claim",
+    "Contingency",
+    "Count",
     "GaussianDP",
+    "Histogram",
     "KnowledgeRefinement",
     "LaplaceDP",
+    "Mean",
     "OptimalNoise",
     "Policy",
     "PureDP",
+    "Quantile",
     "SampledCrowd",
     "SampledDP",
+    "Session",
     "ShoalError",
     "SmoothDP",
     "Status",
+    "Sum",
+    "Together",
     "Unit",
+    "ValueOf",
+    "Variance",
     "__version__",
     "allowance",
     "amplify",
@@ -77,9 +99,11 @@ __all__ = [
     "load",
     "microaggregate",
     "plan",
+    "register",
     "rehearse",
     "release",
     "sample_rate",
+    "session",
     "solve",
     "verify",
 ]

@@ -22,6 +22,7 @@ SUMMARIES = {
     "release": "Publish a table as a policy asks, with a certificate.",
     "verify": "Recompute everything in a release folder that can be.",
     "share": "Pack the public files of a release, and nothing else.",
+    "query": "Ask a table instead of publishing it, within a budget.",
     "ledger": "What has been spent on each dataset, and what is left.",
     "paper": "The papers' tables and figures, recomputed beside what they print.",
     "demo": "The whole journey on generated data, into build/demo.",

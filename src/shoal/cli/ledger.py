@@ -121,15 +121,21 @@ def forecast(
 @click.option("--epsilon", required=True, metavar="E", help="The new ceiling.")
 @click.option("--delta", required=True, metavar="D", help="The new ceiling.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it stays in the record.")
+@click.option("--analyst", metavar="NAME", help="The share of this analyst, instead of the whole.")
 @_WHERE
 @_JSON
-def budget(dataset: str, epsilon: str, delta: str, reason: str, url: str | None, as_json: bool) -> None:
+def budget(
+    dataset: str, epsilon: str, delta: str, reason: str, analyst: str | None, url: str | None, as_json: bool
+) -> None:
     """Fix or change the budget of a DATASET, openly: an event of its own with its reason."""
     from shoal.ledger.entry import Budget
 
     fixed = Budget.of(typed.number(epsilon, "epsilon"), typed.number(delta, "delta"))
     with _open(url) as book:
-        book.set_budget(dataset, fixed, reason)
+        if analyst is None:
+            book.set_budget(dataset, fixed, reason)
+        else:
+            book.set_share(dataset, analyst, fixed, reason)
         account = book.account(dataset)
     if as_json:
         screen.answer(_fields(account))

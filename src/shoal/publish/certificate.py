@@ -10,17 +10,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from shoal import __version__
 from shoal.guarantee.compose import Composition, compose
 from shoal.guarantee.outlook import EPSILONS
 from shoal.guarantee.promise import Promise
 from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.guarantee.safe_k import delta_exactly
-from shoal.guarantee.theorem import theorem
 from shoal.ledger.ledger import Account
+from shoal.publish.opening import opening, sealed, theorem_entry
 from shoal.publish.plan import Plan
-from shoal.publish.verifier import KNOWN_VERSION as VERSION
-from shoal.publish.verifier import seal
 
 SMALLEST_COMPOSED = 1e-10
 """Below this delta no composed curve is drawn: the arithmetic of distributions is not relied on there."""
@@ -79,14 +76,7 @@ def certificate(
     """The certificate of a release that has been charged and written; `account` includes its charge."""
     first = plan.claims[0]
     content: dict[str, Any] = {
-        "version": VERSION,
-        "dataset": plan.policy.dataset,
-        "date": date,
-        "software": {"shoal": __version__},
-        "sentence": first.words(),
-        "words": plan.sentences(),
-        "status": first.status.value,
-        "claims": [claim.to_saved() for claim in plan.claims],
+        **opening(plan, date),
         "guarantee": {
             "kind": first.guarantee.kind,
             "epsilon": exact_text(plan.total.epsilon),
@@ -109,11 +99,8 @@ def certificate(
         },
         "tables": tables,
         "ledger": _ledger(account),
-        "plan": plan.lock.sha256,
-        "files": dict(sorted(files.items())),
-        "verify": "run `shoal verify FOLDER`, or the one-file verifier `python verifier.py FOLDER` (standard library alone)",
     }
-    return {**content, "seal": seal(content)}
+    return sealed(content, plan, files)
 
 
 def _views(plan: Plan) -> dict[str, Any]:
@@ -165,23 +152,10 @@ def _part(numbers: Promise, times: int) -> dict[str, Any]:
 
 
 def _theorem(name: str, plan: Plan) -> dict[str, Any]:
-    known = theorem(name)
     how = HOW_PREMISES_WERE_CHECKED | (ONLY_THE_HOLDER_KNOWS if plan.method.drawn_before else {})
     how |= A_KEY_FOR_EACH_VIEW if plan.views else {}
     how |= SETTLED_ON_THE_TABLE if plan.promise.epsilon_recoding else {}
-    return {
-        "name": name,
-        "title": known.title,
-        "source": known.source,
-        "statement": known.statement,
-        "premises": [
-            {
-                "text": premise.text,
-                "checked": how.get(premise.text, "checked by the program when planning"),
-            }
-            for premise in known.premises
-        ],
-    }
+    return theorem_entry(name, how)
 
 
 def _ledger(account: Account) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from shoal.guarantee.rounding import exact, text_up
@@ -42,47 +43,44 @@ Fact = tuple[str, str, str]
 
 def certificate_page(certificate: dict[str, Any]) -> str:
     """The certificate as script-free HTML."""
-    dataset, unit = certificate["dataset"], Unit.from_saved(certificate["guarantee"]["unit"])
+    unit = Unit.from_saved(certificate["guarantee"]["unit"])
     return page(
         "certificate",
         {
-            "title": f"Certificate: {dataset}",
-            "dataset": dataset,
-            "lead": f"Released on {certificate['date']} with Shoal {certificate['software']['shoal']}, method "
-            f"{certificate['method']}.",
-            "sentence": certificate["sentence"],
-            "sentences": certificate["words"],
-            "status": certificate["status"],
-            "about_status": STATUS[certificate["status"]],
+            **opened(certificate, STATUS),
             "warned": _warnings(certificate["ledger"]),
             "parameters": _parameters(certificate, unit),
             "parts": [_part(part, unit) for part in certificate["parts"]],
             "tables": [] if "views" in certificate else _tables(certificate["tables"]),
             "views": _views(certificate),
             "about_views": _about_views(certificate),
-            "theorems": certificate["theorems"],
             "about_curve": _about_curve(unit),
-            "not_promised": certificate["not_promised"],
             "about_ledger": _about_ledger(certificate["ledger"]),
             "entries": _entries(certificate["ledger"]["entries"]),
             "totals": _totals(certificate["ledger"]),
-            "verify": [
-                (words, place % 2 == 1) for place, words in enumerate(sentence(certificate["verify"]).split("`"))
-            ],
-            "hashes": [
-                ("seal", certificate["seal"]),
-                ("plan", certificate["plan"]),
-                *certificate["files"].items(),
-            ],
             "footer": f"This page says what certificate.json (version {certificate['version']}) says, with numbers rounded "
             "against the promise. It holds nothing from the data that the promise does not cover.",
         },
     )
 
 
-def sentence(text: str) -> str:
-    """With a capital."""
-    return text[:1].upper() + text[1:]
+def opened(certificate: dict[str, Any], about: Mapping[str, str]) -> dict[str, Any]:
+    """What the page of every certificate shows; `about` explains each status."""
+    dataset, verify = certificate["dataset"], certificate["verify"]
+    return {
+        "title": f"Certificate: {dataset}",
+        "dataset": dataset,
+        "lead": f"Released on {certificate['date']} with Shoal {certificate['software']['shoal']}, method "
+        f"{certificate['method']}.",
+        "sentence": certificate["sentence"],
+        "sentences": certificate["words"],
+        "status": certificate["status"],
+        "about_status": about[certificate["status"]],
+        "theorems": certificate["theorems"],
+        "not_promised": certificate["not_promised"],
+        "verify": [(words, place % 2 == 1) for place, words in enumerate((verify[:1].upper() + verify[1:]).split("`"))],
+        "hashes": [("seal", certificate["seal"]), ("plan", certificate["plan"]), *certificate["files"].items()],
+    }
 
 
 def _cost(text: str) -> str:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal import __version__
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.guarantee.theorem import theorem
 from shoal.ledger.ledger import Account
+from shoal.publish.opening import opening, sealed, theorem_entry
 from shoal.publish.syntactic.plan import NOT_PROMISED, SyntacticPlan
-from shoal.publish.verifier import KNOWN_VERSION as VERSION
-from shoal.publish.verifier import seal
 
 HOW_PREMISES_WERE_CHECKED = {
     "every group has at least k records": "counted by the program before anything was shown",
@@ -29,14 +26,7 @@ def certificate(
     """The certificate of a table that has been written; `account` is the dataset's before this release."""
     first, crowd, schema = plan.claims[0], plan.method.crowd, plan.policy.schema
     content: dict[str, Any] = {
-        "version": VERSION,
-        "dataset": plan.policy.dataset,
-        "date": date,
-        "software": {"shoal": __version__},
-        "sentence": first.words(),
-        "words": plan.sentences(),
-        "status": first.status.value,
-        "claims": [claim.to_saved() for claim in plan.claims],
+        **opening(plan, date),
         "guarantee": {
             "kind": first.guarantee.kind,
             "k": plan.k,
@@ -51,7 +41,7 @@ def certificate(
             "gain": exact_text(crowd.gain) if crowd.grouping == "vmdav" else None,
             "crowds": plan.crowds(),
         },
-        "theorems": [_theorem(name) for name in first.theorems],
+        "theorems": [theorem_entry(name, HOW_PREMISES_WERE_CHECKED) for name in first.theorems],
         "not_promised": list(NOT_PROMISED[plan.method.name]),
         "tables": [
             {
@@ -69,21 +59,5 @@ def certificate(
             "epsilon": exact_text(sum((cost.epsilon for cost in account.costs), start=exact(0))),
             "delta": exact_text(sum((cost.delta for cost in account.costs), start=exact(0))),
         },
-        "plan": plan.lock.sha256,
-        "files": dict(sorted(files.items())),
-        "verify": "run `shoal verify FOLDER`, or the one-file verifier `python verifier.py FOLDER` (standard library alone)",
     }
-    return {**content, "seal": seal(content)}
-
-
-def _theorem(name: str) -> dict[str, Any]:
-    known = theorem(name)
-    return {
-        "name": name,
-        "title": known.title,
-        "source": known.source,
-        "statement": known.statement,
-        "premises": [
-            {"text": premise.text, "checked": HOW_PREMISES_WERE_CHECKED[premise.text]} for premise in known.premises
-        ],
-    }
+    return sealed(content, plan, files)

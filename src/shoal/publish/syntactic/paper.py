@@ -6,7 +6,7 @@ from typing import Any
 
 from shoal.guarantee.unit import Unit
 from shoal.page.html import page
-from shoal.publish.paper import STATUS, Fact, counted, sentence
+from shoal.publish.paper import STATUS, Fact, counted, opened
 from shoal.publish.syntactic.plan import GROUPED
 
 ABOUT = {
@@ -19,29 +19,15 @@ ABOUT = {
 
 def certificate_page(certificate: dict[str, Any]) -> str:
     """The certificate as script-free HTML."""
-    dataset = certificate["dataset"]
     return page(
         "counted",
         {
-            "title": f"Certificate: {dataset}",
-            "dataset": dataset,
-            "lead": f"Released on {certificate['date']} with Shoal {certificate['software']['shoal']}, method "
-            f"{certificate['method']}.",
-            "sentence": certificate["sentence"],
-            "sentences": certificate["words"],
-            "status": certificate["status"],
-            "about_status": ABOUT[certificate["status"]],
+            **opened(certificate, ABOUT),
             "warned": _warnings(certificate["ledger"]),
             "parameters": _parameters(certificate),
             "table": certificate["tables"][0],
-            "theorems": certificate["theorems"],
-            "not_promised": certificate["not_promised"],
             "about_ledger": _about_ledger(certificate["ledger"]),
-            "verify": [
-                (words, place % 2 == 1) for place, words in enumerate(sentence(certificate["verify"]).split("`"))
-            ],
             "about_verify": _about_verify(certificate["method"]),
-            "hashes": [("seal", certificate["seal"]), ("plan", certificate["plan"]), *certificate["files"].items()],
             "footer": f"This page says what certificate.json (version {certificate['version']}) says.",
         },
     )

@@ -15,8 +15,8 @@ from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import exact
-from shoal.guarantee.theorem import THEOREMS
 from shoal.policy.policy import Policy
+from shoal.publish.opening import theorem_entry
 from shoal.publish.syntactic.certificate import HOW_PREMISES_WERE_CHECKED
 from shoal.publish.syntactic.plan import NOT_PROMISED, SyntacticPlan, syntactic_plan
 from shoal.publish.verifier import Check
@@ -55,18 +55,7 @@ def _papers(certificate: dict[str, Any]) -> list[Check]:
         same = same and exact(others["l-diversity"]["l"]) == promised["l"]
     if "t-closeness" in others:
         same = same and exact(others["t-closeness"]["t"]) == exact(promised["t"])
-    stated = {entry["name"] for entry in certificate["theorems"]} == set(first.theorems) and all(
-        entry
-        == {
-            "name": known.name,
-            "title": known.title,
-            "source": known.source,
-            "statement": known.statement,
-            "premises": [{"text": p.text, "checked": HOW_PREMISES_WERE_CHECKED[p.text]} for p in known.premises],
-        }
-        for entry in certificate["theorems"]
-        for known in [THEOREMS[entry["name"]]]
-    )
+    stated = certificate["theorems"] == [theorem_entry(name, HOW_PREMISES_WERE_CHECKED) for name in first.theorems]
     now = certificate["software"]["shoal"] == __version__
     limits = not now or certificate["not_promised"] == list(NOT_PROMISED[certificate["method"]])
     return [

@@ -1,0 +1,123 @@
+"""An answer, and what the ledger keeps of it: the value that left the house, its price and its error."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from shoal.errors import LedgerError
+from shoal.guarantee.rounding import exact, exact_text
+from shoal.ledger.entry import Budget, Cost
+from shoal.query.price import Error, Offer
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The value, with what it cost when it was first given; `free` when it was given again from the record."""
+
+    question: str
+    value: Any
+    mechanism: str
+    epsilon: Fraction
+    delta: Fraction
+    errors: tuple[Error, ...]
+    theorems: tuple[str, ...]
+    charge: int
+    """The number of the charge in the ledger."""
+    free: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, numbers of the guarantee as exact text."""
+        return {
+            "question": json.loads(self.question),
+            "value": self.value,
+            "mechanism": self.mechanism,
+            "epsilon": exact_text(self.epsilon),
+            "delta": exact_text(self.delta),
+            "errors": [error.to_json() for error in self.errors],
+            "theorems": list(self.theorems),
+            "charge": self.charge,
+            "free": self.free,
+        }
+
+    def content(self) -> bytes:
+        """As it is recorded."""
+        fields = {name: value for name, value in self.to_json().items() if name not in ("free", "charge")}
+        return json.dumps({"version": VERSION, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_content(cls, content: bytes, charge: int) -> Answer:
+        """From the record; free."""
+        try:
+            saved = json.loads(content)
+            fields = [saved[name] for name in ("value", "mechanism", "epsilon", "delta", "errors", "theorems")]
+            value, mechanism, epsilon, delta, errors, theorems = fields
+            question = json.dumps(saved["question"], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+            told = tuple(Error(each["of"], each["expected"], each["within_95"]) for each in errors)
+        except (ValueError, KeyError, TypeError):
+            raise LedgerError("a recorded answer cannot be read", fix="restore the ledger from a backup") from None
+        return cls(question, value, mechanism, exact(epsilon), exact(delta), told, tuple(theorems), charge, free=True)
+
+    @classmethod
+    def made(cls, question: str, offer: Offer, value: Any, charge: int) -> Answer:
+        """Just drawn; the value goes through its record, so that it is the same whenever it is given."""
+        cost = offer.cost
+        plain = json.loads(json.dumps(value, allow_nan=False))
+        return cls(question, plain, offer.mechanism, cost.epsilon, cost.delta, offer.errors, offer.theorems, charge)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a question would cost, and how good its answer would be; nothing was charged and no row was read."""
+
+    questions: tuple[str, ...]
+    offers: tuple[Offer, ...]
+    cost: Cost | None
+    """None where every answer is on record: then it is free."""
+    left: Budget | None
+
+    @property
+    def free(self) -> bool:
+        """Whether the answer is on record."""
+        return self.cost is None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget allows it now."""
+        if self.cost is None or self.left is None:
+            return True
+        return self.cost.epsilon <= self.left.epsilon and self.cost.delta <= self.left.delta
+
+    @property
+    def mechanism(self) -> str:
+        """The mechanism of the first question."""
+        return self.offers[0].mechanism
+
+    @property
+    def errors(self) -> tuple[Error, ...]:
+        """The errors of the first question."""
+        return self.offers[0].errors
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, numbers of the guarantee as exact text."""
+        cost = self.cost
+        return {
+            "questions": [
+                {
+                    "question": json.loads(question),
+                    "mechanism": offer.mechanism,
+                    "errors": [error.to_json() for error in offer.errors],
+                    "theorems": list(offer.theorems),
+                }
+                for question, offer in zip(self.questions, self.offers, strict=True)
+            ],
+            "epsilon": "0" if cost is None else exact_text(cost.epsilon),
+            "delta": "0" if cost is None else exact_text(cost.delta),
+            "free": self.free,
+            "fits": self.fits,
+            "left": None if self.left is None else self.left.to_saved(),
+        }

@@ -1,0 +1,315 @@
+"""A question with its meaning under one policy: what it costs is known here, before any row is read.
+
+Three kinds, by how they can be answered
+    Added       a vector of numbers in whole steps, to which noise is added
+    Chosen      one of many candidates, each with a score that the rows decide
+    Individual  the value of one person, refined from what the analyst knows
+
+All are frozen, name their `identity` (one text for one meaning) and the `columns` they read, and depend on no row.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.data.domain import Domain
+from shoal.data.schema import Attribute
+from shoal.data.type import Type
+from shoal.engine.base import Table
+from shoal.errors import UsageError
+from shoal.guarantee.unit import Unit
+from shoal.mechanism.base import Sensitivity
+from shoal.mechanism.grid import to_values
+from shoal.query.predicate import Predicate
+
+Steps = npt.NDArray[Any]
+"""Whole numbers: int64, or Python's own where they might not fit."""
+
+
+@dataclass(frozen=True)
+class Asked(ABC):
+    """What every planned question has."""
+
+    kind: ClassVar[Literal["add", "choose", "refine"]]
+    identity: str
+    unit: Unit
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads, sorted."""
+
+
+@dataclass(frozen=True)
+class Part(ABC):
+    """A run of components that belong together: their grid, how far one unit moves them, and what they add up to.
+
+    `steps` and `reaches` have one entry for each component, or a single one for all. One unit moves a component by at
+    most its reach (in steps), and all of them together by `moves` steps where they are the cells of a table.
+    """
+
+    where: Predicate
+    unit: Unit
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads, sorted."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many components."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The name of each component."""
+
+    @property
+    @abstractmethod
+    def steps(self) -> tuple[Fraction, ...]:
+        """The grid."""
+
+    @property
+    @abstractmethod
+    def reaches(self) -> tuple[int, ...]:
+        """How far one unit moves each component, in steps."""
+
+    @property
+    def touched(self) -> int:
+        """How many components one row takes part in."""
+        return self.size
+
+    @property
+    def moves(self) -> int | None:
+        """How far one unit moves all components together, in steps; None where each may move by its whole reach."""
+        return None
+
+    @abstractmethod
+    def truth(self, table: Table) -> Steps:
+        """The exact answer in steps."""
+
+    @abstractmethod
+    def finish(self, noisy: Sequence[int]) -> Any:
+        """The answer as plain values, from components with noise; the rows are not looked at again."""
+
+
+@dataclass(frozen=True)
+class Added(Asked):
+    """Numbers on a grid, as one vector.
+
+    session:  noise = M.for_target(target, sensitivity=asked.sensitivity, grid=asked.grid)
+              asked.finish(noise.draw_steps(asked.values(asked.truth(table)), source))
+
+    `even_sensitivity` and `even_grid` measure every component in units of its own reach, so that a mechanism with one
+    scale for all (Laplace) gives a count and a sum of incomes each the noise that it needs. The steps are the same.
+
+    `apart` where no row satisfies the conditions of two parts, by the conditions alone: then the vector moves no more than
+    its part that moves most when a row comes or goes, and no more than two of them when it is replaced (SC13 Prop 4).
+    """
+
+    kind = "add"
+    parts: tuple[Part, ...]
+    apart: bool = False
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(sorted({name for part in self.parts for name in part.columns}))
+
+    @property
+    def components(self) -> int:
+        """How many numbers the vector has."""
+        return sum(part.size for part in self.parts)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of each component."""
+        return tuple(name for part in self.parts for name in part.names)
+
+    @cached_property
+    def grid(self) -> tuple[Fraction, ...]:
+        """The step of each component, or one for all where they are alike."""
+        return self._each([part.steps for part in self.parts])
+
+    @cached_property
+    def reaches(self) -> tuple[int, ...]:
+        """How far one unit moves each component, in steps; one for all where they are alike."""
+        return self._each([part.reaches for part in self.parts])
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """How far one unit moves the vector, in the units of the answer."""
+        return self._sensitivity([part.steps for part in self.parts])
+
+    @cached_property
+    def even_sensitivity(self) -> Sensitivity:
+        """The same, each component in units of its reach."""
+        return self._sensitivity([tuple(Fraction(1, reach) for reach in part.reaches) for part in self.parts])
+
+    @cached_property
+    def even_grid(self) -> tuple[Fraction, ...]:
+        """The step of each component in units of its reach."""
+        return self._each([tuple(Fraction(1, reach) for reach in part.reaches) for part in self.parts])
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether the components are the cells of one table, so that a row lies in one of them and all cost as one."""
+        return len(self.parts) == 1 and self.parts[0].moves is not None
+
+    def truth(self, table: Table) -> Steps:
+        """The exact answer in steps; with `unit.max_rows` rows of each person at most, which the caller sees to."""
+        found = [part.truth(table) for part in self.parts]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def values(self, steps: Steps) -> npt.NDArray[Any]:
+        """Steps in the units of the answer, exactly."""
+        return to_values(steps, self.grid)
+
+    def finish(self, noisy: Steps) -> Any:
+        """The answer as plain values, from the vector with noise in steps."""
+        if len(noisy) != self.components:
+            raise UsageError("an answer of another length", came=len(noisy), allowed=str(self.components))
+        found, start = [], 0
+        for part in self.parts:
+            found.append(part.finish(np.asarray(noisy[start : start + part.size]).tolist()))
+            start += part.size
+        return found
+
+    def _each(self, given: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        alike = {value for values in given for value in values}
+        if len(alike) == 1:
+            return (alike.pop(),)
+        widened = [values * (part.size // len(values)) for part, values in zip(self.parts, given, strict=True)]
+        return tuple(value for values in widened for value in values)
+
+    def _sensitivity(self, lengths: Sequence[tuple[Fraction, ...]]) -> Sensitivity:
+        """Given how long a step of each component is."""
+        pairs = list(zip(self.parts, lengths, strict=True))
+        sides = [tuple(reach * step for reach, step in _paired(part.reaches, own)) for part, own in pairs]
+        totals = [_total(part, own) for part, own in pairs]
+        rows = self.unit.max_rows * (1 if self.unit.neighbours == "add_remove" else 2)
+        touched = [part.touched for part in self.parts]
+        return Sensitivity(
+            self._each(sides),
+            self.unit,
+            components=self.components,
+            moved=min(self.components, rows * (max(touched) if self.apart else sum(touched))),
+            total=self._apart(pairs, totals) if self.apart else sum(totals, Fraction(0)),
+            multiples_of=self._each(lengths),  # truths are whole steps: the grid rounds nothing away
+        )
+
+    def _apart(self, pairs: Sequence[tuple[Part, tuple[Fraction, ...]]], totals: Sequence[Fraction]) -> Fraction:
+        """How far the vector moves where each row takes part in one part at most."""
+        if self.unit.neighbours == "add_remove":
+            return max(totals)
+        gone = replace(self.unit, neighbours="add_remove")
+        largest = sorted((_total(replace(part, unit=gone), own) for part, own in pairs), reverse=True)
+        if self.unit.whose == "person":
+            return 2 * largest[0]  # all rows of the one who goes and all of the one who comes
+        return max(*totals, largest[0] + largest[1])
+
+
+@dataclass(frozen=True)
+class Single(Added):
+    """A vector that answers one question: its answer is no list."""
+
+    def finish(self, noisy: Steps) -> Any:
+        return super().finish(noisy)[0]
+
+
+def _total(part: Part, lengths: tuple[Fraction, ...]) -> Fraction:
+    """How far one unit moves a part in sum, given how long its steps are."""
+    if part.moves is not None:
+        return part.moves * lengths[0]
+    sides = [reach * step for reach, step in _paired(part.reaches, lengths)]
+    return sides[0] * part.size if len(sides) == 1 else sum(sides, Fraction(0))
+
+
+def _paired(reaches: tuple[int, ...], lengths: tuple[Fraction, ...]) -> list[tuple[int, Fraction]]:
+    count = max(len(reaches), len(lengths))
+    return list(
+        zip(
+            reaches if len(reaches) == count else reaches * count,
+            lengths if len(lengths) == count else lengths * count,
+            strict=True,
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Chosen(Asked):
+    """One of many candidates: the rows give each a whole score, and one unit moves each score by at most `reach`."""
+
+    kind = "choose"
+
+    @property
+    @abstractmethod
+    def candidates(self) -> int:
+        """How many."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> int:
+        """How far one unit moves any score."""
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of each score."""
+        return Sensitivity(self.reach, self.unit, components=self.candidates, multiples_of=1)
+
+    @abstractmethod
+    def scores(self, table: Table) -> npt.NDArray[np.int64]:
+        """The score of each candidate; the best are highest."""
+
+    @abstractmethod
+    def finish(self, index: int) -> Any:
+        """The candidate as a plain value."""
+
+
+@dataclass(frozen=True)
+class Individual(Asked):
+    """The value of one person, found by the column that names people; there may be no such person."""
+
+    kind = "refine"
+    key: Any
+    attribute: Attribute
+    domain: Domain
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(sorted({self.attribute.name, self.unit.column or ""}))
+
+    @property
+    def values(self) -> tuple[str, ...] | None:
+        """The declared values where they can be listed, for a prior over them."""
+        from shoal.data.listing import listed
+
+        return listed(self.attribute.type, self.domain)
+
+    def truth(self, table: Table) -> int | float | str | None:
+        """The person's value: a number, or a text; None where the person or the value is not there."""
+        counts = table.count_by([self.unit.column or "", self.attribute.name])
+        at = np.flatnonzero(counts.values[0] == self.key)
+        if not len(at):
+            return None
+        rows = np.flatnonzero(counts.codes[0] == at[0])
+        found = counts.tuples[1][rows[0]] if len(rows) else None
+        if found is None:
+            return None
+        kind = self.attribute.type
+        if kind in (Type.INTEGER, Type.DECIMAL):
+            return int(found) if kind is Type.INTEGER else float(found)
+        return ("true" if found else "false") if kind is Type.BOOLEAN else str(found)
+
+    def finish(self, value: Any) -> Any:
+        """What the mechanism drew."""
+        return value

@@ -1,0 +1,191 @@
+"""Questions fixed in advance, charged together: at their composed total, and once where they ask about different people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import ParameterError, UsageError
+from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import DifferentialPrivacy
+from shoal.guarantee.kind import Guarantee
+from shoal.guarantee.rounding import Number, exact, text_up
+from shoal.guarantee.safe_k import check_delta
+from shoal.guarantee.unit import Unit
+from shoal.ledger.entry import Cost
+from shoal.policy.reading import read
+from shoal.query.asked import Added, Asked
+from shoal.query.predicate import Predicate
+from shoal.query.question import Question
+from shoal.query.together import KINDS
+from shoal.query.together import question as question_of
+
+MOST = 10_000
+"""Questions of one batch."""
+_DIGITS = 6
+_SAVED = Fraction(99, 100)
+"""A composed total has to be below this part of the sum to be worth a delta."""
+_OPTIONS = ("epsilon", "delta", "mechanism", "prior")
+_KEYS = ("version", "epsilon", "delta", "mechanism", "questions")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One question with its price and how it is to be answered."""
+
+    question: Question
+    epsilon: Number
+    mechanism: str = "auto"
+    prior: Any = None
+    delta: Number = 0
+
+
+@dataclass(frozen=True)
+class BatchFile:
+    """What a batch file asks for; `delta` is what the composition of all questions may use."""
+
+    asks: tuple[Ask, ...]
+    delta: Fraction | None = None
+
+
+def load(path: str | Path, epsilon: Number | None = None) -> BatchFile:
+    """Read a batch file; `epsilon` is for questions without their own where the file names none."""
+    where = Path(path)
+    try:
+        text = where.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("the batch is not UTF-8 text", came=where, fix="save it as UTF-8") from None
+    except OSError as error:
+        raise UsageError("the batch cannot be read", came=f"{where} ({error.strerror})") from None
+    tree = read(text, str(where)).tree
+    if not isinstance(tree, dict) or tree.get("version") != "1" or not isinstance(tree.get("questions"), list):
+        raise UsageError("this is no batch of questions", came=where, allowed="`version: 1`, then a list `questions:`")
+    strange = [key for key in tree if key not in _KEYS]
+    if strange:
+        raise UsageError("a batch has no such key", came=strange[0], allowed=", ".join(_KEYS))
+    common = {"epsilon": tree.get("epsilon", epsilon), "mechanism": tree.get("mechanism", "auto")}
+    asks = tuple(_ask(each, common) for each in tree["questions"])
+    total = tree.get("delta")
+    return BatchFile(asks, None if total is None else check_delta(total))
+
+
+def _ask(given: Any, common: Mapping[str, Any]) -> Ask:
+    """`{mean: age, where: ..., epsilon: .2}`: the word first, its options beside it or below it."""
+    if not isinstance(given, dict) or not given:
+        raise UsageError("a question of a batch is a mapping", allowed='such as {count: "age >= 65", epsilon: 0.1}')
+    options = {key: value for key, value in given.items() if key in _OPTIONS}
+    rest = _numbers({key: value for key, value in given.items() if key not in _OPTIONS})
+    if not rest:
+        raise UsageError("a question of a batch asks nothing", came=", ".join(options))
+    word, first = next(iter(rest.items()))
+    beside = {key: value for key, value in rest.items() if key != word}
+    made = question_of({word: _with(word, first, beside)})
+    epsilon = options.get("epsilon", common["epsilon"])
+    if epsilon is None:
+        raise UsageError("a question of a batch has no epsilon", came=word, fix="give each its own, or one for all")
+    return Ask(
+        made, epsilon, options.get("mechanism", common["mechanism"]), options.get("prior"), options.get("delta", 0)
+    )
+
+
+def _with(word: str, first: Any, beside: dict[str, Any]) -> Any:
+    """Options that stand beside the word, put where a question looks for them."""
+    if isinstance(first, dict):
+        return {**first, **beside}
+    if not beside and not isinstance(first, list):
+        return first
+    key = fields(KINDS[word])[0].name if word in KINDS else word
+    return {key: first, **beside}
+
+
+def _numbers(value: Any) -> Any:
+    """A level is a number; everything else stays the text that was typed."""
+    if isinstance(value, dict):
+        return {key: _level(each) if key == "level" else _numbers(each) for key, each in value.items()}
+    return [_numbers(each) for each in value] if isinstance(value, list) else value
+
+
+def _level(text: Any) -> Any:
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else text
+
+
+# --- what a batch costs --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Group:
+    """Questions of which one person can take part in one alone."""
+
+    members: list[Asked]
+    guarantee: DifferentialPrivacy
+    rest: list[DifferentialPrivacy] = field(default_factory=list)
+
+
+def cost(asked: Sequence[tuple[Asked, DifferentialPrivacy]], unit: Unit, delta: Number | None = None) -> Cost:
+    """The price of questions that were fixed in advance, as one entry.
+
+    Without a `delta` beyond what the questions need by themselves: the sum of all epsilons. With one: the composed
+    privacy-loss distribution at that delta (theorem `pld-composition`), if it saves a hundredth or more. Questions about
+    disjoint groups of people count as the largest of them (theorem `parallel-composition`).
+    """
+    if len(asked) > MOST:
+        raise UsageError("a batch with too many questions", came=len(asked), allowed=f"{MOST:,}")
+    counted = Counter(part for group in _groups(asked, unit) for part in _charged(group, unit))
+    parts: list[tuple[Guarantee, int]] = list(counted.items())
+    owned = [(part.own, n) for part, n in counted.items() if part.own is not None]
+    basic = sum((own[0] * n for own, n in owned), Fraction(0))
+    needed = sum((own[1] * n for own, n in owned), Fraction(0))
+    total = needed if delta is None else check_delta(delta)
+    if total < needed:
+        raise ParameterError(
+            "the batch's delta is less than its questions need", came=float(total), allowed=f"{float(needed):g} or more"
+        )
+    if total == needed:
+        return Cost(basic, needed, tuple(parts))
+    composed = exact(text_up(compose(parts).epsilon_at(total), _DIGITS))
+    worth = composed <= basic * _SAVED
+    return Cost(composed, total, tuple(parts)) if worth else Cost(basic, needed, tuple(parts))
+
+
+def _charged(group: _Group, unit: Unit) -> list[DifferentialPrivacy]:
+    """add_remove: the largest. replace_one: a person leaves one group and enters another, so the two largest."""
+    return [group.guarantee] if unit.neighbours == "add_remove" else [group.guarantee, *group.rest[:1]]
+
+
+def _groups(asked: Sequence[tuple[Asked, DifferentialPrivacy]], unit: Unit) -> list[_Group]:
+    """Each question with the first group from all of whose members it is disjoint; the dearest questions come first."""
+    groups: list[_Group] = []
+    for each, guarantee in sorted(asked, key=lambda pair: -float(_own(pair[1]))):
+        for group in groups:
+            alike = type(group.guarantee) is type(guarantee) and _delta(group.guarantee) == _delta(guarantee)
+            if unit.max_rows == 1 and alike and all(disjoint(each, other) for other in group.members):
+                group.members.append(each)
+                group.rest.append(guarantee)
+                break
+        else:
+            groups.append(_Group([each], guarantee))
+    return groups
+
+
+def _own(guarantee: DifferentialPrivacy) -> Fraction:
+    return guarantee.own[0] if guarantee.own is not None else Fraction(0)
+
+
+def _delta(guarantee: DifferentialPrivacy) -> Fraction:
+    return guarantee.own[1] if guarantee.own is not None else Fraction(0)
+
+
+def disjoint(first: Asked, second: Asked) -> bool:
+    """Whether the conditions alone prove that no row takes part in both questions."""
+    return all(one.apart(other) for one in _conditions(first) for other in _conditions(second))
+
+
+def _conditions(asked: Asked) -> list[Predicate]:
+    if isinstance(asked, Added):
+        return [part.where for part in asked.parts]
+    where = getattr(asked, "where", None)
+    return [where if isinstance(where, Predicate) else Predicate.everything()]

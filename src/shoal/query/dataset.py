@@ -1,0 +1,192 @@
+"""A dataset that may be asked: its policy, its table, and what the ledger knows of both."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+from shoal.data.schema import Missing, Schema
+from shoal.engine.base import Engine, Table
+from shoal.errors import BudgetError, DataError, PolicyError, ShoalError, UsageError
+from shoal.guarantee.rounding import Number, exact
+from shoal.guarantee.unit import Unit
+from shoal.ledger.entry import Budget
+from shoal.ledger.ledger import Ledger, Registered
+from shoal.policy.lock import lock
+from shoal.policy.policy import Policy
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What a question is typed against (the policy), and where its rows lie (never looked at for a price)."""
+
+    policy: Policy
+    entry: Registered
+    data: object
+    """A path or a frame."""
+    seen: tuple[Table, bytes] | None = field(default=None, repr=False, compare=False)
+    """The table and its digest, where it was opened to be registered."""
+
+    @property
+    def name(self) -> str:
+        """The name in the ledger."""
+        return self.entry.dataset
+
+    @property
+    def unit(self) -> Unit:
+        """Whose contribution is hidden."""
+        return self.entry.unit
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The policy's schema; where persons are hidden, a row that names nobody is refused."""
+        return whose_rows(self.policy)
+
+    @cached_property
+    def identity(self) -> str:
+        """What a recorded answer is about: this table, read by this policy."""
+        return hashlib.sha256(f"{self.entry.table}\n{self.entry.lock}".encode()).hexdigest()
+
+    @property
+    def tuned(self) -> bool:
+        """Whether a domain or hierarchy was drafted from the data and nobody has confirmed it."""
+        return bool(self.policy.profiled_keys())
+
+    def open(self, engine: Engine, ledger: Ledger) -> tuple[Table, bytes]:
+        """The table, checked to be the one that was registered, and its digest; what is wrong with it is the holder's to know."""
+        if self.seen is not None:
+            return self.seen
+        try:
+            table = engine.scan(self.data, self.schema)
+            digest = table.digest()
+        except ShoalError:
+            raise DataError(
+                f"the table of dataset '{self.name}' cannot be opened as it was registered",
+                fix="its holder finds out why with `shoal query --register`; nothing was charged",
+            ) from None
+        if ledger.fingerprint(digest) != self.entry.table:
+            raise DataError(
+                f"the table of dataset '{self.name}' is not the one that was registered",
+                fix="its holder registers it again, under the same name and budget; nothing was charged",
+            )
+        return table, digest
+
+
+def register(
+    policy: Policy,
+    data: object,
+    *,
+    ledger: Ledger,
+    engine: Engine,
+    sampled: Number | None = None,
+    budget: Budget | None = None,
+) -> Dataset:
+    """Let a table be asked: every row is checked against the policy, and the ledger notes where both lie.
+
+    Registering again after the table or the policy has changed is a new event under the same name and the same budget.
+    `sampled` says that the table was drawn from a population by keeping each unit independently with at most this
+    probability; the policy's `release.sampling.already` says the same.
+    """
+    path = _path_of(data)
+    entry = Registered(
+        policy.dataset,
+        _policy_path(policy),
+        meaning(policy),
+        None if path is None else str(path),
+        policy.unit,
+        _rate(policy, sampled),
+    )
+    named = policy.budget
+    wanted = budget if named is None else Budget.of(named.epsilon, named.delta)
+    if budget is not None and wanted != budget:
+        raise BudgetError(
+            "the budget differs from the policy's", came=budget.words(), allowed=wanted.words() if wanted else None,
+            fix="leave it out, or name the analyst whose share it is",
+        )  # fmt: skip
+    table = engine.scan(data, whose_rows(policy))
+    digest = table.digest()
+    made = ledger.register(entry, budget=wanted, table=digest, file=None if path is None else _file_digest(path))
+    return Dataset(policy, made, data, (table, digest))
+
+
+def find(name: str, ledger: Ledger) -> Dataset:
+    """A dataset by its name; the policy is read from where it was registered, the table is not."""
+    entry = ledger.registered(name)
+    if entry is None:
+        raise UsageError(
+            "no dataset of this name may be asked",
+            came=name,
+            fix="its holder registers it with `shoal query --register --policy POLICY --data FILE`",
+        )
+    if entry.policy is None or entry.data is None:
+        raise UsageError(
+            f"dataset '{name}' was registered from memory, so it cannot be found by its name",
+            fix="open the session with the policy and the table",
+        )
+    policy = Policy.load(entry.policy)
+    if policy.dataset != name or meaning(policy) != entry.lock:
+        raise PolicyError(
+            f"the policy of dataset '{name}' has changed since it was registered",
+            came=entry.policy,
+            fix="its holder registers it again with `shoal query --register`",
+        )
+    return Dataset(policy, entry, Path(entry.data))
+
+
+def meaning(policy: Policy) -> str:
+    """The hash of what questions depend on: attributes, unit, neighbours; not of what a release asks for."""
+    asked = policy.asked.model_copy(update={"release": None, "budget": None})
+    return lock(asked, policy.schema, policy.hashes).sha256
+
+
+def whose_rows(policy: Policy) -> Schema:
+    """The schema in which every row belongs to somebody.
+
+    Rows that name nobody would share one name, and taking one of them away would let another in: more than the
+    promise covers.
+    """
+    column = policy.unit.column
+    return Schema(
+        tuple(
+            replace(attribute, missing=Missing.REFUSE) if attribute.name == column else attribute
+            for attribute in policy.schema.attributes
+        )
+    )
+
+
+def _rate(policy: Policy, sampled: Number | None) -> Fraction | None:
+    asked = policy.asked.release
+    already = asked.sampling.already if asked is not None and asked.sampling is not None else None
+    if sampled is None:
+        return already
+    rate = exact(sampled, "the rate of the sample")
+    if already is not None and already != rate:
+        raise UsageError(
+            "two rates for one sample", came=f"{float(rate):g}", allowed=f"{float(already):g}, as the policy says"
+        )
+    return rate
+
+
+def _path_of(data: object) -> Path | None:
+    return Path(data).absolute() if isinstance(data, str | Path) else None
+
+
+def _policy_path(policy: Policy) -> str | None:
+    where = Path(policy.file)
+    return str(where.absolute()) if policy.folder is not None and where.is_file() else None
+
+
+def _file_digest(path: Path) -> bytes | None:
+    """What the whole file holds, columns that the policy does not name included; None for a folder."""
+    if not path.is_file():
+        return None
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.digest()

@@ -1,0 +1,170 @@
+"""From the words of a condition to its shape; nothing here knows which attributes there are.
+
+condition   :=  conjunction, or conjunction, …
+conjunction :=  factor, and factor, …
+factor      :=  not factor | ( condition ) | everything | comparison
+comparison  :=  name = != < <= > >= value | name [not] in (value, …) | name [not] between value and value
+             |  name is [not] missing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from shoal.errors import UsageError
+from shoal.policy.problem import shown
+from shoal.query.tokens import Kind, Token, tokens
+
+DEEPEST = 50
+"""Parentheses and `not`s inside each other."""
+MOST_COMPARISONS = 2000
+"""Comparisons of one condition, so that answering it takes a time known beforehand."""
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "between", "missing"]
+_COMPARED: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
+_VALUES = (Kind.NUMBER, Kind.TIME, Kind.TEXT, Kind.TRUTH)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One attribute against values as they were typed; `negated` for `not in`, `not between` and `is not missing`."""
+
+    name: str
+    operator: Operator
+    values: tuple[Token, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Negation:
+    """Where the part does not hold."""
+
+    part: Shape
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Where all parts hold, or any of them; all of none is everything."""
+
+    every: bool
+    parts: tuple[Shape, ...]
+
+
+Shape = Comparison | Negation | Joined
+
+
+def shape(text: str) -> Shape:
+    """The shape of a condition; UsageError where it has none."""
+    return _Reader(text).whole()
+
+
+class _Reader:
+    """Reads words from left to right, one ahead."""
+
+    def __init__(self, text: str) -> None:
+        self._words = tokens(text)
+        self._next = next(self._words)
+        self._compared = 0
+
+    def whole(self) -> Shape:
+        if self._at(Kind.END):
+            raise UsageError("a condition without words", fix="write a comparison such as age >= 65, or everything")
+        found = self._condition(0)
+        if not self._at(Kind.END):
+            raise self._unexpected("and, or, or the end")
+        return found
+
+    def _condition(self, depth: int) -> Shape:
+        return self._joined("or", lambda: self._joined("and", lambda: self._factor(depth)))
+
+    def _joined(self, word: str, part: Callable[[], Shape]) -> Shape:
+        parts = [part()]
+        while self._took(Kind.KEYWORD, word):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else Joined(word == "and", tuple(parts))
+
+    def _factor(self, depth: int) -> Shape:
+        if depth > DEEPEST:
+            raise UsageError(
+                "a condition nested too deep",
+                came=f"more than {DEEPEST} levels of parentheses and not",
+                allowed=f"{DEEPEST} levels",
+                fix="write it flatter, or ask several questions",
+            )
+        if self._took(Kind.KEYWORD, "not"):
+            return Negation(self._factor(depth + 1))
+        if self._took(Kind.OPERATOR, "("):
+            inner = self._condition(depth + 1)
+            self._expect(Kind.OPERATOR, ")")
+            return inner
+        if self._took(Kind.KEYWORD, "everything"):
+            return Joined(every=True, parts=())
+        return self._comparison()
+
+    def _comparison(self) -> Comparison:
+        if self._next.kind is not Kind.NAME:
+            raise self._unexpected("an attribute's name, not, or (")
+        self._compared += 1
+        if self._compared > MOST_COMPARISONS:
+            raise UsageError(
+                "a condition with too many comparisons", came=f"over {MOST_COMPARISONS}", fix="use in (…) for lists"
+            )
+        name = self._step().text
+        for operator in _COMPARED:
+            if self._took(Kind.OPERATOR, operator):
+                return Comparison(name, operator, (self._value(),))
+        if self._took(Kind.KEYWORD, "is"):
+            negated = self._took(Kind.KEYWORD, "not")
+            self._expect(Kind.KEYWORD, "missing")
+            return Comparison(name, "missing", (), negated)
+        negated = self._took(Kind.KEYWORD, "not")
+        if self._took(Kind.KEYWORD, "in"):
+            return Comparison(name, "in", self._list(), negated)
+        if self._took(Kind.KEYWORD, "between"):
+            low = self._value()
+            self._expect(Kind.KEYWORD, "and")
+            return Comparison(name, "between", (low, self._value()), negated)
+        raise self._unexpected("in or between" if negated else "= != < <= > >=, [not] in, [not] between, or is")
+
+    def _list(self) -> tuple[Token, ...]:
+        self._expect(Kind.OPERATOR, "(")
+        values = [self._value()]
+        while self._took(Kind.OPERATOR, ","):
+            values.append(self._value())
+        self._expect(Kind.OPERATOR, ")")
+        return tuple(values)
+
+    def _value(self) -> Token:
+        if self._next.kind in _VALUES:
+            return self._step()
+        error = self._unexpected("a number, a date, true or false, or a text in single quotes")
+        if self._next.kind is Kind.NAME:
+            error = UsageError(error.wrong, came=error.came, allowed=error.allowed, fix="texts have single quotes")
+        raise error
+
+    # --- one word ------------------------------------------------------------------------------------------------
+
+    def _step(self) -> Token:
+        word = self._next
+        self._next = next(self._words)
+        return word
+
+    def _at(self, kind: Kind) -> bool:
+        return self._next.kind is kind
+
+    def _took(self, kind: Kind, text: str) -> bool:
+        if self._next.kind is kind and self._next.text == text:
+            self._step()
+            return True
+        return False
+
+    def _expect(self, kind: Kind, text: str) -> None:
+        if not self._took(kind, text):
+            raise self._unexpected(text)
+
+    def _unexpected(self, allowed: str) -> UsageError:
+        word = self._next
+        came = "the end" if word.kind is Kind.END else shown(word.text)
+        return UsageError(f"a condition cannot be read at letter {word.place}", came=came, allowed=allowed)

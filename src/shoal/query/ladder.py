@@ -1,0 +1,248 @@
+"""The values of one declared domain as rungs: whole numbers in the order of the values, whatever their type.
+
+An integer is itself, a date its day, a time its microsecond, a double its place among all doubles, a listed value its
+place in the list. So `age > 70` and `seen > 2025-03-01 14:00` are the same kind of thing: all rungs from one up.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.data.domain import Domain, Interval, Pattern, Values
+from shoal.data.line import Line, point
+from shoal.data.line import text as written
+from shoal.data.schema import Attribute, Missing, Outside, Role, Schema
+from shoal.data.type import Type, texts
+from shoal.errors import PolicyError, UsageError
+from shoal.guarantee.rounding import exact, exact_text
+from shoal.policy.domain import BOOLEAN, value_of
+from shoal.policy.problem import nearest, shown
+from shoal.policy.scalar import MOST_LETTERS
+from shoal.query.tokens import Kind, Token, quoted_text
+
+Array = npt.NDArray[Any]
+Rungs = npt.NDArray[np.int64]
+
+_FIRST_DAY = dt.date(1970, 1, 1).toordinal()
+_SIGN = 0x7FFF_FFFF_FFFF_FFFF
+_WORDS = (Type.CATEGORY, Type.ORDINAL, Type.TEXT)
+
+
+def attribute_of(schema: Schema, name: str, purpose: str) -> Attribute:
+    """The attribute of that name, if questions may use it."""
+    if name not in schema.by_name:
+        allowed = [each.name for each in schema.published]
+        raise UsageError(f"no attribute of that name to {purpose}", came=shown(name), fix=nearest(name, allowed))
+    attribute = schema[name]
+    if not attribute.published:
+        raise UsageError(
+            f"attribute '{name}' has the role {attribute.role.value}: no question looks at it",
+            allowed="attributes with another role than identifier or drop"
+            if attribute.role is Role.DROP
+            else "attributes with another role; the value of one person is a question of its own",
+        )
+    return attribute
+
+
+def may_miss(attribute: Attribute) -> bool:
+    """Whether a row may hold no value, by the policy alone."""
+    return attribute.missing is Missing.VALUE or attribute.outside is Outside.SUPPRESS
+
+
+def domain_of(attribute: Attribute, purpose: str) -> Domain:
+    """The declared domain; every boolean has one."""
+    if attribute.type is Type.BOOLEAN:
+        return BOOLEAN
+    if attribute.domain is None:
+        raise UsageError(
+            f"attribute '{attribute.name}' has no declared domain, which it takes to {purpose}",
+            fix=f"declare attributes.{attribute.name}.domain in the policy",
+        )
+    return attribute.domain
+
+
+@dataclass(frozen=True)
+class Ladder(ABC):
+    """The rungs `low`, …, `high` of an attribute's domain."""
+
+    attribute: Attribute
+    low: int
+    high: int
+
+    @property
+    def ordered(self) -> bool:
+        """Whether `<` means something."""
+        return self.attribute.type.numeric or self.attribute.type is Type.ORDINAL
+
+    @property
+    def fine(self) -> bool:
+        """Whether neighbouring rungs are too close for people to tell: then open ends read better."""
+        return False
+
+    def rung(self, value: Token) -> int:
+        """The rung of a value as it was typed; UsageError if it is none of the type, or outside the domain."""
+        found = self._rung(value)
+        if found is None or not self.low <= found <= self.high:
+            raise outside(self.attribute, value.text)
+        return found
+
+    @abstractmethod
+    def _rung(self, value: Token) -> int | None:
+        """The rung, or None where there is none."""
+
+    @abstractmethod
+    def text(self, rung: int) -> str:
+        """The value at a rung, as a condition writes it."""
+
+    @abstractmethod
+    def rungs(self, values: Array) -> Rungs:
+        """The rungs of values in memory."""
+
+
+class Whole(Ladder):
+    """Integers, dates and times of an interval."""
+
+    @property
+    def fine(self) -> bool:
+        return self.attribute.type is Type.DATETIME
+
+    def _rung(self, value: Token) -> int | None:
+        return int(typed_point(self.attribute, value))
+
+    def text(self, rung: int) -> str:
+        return written(self.attribute.type, Fraction(rung))
+
+    def rungs(self, values: Array) -> Rungs:
+        return whole_points(self.attribute, values)
+
+
+def whole_points(attribute: Attribute, values: Array) -> Rungs:
+    """Integers, dates and times in memory as points of the line that `shoal.data.line` draws."""
+    return values.astype(np.int64) + (_FIRST_DAY if attribute.type is Type.DATE else 0)
+
+
+class Doubles(Ladder):
+    """Decimals of an interval: each double is a rung, so that one above 5 is the next double."""
+
+    @property
+    def fine(self) -> bool:
+        return True
+
+    def _rung(self, value: Token) -> int | None:
+        try:
+            return rung_of(float(typed_point(self.attribute, value)))
+        except OverflowError:
+            return None
+
+    def text(self, rung: int) -> str:
+        return exact_text(exact(double_at(rung)))
+
+    def rungs(self, values: Array) -> Rungs:
+        bits = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
+        return np.where(bits < 0, -(bits & _SIGN), bits)
+
+
+def rung_of(value: float) -> int:
+    """The place of a double among all doubles; zero is 0."""
+    bits = int(struct.unpack("<q", struct.pack("<d", value))[0])
+    return bits if bits >= 0 else -(bits & _SIGN)
+
+
+def double_at(rung: int) -> float:
+    """The double at a place."""
+    size = struct.unpack("<d", struct.pack("<q", abs(rung)))[0]
+    return float(-size if rung < 0 else size)
+
+
+class Listed(Ladder):
+    """Values that the policy lists: in their declared order, sorted where they have none."""
+
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        """The values rung by rung."""
+        domain = domain_of(self.attribute, "filter")
+        listed = domain.values if isinstance(domain, Values) else ()
+        if self.attribute.type.numeric:
+            return tuple(sorted(listed, key=lambda value: point(self.attribute.type, value)))
+        return listed if self.attribute.type is Type.ORDINAL else tuple(sorted(listed))
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {value: place for place, value in enumerate(self.values)}
+
+    def _rung(self, value: Token) -> int | None:
+        kind = self.attribute.type
+        if kind.numeric:
+            return self._place.get(written(kind, typed_point(self.attribute, value)))
+        allowed, words = (Kind.TRUTH, "true or false") if kind is Type.BOOLEAN else (Kind.TEXT, "a text, as in 'A11'")
+        if value.kind is not allowed:
+            raise mistyped(self.attribute, value.text, words)
+        return self._place.get(value.text)
+
+    def text(self, rung: int) -> str:
+        value = self.values[rung]
+        return quoted_text(value) if self.attribute.type in _WORDS else value
+
+    def rungs(self, values: Array) -> Rungs:
+        place = self._place
+        return np.fromiter((place.get(value, -1) for value in texts(values)), dtype=np.int64, count=len(values))
+
+
+def typed_point(attribute: Attribute, value: Token) -> Fraction:
+    """Where a typed number, date or time lies on the line of its attribute."""
+    kind = attribute.type
+    allowed = {Type.INTEGER: "a whole number", Type.DECIMAL: "a number", Type.DATE: "a date such as 2025-03-01"}.get(
+        kind, "a date, or a time such as 2025-03-01 14:00"
+    )
+    fits = (Kind.TIME, Kind.TEXT) if kind in (Type.DATE, Type.DATETIME) else (Kind.NUMBER,)
+    if value.kind not in fits:
+        raise mistyped(attribute, value.text, allowed)
+    try:
+        if value.kind is Kind.NUMBER:
+            return point(kind, exact(value.text))
+        return point(kind, value_of(value.text, kind))
+    except (PolicyError, ValueError):
+        raise mistyped(attribute, value.text, allowed) from None
+
+
+def mistyped(attribute: Attribute, came: str, allowed: str) -> UsageError:
+    """A value of another type than the attribute's."""
+    wrong = f"attribute '{attribute.name}' is of type {attribute.type.value}: not one of its values"
+    return UsageError(wrong, came=shown(came), allowed=allowed)
+
+
+def outside(attribute: Attribute, came: str) -> UsageError:
+    """A value that the policy does not declare."""
+    domain = domain_of(attribute, "filter")
+    fix = nearest(came, domain.values) if isinstance(domain, Values) else None
+    wrong = f"attribute '{attribute.name}': a value outside its declared domain"
+    return UsageError(wrong, came=shown(came), allowed=domain.words(), fix=fix)
+
+
+def matches(domain: Pattern, text: str) -> bool:
+    """Whether a typed text is one of the pattern's; a very long one is not even tried."""
+    return len(text) <= MOST_LETTERS and bool(domain.inside(np.array([text], dtype=object))[0])
+
+
+def ladder(attribute: Attribute, purpose: str) -> Ladder | None:
+    """The rungs of an attribute; None for texts that match a pattern, which have no list."""
+    domain = domain_of(attribute, purpose)
+    if isinstance(domain, Pattern):
+        return None
+    if isinstance(domain, Values):
+        return Listed(attribute, 0, len(domain.values) - 1)
+    if not isinstance(domain, Interval):
+        raise UsageError(f"attribute '{attribute.name}': no such domain can be asked about", came=domain.words())
+    if attribute.type is Type.DECIMAL:
+        return Doubles(attribute, rung_of(float(domain.low)), rung_of(float(domain.high)))
+    line = Line.of(attribute.type, domain)
+    return Whole(attribute, int(line.low), int(line.high))

@@ -1,0 +1,75 @@
+"""The value of one person, who may not be in the table: to be answered by refining what the analyst already knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from shoal.data.schema import Attribute, Schema
+from shoal.data.type import Type, spelled
+from shoal.errors import PolicyError, UsageError
+from shoal.guarantee.unit import Unit
+from shoal.policy.domain import value_of
+from shoal.policy.problem import shown
+from shoal.query.asked import Individual
+from shoal.query.ladder import attribute_of, domain_of
+from shoal.query.question import Question, checked
+
+LONGEST = 1000
+"""Letters of a key."""
+
+
+@dataclass(frozen=True)
+class ValueOf(Question):
+    """The value of an attribute for the person whom the unit's column names so; each person has one row."""
+
+    word: ClassVar[str] = "value_of"
+    person: str
+    attribute: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given: object = self.person
+        if isinstance(given, bool) or not isinstance(given, str | int):
+            raise UsageError("value_of: a person is named by a text or a whole number", came=shown(given))
+        object.__setattr__(self, "person", spelled(given))
+        if not 0 < len(self.person) <= LONGEST:
+            raise UsageError("value_of: a name of another length", came=len(self.person), allowed=f"1 to {LONGEST}")
+
+    def meant(self, schema: Schema) -> Self:  # noqa: ARG002 - a key has one spelling, but for numbers
+        return replace(self)
+
+    def plan(self, schema: Schema, unit: Unit) -> Individual:
+        if unit.column is None:
+            raise UsageError(
+                "the policy hides rows, and a row has no name to ask by",
+                fix="declare unit: {column: …, max_rows: 1} in the policy",
+            )
+        if unit.max_rows != 1:
+            raise UsageError(
+                "a person may have several rows, so none of them is the value",
+                came=unit.max_rows,
+                allowed="max_rows: 1",
+            )
+        checked(unit, schema)
+        attribute = attribute_of(schema, self.attribute, "ask one person about")
+        domain = domain_of(attribute, "ask one person about")
+        key = _key(schema[unit.column], self.person)
+        identity = replace(self, person=spelled(key)).canonical(schema)
+        return Individual(identity, unit, key, attribute, domain)
+
+
+def _key(attribute: Attribute, person: str) -> Any:
+    """The name in the type of the column."""
+    if attribute.type is Type.INTEGER:
+        try:
+            return value_of(person, Type.INTEGER)
+        except PolicyError:
+            raise UsageError(
+                f"'{attribute.name}' names people by whole numbers", came=shown(person), allowed="a whole number"
+            ) from None
+    if attribute.type.numeric or attribute.type is Type.BOOLEAN:
+        raise UsageError(
+            f"'{attribute.name}' is of a type that names nobody", came=attribute.type.value, allowed="text, integer"
+        )
+    return person

@@ -1,0 +1,291 @@
+"""What an answer would cost and how far it would lie from the truth: known from the question, epsilon and the prior alone."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from shoal.chance.source import Source
+from shoal.engine.base import Table
+from shoal.errors import ParameterError, ShoalError, UsageError
+from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
+from shoal.guarantee.rounding import Number, exact
+from shoal.guarantee.safe_k import check_delta
+from shoal.ledger.entry import Cost
+from shoal.mechanism.base import Sensitivity, Target
+from shoal.mechanism.exponential import Exponential
+from shoal.mechanism.gaussian import Gaussian
+from shoal.mechanism.laplace import Laplace
+from shoal.mechanism.noise import AdditiveNoise
+from shoal.mechanism.refinement import KnowledgeRefinement
+from shoal.mechanism.staircase import Staircase
+from shoal.query.asked import Added, Asked, Chosen, Individual
+from shoal.query.known import Known
+
+MECHANISMS = ("auto", "laplace", "optimal", "gaussian", "refinement", "exponential")
+CONFIDENCE = 0.95
+LEAST_EPSILON = Fraction(1, 10**9)
+MOST_EPSILON = 100
+_FEW = 32
+_SAME = 1 + 1e-6
+"""Expected errors that differ by less are the same, and the simpler mechanism is taken."""
+
+
+@dataclass(frozen=True)
+class Error:
+    """How far one number of an answer lies from the truth: on average, and at most in 95 of 100 cases."""
+
+    name: str
+    expected: float | None
+    within: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"of": self.name, "expected": self.expected, "within_95": self.within}
+
+
+@dataclass(frozen=True)
+class Offer(ABC):
+    """A mechanism for one question, calibrated; nothing has been drawn."""
+
+    mechanism: str
+    guarantee: DifferentialPrivacy
+    theorems: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def score(self) -> float:
+        """What `auto` makes small: the expected error in units of what one person can change, averaged over components."""
+
+    @property
+    @abstractmethod
+    def errors(self) -> tuple[Error, ...]:
+        """One for each number that is drawn, or one for all where they are alike or many."""
+
+    @abstractmethod
+    def answer(self, table: Table, source: Source) -> Any:
+        """One answer as plain values; the only place where rows are looked at."""
+
+    @property
+    def cost(self) -> Cost:
+        """What it is charged at, by itself."""
+        own = self.guarantee.own
+        if own is None:
+            raise UsageError("a guarantee without an (epsilon, delta) of its own", came=self.guarantee.kind)
+        return Cost.of(own[0], own[1], [(self.guarantee, 1)])
+
+
+@dataclass(frozen=True)
+class Noisy(Offer):
+    """Noise on a vector of numbers."""
+
+    asked: Added
+    noise: AdditiveNoise
+    even: bool
+    """Whether the noise measures each component in units of its reach."""
+
+    @property
+    def score(self) -> float:
+        return float(np.mean(self._expected / self._reaches))
+
+    @property
+    def errors(self) -> tuple[Error, ...]:
+        expected = self._expected
+        within = self.noise.interval(CONFIDENCE)[:, 1] * (self._reaches if self.even else 1.0)
+        count, names = self.asked.components, self.asked.names if self.asked.components <= _FEW else ()
+        if count == 1:
+            return (Error(names[0], float(expected[0]), float(within[0])),)
+        if not names or (len(self.asked.parts) == 1 and len(set(expected.tolist())) == 1):
+            return (Error(f"each of {count:,} numbers", float(expected.max()), float(within.max())),)
+        found = tuple(
+            Error(name, float(mean), float(most)) for name, mean, most in zip(names, expected, within, strict=True)
+        )
+        return (*found, *self._of_mean(expected))
+
+    def _of_mean(self, expected: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[Error, ...]:
+        """A mean over n rows errs by (error of the sum, and of the count times the distance to the middle) / n, or less."""
+        part: Any = self.asked.parts[0]
+        if len(self.asked.parts) > 1 or part.size != 2 or not hasattr(part, "half"):
+            return ()
+        half = float(part.half * part.measure.step)
+        return (Error("mean over n rows, times n", float(expected[1] + half * expected[0]), None),)
+
+    def answer(self, table: Table, source: Source) -> Any:
+        return self.asked.finish(self.asked.truth(table) + self.noise.noise(source, 1)[0])
+
+    @property
+    def _reaches(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        steps, reaches = (np.array([float(x) for x in each]) for each in (self.asked.grid, self.asked.reaches))
+        return np.broadcast_to(steps * reaches, (self.asked.components,))
+
+    @property
+    def _expected(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        expected = self.noise.expected_error * (self._reaches if self.even else 1.0)
+        return np.maximum(0.0, expected)  # at a large epsilon nothing is left but rounding
+
+
+@dataclass(frozen=True)
+class Picked(Offer):
+    """One of many candidates, by the exponential mechanism."""
+
+    asked: Chosen
+    choice: Exponential
+
+    @property
+    def score(self) -> float:
+        return float(self.choice.spread) / float(self.choice.epsilon)
+
+    @property
+    def errors(self) -> tuple[Error, ...]:
+        """Pr[the score is below the best by (spread/epsilon)(ln candidates + t)] <= e^-t, for every table."""
+        most = self.score * (math.log(self.asked.candidates) - math.log(1 - CONFIDENCE))
+        share = getattr(self.asked, "q", Fraction(1))  # a quantile's score falls by its denominator with each rank
+        return (Error("rank", None, most / share.denominator),)
+
+    def answer(self, table: Table, source: Source) -> Any:
+        return self.asked.finish(self.choice.draw(self.asked.scores(table), source))
+
+
+@dataclass(frozen=True)
+class Refining(Offer):
+    """A sample of what the analyst knew, raised near the truth."""
+
+    asked: Added | Individual
+    refinement: KnowledgeRefinement
+
+    @property
+    def score(self) -> float:
+        if isinstance(self.asked, Individual):
+            return self.refinement.expected_error
+        return self.refinement.expected_error / float(self.asked.grid[0] * self.asked.reaches[0])
+
+    @property
+    def errors(self) -> tuple[Error, ...]:
+        return (Error("distance from the truth, if it follows the prior", self.refinement.expected_error, None),)
+
+    def answer(self, table: Table, source: Source) -> Any:
+        if isinstance(self.asked, Individual):
+            return self.asked.finish(_plain(self.refinement.draw(self.asked.truth(table), source)))
+        truth = self.asked.values(self.asked.truth(table))[0]
+        return _plain(self.refinement.draw(truth, source))
+
+
+def offer(
+    asked: Asked, epsilon: Number, delta: Number = 0, mechanism: str = "auto", prior: Known | None = None
+) -> Offer:
+    """The mechanism that was named, or the one with the smallest expected error; refused where none can keep epsilon."""
+    target = _target(epsilon, delta)
+    if mechanism not in MECHANISMS:
+        raise UsageError("no such mechanism", came=mechanism, allowed=", ".join(MECHANISMS))
+    able = _able(asked, target, prior)
+    if mechanism != "auto":
+        if mechanism not in able:
+            raise UsageError(
+                "this mechanism cannot answer this question",
+                came=mechanism,
+                allowed=", ".join(["auto", *able]),
+                fix="give a prior" if mechanism == "refinement" and prior is None else None,
+            )
+        return able[mechanism]()
+    if isinstance(asked, Added) and target.own[1] == 0:
+        able.pop("gaussian", None)
+    if isinstance(asked, Added) and asked.disjoint and asked.components > 1:
+        able.pop("optimal", None)  # a box moves as a whole, and one person moves few of the cells
+    found, refused = [], None
+    for make in able.values():
+        try:
+            found.append(make())
+        except (ParameterError, UsageError) as error:  # too wide for its grid, too many components
+            refused = error
+    if not found:
+        raise refused or _no_way()
+    least = min(each.score for each in found) * _SAME
+    return next(each for each in found if each.score <= least)
+
+
+def _able(asked: Asked, target: Target, prior: Known | None) -> dict[str, Callable[[], Offer]]:
+    """What can answer this kind of question; nothing is calibrated yet."""
+    if isinstance(asked, Individual):
+        return {"refinement": lambda: _individual(asked, target, prior)}
+    if isinstance(asked, Chosen):
+        return {"exponential": lambda: _picked(asked, target)}
+    if not isinstance(asked, Added):
+        raise _no_way()
+    found: dict[str, Callable[[], Offer]] = {
+        "laplace": lambda: _noisy(asked, "laplace", _laplace(asked, target), even=True),
+        "optimal": lambda: _noisy(asked, "optimal", _staircase(asked, target), even=False),
+        "gaussian": lambda: _noisy(asked, "gaussian", _gaussian(asked, target), even=True),
+    }
+    if prior is not None and asked.components == 1:
+        found["refinement"] = lambda: _statistical(asked, target, prior)
+    return found
+
+
+def _laplace(asked: Added, target: Target) -> Laplace:
+    return Laplace.for_target(PureDP(target.epsilon), sensitivity=asked.even_sensitivity, grid=asked.even_grid)
+
+
+def _staircase(asked: Added, target: Target) -> Staircase:
+    """With the least variance, each component measured in units of its reach."""
+    sides = asked.sensitivity.half_sides
+    weights = [1 / side**2 for side in (sides if len(sides) == asked.components else sides * asked.components)]
+    return Staircase.for_target(PureDP(target.epsilon), sensitivity=asked.sensitivity, grid=asked.grid, weights=weights)
+
+
+def _gaussian(asked: Added, target: Target) -> Gaussian:
+    return Gaussian.for_target(target, sensitivity=asked.even_sensitivity, grid=asked.even_grid)
+
+
+def _noisy(asked: Added, name: str, noise: AdditiveNoise, *, even: bool) -> Noisy:
+    return Noisy(name, noise.guarantee, (noise.theorem,), asked, noise, even)
+
+
+def _picked(asked: Chosen, target: Target) -> Picked:
+    sensitivity = Sensitivity(asked.reach, asked.unit)
+    choice = Exponential.for_target(PureDP(target.epsilon), sensitivity=sensitivity)
+    return Picked("exponential", choice.guarantee, (choice.theorem,), asked, choice)
+
+
+def _individual(asked: Individual, target: Target, prior: Known | None) -> Refining:
+    """Under replace_one a person is taken away and another put in: each at half of epsilon."""
+    if prior is None:
+        raise UsageError("a question about one person refines what you know", fix="give a prior, such as uniform")
+    replaced = asked.unit.neighbours == "replace_one"
+    if replaced and target.own[1]:
+        raise UsageError(
+            "under replace_one a question about one person has no delta", came=float(target.own[1]), allowed="0"
+        )
+    refinement = KnowledgeRefinement(
+        prior.law, target.epsilon / (2 if replaced else 1), "individual", prior.distance, target.own[1]
+    )
+    return Refining(
+        "refinement", refinement.guarantee_under(asked.unit.neighbours), refinement.theorems, asked, refinement
+    )
+
+
+def _statistical(asked: Added, target: Target, prior: Known) -> Refining:
+    refinement = KnowledgeRefinement(prior.law, target.epsilon, "statistical", prior.distance, target.own[1])
+    return Refining("refinement", refinement.guarantee, refinement.theorems, asked, refinement)
+
+
+def _target(epsilon: Number, delta: Number) -> Target:
+    asked, other = exact(epsilon, "epsilon"), check_delta(delta)
+    if not LEAST_EPSILON <= asked <= MOST_EPSILON:
+        raise ParameterError("epsilon is out of range", came=epsilon, allowed=f"from 1e-9 to {MOST_EPSILON}")
+    if other >= 1:
+        raise ParameterError("delta = 1 promises nothing", came=delta, allowed="0 <= delta < 1")
+    return ApproxDP(asked, other) if other else PureDP(asked)
+
+
+def _no_way() -> ShoalError:
+    return UsageError("no mechanism answers this question")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

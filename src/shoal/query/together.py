@@ -1,0 +1,104 @@
+"""Several questions as one vector, so that noise in many dimensions pays; and questions from plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, ClassVar, Self
+
+from shoal.data.schema import Schema
+from shoal.errors import UsageError
+from shoal.guarantee.unit import Unit
+from shoal.policy.problem import nearest, shown
+from shoal.query.asked import Added, Part
+from shoal.query.numbers import Count, Mean, Sum, Variance
+from shoal.query.person import ValueOf
+from shoal.query.quantile import Quantile
+from shoal.query.question import Question
+from shoal.query.tables import MOST_CELLS, Contingency, Histogram
+
+MOST_TOGETHER = 1000
+"""Questions of one vector."""
+MOST_COMPARED = 400
+"""Comparisons that are held against each other, in conditions of one vector."""
+
+
+@dataclass(frozen=True)
+class Together(Question):
+    """Questions that are answered at once: counts, sums, means, variances and tables, each once."""
+
+    word: ClassVar[str] = "together"
+    questions: tuple[Question, ...]
+
+    def __post_init__(self) -> None:
+        given: Any = self.questions
+        if not isinstance(given, list | tuple) or not given:
+            raise UsageError("together: a list of questions", came=shown(given))
+        if len(given) > MOST_TOGETHER:
+            raise UsageError("together: too many questions", came=len(given), allowed=str(MOST_TOGETHER))
+        read = tuple(each if isinstance(each, Question) else question(each) for each in given)
+        for each in read:
+            if isinstance(each, Together | Quantile | ValueOf):
+                raise UsageError(
+                    f"together: '{each.word}' is no part of a vector",
+                    allowed="count, sum, mean, variance, histogram, contingency",
+                    fix="write one flat list" if isinstance(each, Together) else "ask it by itself",
+                )
+        object.__setattr__(self, "questions", read)
+
+    def to_saved(self) -> dict[str, Any]:
+        return {"kind": self.word, "questions": [each.to_saved() for each in self.questions]}
+
+    @classmethod
+    def from_options(cls, options: object) -> Self:
+        return cls(tuple(options)) if isinstance(options, list | tuple) else super().from_options(options)
+
+    def meant(self, schema: Schema) -> Self:
+        return replace(self, questions=tuple(each.meant(schema) for each in self.questions))
+
+    def plan(self, schema: Schema, unit: Unit) -> Added:
+        parts: list[Part] = []
+        known: set[str] = set()
+        for each in self.questions:
+            planned = each.plan(schema, unit)
+            if planned.identity in known:
+                raise UsageError("together: a question comes twice", came=shown(planned.identity), fix="ask it once")
+            known.add(planned.identity)
+            parts.extend(planned.parts if isinstance(planned, Added) else ())
+        whole = Added(self.canonical(schema), unit, tuple(parts), apart=_apart(parts))
+        if whole.components > MOST_CELLS:
+            raise UsageError("together: too many cells", came=f"{whole.components:,}", allowed=f"{MOST_CELLS:,}")
+        return whole
+
+
+def _apart(parts: Sequence[Part]) -> bool:
+    """Whether each row satisfies one condition at most, by the conditions alone."""
+    few = len(parts) > 1 and sum(part.where.comparisons for part in parts) <= MOST_COMPARED
+    return few and all(a.where.apart(b.where) for a, b in combinations(parts, 2))
+
+
+KINDS: Mapping[str, type[Question]] = {
+    kind.word: kind for kind in (Count, Sum, Mean, Variance, Quantile, Histogram, Contingency, ValueOf, Together)
+}
+"""Every question by its word."""
+
+
+def question(given: object) -> Question:
+    """A question from plain values: saved, as {kind: count, where: …}, or as a batch file has it, {count: {where: …}}."""
+    if not isinstance(given, Mapping) or not given:
+        raise UsageError("a question is a mapping", came=shown(given), allowed='such as {count: {where: "age >= 65"}}')
+    if "kind" in given:
+        return _kind(given["kind"]).from_options({key: value for key, value in given.items() if key != "kind"})
+    if len(given) != 1:
+        raise UsageError("one question has one word", came=shown(list(given)), allowed=", ".join(KINDS))
+    ((word, options),) = given.items()
+    return _kind(word).from_options(options)
+
+
+def _kind(word: object) -> type[Question]:
+    if not isinstance(word, str) or word not in KINDS:
+        raise UsageError(
+            "no such question", came=shown(word), allowed=", ".join(KINDS), fix=nearest(str(word), list(KINDS))
+        )
+    return KINDS[word]

@@ -1,0 +1,193 @@
+"""`shoal query`: registering, asking, prices, batches, accounts; and what is refused, with its exit code."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shoal.ledger.ledger import Ledger
+from tests.cli.run import answer, refused, shoal
+from tests.query.asking import POLICY, table
+
+OLD = ("--count", "age >= 65", "--epsilon", ".1")
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    """A registered dataset, and the command line that asks it."""
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    table().to_csv(tmp_path / "table.csv", index=False)
+    files = ("--policy", tmp_path / "policy.yaml", "--data", tmp_path / "table.csv")
+    done = shoal("query", "--register", "clinic", *files, "--ledger", tmp_path / "ledger.sqlite")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == "'clinic' may be asked; what is hidden: one row added or removed\n"
+    return lambda *more: ("query", "clinic", "--ledger", tmp_path / "ledger.sqlite", *more)
+
+
+def spent(tmp_path):
+    with Ledger(str(tmp_path / "ledger.sqlite")) as book:
+        return book.account("clinic").spent.epsilon
+
+
+def test_an_account_before_and_after(clinic):
+    before = answer(*clinic())
+    assert before["spent"] == {"epsilon": "0", "delta": "0"}
+    assert before["left"] == before["budget"] == before["ceiling"] == {"epsilon": "1", "delta": "0.000001"}
+    assert (before["questions"], before["composed_epsilon"], before["analysts"]) == (0, None, [])
+    shoal(*clinic(*OLD))
+    after = answer(*clinic())
+    assert (after["spent"]["epsilon"], after["questions"]) == ("0.1", 1)
+    text = shoal(*clinic()).stdout
+    assert "1 questions, 0 releases" in text
+    assert "age" in text
+    assert "0..99" in text
+    assert "patient" not in text
+
+
+def test_the_price_first_then_the_answer_then_the_record(clinic, tmp_path):
+    price = answer(*clinic(*OLD, "--price"))
+    assert (price["epsilon"], price["free"], price["fits"]) == ("0.1", False, True)
+    (asked,) = price["questions"]
+    assert asked["question"] == {"kind": "count", "where": "age >= 65"}
+    assert asked["errors"][0]["within_95"] == 30
+    assert spent(tmp_path) == 0
+    assert "9.983 on average, within 30 in 95 of 100 cases" in shoal(*clinic(*OLD, "--price")).stdout
+    first = answer(*clinic(*OLD))
+    assert (first["epsilon"], first["delta"], first["free"], first["mechanism"]) == ("0.1", "0", False, "laplace")
+    assert isinstance(first["value"], int)
+    assert first["left"] == {"epsilon": "0.9", "delta": "0.000001"}
+    again = shoal(*clinic(*OLD))
+    assert again.stdout.splitlines()[0] == str(first["value"])
+    assert "nothing: it is on record" in again.stdout
+    assert answer(*clinic(*OLD, "--price"))["free"] is True
+
+
+@pytest.mark.parametrize(
+    ("options", "shape"),
+    [
+        (("--sum", "age"), int),
+        (("--mean", "age", "--where", "sex = 'f'"), float | int),
+        (("--variance", "age"), float),
+        (("--quantile", "age:1/2"), int),
+        (("--histogram", "age@2"), {"attribute", "labels", "counts"}),
+        (("--table", "sex,age@2"), {"attributes", "counts"}),
+    ],
+)
+def test_every_kind_of_question(clinic, options, shape):
+    value = answer(*clinic(*options, "--epsilon", ".1"))["value"]
+    assert set(value) == shape if isinstance(shape, set) else isinstance(value, shape)
+    done = shoal(*clinic(*options, "--epsilon", ".1"))
+    assert done.exit_code == 0, done.output
+    assert "on record" in done.stdout
+
+
+def test_one_person_with_a_prior(tmp_path):
+    (tmp_path / "policy.yaml").write_text(POLICY.replace("unit: row", "unit: {column: patient, max_rows: 1}"))
+    table().to_csv(tmp_path / "table.csv", index=False)
+    book = ("--ledger", tmp_path / "ledger.sqlite")
+    shoal("query", "--register", "--policy", tmp_path / "policy.yaml", "--data", tmp_path / "table.csv", *book)
+    (tmp_path / "prior.yaml").write_text("{flu: 0.5, cold: 0.25, rare: 0.25}\n")
+    asked = ("query", "clinic", *book, "--value-of", "10", "--attribute", "diag", "--epsilon", ".5")
+    assert answer(*asked, "--prior", tmp_path / "prior.yaml")["value"] in {"flu", "cold", "rare"}
+    assert answer(*asked, "--prior", "uniform", "--price")["questions"][0]["mechanism"] == "refinement"
+    assert refused(*asked, code=2)["fix"].startswith("give a prior")
+    assert refused(*asked, "--prior", tmp_path / "nothing.yaml", code=2)["wrong"] == "the prior cannot be read"
+    refused("query", "clinic", *book, "--value-of", "10", "--epsilon", ".5", "--prior", "uniform", code=2)
+
+
+def test_a_batch(clinic, tmp_path):
+    lines = ["  - {count: \"sex = 'f'\"}", "  - {count: \"sex = 'm'\"}", "  - {histogram: age, level: 2, epsilon: 0.2}"]
+    (tmp_path / "batch.yaml").write_text("version: 1\nquestions:\n" + "\n".join(lines) + "\n")
+    asked = clinic("--batch", tmp_path / "batch.yaml", "--epsilon", ".1")
+    price = answer(*asked, "--price")
+    assert (price["epsilon"], len(price["questions"])) == ("0.3", 3)  # women and men cost once
+    assert "cost       (0.3, 0)" in shoal(*asked, "--price").stdout
+    found = answer(*asked)
+    assert (found["epsilon"], len(found["answers"]), found["left"]["epsilon"]) == ("0.3", 3, "0.7")
+    again = shoal(*asked)
+    assert again.stdout.count("free") == 2
+    assert "nothing: all are on record" in again.stdout
+    assert (
+        refused(*clinic("--batch", tmp_path / "batch.yaml"), code=2)["wrong"] == "a question of a batch has no epsilon"
+    )
+
+
+def test_a_share_of_the_budget(clinic):
+    alice = ("--analyst", "alice")
+    assert refused(*clinic(*OLD, *alice), code=4)["wrong"] == "'alice' has no share in dataset 'clinic' yet"
+    assert answer(*clinic(*OLD, *alice, "--budget", ".15"))["left"] == {"epsilon": "0.05", "delta": "0"}
+    assert refused(*clinic("--count", "age >= 3", "--epsilon", ".1", *alice), code=4)["kind"] == "BudgetError"
+    assert refused(*clinic(*alice, "--budget", ".2"), code=4)["allowed"] == "(0.15, 0)"
+    assert answer(*clinic())["analysts"][0]["analyst"] == "alice"
+    change = ("--epsilon", ".4", "--delta", "0", "--reason", "she asked nicely", "--ledger", clinic()[3])
+    assert shoal("ledger", "budget", "clinic", "--analyst", "alice", *change).exit_code == 0
+    assert answer(*clinic(*alice))["left"]["epsilon"] == "0.3"
+    assert "alice" in shoal(*clinic()).stdout
+    ledger = shoal("ledger", "show", "clinic", "--ledger", clinic()[3]).stdout
+    assert "alice" in ledger
+    assert "questions" in ledger
+    assert answer("ledger", "show", "clinic", "--ledger", clinic()[3])["datasets"][0]["questions"] == 1
+
+
+def test_a_sample(tmp_path):
+    (tmp_path / "policy.yaml").write_text(POLICY.replace("epsilon: 1,", "epsilon: 0.1,"))
+    table().to_csv(tmp_path / "table.csv", index=False)
+    book = ("--ledger", tmp_path / "ledger.sqlite")
+    files = ("--policy", tmp_path / "policy.yaml", "--data", tmp_path / "table.csv")
+    assert answer("query", "--register", *files, "--sampled", ".01", *book)["sampled"] == "0.01"
+    assert float(json.loads(shoal("query", "clinic", *book, "--json").stdout)["left"]["epsilon"]) > 2.44
+    assert "sample at rate 0.01" in shoal("query", "clinic", *book).stdout
+    assert answer("query", "clinic", *OLD[:2], "--epsilon", "2", *book)["spent"]["epsilon"] == "2"
+
+
+def test_an_overrun_is_exit_4_and_costs_nothing(clinic, tmp_path):
+    error = refused(*clinic("--count", "age >= 65", "--epsilon", "2"), code=4)
+    assert error["kind"] == "BudgetError"
+    assert spent(tmp_path) == 0
+    priced = shoal(*clinic("--count", "age >= 65", "--epsilon", "2", "--price"))
+    assert priced.exit_code == 0
+    assert "it would be refused" in priced.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--count", "age >= 65"),
+        ("--count", "age >= 65", "--epsilon", "much"),
+        ("--count", "age >= 65", "--epsilon", "nan"),
+        ("--count", "age >= 65", "--epsilon", "1e-400"),
+        ("--count", "age >= 65", "--epsilon", "0"),
+        ("--count", "salary > 3", "--epsilon", ".1"),
+        ("--count", "age >= 65", "--where", "sex = 'f'", "--epsilon", ".1"),
+        ("--count", "age >= 65", "--sum", "age", "--epsilon", ".1"),
+        ("--count", "age >= 65", "--epsilon", ".1", "--mechanism", "magic"),
+        ("--count", "age >= 65", "--epsilon", ".1", "--policy", "policy.yaml"),
+        ("--count", "age >= 65", "--epsilon", ".1", "--budget", "1,2,3"),
+        ("--sum", "note", "--epsilon", ".1"),
+        ("--sum", "age", "--attribute", "age", "--epsilon", ".1"),
+        ("--quantile", "age", "--epsilon", ".1"),
+        ("--histogram", "age@9", "--epsilon", ".1"),
+        ("--table", "sex,sex", "--epsilon", ".1"),
+        ("--value-of", "3", "--attribute", "age", "--epsilon", ".1", "--prior", "uniform"),
+        ("--batch", "no-such-file.yaml"),
+        ("--register", "--count", "age >= 65"),
+        ("--gossip",),
+    ],
+)
+def test_bad_questions_are_exit_2_and_cost_nothing(clinic, tmp_path, options):
+    refused(*clinic(*options), code=2)
+    assert spent(tmp_path) == 0
+
+
+def test_datasets_that_cannot_be_asked(tmp_path):
+    book = ("--ledger", tmp_path / "ledger.sqlite")
+    refused("query", *book, code=2)
+    assert refused("query", "nobody", *book, code=2)["wrong"] == "no dataset of this name may be asked"
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "table.csv").write_text("patient,age,sex,diag,note\n1,200,f,flu,x\n")
+    files = ("--policy", tmp_path / "policy.yaml", "--data", tmp_path / "table.csv")
+    refused("query", "--register", "other", *files, *book, code=2)
+    assert refused("query", "--register", *files, *book, code=5)["kind"] == "DomainError"
+    refused("query", "--register", "--policy", tmp_path / "policy.yaml", *book, code=2)
+    refused("query", "--register", *files, "--sampled", "2", *book, code=2)
