@@ -146,7 +146,7 @@ def test_a_failure_after_the_charge_says_that_it_stands(place, monkeypatch):
     monkeypatch.setattr(DuckDBTable, "write", full)
     error = refused(*asked(place), code=5)
     assert error["came"] == "No space left on device"
-    assert error["fix"].endswith("nothing was published, and the charge stands")
+    assert error["fix"].endswith("nothing was published; the charge stands")
     assert {path.name for path in place.iterdir()} == BEFORE
     assert (len(account(place).costs), account(place).releases) == (2, 0)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from shoal.data.schema import Attribute, Outside, Role, Schema, Type
+from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
 from shoal.engine.duckdb import DuckDB
 from shoal.engine.reference import Reference
 from shoal.errors import ShoalError
@@ -143,3 +143,14 @@ def test_both_engines_read_any_text_alike(kind, texts, data):
     ]
     if readable:
         values(pa.table({"x": pa.array(readable, pa.string())}), kind, outside=Outside.SUPPRESS)
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_not_a_number_in_a_parquet_file_is_missing_whatever_its_statistics_say(tmp_path, kind):
+    """The smallest and largest values of a Parquet file leave NaN out; an optimizer may conclude that there is none."""
+    held = pa.array([float("nan"), 1.0, 2.0, float("nan"), 3.0], kind, from_pandas=False)
+    parquet.write_table(pa.table({"x": held}), tmp_path / "t.parquet")
+    assert values(tmp_path / "t.parquet", Type.DECIMAL) == "[None, 1.0, 2.0, None, 3.0]"
+    refused = values(tmp_path / "t.parquet", Type.DECIMAL, missing=Missing.REFUSE)
+    assert "missing" in refused
+    assert "2" in refused

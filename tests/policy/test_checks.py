@@ -145,6 +145,14 @@ def test_a_method_for_confidential_attributes_needs_one():
     assert "there is none" in the_problem(released("method: anatomy, l: 2", head=head), "attributes").wrong
 
 
+def test_names_of_people_are_not_clamped():
+    text = edited(
+        ("unit: row", "unit: {column: id, max_rows: 1}"),
+        ("id: {role: identifier}", "id: {role: identifier, type: integer, domain: [0, 100], outside: clamp}"),
+    )
+    assert "several people one" in the_problem(text, "attributes.id.outside", line=6).words("policy.yaml")
+
+
 def test_nothing_to_publish():
     text = "version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes: {a: {role: drop}}\n"
     (problem,) = problems(released("method: microaggregation, k: 3", head=text))

@@ -70,7 +70,7 @@ def read(x: str, kind: pa.DataType, wanted: Type) -> tuple[str, str]:
         return value, NEVER
     absent = f"{x} IS NULL"
     if held is Storage.FLOAT:
-        absent += f" OR isnan({x})"
+        absent += f" OR {not_a_number(x)}"
     if held is Storage.TEXT and wanted is Type.DECIMAL:
         absent += f" OR lower(trim({x})) = '{storage.NOT_A_NUMBER}'"
     return value, f"({value} IS NULL AND NOT ({absent}))"
@@ -120,11 +120,18 @@ def _of_integer(x: str, kind: pa.DataType, wanted: Type) -> str:
     return f"{cast}({x} AS {TYPES[wanted]})"
 
 
+def not_a_number(x: str) -> str:
+    """Whether a stored float is NaN. Parquet's smallest and largest values leave NaN out, and DuckDB concludes from them that
+    there is none; it does not look through TRY.
+    """
+    return f"isnan(TRY({x}))"
+
+
 def _of_float(x: str, _: pa.DataType, wanted: Type) -> str:
     if wanted is Type.INTEGER:
         limit = f"'{2.0**63!r}'::DOUBLE"
         return f"CASE WHEN {x} = trunc({x}) AND {x} >= -{limit} AND {x} < {limit} THEN TRY_CAST({x} AS BIGINT) END"
-    return f"CASE WHEN NOT isnan({x}) THEN CAST({x} AS DOUBLE) + 0.0::DOUBLE END"
+    return f"CASE WHEN NOT {not_a_number(x)} THEN CAST({x} AS DOUBLE) + 0.0::DOUBLE END"
 
 
 def _of_boolean(x: str, _: pa.DataType, wanted: Type) -> str:

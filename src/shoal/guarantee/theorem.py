@@ -292,12 +292,13 @@ _ALL = (
         "Values that change places at random inside groups of k",
         "SC13 chapter 3",
         "If values are permuted uniformly inside groups of at least k, independently of everything else, then an intruder to "
-        "whom all assignments of a group's values to its members are equally likely beforehand links a person to their own "
-        "with probability at most 1/k.",
+        "whom all assignments of a group's values to its members are equally likely beforehand takes a person's values from "
+        "that person's own record with probability at most 1/k.",
         (
             _premise("every group has at least k records", "shoal.anonymize.method.probabilistic_k.Swap"),
             _premise("no person has two records", "shoal.anonymize.method.crowds.one_row_each"),
             _premise("permutations are uniform, drawn afresh and forgotten", "shoal.anonymize.recode.shuffle.shuffle"),
+            _premise("an intruder knows of a person only attributes that were parted from what they look for", "holder"),
             _premise("the intruder knows nothing of the others in the group, nor of dependences", "holder"),
         ),
     ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import comb
 
-from shoal.data.schema import Attribute, Role, Type
+from shoal.data.schema import Attribute, Outside, Role, Type
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.attribute import AttributeAsked
 from shoal.policy.method import NEEDS, Needs
@@ -33,6 +33,14 @@ def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator
             "an attribute with role: identifier",
             f"set attributes.{asked.column}.role: identifier",
         )
+    elif attributes[asked.column].outside is not Outside.ERROR:
+        yield Problem(
+            ("attributes", asked.column, "outside"),
+            "names that lie outside their domain would become one name, and several people one",
+            attributes[asked.column].outside.value,
+            "error",
+            "leave it out, or widen the domain",
+        )
 
 
 def domains(
@@ -48,7 +56,9 @@ def domains(
                 f"no domain for a {attribute.role.value} attribute",
                 None,
                 "a domain, or a hierarchy that lists every value",
-                f"declare what may occur: method {release.method} may not read it off the data",
+                "declare its values in their order"
+                if needs.near and attribute.type is Type.ORDINAL
+                else f"declare what may occur: method {release.method} may not read it off the data",
             )
     if not any(one.published for one in asked.values()):
         yield Problem(("attributes",), "nothing to publish", fix="give an attribute the role quasi or confidential")
@@ -96,7 +106,8 @@ def crowds(release: ReleaseAsked, who: UnitAsked | None, attributes: Mapping[str
         if name not in attributes:
             yield _no_attribute(("release", "crowds", name), name, attributes)
         elif attributes[name].role is not Role.CONFIDENTIAL:
-            yield Problem(("release", "crowds", name), "not a confidential attribute", attributes[name].role.value)
+            role, fix = attributes[name].role.value, "crowds are for confidential attributes, each ranked by itself"
+            yield Problem(("release", "crowds", name), "not a confidential attribute", role, "confidential", fix)
     if who is not None and (who.max_rows or 1) > 1:
         wrong = "a group of k rows hides nobody when several of them are one person's"
         yield Problem(

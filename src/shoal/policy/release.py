@@ -14,9 +14,9 @@ from shoal.policy.scalar import (
     Delta,
     Distance,
     Epsilon,
-    FromNought,
     FromOne,
     FromTwo,
+    Gain,
     Rate,
     RateOrAuto,
     Share,
@@ -129,7 +129,7 @@ class ReleaseAsked(Part):
         default=None,
         description="How near records find each other: `mdav`, `vmdav`, `approx`, `ranking`, `optimal` or `insensitive`.",
     )
-    gain: FromNought | None = Field(
+    gain: Gain | None = Field(
         default=None,
         description="For `vmdav`: how readily a group grows beyond k; 0 never, about 1.1 for clustered records.",
     )

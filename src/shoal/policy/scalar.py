@@ -175,11 +175,11 @@ Distance = Annotated[
     _as_text,
     _schema_of_number(exclusiveMinimum=0),
 ]
-FromNought = Annotated[
+Gain = Annotated[
     Fraction,
-    BeforeValidator(Between("a number from 0 up", 0, low_in=True)),
+    BeforeValidator(Between("a number from 0 to below 1000", 0, 1000, low_in=True)),
     _as_text,
-    _schema_of_number(minimum=0),
+    _schema_of_number(minimum=0, exclusiveMaximum=1000),
 ]
 FromZero = Annotated[int, BeforeValidator(Count(0)), _schema_of_count(0)]
 FromOne = Annotated[int, BeforeValidator(Count(1)), _schema_of_count(1)]

@@ -101,5 +101,8 @@ def test_what_is_refused():
     same = frame.set_column(1, "age", pa.array([40] * 30))
     with pytest.raises(InfeasibleError, match="every record has the same 'age'"):
         run(same, Crowd(5), **DROP)
-    with pytest.raises(InfeasibleError, match="has no order"):
-        run(frame, Crowd(5, "ranking"), age="drop", seen="drop")
+    for grouping in ("ranking", "optimal"):
+        with pytest.raises(InfeasibleError, match="has no order"):
+            run(frame, Crowd(5, grouping), age="drop", seen="drop")
+    with pytest.raises(InfeasibleError, match=r"missing values.*grouping: ranking"):
+        run(rows(30, gaps=0.3), Crowd(5, "optimal"), **DROP)

@@ -98,7 +98,7 @@ def test_the_claim_carries_its_limits():
     assert first.guarantee == ProbabilisticK(3)
     assert first.status is Status.CONDITION
     assert "knows nothing of the others" in first.words()
-    assert "disclosed" in first.words()
+    assert "equal or near each other" in first.words()
 
 
 def test_l_and_t_hold_in_the_hidden_groups():
@@ -119,6 +119,8 @@ def test_what_is_refused():
         Swap(Crowd(3), ROW).check(schema(age="other", sex="other", seen="other"))
     with pytest.raises(InfeasibleError, match="40 records and k = 21"):
         run(frame, Swap(Crowd(3, "ranking"), ROW, {"pay": 21}))
+    made = run(frame, Swap(Crowd(50, "ranking"), ROW, {"pay": 3, "grade": 3}))
+    assert np.bincount(made.groups["pay"]).min() >= 3  # nobody is in a group of 50
     with pytest.raises(InfeasibleError, match="'sex' has no order"):
         run(frame, Swap(Crowd(3, "ranking"), ROW), sex="confidential")
     same = frame.set_column(4, "pay", pa.array([7.0] * 40))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.sides import NONE, label_fits, sides
+from shoal.anonymize.partition.sides import NONE, label_fits, nested, sides
 from shoal.data.cells import cells
 from tests.data.test_cells import attribute
 
@@ -81,12 +81,13 @@ def test_what_is_too_coarse():
 def test_a_stranger_can_tell_which_labels_fit(spec, missing, chance):
     found = cells(attribute(spec, missing="value" if missing else "refuse"))
     tree = sides(found, np.array([chance.choice([0.1, 1.0, 50.0]) for _ in found.labels]))
+    over = nested(found)
     for node in range(len(tree)):
         members = list(tree.members(node))
-        assert label_fits(found, tree.labels[node], members)
-        assert not label_fits(found, "John Smith, 35M", members)
+        assert label_fits(found, tree.labels[node], members, over)
+        assert not label_fits(found, "John Smith, 35M", members, over)
         if len(members) < len(found):
-            assert not label_fits(found, "*", members)
+            assert not label_fits(found, "*", members, over)
         other = [cell for cell in range(len(found)) if cell not in members]
         if len(members) > 1 and other:
-            assert not label_fits(found, tree.labels[node], [*members[1:], other[0]])
+            assert not label_fits(found, tree.labels[node], [*members[1:], other[0]], over)

@@ -16,7 +16,7 @@ from shoal.anonymize.partition.base import Stage
 from shoal.anonymize.partition.diverse import Secret, Wanted, diverse
 from shoal.anonymize.partition.insensitive import insensitive
 from shoal.anonymize.partition.near import Labels, Progress
-from shoal.anonymize.partition.points import Scale, points
+from shoal.anonymize.partition.points import Column, Scale, points
 from shoal.anonymize.partition.records import column, columns
 from shoal.anonymize.partition.univariate import optimal
 from shoal.chance.source import Source
@@ -30,8 +30,6 @@ Array = npt.NDArray[Any]
 Grouping = Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive"]
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 GAIN = Fraction(1, 5)
-GROUP = "shoal group"
-"""The name of the column in which an engine numbers groups; no policy can hold it twice."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,6 @@ class Crowd:
 
     def ranked(self, table: Table, attribute: Attribute) -> Labels:
         """Groups of one attribute: runs of k in rank, sorted and numbered by the engine; or the cheapest cuts there are."""
-        if self.grouping == "optimal":
-            return optimal(column(attribute, table.collect([attribute.name])[attribute.name]).order(), self.k)
         if not _ranks(attribute):
             raise InfeasibleError(
                 f"attribute '{attribute.name}' has no order, so it has no ranks",
@@ -71,25 +67,53 @@ class Crowd:
                 allowed="numbers, dates, times, ordinal values",
                 fix="declare it ordinal, or take grouping: mdav",
             )
+        if self.grouping == "optimal":
+            return _cheapest(column(attribute, table.collect([attribute.name])[attribute.name]), self.k)
+        group, rank = unused(table, "group"), unused(table, "rank")
         if attribute.type is Type.ORDINAL:
             ranks = column(attribute, table.collect([attribute.name])[attribute.name]).order()
-            table, name = table.attach(GROUP + " rank", np.asarray(ranks, dtype=np.float64)), GROUP + " rank"
-        else:
-            name = attribute.name
-        return np.asarray(table.chunk([name], self.k, GROUP).collect([GROUP])[GROUP]).astype(np.int32)
+            table = table.attach(rank, np.asarray(ranks, dtype=np.float64))
+        name = rank if attribute.type is Type.ORDINAL else attribute.name
+        return np.asarray(table.chunk([name], self.k, group).collect([group])[group]).astype(np.int32)
 
     def joined(
-        self, labels: Labels, attributes: Sequence[Attribute], values: dict[str, Array], secrets: Sequence[Secret]
+        self,
+        labels: Labels,
+        attributes: Sequence[Attribute],
+        values: dict[str, Array],
+        secrets: Sequence[Secret],
+        tell: Progress = near.quiet,
     ) -> Labels:
         """The groups after those that lack l or t have been joined with their nearest."""
         if self.wanted.nothing:
             return labels
-        return diverse(labels, points(columns(attributes, values), Scale.DEVIATION), secrets, self.wanted)
+        return diverse(
+            labels, points(columns(attributes, values), Scale.DEVIATION), secrets, self.wanted, progress=tell
+        )
+
+
+def _cheapest(own: Column, k: int) -> Labels:
+    """The cuts with the least loss; a missing value has no place on the line."""
+    if own.absent.any():
+        raise InfeasibleError(
+            f"attribute '{own.name}' has missing values, and the cheapest cuts are of numbers",
+            came=f"{np.count_nonzero(own.absent):,} of {len(own.absent):,}",
+            allowed="no missing values",
+            fix="take grouping: ranking, where missing values come first",
+        )
+    return optimal(own.order(), k)
+
+
+def unused(table: Table, name: str) -> str:
+    """A name that no column of the table has."""
+    while name in table.columns or name in table.schema.names:
+        name += "_"
+    return name
 
 
 def secret(attribute: Attribute, values: Array) -> Secret:
-    """A confidential attribute with its order, where it has one."""
-    ordered = _ranks(attribute)
+    """A confidential attribute with its order, where it has one; two truth values are 1 apart, as any two names are."""
+    ordered = attribute.type.numeric or attribute.type is Type.ORDINAL
     if attribute.type is Type.ORDINAL:
         own = column(attribute, values)
         values = np.ma.masked_array(own.order(), own.absent)

@@ -103,4 +103,4 @@ class Microaggregation:
         stage("joining groups")
         held = table.collect([attribute.name for attribute in schema.confidential])
         secrets = [secret(attribute, held[attribute.name]) for attribute in schema.confidential]
-        return self.crowd.joined(labels, schema.quasi, values, secrets)
+        return self.crowd.joined(labels, schema.quasi, values, secrets, watched(stage, "joining groups"))

@@ -32,8 +32,9 @@ from shoal.guarantee.syntactic import LDiversity, ProbabilisticK, TCloseness
 from shoal.guarantee.unit import Unit
 
 LIMIT = (
-    "the intruder knows nothing of the others in the group, and of no dependence between what they know and what they look "
-    "for; who is in the table stays visible, and so does every value: where a group's values are equal, they are disclosed"
+    "the intruder knows of a person nothing but attributes from which the values were parted, nothing of the others in the "
+    "group, and of no dependence between what they know and what they look for; who is in the table stays visible, and so does "
+    "every value: where a group's values are equal or near each other, so is what is shown to the truth"
 )
 HIDDEN = "counted on the groups before they were hidden: the table does not show them"
 
@@ -101,8 +102,8 @@ class Swap:
         self.check(table.schema)
         table = one_row_each(table, self.unit, source, stage)
         schema = table.schema
-        largest = max([self.crowd.k, *self.crowds.values()])
-        refuse_few(table.rows(), largest)
+        alone = [self.k(attribute.name) for attribute in schema.confidential] if self.alone else [self.crowd.k]
+        refuse_few(table.rows(), max(alone))
         made = self._each_alone(table, source, stage) if self.alone else self._together(table, source, stage)
         return Masked(made.table.select([a.name for a in schema.published]), made.groups, table)
 
@@ -116,7 +117,8 @@ class Swap:
         labels = self.crowd.groups(quasi, values, watched(stage, "grouping"))
         if not self.crowd.wanted.nothing:
             stage("joining groups")
-            labels = self.crowd.joined(labels, quasi, values, [secret(one, values[one.name]) for one in hidden])
+            secrets = [secret(one, values[one.name]) for one in hidden]
+            labels = self.crowd.joined(labels, quasi, values, secrets, watched(stage, "joining groups"))
         self._hold(labels, self.crowd.k)
         stage("permuting")
         order = shuffle(np.arange(len(labels)), labels, source.stream("quasi-identifiers"))

@@ -1,10 +1,11 @@
 """Groups that also hold different confidential values: those that do not are joined with their nearest neighbours.
 
-l of a group is how many different values it has; t how far its values lie from those of the whole table, by the earth
-mover's distance: along the order where values have one (ranks of the values that occur, the ends 1 apart), else with any
-two values 1 apart. Joining the worst group with the nearest one until all fit is what Soria-Comas et al. (IEEE TKDE 27(11),
-2015) call microaggregation and merging. A group of everybody has t = 0 and every value there is, so t can always be
-reached, and l up to the number of values; one group of everybody is refused all the same, because nothing is left in it.
+l of a group is how many different values it has, missing ones left out; t how far its values lie from those of the whole
+table, by the earth mover's distance: along the order where values have one (ranks of the values that occur, the ends 1
+apart), else with any two values 1 apart. Joining the worst group with the nearest one until all fit is what Soria-Comas et
+al. (IEEE TKDE 27(11), 2015) call microaggregation and merging. A group of everybody has t = 0 and every value there is, so t
+can always be reached, and l up to the number of values; one group of everybody is refused all the same, because nothing is
+left in it. Joining the nearest is greedy: other groups might have reached more.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.partition.near import Labels
+from shoal.anonymize.partition.near import Labels, Progress, quiet
 from shoal.errors import InfeasibleError
 
 Floats = npt.NDArray[np.float64]
@@ -31,20 +32,26 @@ class Secret:
     name: str
     codes: Codes
     ordered: bool
+    absent: int
+    """The code of a missing value: it has a place where distances are taken, and is no value where values are counted."""
 
     @classmethod
     def of(cls, name: str, values: npt.NDArray[Any], *, ordered: bool) -> Secret:
-        """From values that compare; a missing value is one of its own, after the last."""
+        """From values that compare; a missing value has its own code, after the last."""
         gone = np.ma.getmaskarray(values)
         codes = np.empty(len(values), dtype=np.int64)
         known, codes[~gone] = np.unique(np.ma.getdata(values)[~gone], return_inverse=True)
         codes[gone] = len(known)
-        return cls(name, codes, ordered)
+        return cls(name, codes, ordered, len(known))
 
     @property
     def different(self) -> int:
         """How many values occur."""
-        return len(np.unique(self.codes))
+        return self.distinct(self.codes)
+
+    def distinct(self, codes: Codes) -> int:
+        """How many different values these are, missing ones left out."""
+        return int(np.count_nonzero(np.unique(codes) != self.absent))
 
     def shares(self) -> Floats:
         """The share of each value in the whole table."""
@@ -93,12 +100,14 @@ def reached(labels: Labels, secrets: Sequence[Secret]) -> tuple[int, float]:
         running = np.cumsum(overall)
         for rows in groups:
             own = secret.codes[rows]
-            least = min(least, len(np.unique(own)))
+            least = min(least, secret.distinct(own))
             most = max(most, distance(own, overall, running, ordered=secret.ordered))
     return least, most
 
 
-def diverse(labels: Labels, places: Floats, secrets: Sequence[Secret], wanted: Wanted) -> Labels:
+def diverse(
+    labels: Labels, places: Floats, secrets: Sequence[Secret], wanted: Wanted, *, progress: Progress = quiet
+) -> Labels:
     """The groups, with those that lack what is wanted joined to their nearest, the worst first; numbered anew.
 
     Cost      one search among the averages of all groups for each join.
@@ -112,12 +121,13 @@ def diverse(labels: Labels, places: Floats, secrets: Sequence[Secret], wanted: W
         if joined.count == 2:
             least, most = reached(joined.labels(), secrets)
             raise InfeasibleError(
-                "only one group of all records has what is asked for",
+                "near groups were joined until two were left, and those do not have what is asked for",
                 came=_asked(wanted),
-                allowed=f"the best with two groups is l = {least}, t = {most:.4g}",
+                allowed=f"what the two have reached is l = {least}, t = {most:.4g}",
                 fix="ask for less, or leave l and t out",
             )
         joined.join(worst)
+        progress(joined.joins, joined.joins + joined.lacking)
     return joined.labels()
 
 
@@ -130,11 +140,18 @@ def in_runs(labels: Labels, secret: Secret, wanted: Wanted) -> Labels:
     bounds = np.append(np.flatnonzero(np.diff(labels[order], prepend=-1)), len(order))
     starts, first = [0], 0
     for stop in bounds[1:-1].tolist():
-        if len(np.unique(secret.codes[order[first:stop]])) >= wanted.l:
+        if secret.distinct(secret.codes[order[first:stop]]) >= wanted.l:
             starts.append(stop)
             first = stop
-    if len(np.unique(secret.codes[order[first:]])) < wanted.l and len(starts) > 1:
+    if secret.distinct(secret.codes[order[first:]]) < wanted.l and len(starts) > 1:
         starts.pop()
+    if len(starts) == 1:
+        raise InfeasibleError(
+            f"attribute '{secret.name}': no two runs of ranks have what is asked for",
+            came=_asked(wanted),
+            allowed="at least two runs",
+            fix="ask for a smaller l",
+        )
     found = np.empty(len(labels), dtype=np.int32)
     found[order] = np.searchsorted(np.array(starts), np.arange(len(order)), side="right").astype(np.int32) - 1
     return found
@@ -161,10 +178,13 @@ class _Groups:
 
     def __init__(self, labels: Labels, places: Floats, secrets: Sequence[Secret], wanted: Wanted) -> None:
         self.count = int(labels.max()) + 1 if len(labels) else 0
+        self.joins = 0
         order = np.argsort(labels, kind="stable")
         self.rows: list[npt.NDArray[np.intp] | None] = list(np.split(order, np.flatnonzero(np.diff(labels[order])) + 1))
         self.sizes = np.bincount(labels).astype(np.float64)
-        self.sums = np.stack([np.bincount(labels, weights=column) for column in places.T], axis=1)
+        self.means = (
+            np.stack([np.bincount(labels, weights=column) for column in places.T], axis=1) / self.sizes[:, None]
+        )
         self.size = len(labels)
         self.secrets, self.wanted = secrets, wanted
         shares = [secret.shares() for secret in secrets]
@@ -177,7 +197,7 @@ class _Groups:
         for secret, (overall, running) in zip(self.secrets, self.overall, strict=True):
             own = secret.codes[rows]
             if self.wanted.l is not None:
-                lack = max(lack, float(self.wanted.l - len(np.unique(own))))
+                lack = max(lack, float(self.wanted.l - secret.distinct(own)))
             if self.wanted.t is not None:
                 far = distance(own, overall, running, ordered=secret.ordered)
                 lack = max(lack, far - float(self.wanted.t))
@@ -190,23 +210,27 @@ class _Groups:
 
     def join(self, one: int) -> None:
         """Join a group with the one whose average is nearest."""
-        alive = self.sizes > 0
-        averages = self.sums[alive] / self.sizes[alive, None]
-        names = np.flatnonzero(alive)
-        apart = ((averages - self.sums[one] / self.sizes[one]) ** 2).sum(axis=1)
-        apart[names == one] = np.inf
-        other = int(names[np.argmin(apart)])
+        apart = np.square(self.means - self.means[one]).sum(axis=1)
+        apart[one] = np.inf
+        other = int(np.argmin(apart))
         low, high = min(one, other), max(one, other)
         mine, theirs = self.rows[low], self.rows[high]
         if mine is None or theirs is None:
             raise AssertionError("a group that is gone")
         both = np.concatenate([mine, theirs])
         self.rows[low], self.rows[high] = both, None
+        share = self.sizes[high] / (self.sizes[low] + self.sizes[high])
+        self.means[low] += share * (self.means[high] - self.means[low])
         self.sizes[low] += self.sizes[high]
-        self.sums[low] += self.sums[high]
-        self.sizes[high] = 0
+        self.means[high] = np.inf  # it is gone, and nobody's nearest
         self.lacks[low], self.lacks[high] = self._lack(both), 0.0
         self.count -= 1
+        self.joins += 1
+
+    @property
+    def lacking(self) -> int:
+        """How many groups still lack something."""
+        return int(np.count_nonzero(self.lacks > 0))
 
     def labels(self) -> Labels:
         """The groups as they are now, numbered by the first record that formed them."""

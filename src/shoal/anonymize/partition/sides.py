@@ -210,26 +210,31 @@ def _nested(cells: Cells, domain: list[int]) -> _Item:
     return _Item(SUPPRESSED, [cell for item in level for cell in item.cells], level)
 
 
-def label_fits(cells: Cells, label: str, members: list[int]) -> bool:
+def nested(cells: Cells) -> _Item:
+    """The hierarchy over all cells but the missing one; make it once for all labels that are looked at."""
+    return _nested(cells, [cell for cell in range(len(cells)) if cell != cells.missing])
+
+
+def label_fits(cells: Cells, label: str, members: list[int], over: _Item | None = None) -> bool:
     """Whether a side of these cells may carry this label; for whoever checks a recoding that somebody else applied.
 
-    In which order members are named does not count: a lock lists values in another order than a policy.
+    In which order members are named does not count: a lock lists values in another order than a policy. `over` is the
+    hierarchy over the cells (`nested`), where somebody has it already.
     """
     held = sorted(members)
     if held == list(range(len(cells))):
         return label == (SUPPRESSED if len(cells) > 1 else cells.labels[0])
     if len(held) == 1:
         return label == cells.labels[held[0]]
-    domain = [cell for cell in range(len(cells)) if cell != cells.missing]
-    waiting, inside = [_nested(cells, domain)], set(held)
+    waiting, inside = [nested(cells) if over is None else over], set(held)
     while waiting:
         item = waiting.pop()
         pieces = [each for each in item.items if inside.issuperset(each.cells)]
-        if sorted(item.cells) == held and label == item.label:
+        if label == item.label and sorted(item.cells) == held:
             return True
         if sum(len(each.cells) for each in pieces) == len(held) and _named(cells, label, pieces, item):
             return True
-        waiting += item.items
+        waiting += [each for each in item.items if len(each.cells) >= len(held) and inside.issubset(each.cells)]
     return _same(
         label, [cells.labels[cell] for cell in held]
     )  # two sides of one name are told apart by all their cells
@@ -241,7 +246,8 @@ def _named(cells: Cells, label: str, pieces: list[_Item], of: _Item) -> bool:
     if cells.ordered:
         return label == cells.span(held[0], held[-1] + 1)
     names = [piece.label for piece in pieces]
-    others = [item.label for item in of.items if item not in pieces]
+    named = {id(piece) for piece in pieces}
+    others = [item.label for item in of.items if id(item) not in named]
     whole = "any" if of.label == SUPPRESSED else of.label
     if _same(label, names) or (label.startswith(f"{whole} but ") and _same(label[len(whole) + 5 :], others)):
         return True

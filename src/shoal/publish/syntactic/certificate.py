@@ -16,6 +16,8 @@ HOW_PREMISES_WERE_CHECKED = {
     "permutations are uniform, drawn afresh and forgotten": "drawn with a new key from the operating system, which was "
     "destroyed",
     "the attributes that an intruder may know are declared quasi-identifiers": "said by the holder, in the policy",
+    "an intruder knows of a person only attributes that were parted from what they look for": "said by the holder, in the "
+    "policy's roles",
     "the intruder knows nothing of the others in the group, nor of dependences": "nobody can check it: it is the condition",
 }
 

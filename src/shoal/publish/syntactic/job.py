@@ -14,6 +14,7 @@ from shoal.publish.job import hashes, papers, today
 from shoal.publish.syntactic.certificate import certificate
 from shoal.publish.syntactic.paper import certificate_page
 from shoal.publish.syntactic.plan import SyntacticPlan
+from shoal.publish.syntactic.recount import recount
 from shoal.publish.tables import write_text
 
 Stage = Callable[[str], None]
@@ -43,6 +44,7 @@ class SyntacticJob:
         file = f"table.{plan.format}"
         with source.stream("release") if source is not None else Source.secure() as chance:
             self._masked = plan.method.run(table, chance, stage)
+        recount(plan, self._masked)
         stage("writing")
         self._masked.table.write(folder / file)
         write_text(folder / "policy.lock.yaml", plan.lock.text)
@@ -69,4 +71,5 @@ class SyntacticJob:
 
     def failed(self, fix: str | None) -> str:
         """Nothing was charged."""
-        return f"{fix}; nothing was published" if fix else "nothing was published"
+        said = "nothing was published"
+        return said if not fix else fix if said in fix else f"{fix}; {said}"

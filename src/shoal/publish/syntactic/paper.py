@@ -27,7 +27,7 @@ def certificate_page(certificate: dict[str, Any]) -> str:
             "parameters": _parameters(certificate),
             "table": certificate["tables"][0],
             "about_ledger": _about_ledger(certificate["ledger"]),
-            "about_verify": _about_verify(certificate["method"]),
+            "about_verify": _about_verify(certificate),
             "footer": f"This page says what certificate.json (version {certificate['version']}) says.",
         },
     )
@@ -80,9 +80,10 @@ def _about_ledger(ledger: dict[str, Any]) -> str:
     )
 
 
-def _about_verify(method: str) -> str:
-    if method == "microaggregation":
-        return "It recomputes every hash and the seal, and counts the groups of the published table."
-    return (
-        "It recomputes every hash and the seal, and holds the papers against each other; the groups are not published."
-    )
+def _about_verify(certificate: dict[str, Any]) -> str:
+    first = "Both recompute every hash and the seal, and hold the papers against each other"
+    if certificate["method"] != "microaggregation":
+        return f"{first}; the groups are not published, so nobody can count them."
+    if certificate["tables"][0]["file"].endswith(".csv"):
+        return f"{first}, and count the groups of the published table."
+    return f"{first}; the first also counts the groups of the published table, which is Parquet."

@@ -36,13 +36,19 @@ NOT_PROMISED = {
         "It does not say that nothing is learned: if everybody in a group has one confidential value, all of them have it.",
         "It does not cover attributes that an intruder knows and the policy does not call quasi-identifiers.",
         "It does not hold for two releases together: k-anonymous tables about the same people can identify someone.",
+        "It does not hide why groups were joined: where l or t is asked for, who repeats the grouping sees which lacked it.",
         "It does not hide who is in the table, and it is no differential privacy.",
         "It does not promise that the table is accurate: a group's records all show its centre.",
     ),
     "probabilistic-k": (
         "It does not hide who is in the table, nor any value: every quasi-identifier and every confidential value is there.",
+        "It does not cover what an intruder knows of attributes that stayed together: they still tell of each other.",
         "It does not hold against somebody who knows others in the group, or how what stayed depends on what moved.",
-        "It does not say that a value stays unknown: where a group's values are equal, they are disclosed.",
+        (
+            "It does not say that a value stays unknown: it is one of the group's, which may be equal or close to each other, "
+            "and in groups by rank they are close by design."
+        ),
+        "It does not hide why groups were joined: where l or t is asked for, who repeats the grouping sees which lacked it.",
         "It does not hold for two releases together: the true pairs are those that both show.",
         "It cannot be seen in the table: the groups are not published, so the claim rests on the program that made it.",
         "It is no differential privacy.",
@@ -92,10 +98,18 @@ class SyntacticPlan(AnyPlan):
                 f"Whoever looks for a person by what they know of them finds at least {self.k} people who look the same, or "
                 f"nobody.{more}"
             )
+        names = ", ".join(sorted(one.name for one in self.policy.schema.confidential))
+        if method.alone:
+            return (
+                f"What a record shows of {names} was taken from that person's own record with probability at most 1/{self.k}, "
+                "for each of them alone, as long as one knows nothing of the others in the group and of no dependence on what "
+                f"stayed. It comes from people of like rank, so it is near the truth by design.{more}"
+            )
+        quasi = ", ".join(sorted(one.name for one in self.policy.schema.quasi))
         return (
-            f"Whoever finds a person's record by what they know of them sees beside it values that are that person's own with "
-            f"probability at most 1/{self.k}, as long as they know nothing of the others in the group and of no dependence "
-            f"between what they know and what they look for.{more}"
+            f"Whoever finds a person by {quasi} sees beside them the other values of a record that is that person's own with "
+            f"probability at most 1/{self.k}, as long as they know nothing else of the person, nothing of the others in the "
+            f"group, and of no dependence between the two.{more}"
         )
 
     def _grounds(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -17,20 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.method.crowds import GROUP, Masked
+from shoal.anonymize.method.crowds import Masked
 from shoal.anonymize.method.microaggregation import ALL, Microaggregation
 from shoal.anonymize.partition.near import Labels
 from shoal.assess.correlation import correlation_change
 from shoal.assess.distortion import Change, distortion
-from shoal.assess.measure import observe
 from shoal.assess.observed import Confidential
-from shoal.data.domain import Values
-from shoal.data.schema import Attribute, Role, Schema, Type
+from shoal.data.schema import Schema
 from shoal.engine.base import Table
 from shoal.publish.report import MARK, VERSION
 from shoal.publish.syntactic.compared import Compared, as_numbers, compared, picture
 from shoal.publish.syntactic.matched import matched
 from shoal.publish.syntactic.plan import SyntacticPlan
+from shoal.publish.syntactic.recount import bare, distance_of, hidden_groups, observed
 
 MUCH = 50.0
 """A loss of more than this share of the variance is a caution."""
@@ -209,23 +208,13 @@ def _disclosure(plan: SyntacticPlan, masked: Masked) -> list[dict[str, Any]]:
     Counted on what the published table shows where groups have one face; on the hidden groups otherwise.
     """
     schema = plan.policy.schema
-    secrets = [_bare(one) for one in schema.confidential]
+    secrets = [bare(one) for one in schema.confidential]
     if not secrets:
         return []
     if isinstance(plan.method, Microaggregation):
-        quasi = tuple(_bare(one) for one in schema.quasi)
-        return [_given(one) for one in _observed(masked.table, (*quasi, *secrets))]
-    found: list[dict[str, Any]] = []
-    crowd = Attribute(GROUP, Role.QUASI, Type.INTEGER)
-    for name, labels in masked.groups.items():
-        numbered = masked.original.attach(GROUP, labels.astype(np.int64))
-        own = [one for one in secrets if name in (ALL, one.name)]
-        found += [_given(one) for one in _observed(numbered, (crowd, *own))]
-    return found
-
-
-def _observed(table: Table, attributes: Sequence[Attribute]) -> tuple[Confidential, ...]:
-    return observe(table.count_by([one.name for one in attributes]), Schema(tuple(attributes))).confidential
+        quasi = tuple(bare(one) for one in schema.quasi)
+        return [_given(one) for one in observed(masked.table, (*quasi, *secrets))]
+    return [_given(one) for one in hidden_groups(plan, masked)]
 
 
 def _given(one: Confidential) -> dict[str, Any]:
@@ -236,22 +225,18 @@ def _given(one: Confidential) -> dict[str, Any]:
         "homogeneous_groups": one.homogeneous_classes,
         "homogeneous_rows": one.homogeneous_rows,
         "l": measures.l,
-        "t": measures.t_equal if measures.t_ordered is None else measures.t_ordered,
+        "t": distance_of(one),
         "distance": "equal" if measures.t_ordered is None else "ordered",
         "largest_share": measures.alpha,
     }
-
-
-def _bare(one: Attribute) -> Attribute:
-    """An attribute without its hierarchy: t is along its order or between equals, as it is promised."""
-    return Attribute(one.name, one.role, one.type, one.domain if isinstance(one.domain, Values) else None)
 
 
 # --- words --------------------------------------------------------------------------------------------------------
 
 
 def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
-    said = [_homogeneous(one, found["kind"]) for one in found["disclosure"] if one["homogeneous_groups"]]
+    fix = "a smaller t" if found["asked"]["t"] else "t"
+    said = [_homogeneous(one, found["kind"], fix) for one in found["disclosure"] if one["homogeneous_groups"]]
     attributes = found["loss"]["attributes"]
     gone = [one for one in attributes if one["missing_before"] or one["missing_after"]]
     if gone:
@@ -265,6 +250,11 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
             said.append(f"'{one['name']}' is the same for everybody: nothing can be lost in it, and it hides nobody.")
         elif one["constant_after"]:
             said.append(f"'{one['name']}' shows one value for everybody: the published column says nothing any more.")
+        elif (one["loss"] or 0) > MUCH and found["kind"] != "faces":
+            said.append(
+                f"'{one['name']}': what a record shows lies {math.sqrt(one['loss'] / 100):.1f} standard deviations from what it "
+                "had, on average (root mean square); strangers would lie 1.4 apart. A smaller k keeps more."
+            )
         elif (one["loss"] or 0) > MUCH:
             said.append(
                 f"'{one['name']}' has lost {one['loss']:.0f}\u00a0% of its spread: the published column says little about single "
@@ -285,14 +275,14 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
     return said
 
 
-def _homogeneous(one: dict[str, Any], kind: str) -> str:
+def _homogeneous(one: dict[str, Any], kind: str, other: str) -> str:
     number, rows = one["homogeneous_groups"], one["homogeneous_rows"]
     many = f"{number:,} group{'s' * (number != 1)} ({rows:,} rows)"
     if kind == "alone":
         return f"In {many} of '{one['name']}' all values are equal: changing places hid nothing there. Ask for l, or a larger k."
     return (
         f"In {many} everybody has the same '{one['name']}': whoever finds a person's group knows it, whatever k is. Ask for l: 2 "
-        "or more, or for t."
+        f"or more, or for {other}."
     )
 
 

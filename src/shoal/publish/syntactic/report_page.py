@@ -188,7 +188,8 @@ def _column(column: dict[str, Any], one: dict[str, Any], kind: str) -> dict[str,
     spread = f"Histograms of {name}, before and after"
     pictures = [histograms(column["before"], column["after"], ends, name, spread)]
     if column["records"]:
-        places = [((a - low) / (high - low), (b - low) / (high - low)) for a, b in column["records"]]
+        width = (high - low) or 1.0  # very large whole numbers may lie in one float
+        places = [((a - low) / width, (b - low) / width) for a, b in column["records"]]
         pictures.append(records(places, ends, name, f"{name}: what {len(places)} records had, and what they show"))
     caption = "Left: grey before, blue after."
     if kind != "faces":

@@ -1,0 +1,65 @@
+"""l and t of groups that the table will not show, counted by code that shares nothing with the methods before they are hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.anonymize.method.crowds import Masked, unused
+from shoal.anonymize.method.microaggregation import ALL
+from shoal.anonymize.method.probabilistic_k import Swap
+from shoal.assess.measure import observe
+from shoal.assess.observed import Confidential
+from shoal.data.domain import Values
+from shoal.data.schema import Attribute, Role, Schema, Type
+from shoal.engine.base import Table
+from shoal.errors import VerificationError
+from shoal.publish.syntactic.plan import SyntacticPlan
+
+SLACK = 1e-9
+"""The arithmetic of a distance."""
+
+
+def hidden_groups(plan: SyntacticPlan, masked: Masked) -> list[Confidential]:
+    """What the hidden groups show of each confidential attribute."""
+    secrets = [bare(one) for one in plan.policy.schema.confidential]
+    column = unused(masked.original, "group")
+    crowd = Attribute(column, Role.QUASI, Type.INTEGER)
+    found: list[Confidential] = []
+    for name, labels in masked.groups.items():
+        numbered = masked.original.attach(column, labels.astype(np.int64))
+        found += observed(numbered, (crowd, *(one for one in secrets if name in (ALL, one.name))))
+    return found
+
+
+def recount(plan: SyntacticPlan, masked: Masked) -> None:
+    """VerificationError where the hidden groups of a swap do not have the l and t that are promised."""
+    wanted = plan.method.crowd.wanted
+    if wanted.nothing or not isinstance(plan.method, Swap):
+        return
+    for one in hidden_groups(plan, masked):
+        few = wanted.l is not None and one.measures.l < wanted.l
+        far = wanted.t is not None and distance_of(one) > float(wanted.t) + SLACK
+        if few or far:
+            raise VerificationError(
+                f"the groups of '{one.name}' do not have what is promised of them",
+                came=f"l = {one.measures.l}, t = {distance_of(one):.4g}",
+                fix="this is a fault of ours: please report it",
+            )
+
+
+def distance_of(one: Confidential) -> float:
+    """The largest earth mover's distance: along the order where values have one, else with any two values 1 apart."""
+    along = one.measures.t_ordered
+    return one.measures.t_equal if along is None else along
+
+
+def observed(table: Table, attributes: Sequence[Attribute]) -> tuple[Confidential, ...]:
+    """What classes of equal quasi-identifiers show of the confidential attributes among these."""
+    return observe(table.count_by([one.name for one in attributes]), Schema(tuple(attributes))).confidential
+
+
+def bare(one: Attribute) -> Attribute:
+    """An attribute without its hierarchy: t is along its order or between equals, as it is promised."""
+    return Attribute(one.name, one.role, one.type, one.domain if isinstance(one.domain, Values) else None)
