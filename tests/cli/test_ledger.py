@@ -48,8 +48,22 @@ def tampered(path: Path, statement: str) -> Path:
 # --- show -----------------------------------------------------------------------------------------------------
 
 
+def test_a_ledger_that_is_not_there_is_not_made(tmp_path):
+    path = tmp_path / "deep" / "ledger.sqlite"
+    for command in (("show",), ("verify",), ("export",), ("forecast", "clinic", "--epsilon", "1")):
+        assert "no ledger here" in refused("ledger", *command, "--ledger", path, code=2)["wrong"]
+    assert not path.parent.exists()
+
+
+def test_a_dataset_that_the_ledger_does_not_know(book):
+    for command in (("show", "nope"), ("export", "nope"), ("forecast", "nope", "--epsilon", "1")):
+        assert refused("ledger", *command, "--ledger", book, code=2)["allowed"] == "clinic, school"
+
+
 def test_an_empty_ledger(tmp_path):
     path = tmp_path / "deep" / "ledger.sqlite"
+    with Ledger(str(path)) as empty:
+        assert empty.datasets() == []
     assert shoal("ledger", "show", "--ledger", path).stdout == "nothing has been spent yet\n"
     assert answer("ledger", "show", "--ledger", path)["datasets"] == []
     assert shoal("ledger", "verify", "--ledger", path).stdout == "0 events, chain intact\n"
@@ -87,6 +101,9 @@ def test_show_in_json(book):
         "questions": 0,
         "looks": 0,
         "sample_used": False,
+        "sampled": None,
+        "ceiling": {"epsilon": "3", "delta": "0.01"},
+        "analysts": [],
     }
     assert (school["dataset"], school["budget"], school["left"]) == ("school", None, None)
 

@@ -28,9 +28,8 @@ def ledger() -> None:
 @_JSON
 def show(dataset: str | None, url: str | None, as_json: bool) -> None:
     """Show where a DATASET stands, or all of them."""
-    with _open(url) as book:
-        names = [dataset] if dataset else book.datasets()
-        accounts = [book.account(name) for name in names]
+    with _read(url) as book:
+        accounts = [book.account(name) for name in _known(book, dataset)]
     if as_json:
         screen.answer({"datasets": [_fields(account) for account in accounts]})
         return
@@ -45,7 +44,7 @@ def show(dataset: str | None, url: str | None, as_json: bool) -> None:
 @_JSON
 def verify(url: str | None, as_json: bool) -> None:
     """Recompute the chain of hashes; exit code 3 when an event was changed, removed or put in later."""
-    with _open(url) as book:
+    with _read(url) as book:
         count = book.verify()
     if as_json:
         screen.answer({"events": count, "intact": True})
@@ -65,7 +64,8 @@ def export(dataset: str | None, out: Path | None, force: bool, url: str | None, 
     """All events as JSON, one to a line, with their hashes; --json gives one document."""
     from shoal.page import files
 
-    with _open(url) as book:
+    with _read(url) as book:
+        _known(book, dataset)
         events = [event.to_saved() for event in book.events(dataset)]
     if as_json and out is None:
         screen.answer({"events": events})
@@ -105,8 +105,8 @@ def forecast(
     else:
         e, d = typed.number(epsilon or "", "epsilon"), typed.number(delta, "delta")
         cost = Cost.of(e, d, [(ApproxDP(e, d), 1)])
-    with _open(url) as book:
-        account = book.account(dataset)
+    with _read(url) as book:
+        account = book.account(_known(book, dataset)[0])
     more = account.forecast(cost)
     if as_json:
         screen.answer({"dataset": dataset, "more": more, **_fields(account)})
@@ -149,6 +149,28 @@ def _open(url: str | None) -> Ledger:
     return Ledger(url)
 
 
+def _read(url: str | None) -> Ledger:
+    """A ledger that is there: whoever looks at a wrong place is told so, and nothing is made."""
+    from shoal.errors import UsageError
+
+    path = None if url is None else url.removeprefix("sqlite:///")
+    if path is not None and "://" not in path and not Path(path).exists():
+        raise UsageError(
+            "there is no ledger here", came=path, fix="name the one that releases and questions were charged to"
+        )
+    return _open(url)
+
+
+def _known(book: Ledger, dataset: str | None) -> list[str]:
+    """The datasets that are asked about; one that the ledger does not know is refused."""
+    from shoal.errors import UsageError
+
+    names = book.datasets()
+    if dataset is not None and dataset not in names:
+        raise UsageError("the ledger knows no such dataset", came=dataset, allowed=", ".join(names[:12]) or "none yet")
+    return names if dataset is None else [dataset]
+
+
 def _fields(account: Account) -> dict[str, object]:
     from shoal.guarantee.rounding import exact_text
 
@@ -166,7 +188,35 @@ def _fields(account: Account) -> dict[str, object]:
         "questions": account.questions,
         "looks": account.looks,
         "sample_used": account.sample_used,
+        "sampled": None if account.rate is None else exact_text(account.rate),
+        "ceiling": account.ceiling.to_saved() if account.ceiling else None,
+        "analysts": [
+            {"name": share.name, "budget": share.budget.to_saved(), "left": share.left.to_saved()}
+            for share in account.shares
+        ],
     }
+
+
+def _of_sample(account: Account) -> list[tuple[str, str, str]]:
+    """What questions to a sample may cost: more than the budget, which is the population's."""
+    if account.rate is None or account.ceiling is None:
+        return []
+    rate = f"{float(account.rate):g}"
+    return [("ceiling", account.ceiling.words(), f"for questions: the table is a sample of {rate} of a population")]
+
+
+def _left(account: Account) -> str:
+    if account.budget is None:
+        return "-"
+    if account.rate is None or account.ceiling is None:
+        return account.left.words() if account.left else "-"
+    from shoal.ledger.account import difference
+
+    return difference(account.ceiling, account.spent).words()
+
+
+def _many(number: int, one: str, more: str) -> str:
+    return f"{number:,} {one if number == 1 else more}"
 
 
 def _show(account: Account) -> None:
@@ -174,10 +224,15 @@ def _show(account: Account) -> None:
 
     composed = account.total()
     rows = [
-        ("budget", account.budget.words() if account.budget else "none yet", "fixed by the first charge"),
-        ("spent", account.spent.words(), f"{len(account.costs)} entries added up: what enforces"),
+        (
+            "budget",
+            account.budget.words() if account.budget else "none yet",
+            "fixed by the first charge or registration",
+        ),
+        *_of_sample(account),
+        ("spent", account.spent.words(), f"{_many(len(account.costs), 'entry', 'entries')} added up: what enforces"),
         ("composed", "0" if composed is None else text_up(composed), "epsilon at the same delta: what informs"),
-        ("left", account.left.words() if account.left else "-", ""),
+        ("left", _left(account), ""),
         ("releases", str(account.releases), f"{account.unbounded} more without a bound" if account.unbounded else ""),
     ]
     if account.questions:

@@ -14,7 +14,7 @@ from shoal.publish.job import hashes, papers, today
 from shoal.publish.syntactic.certificate import certificate
 from shoal.publish.syntactic.paper import certificate_page
 from shoal.publish.syntactic.plan import SyntacticPlan
-from shoal.publish.syntactic.recount import recount
+from shoal.publish.syntactic.recount import recount, refuse_alike
 from shoal.publish.tables import write_text
 
 Stage = Callable[[str], None]
@@ -44,6 +44,7 @@ class SyntacticJob:
         file = f"table.{plan.format}"
         with source.stream("release") if source is not None else Source.secure() as chance:
             self._masked = plan.method.run(table, chance, stage)
+        refuse_alike(plan, self._masked)
         recount(plan, self._masked)
         stage("writing")
         self._masked.table.write(folder / file)

@@ -14,7 +14,7 @@ from shoal.assess.observed import Confidential
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.base import Table
-from shoal.errors import VerificationError
+from shoal.errors import DataError, VerificationError
 from shoal.publish.syntactic.plan import SyntacticPlan
 
 SLACK = 1e-9
@@ -31,6 +31,24 @@ def hidden_groups(plan: SyntacticPlan, masked: Masked) -> list[Confidential]:
         numbered = masked.original.attach(column, labels.astype(np.int64))
         found += observed(numbered, (crowd, *(one for one in secrets if name in (ALL, one.name))))
     return found
+
+
+def refuse_alike(plan: SyntacticPlan, masked: Masked) -> None:
+    """A CSV file writes an empty text and a missing one alike, and then groups would show fewer values than were counted."""
+    if plan.method.crowd.wanted.nothing or plan.format != "csv":
+        return
+    texts = [
+        one.name for one in plan.policy.schema.confidential if one.type in (Type.TEXT, Type.CATEGORY, Type.ORDINAL)
+    ]
+    held = masked.original.collect(texts) if texts else {}
+    for name, values in held.items():
+        gone = np.ma.getmaskarray(values)
+        if gone.any() and (np.ma.getdata(values)[~gone] == "").any():
+            raise DataError(
+                f"attribute '{name}' has empty and missing values, which a CSV file writes alike",
+                came="output: csv, with l or t",
+                fix="set output: parquet",
+            )
 
 
 def recount(plan: SyntacticPlan, masked: Masked) -> None:
