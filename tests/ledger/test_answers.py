@@ -90,6 +90,7 @@ def test_a_budget_that_cannot_be_told_from_zero():
 
 
 def test_an_analyst_has_a_share_within_the_budget(ledger):
+    ledger.set_budget("visits", Budget.of(1, 0), "to begin with")
     assert ledger.open_share("visits", "alice", Budget.of("0.2", 0)).left == Budget.of("0.2", 0)
     for number in range(2):
         ask(ledger, f"q{number}", session="alice")
@@ -106,6 +107,7 @@ def test_an_analyst_has_a_share_within_the_budget(ledger):
 
 
 def test_a_share_is_fixed_and_changed_openly(ledger):
+    ledger.set_budget("visits", Budget.of(1, 0), "to begin with")
     with pytest.raises(BudgetError, match="no share"):
         ledger.open_share("visits", "alice", None)
     with pytest.raises(BudgetError, match="no share"):
@@ -115,7 +117,7 @@ def test_a_share_is_fixed_and_changed_openly(ledger):
         ledger.open_share("visits", "alice", Budget.of("0.3", 0))
     ledger.set_share("visits", "alice", Budget.of("0.3", 0), "she asked nicely")
     assert ledger.open_share("visits", "alice", None).budget == Budget.of("0.3", 0)
-    assert [event.kind for event in ledger.events()] == ["session", "session"]
+    assert [event.kind for event in ledger.events()] == ["budget", "session", "session"]
 
 
 # --- samples ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.ledger.ledger import Ledger
-from shoal.query.batch import Ask, cost, disjoint, load
+from shoal.query.batch import Ask, cost, load
+from shoal.query.disjoint import disjoint
 from shoal.query.numbers import Count, Mean, Sum
 from shoal.query.quantile import Quantile
 from shoal.query.session import session

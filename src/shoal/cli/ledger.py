@@ -154,7 +154,7 @@ def _read(url: str | None) -> Ledger:
     from shoal.errors import UsageError
 
     path = None if url is None else url.removeprefix("sqlite:///")
-    if path is not None and "://" not in path and not Path(path).exists():
+    if path is not None and "://" not in path and not Path(path).expanduser().exists():
         raise UsageError(
             "there is no ledger here", came=path, fix="name the one that releases and questions were charged to"
         )

@@ -76,7 +76,7 @@ NOISE = (
             premise(
                 "the conditions of disjoint parts share no row, by themselves", "shoal.query.predicate.Predicate.apart"
             ),
-            premise("at most max_rows rows of each person, chosen once", "shoal.query.session.Session"),
+            premise("at most max_rows rows of each person, chosen once", "shoal.query.dataset.at_most"),
         ),
     ),
     Theorem(

@@ -14,6 +14,7 @@ from shoal.guarantee.unit import Neighbours
 from shoal.ledger.entry import Budget, Cost
 
 _ALMOST_ONE = Fraction(999_999, 1_000_000)
+"""The largest delta at which a composed epsilon is looked up, or which a sample is allowed; sums are never cut."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Account:
     questions: int = 0
     """How many questions were charged; those of a batch count one each."""
     rate: Fraction | None = None
-    """The rate at which the table was drawn from a population, where the holder knows it."""
+    """The rate at which all that was charged was drawn from a population, where the holder knows it."""
     shares: tuple[Share, ...] = ()
 
     @property
@@ -69,7 +70,7 @@ class Account:
         if not self.costs:
             return None
         parts = [part for cost in self.costs for part in cost.parts]
-        return compose(parts).epsilon_at(self.spent.delta if delta is None else delta)
+        return compose(parts).epsilon_at(min(_ALMOST_ONE, self.spent.delta) if delta is None else delta)
 
     def forecast(self, cost: Cost) -> int | None:
         """How many more entries of this cost fit; None where no budget is set yet."""
@@ -86,6 +87,11 @@ def ceiling(budget: Budget | None, rate: Fraction | None) -> Budget | None:
 
     Costs on the sample are added up first and amplified once, as a whole. Adding up costs that were amplified one by
     one would be less than the truth: ln(1 + beta (e^x - 1)) of a sum is more than the sum of its values.
+
+    That covers later samples at the same rate too, however a person's places in them depend on each other. If X is what all
+    samples cost together in which the person is, the chance of the answers grows at most by the mean of e^X and falls at
+    most to the mean of e^-X. The first is largest when the person is in all samples or in none: 1 + beta (e^sum - 1). The
+    second is at least one over the first (Cauchy-Schwarz), so at least one over that largest.
     """
     if budget is None or rate is None:
         return budget
@@ -95,7 +101,7 @@ def ceiling(budget: Budget | None, rate: Fraction | None) -> Budget | None:
 
 def total(epsilons: Sequence[Fraction] | Any, deltas: Sequence[Fraction] | Any) -> Budget:
     """The sums of both."""
-    return Budget(sum(epsilons, start=Fraction(0)), min(_ALMOST_ONE, sum(deltas, start=Fraction(0))))
+    return Budget(sum(epsilons, start=Fraction(0)), sum(deltas, start=Fraction(0)))
 
 
 def difference(budget: Budget, spent: Budget) -> Budget:

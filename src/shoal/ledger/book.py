@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -52,6 +53,10 @@ class Shelf:
     looks: int = 0
     sample_used: bool = False
     registered: dict[str, Any] | None = None
+    samples: set[str] = field(default_factory=set)
+    """The fingerprints of all tables that were registered as drawn at the rate of today."""
+    beyond: bool = False
+    """Whether something was charged that is not on record as a sample."""
     purses: dict[str, Purse] = field(default_factory=dict)
     answers: dict[tuple[str, str], list[Recorded]] = field(default_factory=dict)
 
@@ -62,9 +67,22 @@ class Shelf:
 
     @property
     def rate(self) -> Fraction | None:
-        """The rate at which the table was drawn, where it was registered with one."""
+        """The rate at which everything that was charged was drawn: what the sum of the charges is amplified by.
+
+        None as soon as one charge is of another table, the population's say: its cost is the population's own, and
+        then all costs are added up as if they were. That is more than they are (basic composition, whoever was sampled).
+        """
+        return None if self.beyond else self.said
+
+    @property
+    def said(self) -> Fraction | None:
+        """The rate that the table was last registered with."""
         text = None if self.registered is None else self.registered["sampled"]
         return None if text is None else exact(text)
+
+    def on_sample(self, fingerprints: Iterable[str]) -> bool:
+        """Whether a table with one of these fingerprints is on record as a sample."""
+        return not self.samples.isdisjoint(fingerprints)
 
     def account(self) -> Account:
         """As a value that nobody can change."""
@@ -98,7 +116,7 @@ class Shelf:
             given = _recorded(event)
             self.answers.setdefault((given.table, given.question), []).append(given)
         elif event.kind == "registered":
-            self.registered = {"sampled": payload["sampled"], **payload}
+            self._register(payload)
         self.releases += event.kind == "release"
         self.unbounded += event.kind == "unbounded"
         self.looks += event.kind == "look"
@@ -109,12 +127,20 @@ class Shelf:
         self.charges.append(payload)
         self.epsilon += epsilon
         self.delta += delta
+        self.beyond = self.beyond or not self.on_sample(payload.get("fingerprints", ()))
         self.questions += len(payload.get("questions", ()))
         name = payload.get("session")
         if name is not None:
             purse = self.purses[name]
             purse.epsilon += epsilon
             purse.delta += delta
+
+    def _register(self, payload: dict[str, Any]) -> None:
+        before, self.registered = self.said, {"sampled": payload["sampled"], **payload}
+        if self.said != before:
+            self.samples = set()
+        if self.said is not None:
+            self.samples.update(payload["fingerprints"])
 
     def _purse(self, payload: dict[str, Any]) -> None:
         budget = Budget.from_saved(payload["budget"])

@@ -21,6 +21,9 @@ VERSION = 1
 KINDS = ("budget", "look", "charge", "release", "answer", "sample_used", "unbounded", "registered", "session")
 """What can happen: the closed list."""
 
+LONGEST, ASKED = 4000, 1000
+"""Digits above and below the line of a number that is written down: of any, and of what questions and budgets may have."""
+
 GENESIS = "0" * 64
 """What the first event is chained to."""
 
@@ -39,6 +42,8 @@ class Cost:
         return cls(told_from_zero(epsilon), check_delta(delta), tuple(parts))
 
     def __post_init__(self) -> None:
+        for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
+            refuse_unwritable(name, value, LONGEST)
         if not self.parts or not all(isinstance(part, DifferentialPrivacy) for part, _ in self.parts):
             raise UsageError("a cost needs differential guarantees", fix="record a syntactic release as unbounded")
 
@@ -74,6 +79,8 @@ class Budget:
         budget = cls(told_from_zero(epsilon), check_delta(delta))
         if budget.delta >= 1:
             raise ParameterError("a budget with delta = 1 allows everything", came=delta, allowed="0 <= delta < 1")
+        for name, value in (("epsilon", budget.epsilon), ("delta", budget.delta)):
+            refuse_unwritable(name, value)
         return budget
 
     def words(self) -> str:
@@ -138,6 +145,22 @@ def told_from_zero(epsilon: Number) -> Fraction:
     if 0 < value < Fraction(1, 10**300):
         raise ParameterError("epsilon is too small to be told from zero", came=epsilon, allowed="0, or 1e-300 and more")
     return value
+
+
+def writable(value: Fraction, digits: int = ASKED) -> bool:
+    """Whether a number is short enough to be written exactly."""
+    most: int = 10**digits
+    return max(abs(value.numerator), value.denominator) <= most
+
+
+def refuse_unwritable(name: str, value: Fraction, digits: int = ASKED) -> None:
+    """A number that is too long."""
+    if not writable(value, digits):
+        raise ParameterError(
+            f"{name} is too long to be written exactly",
+            came=f"a fraction near {text_up(value)}",
+            allowed=f"{digits:,} digits above and below the line",
+        )
 
 
 def digest(number: int, time: str, dataset: str, kind: str, payload: dict[str, Any], previous: str) -> str:

@@ -98,7 +98,7 @@ class Ledger:
             refusals.other_unit(shelf, unit)
             refusals.other_neighbours(shelf, neighbours)
             fixed = self._budget(writer, shelf, budget)
-            _refuse_overrun(shelf, cost, fixed, session, asked=bool(questions))
+            _refuse_overrun(shelf, cost, fixed, session, asked=bool(questions), sample=shelf.on_sample(fingerprints))
             payload: dict[str, Any] = {
                 "cost": cost.to_saved(),
                 "neighbours": neighbours,
@@ -129,10 +129,16 @@ class Ledger:
             writer.append(self._now(), dataset, "session", payload)
 
     def open_share(self, dataset: str, name: str, budget: Budget | None) -> Share:
-        """The share of an analyst, fixed at the first opening; BudgetError if it is another one, or if there is none."""
+        """The share of an analyst, fixed at the first opening; BudgetError if it is another one, or if there is none.
+
+        A share is a part of the dataset's budget, which has to be there: else every new name would open a new one.
+        """
         with self._exclusive() as (book, writer):
             refusals.broken(book)
-            purse = book.shelf(dataset).purses.get(name)
+            shelf = book.shelf(dataset)
+            if shelf.budget is None:
+                raise refusals.without_ceiling(dataset)
+            purse = shelf.purses.get(name)
             if purse is not None:
                 if budget is not None and budget != purse.budget:
                     raise BudgetError(
@@ -164,8 +170,8 @@ class Ledger:
             refusals.renamed(entry.dataset, fingerprints, book)
             shelf = book.shelf(entry.dataset)
             refusals.other_registration(shelf, entry.unit.to_saved(), entry.unit.neighbours)
-            refusals.other_rate(shelf, entry.sampled)
             refusals.used(shelf, uses_sample=False)
+            refusals.other_rate(shelf, entry.sampled)
             self._budget(writer, shelf, budget, "registered")
             made = entry.with_fingerprints(fingerprints)
             if shelf.registered is None or Registered.from_saved(entry.dataset, shelf.registered) != made:
@@ -174,7 +180,7 @@ class Ledger:
 
     def registered(self, dataset: str) -> Registered | None:
         """What was last registered under this name."""
-        saved = self._caught_up().shelf(dataset).registered
+        saved = self._trusted().shelf(dataset).registered
         return None if saved is None else Registered.from_saved(dataset, saved)
 
     def answered(
@@ -201,10 +207,11 @@ class Ledger:
 
     def recorded(self, dataset: str, question: str, table: str) -> list[Recorded]:
         """The answers that were given to a question about this very table, the oldest first."""
-        return list(self._caught_up().shelf(dataset).answers.get((table, question), ()))
+        return list(self._trusted().shelf(dataset).answers.get((table, question), ()))
 
     def content(self, recorded: Recorded) -> bytes | None:
         """What a recorded answer says; None if it is lost or is not what it was."""
+        self._trusted()
         return self._store.content(recorded.content)
 
     def released(self, dataset: str, receipt: Receipt, certificate: str) -> None:
@@ -232,7 +239,7 @@ class Ledger:
 
     def left(self, dataset: str, session: str | None = None) -> Budget | None:
         """What questions may still cost, in all or within an analyst's share; None where nothing limits them."""
-        shelf = self._caught_up().shelf(dataset)
+        shelf = self._trusted().shelf(dataset)
         ceilings = [(ceiling(shelf.budget, shelf.rate), shelf.spent)]
         if session is not None and session in shelf.purses:
             purse = shelf.purses[session]
@@ -282,6 +289,12 @@ class Ledger:
             self._book.extend(self._store.events(self._book.since))
             return self._book
 
+    def _trusted(self) -> Book:
+        """The same, unless an event does not fit the chain: then nothing is given from it."""
+        book = self._caught_up()
+        refusals.broken(book)
+        return book
+
     def _budget(
         self, writer: Appender, shelf: Shelf, wanted: Budget | None, reason: str = "first charge"
     ) -> Budget | None:
@@ -306,14 +319,24 @@ class Ledger:
         return self._clock().astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _refuse_overrun(shelf: Shelf, cost: Cost, fixed: Budget | None, session: str | None, *, asked: bool) -> None:
-    """A release is held to the budget as it was promised; a question about a sample to what that allows on the sample."""
+def _refuse_overrun(
+    shelf: Shelf, cost: Cost, fixed: Budget | None, session: str | None, *, asked: bool, sample: bool
+) -> None:
+    """A release is held to the budget as it was promised; a question about a sample to what that allows on the sample.
+
+    So at any time either everything charged was on samples of one rate, and its sum is within the ceiling; or the sum of
+    everything, amplified by nothing, is within the budget.
+    """
     whose = f"dataset '{shelf.dataset}'"
+    if asked and fixed is None:
+        raise refusals.without_ceiling(shelf.dataset)
+    sums = [(shelf.epsilon, shelf.delta)]
     if session is not None:
         purse = shelf.purses.get(session)
         if purse is None:
             raise BudgetError(f"'{session}' has no share in {whose} yet", fix="open a session first")
         refusals.overrun(f"'{session}' in {whose}", total([purse.epsilon], [purse.delta]), cost, purse.budget)
-    elif asked and fixed is None:
-        raise refusals.without_ceiling(shelf.dataset)
-    refusals.overrun(whose, shelf.spent, cost, ceiling(fixed, shelf.rate) if asked else fixed)
+        sums.append((purse.epsilon, purse.delta))
+    refusals.overrun(whose, shelf.spent, cost, ceiling(fixed, shelf.rate) if asked and sample else fixed)
+    if asked:
+        refusals.unwritable(sums, cost)

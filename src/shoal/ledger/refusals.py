@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from shoal.errors import BudgetError, LedgerError, PreconditionError
+from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError
 from shoal.guarantee.rounding import exact_text, text_down, text_up
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger.book import Book, Shelf
-from shoal.ledger.entry import Budget, Cost
+from shoal.ledger.entry import ASKED, Budget, Cost, writable
 
 _LONG = 16
 
@@ -73,11 +73,11 @@ def other_neighbours(shelf: Shelf, neighbours: Neighbours) -> None:
 
 def other_rate(shelf: Shelf, rate: Fraction | None) -> None:
     """Another word on how the table was drawn, after it was counted on."""
-    if shelf.registered is not None and shelf.charges and shelf.rate != rate:
+    if shelf.charges and shelf.said != rate:
         raise BudgetError(
             f"dataset '{shelf.dataset}' has been charged as drawn at another rate",
             came="no sample" if rate is None else f"a sample at rate {float(rate):g}",
-            allowed="no sample" if shelf.rate is None else f"a sample at rate {float(shelf.rate):g}",
+            allowed="no sample" if shelf.said is None else f"a sample at rate {float(shelf.said):g}",
             fix="keep to what was said first; a new sample has a name of its own",
         )
 
@@ -107,8 +107,25 @@ def without_ceiling(dataset: str) -> BudgetError:
     """A session that nothing would stop."""
     return BudgetError(
         f"dataset '{dataset}' has no budget, so nothing would ever stop its questions",
-        fix="write `budget: {epsilon: ..., delta: ...}` into the policy, or open the session with a budget",
+        fix="write `budget: {epsilon: ..., delta: ...}` into the policy, or open a first session with a budget and "
+        "without an analyst's name: a share is a part of it",
     )
+
+
+def unwritable(sums: Iterable[tuple[Fraction, Fraction]], cost: Cost) -> None:
+    """A cost after which a sum could no longer be written down: fractions of many different denominators.
+
+    Decimals are always taken. They lengthen a sum once, by no more digits than one of them has.
+    """
+    for epsilon, delta in sums:
+        for spent, more in ((epsilon, cost.epsilon), (delta, cost.delta)):
+            if 10**ASKED % more.denominator and not writable(spent + more):
+                raise ParameterError(
+                    "the sum of all costs would be too long to be written exactly",
+                    came=f"{text_up(more)}, a fraction that is no decimal",
+                    allowed="decimals, such as 0.1",
+                    fix="round it; nothing was charged",
+                )
 
 
 def other_registration(shelf: Shelf, unit: dict[str, Any], neighbours: Neighbours) -> None:

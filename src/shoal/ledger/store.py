@@ -19,7 +19,7 @@ from shoal.errors import LedgerError
 from shoal.ledger.entry import VERSION, Event
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import URL, Connection, Engine
 
 ENVIRONMENT = "SHOAL_LEDGER"
 PATIENCE = 30.0
@@ -40,10 +40,12 @@ class Store:
     """Events in order, appended and never changed."""
 
     def __init__(self, url: str) -> None:
-        self.url = url if "://" in url else f"sqlite:///{Path(url).expanduser().absolute()}"
-        self._engine = _engine(self.url)
+        address, path = _address(url)
+        self.url = url if "://" in url else str(path)
+        if path is not None:
+            _for_its_owner(path)
+        self._engine = _engine(address)
         self._reader = self._engine.execution_options(reading=True)
-        _for_its_owner(self.url)
         with self._translated(), self._engine.begin() as connection:
             self._prepare(connection)
 
@@ -202,35 +204,60 @@ def _meta(connection: Connection) -> dict[str, str]:
     return {row[0]: row[1] for row in connection.execute(text("SELECT name, value FROM meta")).all()}
 
 
-def _for_its_owner(url: str) -> None:
+def _address(url: str) -> tuple[URL, Path | None]:
+    """Where the database is; and its file, where it is one. A path is taken letter by letter: ? and % are parts of it."""
+    from sqlalchemy import URL, make_url
+    from sqlalchemy.exc import SQLAlchemyError
+
+    if "://" not in url:
+        path = Path(url).expanduser().absolute()
+        return URL.create("sqlite", database=str(path)), path
+    try:
+        address = make_url(url)
+    except (SQLAlchemyError, ValueError) as error:
+        raise _unknown(url, error) from None
+    named = address.database
+    if not address.drivername.startswith("sqlite") or not named or named == ":memory:":
+        return address, None
+    if named.startswith("file:"):
+        raise LedgerError("a ledger in SQLite is named by its path", came=url, allowed="a path, or sqlite:///path")
+    return address, Path(named)
+
+
+def _for_its_owner(path: Path) -> None:
     """A new ledger is readable by its owner alone: it holds the key of the fingerprints."""
-    path = Path(url.removeprefix("sqlite:///"))
-    if url.startswith("sqlite:///") and not path.exists():
-        try:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a path"
+        raise LedgerError("the ledger's folder cannot be made", came=f"{path.parent}: {reason}") from None
+    try:
+        if not path.exists():
             path.touch(mode=0o600)
-        except OSError:
-            return  # the database says it better
+    except OSError:
+        return  # the database says it better
+    except ValueError:
+        raise LedgerError("the ledger's path is none", came=repr(str(path)), fix="name another with --ledger") from None
 
 
-def _engine(url: str) -> Engine:
+def _unknown(url: str, error: Exception) -> LedgerError:
+    return LedgerError(
+        "no database understands this ledger's address",
+        came=f"{url.split('://', maxsplit=1)[0]}: {type(error).__name__}",
+        allowed="a path, or sqlite:///path",
+    )
+
+
+def _engine(address: URL) -> Engine:
     from sqlalchemy import create_engine, event
     from sqlalchemy.exc import SQLAlchemyError
 
-    if url.startswith("sqlite:///"):
-        folder = Path(url.removeprefix("sqlite:///")).parent
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise LedgerError("the ledger's folder cannot be made", came=f"{folder}: {error.strerror}") from None
+    sqlite = address.drivername.startswith("sqlite")
     try:
-        engine = create_engine(url, connect_args={"timeout": PATIENCE} if url.startswith("sqlite") else {})
+        engine = create_engine(address, connect_args={"timeout": PATIENCE} if sqlite else {})
     except (SQLAlchemyError, ImportError) as error:
-        raise LedgerError(
-            "no database understands this ledger's address",
-            came=f"{url.split('://', maxsplit=1)[0]}: {type(error).__name__}",
-            allowed="a path, or sqlite:///path",
-        ) from None
-    if url.startswith("sqlite"):
+        raise _unknown(f"{address.drivername}://", error) from None
+    if sqlite:
 
         @event.listens_for(engine, "connect")
         def _connect(connection: Any, _record: Any) -> None:

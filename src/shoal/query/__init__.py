@@ -24,5 +24,5 @@ component is a whole number of steps of a grid that the policy fixes; `asked.sen
 other: the prior as it was. `asked.values` or `asked.domain` say what a prior may range over.
 
 Where the unit is a person, `truth` and `scores` take a table with at most `unit.max_rows` rows of each: the caller sees to
-that (`Table.at_most_per`), with one choice for all questions of a session.
+that (`dataset.at_most`), with one choice for all questions of a session.
 """

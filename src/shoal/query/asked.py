@@ -298,7 +298,8 @@ class Individual(Asked):
     def truth(self, table: Table) -> int | float | str | None:
         """The person's value: a number, or a text; None where the person or the value is not there."""
         counts = table.count_by([self.unit.column or "", self.attribute.name])
-        at = np.flatnonzero(counts.values[0] == self.key)
+        near = np.flatnonzero(counts.values[0] == self.key)
+        at = near[[each == self.key for each in counts.values[0][near].tolist()]]  # NumPy does not see a NUL at the end
         if not len(at):
             return None
         rows = np.flatnonzero(counts.codes[0] == at[0])

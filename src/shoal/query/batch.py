@@ -18,11 +18,13 @@ from shoal.guarantee.safe_k import check_delta
 from shoal.guarantee.unit import Unit
 from shoal.ledger.entry import Cost
 from shoal.policy.reading import read
-from shoal.query.asked import Added, Asked
-from shoal.query.predicate import Predicate
+from shoal.query.asked import Asked
+from shoal.query.disjoint import Crowd, Sides, Work, disjoint
 from shoal.query.question import Question
 from shoal.query.together import KINDS
 from shoal.query.together import question as question_of
+
+__all__ = ["MOST", "Ask", "BatchFile", "cost", "disjoint", "load"]
 
 MOST = 10_000
 """Questions of one batch."""
@@ -118,9 +120,9 @@ def _level(text: Any) -> Any:
 
 @dataclass
 class _Group:
-    """Questions of which one person can take part in one alone."""
+    """Questions of which one person can take part in one alone, and the dearest of them."""
 
-    members: list[Asked]
+    crowd: Crowd
     guarantee: DifferentialPrivacy
     rest: list[DifferentialPrivacy] = field(default_factory=list)
 
@@ -157,17 +159,23 @@ def _charged(group: _Group, unit: Unit) -> list[DifferentialPrivacy]:
 
 
 def _groups(asked: Sequence[tuple[Asked, DifferentialPrivacy]], unit: Unit) -> list[_Group]:
-    """Each question with the first group from all of whose members it is disjoint; the dearest questions come first."""
+    """Each question with the first group from all of whose members it is disjoint; the dearest questions come first.
+
+    Dearest in exact fractions: two that look the same as floats are not, and the first of a group is its price.
+    """
     groups: list[_Group] = []
-    for each, guarantee in sorted(asked, key=lambda pair: -float(_own(pair[1]))):
-        for group in groups:
+    work = Work()
+    for each, guarantee in sorted(asked, key=lambda pair: -_own(pair[1])):
+        one = Sides.of(each)
+        for group in groups if unit.max_rows == 1 and work.left else ():
             alike = type(group.guarantee) is type(guarantee) and _delta(group.guarantee) == _delta(guarantee)
-            if unit.max_rows == 1 and alike and all(disjoint(each, other) for other in group.members):
-                group.members.append(each)
+            if alike and group.crowd.joined_by(one, work):
                 group.rest.append(guarantee)
                 break
         else:
-            groups.append(_Group([each], guarantee))
+            group = _Group(Crowd(), guarantee)
+            group.crowd.joined_by(one, work)
+            groups.append(group)
     return groups
 
 
@@ -177,15 +185,3 @@ def _own(guarantee: DifferentialPrivacy) -> Fraction:
 
 def _delta(guarantee: DifferentialPrivacy) -> Fraction:
     return guarantee.own[1] if guarantee.own is not None else Fraction(0)
-
-
-def disjoint(first: Asked, second: Asked) -> bool:
-    """Whether the conditions alone prove that no row takes part in both questions."""
-    return all(one.apart(other) for one in _conditions(first) for other in _conditions(second))
-
-
-def _conditions(asked: Asked) -> list[Predicate]:
-    if isinstance(asked, Added):
-        return [part.where for part in asked.parts]
-    where = getattr(asked, "where", None)
-    return [where if isinstance(where, Predicate) else Predicate.everything()]

@@ -8,9 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
+from shoal.chance.source import Source
 from shoal.data.schema import Missing, Schema
 from shoal.engine.base import Engine, Table
-from shoal.errors import BudgetError, DataError, PolicyError, ShoalError, UsageError
+from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError, ShoalError, UsageError
 from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.unit import Unit
 from shoal.ledger.entry import Budget
@@ -19,6 +20,7 @@ from shoal.policy.lock import lock
 from shoal.policy.policy import Policy
 
 _PIECE = 1 << 20
+_COIN = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,21 @@ def whose_rows(policy: Policy) -> Schema:
             for attribute in policy.schema.attributes
         )
     )
+
+
+def at_most(table: Table, unit: Unit, source: Source) -> Table:
+    """At most `max_rows` rows of each person, chosen at random; the table as it is where rows are hidden.
+
+    Counted again afterwards: what one person moves was worked out for so many rows (theorem `answer-sensitivity`).
+    """
+    if unit.column is None:
+        return table
+    chosen = table.at_most_per(unit.column, unit.max_rows, source.row_mask(_COIN).words)
+    if chosen.at_least([unit.column], unit.max_rows + 1).rows():
+        raise PreconditionError(
+            "answer-sensitivity", "a person has more rows than the policy says", allowed=f"{unit.max_rows} at most"
+        )
+    return chosen
 
 
 def _rate(policy: Policy, sampled: Number | None) -> Fraction | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
+from unicodedata import category
 
 from shoal.data.schema import Attribute, Schema
 from shoal.data.type import Type, spelled
@@ -35,6 +36,8 @@ class ValueOf(Question):
         object.__setattr__(self, "person", spelled(given))
         if not 0 < len(self.person) <= LONGEST:
             raise UsageError("value_of: a name of another length", came=len(self.person), allowed=f"1 to {LONGEST}")
+        if any(category(letter) in ("Cc", "Cs") for letter in self.person):
+            raise UsageError("value_of: a name has a character that names nobody", came=shown(self.person))
 
     def meant(self, schema: Schema) -> Self:  # noqa: ARG002 - a key has one spelling, but for numbers
         return replace(self)

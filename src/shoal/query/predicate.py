@@ -106,14 +106,19 @@ class Predicate:
         return self.root == EVERYTHING
 
     @cached_property
+    def atoms(self) -> tuple[Atom, ...]:
+        """Its comparisons, each a region of one attribute."""
+        return tuple(_atoms(self.root))
+
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The attributes it looks at, sorted."""
-        return tuple(sorted({atom.name for atom in _atoms(self.root)}))
+        return tuple(sorted({atom.name for atom in self.atoms}))
 
     @cached_property
     def comparisons(self) -> int:
         """How many regions it has."""
-        return sum(1 for _ in _atoms(self.root))
+        return len(self.atoms)
 
     def canonical(self) -> str:
         """One text for one meaning, as far as sorting, merging and one spelling go; it reads back as the same."""

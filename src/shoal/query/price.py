@@ -13,19 +13,20 @@ import numpy as np
 
 from shoal.chance.source import Source
 from shoal.engine.base import Table
-from shoal.errors import ParameterError, ShoalError, UsageError
+from shoal.errors import ParameterError, PreconditionError, ShoalError, UsageError
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
-from shoal.guarantee.rounding import Number, exact
+from shoal.guarantee.rounding import Number, exact, text_up
 from shoal.guarantee.safe_k import check_delta
-from shoal.ledger.entry import Cost
+from shoal.ledger.entry import Cost, refuse_unwritable
 from shoal.mechanism.base import Sensitivity, Target
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
+from shoal.mechanism.grid import check_multiples
 from shoal.mechanism.laplace import Laplace
 from shoal.mechanism.noise import AdditiveNoise
 from shoal.mechanism.refinement import KnowledgeRefinement
 from shoal.mechanism.staircase import Staircase
-from shoal.query.asked import Added, Asked, Chosen, Individual
+from shoal.query.asked import Added, Asked, Chosen, Individual, Steps
 from shoal.query.known import Known
 
 MECHANISMS = ("auto", "laplace", "optimal", "gaussian", "refinement", "exponential")
@@ -33,6 +34,10 @@ CONFIDENCE = 0.95
 LEAST_EPSILON = Fraction(1, 10**9)
 MOST_EPSILON = 100
 _FEW = 32
+_EXTREME = Fraction(10) ** 290
+"""What one person moves at most, which leaves room in a float for the error at the least epsilon."""
+_SQUARED = Fraction(10) ** 150
+"""What one person moves at most where it is squared."""
 _SAME = 1 + 1e-6
 """Expected errors that differ by less are the same, and the simpler mechanism is taken."""
 
@@ -117,7 +122,7 @@ class Noisy(Offer):
         return (Error("mean over n rows, times n", float(expected[1] + half * expected[0]), None),)
 
     def answer(self, table: Table, source: Source) -> Any:
-        return self.asked.finish(self.asked.truth(table) + self.noise.noise(source, 1)[0])
+        return self.asked.finish(whole_steps(self.asked, table, self.noise.theorem) + self.noise.noise(source, 1)[0])
 
     @property
     def _reaches(self) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -172,8 +177,19 @@ class Refining(Offer):
     def answer(self, table: Table, source: Source) -> Any:
         if isinstance(self.asked, Individual):
             return self.asked.finish(_plain(self.refinement.draw(self.asked.truth(table), source)))
-        truth = self.asked.values(self.asked.truth(table))[0]
+        truth = self.asked.values(whole_steps(self.asked, table, self.refinement.theorems[0]))[0]
         return _plain(self.refinement.draw(truth, source))
+
+
+def whole_steps(asked: Added, table: Table, theorem: str) -> Steps:
+    """The exact answer, checked to be what its sensitivity was worked out for: whole steps, one number a component."""
+    found = asked.truth(table)
+    if found.shape != (asked.components,) or found.dtype.kind not in "iO":
+        raise PreconditionError(
+            theorem, "an answer is not the vector of whole steps that its sensitivity was worked out for"
+        )
+    check_multiples(found, (Fraction(1),))
+    return found
 
 
 def offer(
@@ -183,6 +199,8 @@ def offer(
     target = _target(epsilon, delta)
     if mechanism not in MECHANISMS:
         raise UsageError("no such mechanism", came=mechanism, allowed=", ".join(MECHANISMS))
+    if isinstance(asked, Added):
+        _refuse_extreme(asked)
     able = _able(asked, target, prior)
     if mechanism != "auto":
         if mechanism not in able:
@@ -234,6 +252,8 @@ def _laplace(asked: Added, target: Target) -> Laplace:
 def _staircase(asked: Added, target: Target) -> Staircase:
     """With the least variance, each component measured in units of its reach."""
     sides = asked.sensitivity.half_sides
+    if not all(1 / _SQUARED <= side <= _SQUARED for side in sides):
+        raise UsageError("the optimal noise squares what one person moves, which is beyond a number here")
     weights = [1 / side**2 for side in (sides if len(sides) == asked.components else sides * asked.components)]
     return Staircase.for_target(PureDP(target.epsilon), sensitivity=asked.sensitivity, grid=asked.grid, weights=weights)
 
@@ -276,11 +296,30 @@ def _statistical(asked: Added, target: Target, prior: Known) -> Refining:
 
 def _target(epsilon: Number, delta: Number) -> Target:
     asked, other = exact(epsilon, "epsilon"), check_delta(delta)
+    for name, value in (("epsilon", asked), ("delta", other)):
+        refuse_unwritable(name, value)
     if not LEAST_EPSILON <= asked <= MOST_EPSILON:
         raise ParameterError("epsilon is out of range", came=epsilon, allowed=f"from 1e-9 to {MOST_EPSILON}")
     if other >= 1:
         raise ParameterError("delta = 1 promises nothing", came=delta, allowed="0 <= delta < 1")
     return ApproxDP(asked, other) if other else PureDP(asked)
+
+
+def _refuse_extreme(asked: Added) -> None:
+    """What one person moves, and so every error and answer, has to be a number that can be told, by the policy alone."""
+    for reach, step in zip(*_even(asked.reaches, asked.grid), strict=True):
+        if not 1 / _EXTREME <= reach * step <= _EXTREME:
+            raise UsageError(
+                "one person can move this answer farther, or less far, than a number can tell",
+                came=f"by {text_up(reach * step)}",
+                allowed=f"from {text_up(1 / _EXTREME)} to {text_up(_EXTREME)}",
+                fix="narrow the domain in the policy, or ask in other units",
+            )
+
+
+def _even(reaches: tuple[int, ...], grid: tuple[Fraction, ...]) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
+    count = max(len(reaches), len(grid))
+    return (reaches if len(reaches) == count else reaches * count), (grid if len(grid) == count else grid * count)
 
 
 def _no_way() -> ShoalError:

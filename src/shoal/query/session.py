@@ -14,13 +14,12 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Self
 
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
-from shoal.errors import BudgetError, DataError, UsageError
+from shoal.errors import BudgetError, DataError, LedgerError, UsageError
 from shoal.guarantee.claim import Claim, Status
 from shoal.guarantee.rounding import Number
 from shoal.ledger import refusals
@@ -28,6 +27,7 @@ from shoal.ledger.account import Account
 from shoal.ledger.entry import Budget, Cost
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
+from shoal.policy.problem import shown
 from shoal.query import batch as batches
 from shoal.query import dataset as datasets
 from shoal.query.answer import Answer, Price
@@ -40,7 +40,6 @@ from shoal.query.question import Question
 from shoal.query.together import question as question_of
 
 _LONGEST_NAME = 100
-_COIN = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
@@ -178,11 +177,13 @@ class Session:
     def _prepared(self, ask: Ask) -> Prepared:
         """The question under the policy; every refusal that the question alone decides comes from here."""
         asked = ask.question.plan(self.dataset.schema, self.dataset.unit)
+        _refuse_unwritable(asked.identity)
         prior = known(ask.prior, asked)
         chosen = offer(asked, ask.epsilon, ask.delta, ask.mechanism, prior)
         if chosen.mechanism != "refinement" or prior is None:
             return Prepared(asked, chosen, asked.identity)
         key = None if prior.text is None else f"{asked.identity} given {prior.text}"
+        _refuse_unwritable(key or "")
         return Prepared(asked, chosen, key)
 
     def _batch(self, asks: Sequence[object], epsilon: Number | None) -> list[Prepared]:
@@ -205,7 +206,13 @@ class Session:
         found = self._ledger.recorded(self.dataset.name, prepared.key, self.dataset.identity)
         for each in sorted(found, key=lambda one: (-one.epsilon, one.number)):
             if each.epsilon >= prepared.offer.cost.epsilon and (content := self._ledger.content(each)) is not None:
-                return Answer.from_content(content, each.charge)
+                answer = Answer.from_content(content, each.charge)
+                if (answer.question, answer.epsilon) != (prepared.asked.identity, each.epsilon):
+                    raise LedgerError(
+                        f"the answer of event {each.number} of the ledger is to another question",
+                        fix="restore the ledger from a backup; nothing was charged",
+                    )
+                return answer
         return None
 
     def _answers(self, prepared: Sequence[Prepared], cost: Cost) -> list[Answer]:
@@ -240,11 +247,8 @@ class Session:
         """The table as registered, with at most so many rows of each person as the policy says."""
         if self._opened is None:
             table, digest = self.dataset.open(self._engine, self._ledger)
-            unit = self.dataset.unit
-            if unit.column is not None:
-                with Source.secure() as source:
-                    table = table.at_most_per(unit.column, unit.max_rows, source.row_mask(_COIN).words)
-            self._opened = table, digest
+            with Source.secure() as source:
+                self._opened = datasets.at_most(table, self.dataset.unit, source), digest
         return self._opened
 
 
@@ -338,6 +342,14 @@ def _ask(given: object, epsilon: Number | None) -> Ask:
     if epsilon is None:
         raise UsageError("a question of the batch has no epsilon", fix="give one for all, or each its own by `Ask`")
     return Ask(_question(given), epsilon)
+
+
+def _refuse_unwritable(text: str) -> None:
+    """A half of a letter, which no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError("a question has a character that cannot be written", came=shown(text)) from None
 
 
 @contextmanager

@@ -1,0 +1,193 @@
+"""What a session holds against odd input and a changed record: plain refusals before any charge, and never a wrong answer."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shoal.chance.source import Source
+from shoal.engine.open import engine
+from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError, UsageError
+from shoal.guarantee.unit import Unit
+from shoal.ledger.entry import Event
+from shoal.ledger.ledger import Ledger
+from shoal.policy.policy import Policy
+from shoal.query.asked import Individual
+from shoal.query.dataset import at_most, whose_rows
+from shoal.query.known import known
+from shoal.query.numbers import Count, Mean, Sum, Variance
+from shoal.query.person import ValueOf
+from shoal.query.price import offer
+from shoal.query.session import session
+from tests.query.asking import SURE, opened, policy, rich, spent, table
+
+WIDE = """
+version: 1
+dataset: wide
+unit: row
+neighbours: add_remove
+attributes:
+  huge: {role: other, type: decimal, domain: [-1e200, 1e200], missing: refuse}
+  both: {role: other, type: decimal, domain: [1e-300, 1e300], missing: refuse}
+  tiny: {role: other, type: decimal, domain: [0, 1e-170], missing: refuse}
+budget: {epsilon: 600, delta: 1e-3}
+"""
+PERSONS = """
+version: 1
+dataset: persons
+unit: {column: id, max_rows: 1}
+neighbours: add_remove
+attributes:
+  id: {role: identifier, type: text}
+  x: {role: confidential, type: integer, domain: [0, 10]}
+budget: {epsilon: 600, delta: 0}
+"""
+
+
+# --- names ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("who", ["\ud800", "p\x00", "p\n", "\x1bp", "\x85"])
+def test_a_name_with_a_character_that_names_nobody(who):
+    with pytest.raises(UsageError, match="names nobody") as refused:
+        ValueOf(who, "x")
+    assert str(refused.value).isprintable()
+
+
+def test_a_person_is_found_by_the_whole_name():
+    """NumPy compares texts without the NULs at their ends."""
+    schema = whose_rows(Policy.parse(PERSONS))
+    rows = engine("duckdb").scan(pd.DataFrame({"id": ["p", "q"], "x": [3, 10]}), schema)
+    asked = ValueOf("p", "x").plan(schema, Unit.person("id", 1, "add_remove"))
+    assert isinstance(asked, Individual)
+    assert asked.truth(rows) == 3
+    assert replace(asked, key="p\x00").truth(rows) is None
+    assert replace(asked, key="r").truth(rows) is None
+
+
+def test_half_a_letter_in_a_condition(tmp_path):
+    asked = rich(**{"attributes.note.domain": {"pattern": ".{1,9}"}})
+    with opened(tmp_path, asked) as asking:
+        for way in (asking.price, asking.ask):
+            with pytest.raises(UsageError) as refused:
+                way(Count("note = 'a\ud800'"), 1)
+            assert str(refused.value).encode()
+        assert spent(asking) == 0
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "epsilon", [Fraction(10**5000 + 1, 10**5001), "1/1" + "3" * 1500, Fraction(10**1200 + 1, 10**1200)]
+)
+def test_an_epsilon_that_cannot_be_written(tmp_path, epsilon):
+    with opened(tmp_path) as asking:
+        for way in (asking.price, asking.ask):
+            with pytest.raises(ParameterError, match="too long to be written"):
+                way(Count(), epsilon)
+            with pytest.raises(ParameterError, match="too long to be written"):
+                way(Count(), "0.1", "gaussian", delta=Fraction(1, 10**1200 + 1) + Fraction(1, 10**6))
+        assert spent(asking) == 0
+
+
+def test_a_variance_beyond_a_number_is_refused_before_the_charge(tmp_path):
+    rows = pd.DataFrame({"huge": [1e200, -1e200], "both": [1.0, 1e300], "tiny": [0.0, 1e-170]})
+    with session(Policy.parse(WIDE), rows, ledger=str(tmp_path / "ledger")) as asking:
+        for name in ("huge", "both", "tiny"):
+            with pytest.raises(UsageError, match="than a number can tell"):
+                asking.ask(Variance(name), 50)
+        with pytest.raises(UsageError, match="than a number can tell"):
+            asking.ask(Sum("both"), 50)
+        with pytest.raises(UsageError, match="optimal noise squares"):
+            asking.price(Mean("huge"), 50, "optimal")
+        assert spent(asking) == 0
+        assert abs(asking.ask(Mean("huge"), SURE).value) <= 1e200
+        assert asking.ask(Sum("tiny"), SURE).value == pytest.approx(1e-170)
+        assert asking.price(Mean("tiny"), "1e-9", "gaussian", delta="1e-6").errors[0].expected < 1e12
+
+
+# --- answers in whole steps, of so many rows ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.array([1.0]), np.array([0.5]), np.array([1, 2]), np.array([True]), np.array([Fraction(1, 2)])]
+)
+@pytest.mark.parametrize("mechanism", ["laplace", "optimal", "gaussian", "refinement"])
+def test_an_answer_that_is_not_in_whole_steps_gets_no_noise(monkeypatch, mechanism, wrong):
+    asked = Count().plan(policy().schema, Unit.row("add_remove"))
+    delta = "1e-6" if mechanism == "gaussian" else 0
+    made = offer(asked, "0.5", delta, mechanism, known("uniform:0:10", asked))
+    rows = engine("duckdb").scan(table(), policy().schema)
+    monkeypatch.setattr(type(asked), "truth", lambda self, table: wrong)
+    with Source.seeded(1) as source, pytest.raises(PreconditionError) as refused:
+        made.answer(rows, source)
+    assert any(theorem in str(refused.value) for theorem in (*made.theorems, "laplace-grid"))
+
+
+def test_an_engine_that_leaves_too_many_rows_of_a_person_is_caught(monkeypatch):
+    unit, schema = Unit.person("id", 2, "add_remove"), whose_rows(Policy.parse(PERSONS))
+    rows = engine("reference").scan(pd.DataFrame({"id": list("pppqrr"), "x": range(6)}), schema)
+    with Source.seeded(1) as source:
+        assert at_most(rows, unit, source).rows() == 5
+        assert at_most(rows, Unit.row("add_remove"), source) is rows
+        monkeypatch.setattr(type(rows), "at_most_per", lambda self, *_: self)
+        with pytest.raises(PreconditionError, match="answer-sensitivity"):
+            at_most(rows, unit, source)
+
+
+# --- the record and the shares ------------------------------------------------------------------------------------------
+
+
+def _rewritten(path, change):
+    """The ledger with changed events, chained anew: what a forger with the file would write."""
+    with Ledger(str(path)) as ledger:
+        events = ledger.events()
+    last = None
+    with sqlite3.connect(path) as raw:
+        raw.execute("DELETE FROM events")
+        for event in change(events):
+            last = Event.after(last, event.time, event.dataset, event.kind, event.payload)
+            payload = json.dumps(last.payload, sort_keys=True)
+            row = (last.number, last.time, last.dataset, last.kind, payload, last.previous, last.hash)
+            raw.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def test_an_answer_to_another_question_is_never_given(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    with opened(tmp_path, rich()) as asking:
+        few, many = asking.ask(Count("age < 10"), SURE), asking.ask(Count("age < 50"), SURE)
+        assert (few.value, many.value) == (20, 100)
+
+    def swapped(events):
+        given = [event.payload["content"] for event in events if event.kind == "answer"]
+        turned = dict(zip(given, reversed(given), strict=True))
+        for event in events:
+            if event.kind == "answer":
+                yield replace(event, payload={**event.payload, "content": turned[event.payload["content"]]})
+            else:
+                yield event
+
+    _rewritten(path, swapped)
+    with Ledger(str(path)) as ledger:
+        assert ledger.verify() == 6
+    with opened(tmp_path, rich()) as asking:
+        for way in (asking.ask, asking.price):
+            with pytest.raises(LedgerError, match="is to another question"):
+                way(Count("age < 10"), SURE)
+
+
+def test_no_session_for_an_analyst_of_a_dataset_without_a_budget(tmp_path):
+    for name in ("a", "b"):
+        with pytest.raises(BudgetError, match="no budget"):
+            opened(tmp_path, policy({"budget": None}), analyst=name, budget=50)
+    with opened(tmp_path, policy({"budget": None}), budget="0.5") as asking:
+        asking.ask(Count(), "0.1")
+    with opened(tmp_path, policy({"budget": None}), analyst="a", budget=50) as asking:
+        assert asking.left.epsilon == Fraction(4, 10)
