@@ -162,6 +162,13 @@ FORGERIES = {
     "a budget below the total": put("ledger", "budget", value={"epsilon": "0.1", "delta": "0.1"}),
     "another dataset": put("dataset", value="elsewhere"),
     "a singleton allowed": put("tables", 0, "k", value=1),
+    "a version that is not known": put("software", "shoal", value="0.0.1"),
+    "other limits": put("not_promised", value=["Everything is safe."]),
+    "another way to verify": put("verify", value="there is no need"),
+    "a note inside": put("guarantee", "note", value="trust us"),
+    "a note deep inside": put("ledger", "entries", 0, "parts", 0, "note", value="trust us"),
+    "fewer releases than none": put("ledger", "unbounded_releases", value=-5),
+    "a table elsewhere": put("tables", 0, "file", value="../csv/table.csv"),
 }
 
 
@@ -186,6 +193,42 @@ def test_a_lock_that_says_something_else_is_caught(copied, old, new):
     lock.write_text(lock.read_text().replace(old, new))
     reseal(folder, "policy.lock.yaml", plan=verifier.sha256(lock))
     assert failures(folder) - {"certificate.html"}
+
+
+@pytest.mark.parametrize("added", ["# trust us\n", 'note: "trust us"\n', "\n"])
+def test_a_lock_holds_what_was_locked_and_nothing_else(copied, added):
+    folder = copied("csv")
+    lock = folder / "policy.lock.yaml"
+    lock.write_text(lock.read_text() + added)
+    reseal(folder, "policy.lock.yaml", plan=verifier.sha256(lock))
+    assert failures(folder) & {"text of the lock", "certificate"}
+
+
+def test_another_version_says_so_and_its_words_are_not_believed(copied):
+    folder = copied("csv")
+    reseal(folder, "table.csv", software={"shoal": "0.0.1"}, not_promised=["Everything is safe."])
+    assert failures(folder) == {"software", "limits"}
+    with pytest.raises(VerificationError, match=r"this one knows those of 0\.1\.0"):
+        require(verify(folder))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "repeated"])
+def test_a_file_that_is_merely_listed_is_caught(copied, kind):
+    folder = copied(kind)
+    (folder / "original.csv").write_text("name,age\nJohn,3\n")
+    reseal(folder, "original.csv")
+    assert failures(folder) == {"files and tables"}
+
+
+def test_a_cell_beyond_the_columns_is_caught_by_both(copied):
+    """A cell that all rows of a group have makes no group smaller."""
+    folder = copied("csv")
+    table = folder / "table.csv"
+    head, *lines = table.read_text().splitlines()
+    table.write_text("\n".join([head, *(f"{line},John" for line in lines)]) + "\n")
+    reseal(folder, "table.csv")
+    assert failures(folder) == {"columns of table.csv"}
+    assert alone(folder) == 3
 
 
 def test_another_order_and_notes_in_the_file_are_caught(copied):

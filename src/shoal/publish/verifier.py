@@ -3,7 +3,8 @@
 This file shares no code with the rest of Shoal, so that its opinion is its own. It recomputes the seal and
 all hashes, the smallest group of the table (CSV; a Parquet table needs more than the standard library), the
 labels against the recoding, delta from k, beta and epsilon, the curve, what a private choice of the recoding
-cost, whether its boxes divide the declared domain, and the sums over releases.
+cost, whether its boxes divide the declared domain, and the sums over releases; of a guarantee that is counted,
+its groups, rows and different values.
 Exit code 0 when everything agrees, 3 when something does not, 2 when there is nothing to verify.
 """
 
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 KNOWN_VERSION = 1
+COUNTED = {"microaggregation": "k-anonymity", "probabilistic-k": "probabilistic-k"}  # a method and its promise
 MISSING = "(missing)"
 
 
@@ -86,49 +88,58 @@ def verify(folder: Path) -> list[Check]:
     checks = [Check("seal", certificate.get("seal") == seal(certificate), "the certificate is as it was sealed")]
     checks += _files(folder, certificate)
     if certificate["method"] != "safe-k":
-        return checks + list(_counted(folder, certificate))
-    checks += _numbers(certificate)
-    checks += _choice(certificate)
-    checks += _table(folder, certificate)
-    return checks
+        return [*checks, *_counted(folder, certificate)]
+    return [*checks, *_numbers(certificate), *_choice(certificate), *_table(folder, certificate)]
 
 
 def _counted(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
     """A table whose guarantee is a property of its own: the groups of equal quasi-identifiers, where they are the promise."""
-    promised = certificate["guarantee"]
-    for table in certificate["tables"]:
-        path = folder / table["file"]
-        yield Check(f"k of {table['file']}", table["k"] == promised["k"], "the one that is promised")
-        if promised["kind"] != "k-anonymity":
-            yield Check(
-                f"groups of {table['file']}", None, "they are not published: the claim rests on how it was made"
-            )
-            continue
-        if path.suffix != ".csv":
-            yield Check(f"groups of {table['file']}", None, "a Parquet table; `shoal verify` reads it")
-            continue
-        csv.field_size_limit(2**31 - 1)
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            groups = Counter(tuple(row[name] for name in table["quasi"]) for row in rows)
-        yield Check(f"columns of {table['file']}", rows.fieldnames == table["columns"], "as declared")
-        smallest = min(groups.values(), default=0)
-        yield Check(f"groups of {table['file']}", smallest >= promised["k"], f"the smallest has {smallest} rows")
+    promised, tables, claims = certificate["guarantee"], certificate["tables"], certificate["claims"]
+    kind, k, table, grouping = promised["kind"], promised["k"], tables[0], certificate["grouping"]
+    yield Check("method", COUNTED.get(certificate["method"]) == kind, "a known one, with its own kind of promise")
+    same = claims[0]["guarantee"] == {"kind": kind, "k": k} and table["k"] == k >= 1
+    same = same and claims[0]["status"] == promised["status"] == certificate["status"]
+    more = {own["kind"]: Fraction(own[own["kind"][0]]) for own in (claim["guarantee"] for claim in claims[1:])}
+    told = {n: Fraction(promised[n[0]]) for n in ("l-diversity", "t-closeness") if promised[n[0]] is not None}
+    yield Check("claims", same and more == told, "one promise throughout")
+    file, columns, quasi, hidden = (table[name] for name in ("file", "columns", "quasi", "confidential"))
+    one = len(tables) == 1 and file in ("table.csv", "table.parquet")
+    one = one and set(certificate["files"]) == {file, "policy.lock.yaml"}
+    yield Check("one table", one, "beside the locked plan, and nothing else")
+    swapped = kind == "probabilistic-k"
+    fits = {*quasi, *hidden} <= set(columns) == set(table["shows"]) and not set(quasi) & set(hidden)
+    fits = fits and bool(quasi or (swapped and grouping["name"] == "ranking")) and len(set(columns)) == len(columns)
+    fits = fits and bool(hidden or not (swapped or told))
+    yield Check("roles", fits, "of columns that are there, and all that the method needs")
+    if not (one and fits and file == "table.csv"):
+        yield Check("groups of the table", None, "not a CSV table; `shoal verify` reads it")
+        return
+    even, rows = _read(folder / file, columns)
+    yield Check(f"columns of {file}", even, "as declared, in every row")
+    least, groups = 2 * max(k, *grouping["crowds"].values(), 0), dict[tuple[str, ...], Counter[tuple[str, ...]]]()
+    yield Check(f"rows of {file}", rows.total() >= least, f"{rows.total()}; two groups have {least} or more")
+    for row, times in rows.items() if even else ():
+        own = tuple(row[columns.index(name)] for name in quasi if not swapped)
+        groups.setdefault(own, Counter())[row] = times
+    smallest = min((group.total() for group in groups.values()), default=0)
+    detail = "not published: the claim rests on how it was made" if swapped else f"the smallest has {smallest} rows"
+    yield Check(f"groups of {file}", None if swapped else smallest >= k, detail)
+    if promised["l"] is not None:
+        values = ({row[columns.index(name)] for row in group} for group in groups.values() for name in hidden)
+        found = min(map(len, values), default=0)
+        yield Check("different values", found >= promised["l"], f"{found} in {'the table' if swapped else 'a group'}")
 
 
 def _files(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
     listed = certificate["files"]
     for name, expected in listed.items():
         path = folder / name
-        found = sha256(path) if path.is_file() and not path.is_symlink() else "missing"
-        yield Check(f"file {name}", found == expected, "its SHA-256 is the one in the certificate")
+        same = path.is_file() and not path.is_symlink() and sha256(path) == expected
+        yield Check(f"file {name}", same, "its SHA-256 is the one in the certificate")
     present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     extra = present - set(listed) - {"certificate.json", "certificate.html"}
-    yield Check(
-        "no other files", not extra, f"{len(extra)} files that the certificate does not list" if extra else "none"
-    )
-    lock = certificate["plan"]
-    yield Check("plan", listed.get("policy.lock.yaml") == lock, "the locked plan is the one that was charged")
+    yield Check("no other files", not extra, f"{len(extra)} files that the certificate does not list")
+    yield Check("plan", listed.get("policy.lock.yaml") == certificate["plan"], "the locked plan is the one charged")
 
 
 def sha256(path: Path) -> str:
@@ -149,64 +160,55 @@ def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
     same = all(table["k"] == parts[place]["k"] for table, place in zip(tables, own, strict=True))
     same = same and all(own.count(place) == part["times"] for place, part in enumerate(parts))
     told = {claim["guarantee"]["k"] for claim in certificate["claims"] if claim["guarantee"]["kind"] == "k-anonymity"}
-    smallest = {min(part["k"] for part in parts)}
-    yield Check("one k", same and told == smallest, "each table's is its part's, and the claim is the smallest")
+    same = same and told == {min(part["k"] for part in parts)}
+    yield Check("one k", same, "each table's is its part's, and the claim is the smallest")
     names = [table.get("name") for table in tables]
     views = certificate.get("views")
     fits = all(name is None for name in names) if views is None else views["count"] == len(set(names)) == len(names)
     yield Check("views", fits, "as many names as views")
     same = promise["neighbours"] == promise["unit"]["neighbours"] == certificate["claims"][0]["unit"]["neighbours"]
     yield Check("one neighbouring relation", same, "in the promise, the unit and the claim")
-    shares = Fraction(promise["epsilon_recoding"]) >= 0 and all(
-        Fraction(part["epsilon"]) + Fraction(promise["epsilon_recoding"]) <= Fraction(promise["epsilon"])
+    recoding = Fraction(promise["epsilon_recoding"])
+    shares = recoding >= 0 and all(
+        Fraction(part["epsilon"]) + recoding <= Fraction(promise["epsilon"])
         and (Fraction(part["delta"]) <= Fraction(promise["delta"]) or not certificate["basic"])
         for part in parts
     )
     yield Check("shares", shares, "no part promises more than the whole")
-    for number, part in enumerate(certificate["parts"], 1):
+    for number, part in enumerate(parts, 1):
         k, rate, epsilon = part["k"], Fraction(part["beta"]), Fraction(part["epsilon"])
         found, claimed = delta(k, rate, epsilon), Decimal(part["delta_tight"])
         close = found <= claimed <= found * (1 + Decimal(10) ** -3)
         unit = Fraction(part["delta_unit"])
         close = close and unit >= Fraction(found) * (1 - Fraction(1, 10**30))
         close = close and (certificate["bound"] != "tight" or Fraction(part["delta"]) >= unit)
-        yield Check(
-            f"delta of part {number}", close, f"k = {k}, beta = {part['beta']}: delta* is at most {part['delta_tight']}"
-        )
+        detail = f"k = {k}, beta = {part['beta']}: delta* is at most {part['delta_tight']}"
+        yield Check(f"delta of part {number}", close, detail)
         for point in part["curve"]:
             exact = delta(k, rate, Fraction(point["epsilon"]))
             agrees = exact <= Decimal(point["delta"]) <= exact * (1 + Decimal(10) ** -3)
             yield Check(f"curve of part {number} at {point['epsilon']}", agrees, "recomputed")
-    promised = certificate["guarantee"]
     yield Check("composition", certificate["basic"] == (times == 1), "one release adds up by itself")
     if certificate["bound"] == "tight" and certificate["basic"]:
-        epsilons = sum((Fraction(p["epsilon"]) * p["times"] for p in certificate["parts"]), start=Fraction(0))
-        deltas = sum((Fraction(p["delta_unit"]) * p["times"] for p in certificate["parts"]), start=Fraction(0))
-        epsilons += Fraction(promised["epsilon_recoding"])
-        fits = epsilons <= Fraction(promised["epsilon"]) and deltas <= Fraction(promised["delta"])
+        epsilons = sum((Fraction(p["epsilon"]) * p["times"] for p in parts), start=recoding)
+        deltas = sum((Fraction(p["delta_unit"]) * p["times"] for p in parts), start=Fraction(0))
+        fits = epsilons <= Fraction(promise["epsilon"]) and deltas <= Fraction(promise["delta"])
         yield Check("the promise", fits, "the parts add up to no more than what is promised")
     if not certificate["basic"]:
-        whole = Fraction(1)
+        none = Fraction(1)
         for part in parts:
-            whole *= (
-                (1 - Fraction(part["beta"]) ** part["k"]) ** part["times"] if part["times"] * part["k"] < 10**5 else 1
-            )
-        fits = 1 - whole <= Fraction(promised["delta"])
+            if part["times"] * part["k"] < 10**5:
+                none *= (1 - Fraction(part["beta"]) ** part["k"]) ** part["times"]
+        fits = 1 - none <= Fraction(promise["delta"])
         yield Check("floor of the promise", fits, "delta is not below what whole groups in the samples alone give away")
-        yield Check(
-            "the promise", None, "parts composed as distributions of privacy loss; `shoal verify` composes them"
-        )
-    entries, budget = certificate["ledger"]["entries"], certificate["ledger"]["budget"]
+        yield Check("the promise", None, "parts composed as distributions of privacy loss; see `shoal verify`")
+    entries, budget, total = (certificate["ledger"][name] for name in ("entries", "budget", "total"))
     if budget is not None:
-        within = all(
-            Fraction(certificate["ledger"]["total"][name]) <= Fraction(budget[name]) for name in ("epsilon", "delta")
-        )
+        within = all(Fraction(total[name]) <= Fraction(budget[name]) for name in ("epsilon", "delta"))
         yield Check("budget", within, "all releases together stay below it")
     for name in ("epsilon", "delta"):
-        total = sum((Fraction(entry[name]) for entry in entries), start=Fraction(0))
-        yield Check(
-            f"sum of {name} over releases", total == Fraction(certificate["ledger"]["total"][name]), "recomputed"
-        )
+        added = sum((Fraction(entry[name]) for entry in entries), start=Fraction(0))
+        yield Check(f"sum of {name} over releases", added == Fraction(total[name]), "recomputed")
 
 
 def _choice(certificate: dict[str, Any]) -> Iterator[Check]:
@@ -237,8 +239,7 @@ def _choice(certificate: dict[str, Any]) -> Iterator[Check]:
             fits = fits and all(many == len(table["columns"]) for _, _, many in shares)
     yield Check("choice", fits, "no recoding cost more than was set aside for it, and a fixed one cost nothing")
     views = certificate.get("views")
-    if views is not None and views["chosen"] is not None:
-        chosen = views["chosen"]
+    if views is not None and (chosen := views["chosen"]) is not None:
         fits = 0 < Fraction(chosen["epsilon"]) < Fraction(promise["epsilon"]) and chosen["steps"] == steps
         yield Check("choice of views", fits and chosen["of"] >= views["count"], "a part of epsilon")
 
@@ -283,11 +284,9 @@ def box_checks(folder: Path, table: dict[str, Any], shown: set[tuple[str, ...]])
     """Whether the boxes divide the declared domain, and every published row is one of them."""
     if "boxes" not in table:
         return
-    with (folder / table["boxes"]).open(newline="", encoding="utf-8") as file:
-        rows = csv.reader(file)
-        header = next(rows, [])
-        boxes = [tuple(row) for row in rows]
-    yield Check(f"boxes of {table['file']}", header == table["columns"] and shown <= set(boxes), "every row is in one")
+    even, rows = _read(folder / table["boxes"], table["columns"])
+    boxes = list(rows.elements())
+    yield Check(f"boxes of {table['file']}", even and shown <= set(boxes), "every row is in one")
     sides, whole = [], []
     for column in table["columns"]:
         rule = json.loads((folder / table["recoding"][column]).read_text(encoding="utf-8"))
@@ -327,12 +326,21 @@ def _apart(sides: set[int]) -> list[int]:
     """The unions of sides that touch each other, none of which touches another."""
     found: list[int] = []
     for side in sorted(sides, key=int.bit_count, reverse=True):
-        touched = [part for part in found if part & side]
         merged = side
-        for part in touched:
-            merged |= part
+        for part in found:
+            merged |= part if part & side else 0
         found = [part for part in found if not part & side] + [merged]
     return found
+
+
+def _read(path: Path, columns: list[str]) -> tuple[bool, Counter[tuple[str, ...]]]:
+    """Whether the header and every row of a CSV file have these columns, and how often each row occurs."""
+    csv.field_size_limit(2**31 - 1)
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = csv.reader(file)
+        header = next(lines, [])
+        rows = Counter(tuple(line) for line in lines)
+    return header == columns and {len(row) for row in rows} <= {len(columns)}, rows
 
 
 def _table(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
@@ -342,12 +350,8 @@ def _table(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
             yield Check(f"groups of {table['file']}", None, "a Parquet table; `shoal verify` reads it")
             yield from box_checks(folder, table, set())
             continue
-        csv.field_size_limit(2**31 - 1)
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.reader(file)
-            header = next(rows, [])
-            groups = Counter(tuple(row) for row in rows)
-        yield Check(f"columns of {table['file']}", header == table["columns"], "as declared")
+        even, groups = _read(path, table["columns"])
+        yield Check(f"columns of {table['file']}", even, "as declared, in every row")
         smallest = min(groups.values(), default=k)
         yield Check(f"groups of {table['file']}", smallest >= k, f"the smallest has {smallest} rows, k = {k}")
         for place, column in enumerate(table["columns"]):

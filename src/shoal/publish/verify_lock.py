@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,14 +12,71 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from shoal.anonymize.partition.rule import level_rule
-from shoal.anonymize.partition.sides import label_fits
+from shoal.anonymize.partition.sides import label_fits, nested
 from shoal.data.cells import cells
+from shoal.data.hierarchy import Hierarchy
 from shoal.data.level import Keep
-from shoal.data.schema import Attribute
+from shoal.data.schema import Attribute, Schema
+from shoal.errors import PolicyError
 from shoal.guarantee.claim import Status
 from shoal.guarantee.rounding import exact
+from shoal.policy.editing import text_of
+from shoal.policy.model import Asked
 from shoal.policy.policy import Policy
+from shoal.policy.reading import read
 from shoal.publish.verifier import Check
+
+ELSEWHERE = "a file that is not here"
+
+
+def canonical(folder: Path) -> tuple[Policy, Check]:
+    """The policy that was locked, and whether the lock is its canonical text: nothing is beside it, and nothing respelled."""
+    found = (folder / "policy.lock.yaml").read_bytes().decode("utf-8")
+    policy = unlocked(found)
+    return policy, Check("text of the lock", policy.lock().text == found, "what was locked, and nothing beside it")
+
+
+def unlocked(text: str) -> Policy:
+    """The policy that a lock was written from. Of a hierarchy that was read from a file, only the hash is known.
+
+    Such a hierarchy is replaced by one that leaves values as they are; then nothing is said about the levels that are
+    asked of it, and everything else is held against the rules of a policy.
+    """
+    values = _given(YAML(typ="safe", pure=True).load(text))
+    attributes: Mapping[str, Any] = values["attributes"]
+    hashes = {name: digest for name, one in attributes.items() if (digest := _file_hash(one.get("hierarchy")))}
+    bare = {name: {**one} for name, one in attributes.items()}
+    for name in hashes:
+        del bare[name]["hierarchy"]
+        kind = "file" if "file" in attributes[name]["hierarchy"] else "taxonomy"
+        attributes[name]["hierarchy"][kind] = ELSEWHERE
+    levelled = bool(hashes) and "recoding" in values.get("release", {})
+    policy = Policy.of({**values, "attributes": bare} if not levelled else _without_release(values, bare))
+    asked = Asked.model_validate(read(text_of(values)).tree)
+    schema = [replace(one, hierarchy=_unread(one)) if one.name in hashes else one for one in policy.schema.attributes]
+    return replace(policy, asked=asked, schema=Schema(tuple(schema)), hashes=hashes)
+
+
+def _given(value: Any) -> Any:
+    """A tree of a lock without what was left open in it."""
+    if isinstance(value, dict):
+        return {key: _given(item) for key, item in value.items() if item is not None}
+    return value
+
+
+def _file_hash(hierarchy: Any) -> str | None:
+    held = [hierarchy.get(kind) for kind in ("file", "taxonomy")] if isinstance(hierarchy, dict) else []
+    return next((own["sha256"] for own in held if isinstance(own, dict) and isinstance(own.get("sha256"), str)), None)
+
+
+def _without_release(values: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    return {**{key: value for key, value in values.items() if key != "release"}, "attributes": attributes}
+
+
+def _unread(attribute: Attribute) -> Hierarchy:
+    if attribute.domain is None:
+        raise PolicyError(f"attribute '{attribute.name}': a hierarchy without a domain", fix="lock the policy again")
+    return Hierarchy("file", attribute.domain, (Keep(),), (0.0,), {})
 
 
 def lock_checks(folder: Path, certificate: dict[str, Any]) -> list[Check]:
@@ -42,6 +101,7 @@ def lock_checks(folder: Path, certificate: dict[str, Any]) -> list[Check]:
     drafted = any("profiled" in each["provenance"].values() for each in locked["attributes"].values())
     honest = not drafted or certificate["status"] != Status.PROVED.value
     return [
+        canonical(folder)[1],
         Check("numbers of the lock", numbers, "epsilon, delta, k, beta and repeats as locked"),
         Check("subject of the lock", told, "dataset, unit and neighbours as locked"),
         _recoding(asked["recoding"], certificate, applied),
@@ -158,8 +218,9 @@ def _fits(attribute: Attribute, rule: dict[str, Any], finest: int) -> bool:
     members = [[told[cell] for first, last in runs for cell in range(first, last + 1)] for runs in rule["members"]]
     base = rule["level"]
     own = level_rule(attribute, base["level"], pieces.level)
+    over = nested(pieces)
     return _plain(base) == _plain(json.loads(json.dumps(own))) and all(
-        label_fits(pieces, label, held) for label, held in zip(rule["labels"], members, strict=True)
+        label_fits(pieces, label, held, over) for label, held in zip(rule["labels"], members, strict=True)
     )
 
 

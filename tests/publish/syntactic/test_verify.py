@@ -1,84 +1,161 @@
-"""Somebody changes something in a folder: the table, a number, a word, a role; resealed or not, it is seen."""
+"""Somebody changes something in a certificate or beside it; resealed or not, it is seen."""
 
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
-from pathlib import Path
 
 import pytest
 
-from shoal.publish.syntactic.paper import certificate_page
-from shoal.publish.verifier import seal
-from shoal.publish.verify import verify
-from tests.publish.syntactic.clinic import publish
+from shoal.publish import verifier
+from shoal.publish.verify import SHIPPED
+from tests.publish.syntactic.forged import Forger, alone, failed, forger
+
+__all__ = ["forger"]
+
+BOTH, ONE = True, False
+"""Whether the one-file verifier can know it too."""
+
+
+def first(content: dict) -> dict:
+    return content["tables"][0]
+
+
+def every_k(content: dict) -> None:
+    content["guarantee"].update(k=9)
+    first(content).update(k=9)
+    content["claims"][0]["guarantee"].update(k=9)
+
+
+def another_kind(content: dict) -> None:
+    content["guarantee"].update(kind="whatever", k=1000)
+    first(content).update(k=1000)
+
 
 CHANGES = {
-    "k": lambda c: c["guarantee"].update(k=9),
-    "k everywhere": lambda c: (c["guarantee"].update(k=9), c["tables"][0].update(k=9), c["claims"][0]["guarantee"].update(k=9)),
-    "status": lambda c: c.update(status="proved"),
-    "l": lambda c: c["guarantee"].update(l=2),
-    "words": lambda c: c["words"].__setitem__(0, "Nobody can learn anything."),
-    "sentence": lambda c: c.update(sentence="Proved: everything."),
-    "limits": lambda c: c["not_promised"].pop(),
-    "theorem": lambda c: c["theorems"][0].update(statement="It is safe."),
-    "premise": lambda c: c["theorems"][0]["premises"][0].update(checked="by prayer"),
-    "quasi": lambda c: c["tables"][0]["quasi"].remove("sex"),
-    "shows": lambda c: c["tables"][0]["shows"].update(diag="mean"),
-    "grouping": lambda c: c["grouping"].update(name="vmdav"),
-    "method": lambda c: c.update(method="probabilistic-k"),
-    "dataset": lambda c: c.update(dataset="other"),
-    "extra": lambda c: c.update(note="trust us"),
-    "condition": lambda c: c["claims"][0]["conditions"].append("on Mondays"),
+    "k": (lambda c: c["guarantee"].update(k=9), BOTH),
+    "k everywhere": (every_k, BOTH),
+    "k of the claim": (lambda c: c["claims"][0]["guarantee"].update(k=9), BOTH),
+    "another kind": (another_kind, BOTH),
+    "status": (lambda c: c.update(status="proved"), BOTH),
+    "status of the claim": (lambda c: c["claims"][0].update(status="proved"), BOTH),
+    "l": (lambda c: c["guarantee"].update(l=2), BOTH),
+    "a claim more": (lambda c: c["claims"].append({**c["claims"][0], "guarantee": {"kind": "l-diversity", "l": "9"}}), BOTH),
+    "words": (lambda c: c["words"].__setitem__(0, "Nobody can learn anything."), ONE),
+    "sentence": (lambda c: c.update(sentence="Proved: everything."), ONE),
+    "limits": (lambda c: c["not_promised"].pop(), ONE),
+    "theorem": (lambda c: c["theorems"][0].update(statement="It is safe."), ONE),
+    "premise": (lambda c: c["theorems"][0]["premises"][0].update(checked="by prayer"), ONE),
+    "how to verify": (lambda c: c.update(verify="there is no need"), ONE),
+    "quasi": (lambda c: first(c)["quasi"].remove("sex"), ONE),
+    "no quasi": (lambda c: first(c).update(quasi=[]), BOTH),
+    "a quasi that is not there": (lambda c: first(c)["quasi"].append("zip"), BOTH),
+    "shows": (lambda c: first(c)["shows"].update(diag="mean"), ONE),
+    "shows something else": (lambda c: first(c)["shows"].update(age="interval"), ONE),
+    "shows a label": (lambda c: first(c)["shows"].update(sex="ancestor"), ONE),
+    "shows too little": (lambda c: first(c)["shows"].pop("age"), BOTH),
+    "grouping": (lambda c: c["grouping"].update(name="vmdav"), ONE),
+    "gain": (lambda c: c["grouping"].update(gain="0.9"), ONE),
+    "method": (lambda c: c.update(method="probabilistic-k"), BOTH),
+    "dataset": (lambda c: c.update(dataset="other"), ONE),
+    "extra": (lambda c: c.update(note="trust us"), ONE),
+    "an epsilon inside": (lambda c: c["guarantee"].update(epsilon="0.1"), ONE),
+    "a note inside": (lambda c: first(c).update(note="differential privacy"), ONE),
+    "condition": (lambda c: c["claims"][0]["conditions"].append("on Mondays"), ONE),
+    "fewer releases than none": (lambda c: c["ledger"].update(unbounded_releases=-5), ONE),
+    "spent without charges": (lambda c: c["ledger"].update(epsilon="3"), ONE),
+    "no tables": (lambda c: c.update(tables=[]), BOTH),
+    "a table twice": (lambda c: c["tables"].append(copy.deepcopy(first(c))), BOTH),
+    "a table elsewhere": (lambda c: first(c).update(file="../micro-csv/table.csv"), BOTH),
+    "a table of another name": (lambda c: first(c).update(file="policy.lock.yaml"), BOTH),
+    "no files": (lambda c: c.update(files={}), BOTH),
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return publish(tmp_path_factory.mktemp("counted"), "microaggregation", report=False).folder
-
-
-def failed(place: Path) -> set[str]:
-    return {check.name for check in verify(place) if check.agrees is False}
-
-
-def resealed(place: Path, content: dict) -> None:
-    content["seal"] = seal({key: value for key, value in content.items() if key != "seal"})
-    (place / "certificate.json").write_text(json.dumps(content))
-    try:
-        (place / "certificate.html").write_text(certificate_page(content))
-    except (KeyError, TypeError):
-        (place / "certificate.html").write_text("")
-
-
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_resealed_change_is_seen(folder, name):
-    kept = {path: path.read_bytes() for path in folder.iterdir()}
-    content = json.loads((folder / "certificate.json").read_text())
-    before = copy.deepcopy(content)
-    CHANGES[name](content)
-    assert content != before
-    try:
-        resealed(folder, content)
-        assert failed(folder)
-    finally:
-        for path, was in kept.items():
-            path.write_bytes(was)
-    assert failed(folder) == set()
+def test_a_resealed_change_is_seen(forger: Forger, name):
+    change, both = CHANGES[name]
+    place = forger("micro-csv", lambda _, content: change(content))
+    assert failed(place)
+    assert alone(place) == (3 if both else 0)
 
 
-def test_a_changed_table_is_seen_also_when_its_hash_is_too(folder):
-    kept = {path: path.read_bytes() for path in folder.iterdir()}
-    lines = (folder / "table.csv").read_text().splitlines()
-    lines[1] = "3.25,f,flu"
-    try:
-        (folder / "table.csv").write_text("\n".join(lines) + "\n")
-        assert "file table.csv" in failed(folder)
-        content = json.loads((folder / "certificate.json").read_text())
-        content["files"]["table.csv"] = hashlib.sha256((folder / "table.csv").read_bytes()).hexdigest()
-        resealed(folder, content)
-        assert failed(folder) == {"groups of table.csv"}
-    finally:
-        for path, was in kept.items():
-            path.write_bytes(was)
+@pytest.mark.parametrize("kind", ["micro-csv", "micro-parquet", "swap-csv", "swap-parquet"])
+def test_nothing_changed_is_nothing_seen(forger: Forger, kind):
+    place = forger(kind, lambda _place, _content: None)
+    assert failed(place) == set()
+    assert alone(place) == 0
+
+
+def test_a_swap_says_how_it_was_made(forger: Forger):
+    """Under MDAV-SWAP nothing is permuted in groups of its own."""
+    place = forger("swap-csv", lambda _, c: first(c)["shows"].update(age="permuted in groups of its own"))
+    assert failed(place) == {"tables of the lock"}
+
+
+def test_another_version_says_so_and_its_words_are_not_believed(forger: Forger):
+    assert "0.0.1" not in SHIPPED
+    for kind in ("micro-csv", "swap-csv"):
+        place = forger(kind, lambda _, c: c["software"].update(shoal="0.0.1"))
+        assert failed(place) == {"software"}
+        place = forger(
+            kind, lambda _, c: (c["software"].update(shoal="0.0.1"), c.update(not_promised=["Everything is safe."]))
+        )
+        assert failed(place) == {"software", "not_promised of the lock"}
+
+
+@pytest.mark.parametrize("kind", ["micro-csv", "micro-parquet", "swap-csv", "swap-parquet"])
+def test_a_file_that_is_merely_listed_is_seen(forger: Forger, kind):
+    def add(place, content, name="original.csv"):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text("name,age\nJohn,3\n")
+        content["files"][name] = ""
+
+    assert failed(forger(kind, add)) == {"one table"}
+    assert alone(forger(kind, add)) == 3
+    below = forger(kind, lambda place, content: add(place, content, "below/raw.csv"))
+    assert failed(below) == {"one table"}
+    assert alone(below) == 3
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_second_table_is_seen_wherever_it_stands(forger: Forger, which):
+    def add(place, content):
+        (place / "names.csv").write_text("name,age\n" + "John,3\n" * 12)
+        content["files"]["names.csv"] = ""
+        more = {"file": "names.csv", "columns": ["name", "age"], "quasi": [], "confidential": [], "shows": {}}
+        content["tables"].insert(which, {**first(content), **more})
+
+    for kind in ("micro-csv", "swap-csv"):
+        place = forger(kind, add)
+        assert {"one table", "shape"} <= failed(place)
+        assert alone(place) == 3
+
+
+@pytest.mark.parametrize(
+    "added", ["\n# trust us\n", '\nnote: {claims: "differential privacy"}\n', "\n", "\nbudget: null\n"]
+)
+def test_a_lock_holds_what_was_locked_and_nothing_else(forger: Forger, added):
+    def add(place, _):
+        lock = place / "policy.lock.yaml"
+        lock.write_text(lock.read_text() + added)
+
+    assert failed(forger("micro-csv", add))
+
+
+def test_a_lock_with_a_price_that_the_method_does_not_have(forger: Forger):
+    def add(place, _):
+        lock = place / "policy.lock.yaml"
+        lock.write_text(lock.read_text().replace("  k: 5\n", '  k: 5\n  epsilon: "0.1"\n'))
+
+    assert failed(forger("micro-csv", add))
+
+
+def test_a_key_that_is_said_twice_is_seen(forger: Forger):
+    """Of two sentences a person reads the first, and a program the last."""
+    place = forger("micro-csv", lambda _place, _content: None)
+    file = place / "certificate.json"
+    file.write_text(file.read_text().replace('"sentence"', '"sentence": "All is safe.", "sentence"', 1))
+    assert verifier.verify(place)[0].agrees
+    assert json.loads(file.read_text())["sentence"] != "All is safe."
+    assert failed(place) == {"certificate"}

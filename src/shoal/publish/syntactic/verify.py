@@ -1,169 +1,190 @@
-"""Verify a release whose guarantee is counted: the papers against each other and the lock, and the table by counting it."""
+"""Verify a release whose guarantee is counted: its certificate is made again from the lock, and its table read and counted."""
 
 from __future__ import annotations
 
-import json
+import filecmp
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
+import numpy as np
 
-from shoal import __version__
-from shoal.assess.check import check as count
-from shoal.assess.observed import Observed
+from shoal.assess.measure import observe
 from shoal.data.domain import Values
-from shoal.data.schema import Attribute, Role, Schema, Type
-from shoal.guarantee.claim import Claim
+from shoal.data.schema import Attribute, Outside, Schema, Type
+from shoal.engine.base import Table
+from shoal.engine.open import engine
+from shoal.errors import DataError
 from shoal.guarantee.rounding import exact
-from shoal.policy.policy import Policy
-from shoal.publish.opening import theorem_entry
-from shoal.publish.syntactic.certificate import HOW_PREMISES_WERE_CHECKED
-from shoal.publish.syntactic.plan import NOT_PROMISED, SyntacticPlan, syntactic_plan
+from shoal.ledger.ledger import Account
+from shoal.publish.syntactic.certificate import certificate as made_again
+from shoal.publish.syntactic.plan import SyntacticPlan, syntactic_plan
+from shoal.publish.syntactic.recount import distance_of
 from shoal.publish.verifier import Check
+from shoal.publish.verify_lock import canonical
 
 SCHEMA = Path(__file__).with_name("certificate.schema.json")
 SLACK = 1e-9
 """The arithmetic of a distance."""
-SHOWS = {"mean", "median", "mode", "concept", "interval", "set", "ancestor"}
-MOVED = {"permuted in groups of its own", "permuted with the quasi-identifiers"}
+LABELS = ("interval", "set", "concept", "ancestor")
+"""What a group may show that is no value of the attribute."""
+OWN = ("date", "ledger", "files", "software", "seal")
+"""What the lock does not decide: all of it is looked at elsewhere."""
+LONGEST = 1 << 26
+"""Bytes of the longest row that is read."""
 
 
 def verify_counted(folder: Path, certificate: dict[str, Any]) -> list[Check]:
     """Everything that needs more than the standard library."""
-    locked = YAML(typ="safe", pure=True).load((folder / "policy.lock.yaml").read_text(encoding="utf-8"))
-    plan = _replanned(locked)
+    policy, as_locked = canonical(folder)
+    plan = _in_order(syntactic_plan(policy), certificate["tables"][0]["columns"])
+    return [as_locked, *_papers(certificate, plan), *_table(folder, certificate, plan)]
+
+
+def _in_order(plan: SyntacticPlan, columns: Sequence[str]) -> SyntacticPlan:
+    """The plan with its columns as they were published; a lock has them in the order of the alphabet."""
+    place = {name: number for number, name in enumerate(columns)}
+    own = sorted(plan.policy.schema.attributes, key=lambda one: place.get(one.name, len(place)))
+    return replace(plan, policy=replace(plan.policy, schema=Schema(tuple(own))))
+
+
+def _papers(certificate: dict[str, Any], plan: SyntacticPlan) -> list[Check]:
+    """The certificate against the one that the locked plan makes, entry by entry."""
+    book = certificate["ledger"]
+    account = Account(
+        dataset=plan.policy.dataset, budget=None, neighbours=None, unit=None, costs=(), releases=0,
+        unbounded=book["unbounded_releases"], looks=0, sample_used=False,
+    )  # fmt: skip
+    wanted = made_again(plan, f"table.{plan.format}", certificate["files"], account, certificate["date"])
+    spent = book == wanted["ledger"] or book["charges"] > 0
     return [
-        *_papers(certificate),
-        *_against_lock(certificate, locked, plan),
-        *_table(folder, certificate, plan.policy.schema),
+        *(
+            Check(f"{name} of the lock", certificate[name] == entry, "as the locked plan says it")
+            for name, entry in wanted.items()
+            if name not in OWN
+        ),
+        Check("entries", set(certificate) == set(wanted), "those of the locked plan, and no others"),
+        Check("ledger", spent, "without charges there is nothing spent"),
     ]
 
 
-def _papers(certificate: dict[str, Any]) -> list[Check]:
-    """The certificate against itself and the registry."""
-    claims = [Claim.from_saved(saved) for saved in certificate["claims"]]
-    first, promised = claims[0], certificate["guarantee"]
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    closed = set(schema["required"]) <= set(certificate) <= set(schema["properties"])
-    same = first.guarantee.to_saved() == {"kind": promised["kind"], "k": promised["k"]}
-    same = same and first.status.value == promised["status"] == certificate["status"]
-    same = same and all(table["k"] == promised["k"] for table in certificate["tables"])
-    others = {claim.guarantee.kind: claim.guarantee.to_saved() for claim in claims[1:]}
-    same = same and ("l-diversity" in others) == (promised["l"] is not None)
-    same = same and ("t-closeness" in others) == (promised["t"] is not None)
-    if "l-diversity" in others:
-        same = same and exact(others["l-diversity"]["l"]) == promised["l"]
-    if "t-closeness" in others:
-        same = same and exact(others["t-closeness"]["t"]) == exact(promised["t"])
-    stated = certificate["theorems"] == [theorem_entry(name, HOW_PREMISES_WERE_CHECKED) for name in first.theorems]
-    now = certificate["software"]["shoal"] == __version__
-    limits = not now or certificate["not_promised"] == list(NOT_PROMISED[certificate["method"]])
-    return [
-        Check("keys", closed, "those that a certificate has, and no others"),
-        Check("limits", limits, "what is not promised, as this version says it"),
-        Check("sentence", certificate["sentence"] == first.words(), "says what the claim says"),
-        Check("claim", same, "one promise throughout"),
-        Check("theorems", stated, "as in the registry"),
-    ]
-
-
-def _against_lock(certificate: dict[str, Any], locked: dict[str, Any], plan: SyntacticPlan) -> list[Check]:
-    """The certificate against what the lock says would happen."""
-    promised, grouping, table = certificate["guarantee"], certificate["grouping"], certificate["tables"][0]
-    crowd, schema = plan.method.crowd, plan.policy.schema
-    t = None if promised["t"] is None else exact(promised["t"])
-    numbers = (plan.k, crowd.wanted.l, crowd.wanted.t) == (promised["k"], promised["l"], t)
-    numbers = numbers and grouping["name"] == crowd.grouping and grouping["crowds"] == plan.crowds()
-    numbers = numbers and (grouping["gain"] is None or exact(grouping["gain"]) == crowd.gain)
-    subject = locked["dataset"] == certificate["dataset"] and promised["unit"] == plan.unit.to_saved()
-    subject = subject and certificate["method"] == locked["release"]["method"]
-    claims = [claim.to_saved() for claim in plan.claims] == certificate["claims"]
-    roles = sorted(table["columns"]) == sorted(attribute.name for attribute in schema.published)
-    roles = roles and sorted(table["quasi"]) == sorted(attribute.name for attribute in schema.quasi)
-    roles = roles and sorted(table["confidential"]) == sorted(attribute.name for attribute in schema.confidential)
-    treated = {name for name, rule in table["shows"].items() if rule != "as it is"}
-    expected = {name for name, rule in plan.method.rules(schema).items() if rule != "as it is"}
-    shows = treated == expected and set(table["shows"]) == set(table["columns"])
-    shows = shows and {table["shows"][name] for name in treated} <= (
-        SHOWS if promised["kind"] == "k-anonymity" else MOVED
-    )
-    return [
-        Check("numbers of the lock", numbers, "k, l, t and the grouping as locked"),
-        Check("subject of the lock", subject, "dataset, method and unit as locked"),
-        Check("claims of the lock", claims, "those that the locked plan makes"),
-        Check("words", certificate["words"] == plan.sentences(), "they say what the locked plan says"),
-        Check("columns of the lock", roles, "published attributes and their roles as locked"),
-        Check("treatment", shows, "the attributes that the method treats, and no others"),
-    ]
-
-
-def _table(folder: Path, certificate: dict[str, Any], schema: Schema) -> list[Check]:
-    """The published table, counted by code that shares nothing with the methods."""
+def _table(folder: Path, certificate: dict[str, Any], plan: SyntacticPlan) -> list[Check]:
+    """The published table, read as a stranger would and counted by code that shares nothing with the methods."""
     table = certificate["tables"][0]
-    path, promised = folder / table["file"], certificate["guarantee"]
-    checks = _file(path, table["columns"])
+    path, rules = folder / f"table.{plan.format}", plan.method.rules(plan.policy.schema)
+    if table["file"] != path.name or sorted(table["columns"]) != sorted(rules):
+        return []  # said before
+    shown = Schema(tuple(_shown(one, rules[one.name]) for one in plan.policy.schema.published))
+    try:
+        read, checks = (_parquet if plan.format == "parquet" else _csv)(path, shown)
+    except DataError as error:
+        return [Check(f"values of {path.name}", False, error.wrong)]
+    return checks if read is None else [*checks, *_counts(read, certificate, plan, path.name)]
+
+
+def _shown(one: Attribute, rule: str) -> Attribute:
+    """An attribute as its column shows it: labels are text, a middle of numbers is a decimal, a value is one of its domain."""
+    bare = replace(one, hierarchy=None, outside=Outside.ERROR)
+    if rule in LABELS:
+        return replace(bare, type=Type.TEXT, domain=None)
+    if rule in ("mean", "median") and one.type in (Type.INTEGER, Type.DECIMAL):
+        return replace(bare, type=Type.DECIMAL, domain=None)
+    return replace(bare, domain=None) if rule == "mean" else bare
+
+
+def _csv(path: Path, shown: Schema) -> tuple[Table | None, list[Check]]:
+    """Read it and write it again: the same bytes come out where columns, cells, spelling and order are as we write them."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = [str(place) for place in range(len(shown.names))]
+    try:
+        lines = csv.read_csv(
+            path,
+            read_options=csv.ReadOptions(column_names=names, block_size=LONGEST),
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=len(names) == 1,  # an empty text is quoted; alone in its row, it is missing
+            ),
+        )
+    except (pa.ArrowException, OSError):
+        return None, [Check(f"rows of {path.name}", False, "not all have as many cells as there are columns")]
+    if [column[0].as_py() for column in lines.columns] != list(shown.names):
+        return None, [Check(f"header of {path.name}", False, "not the columns that are declared")]
+    read = engine().scan(lines.slice(1).rename_columns(list(shown.names)), shown)
+    with tempfile.TemporaryDirectory() as place:
+        again = Path(place) / path.name
+        read.write(again)
+        same = filecmp.cmp(path, again, shallow=False)
+    return read, [Check(f"text of {path.name}", same, "its values as we write them, sorted by themselves")]
+
+
+def _parquet(path: Path, shown: Schema) -> tuple[Table | None, list[Check]]:
+    """Read it and write it again: the same table comes out where columns, types, values and order are as we write them."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            rows, notes = file.read(), file.metadata.metadata
+    except (pa.ArrowException, OSError):
+        return None, [Check(f"values of {path.name}", False, "it cannot be read")]
+    if rows.column_names != list(shown.names):
+        return None, [Check(f"columns of {path.name}", False, "not those that are declared")]
+    silent = not notes and not any(field.metadata for field in rows.schema)
+    read = engine().scan(rows, shown)
+    with tempfile.TemporaryDirectory() as place:
+        again = Path(place) / path.name
+        read.write(again)
+        same = _present(parquet.read_table(again)).equals(_present(rows))
+    return read, [
+        Check(f"nothing else in {path.name}", silent, "no notes in the file"),
+        Check(f"values of {path.name}", same and not _below_zero(rows), "of their own types, sorted by themselves"),
+    ]
+
+
+def _present(rows: Any) -> Any:
+    """A table in which columns without a value have no type."""
+    import pyarrow as pa
+
+    many = rows.num_rows
+    return pa.table([pa.nulls(many) if one.null_count == many else one for one in rows.columns], rows.column_names)
+
+
+def _below_zero(rows: Any) -> bool:
+    """Whether a zero has a sign, which comparing does not see."""
+    import pyarrow as pa
+
+    held = [one.drop_null().to_numpy() for one in rows.columns if pa.types.is_floating(one.type)]
+    return any(bool((np.signbit(values) & (values == 0)).any()) for values in held)
+
+
+def _counts(read: Table, certificate: dict[str, Any], plan: SyntacticPlan, name: str) -> list[Check]:
+    """What is promised of the table, counted on it; of groups that are not published, what must hold of the whole."""
+    promised, schema, rows = certificate["guarantee"], read.schema, read.rows()
+    least = 2 * max(plan.k, *plan.crowds().values(), 0)
+    checks = [Check(f"rows of {name}", rows >= least, f"{rows}; two groups have {least} or more")]
     if promised["kind"] != "k-anonymity":
-        return checks
-    seen = count(path, _bare(schema, table["shows"]))
-    checks.append(Check(f"groups of {table['file']}", seen.k >= promised["k"], f"the smallest has {seen.k} rows"))
+        fewest = min((len(read.count_by([one.name])) for one in schema.confidential), default=0)
+        enough = promised["l"] is None or fewest >= promised["l"]
+        return [*checks, Check("different values", enough, f"{fewest} in the table")]
+    asked = [_ordered(one) for one in (*schema.quasi, *schema.confidential)]
+    seen = observe(read.count_by([one.name for one in asked]), Schema(tuple(asked)))
+    checks.append(Check(f"groups of {name}", seen.k >= promised["k"], f"the smallest has {seen.k} rows"))
     if promised["l"] is not None:
         checks.append(Check("l-diversity", (seen.l or 0) >= promised["l"], f"the least diverse has {seen.l} values"))
     if promised["t"] is not None:
-        far = farthest(seen)
-        checks.append(
-            Check("t-closeness", far <= float(exact(promised["t"])) + SLACK, f"the farthest lies {far:.4g} off")
-        )
+        far = max((distance_of(one) for one in seen.confidential), default=float("inf"))
+        near = far <= float(exact(promised["t"])) + SLACK
+        checks.append(Check("t-closeness", near, f"the farthest lies {far:.4g} off"))
     return checks
 
 
-def farthest(seen: Observed) -> float:
-    """The largest earth mover's distance: along the order where values have one, else with any two values 1 apart."""
-    worst = 0.0
-    for one in seen.confidential:
-        along = one.measures.t_ordered
-        worst = max(worst, one.measures.t_equal if along is None else along)
-    return worst
-
-
-def _file(path: Path, columns: list[str]) -> list[Check]:
-    if path.suffix != ".parquet":
-        return []
-    import pyarrow.parquet as pq
-
-    from shoal.publish.verify import is_sorted
-
-    rows = pq.read_table(path).unify_dictionaries()
-    named, rows = rows, rows.rename_columns([str(place) for place in range(rows.num_columns)])
-    return [
-        Check(f"columns of {path.name}", named.column_names == columns, "as declared"),
-        Check(f"nothing else in {path.name}", not (named.schema.metadata or {}), "no notes in the file"),
-        Check(f"order of {path.name}", is_sorted(rows), "sorted by its own values"),
-    ]
-
-
-def _bare(schema: Schema, shows: dict[str, str]) -> Schema:
-    """The attributes with nothing but their roles, orders and the types of what they show, as a stranger reads the table."""
-    return Schema(
-        tuple(
-            Attribute(one.name, one.role, _shown(one, shows), one.domain if isinstance(one.domain, Values) else None)
-            for one in schema.attributes
-            if one.role in (Role.QUASI, Role.CONFIDENTIAL)
-        )
-    )
-
-
-def _shown(attribute: Attribute, shows: dict[str, str]) -> Type:
-    """A mean of whole numbers is none."""
-    middle = shows[attribute.name] in ("mean", "median") and attribute.type is Type.INTEGER
-    return Type.DECIMAL if middle else attribute.type
-
-
-def _replanned(locked: dict[str, Any]) -> SyntacticPlan:
-    """The plan that the lock resolves to; hierarchies, which files may have held, play no part in what it promises."""
-    keys = ("role", "type", "domain", "missing")
-    attributes = {
-        name: {key: values[key] for key in keys if values.get(key) is not None}
-        for name, values in locked["attributes"].items()
-    }
-    head: dict[str, Any] = {key: locked[key] for key in ("version", "dataset", "unit", "neighbours") if key in locked}
-    return syntactic_plan(Policy.of({**head, "attributes": attributes, "release": locked["release"]}))
+def _ordered(one: Attribute) -> Attribute:
+    """An attribute with nothing but its role, its type and its order."""
+    return Attribute(one.name, one.role, one.type, one.domain if isinstance(one.domain, Values) else None)
