@@ -167,7 +167,7 @@ def test_a_charge_stands_when_the_answer_fails(tmp_path, monkeypatch):
         raise RuntimeError("row 17 is wrong")
 
     with opened(tmp_path) as asking:
-        monkeypatch.setattr("shoal.query.price.Noisy.answer", fails)
+        monkeypatch.setattr("shoal.query.price.Noisy.draw", fails)
         with pytest.raises(DataError) as failed:
             asking.ask(OLD, "0.1")
         assert (

@@ -127,7 +127,7 @@ def test_an_answer_that_is_not_in_whole_steps_gets_no_noise(monkeypatch, mechani
     rows = engine("duckdb").scan(table(), policy().schema)
     monkeypatch.setattr(type(asked), "truth", lambda self, table: wrong)
     with Source.seeded(1) as source, pytest.raises(PreconditionError) as refused:
-        made.answer(rows, source)
+        made.draw(rows, source)
     assert any(theorem in str(refused.value) for theorem in (*made.theorems, "laplace-grid"))
 
 

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli import screen, typed
-from shoal.errors import UsageError
+from shoal.errors import ParameterError, UsageError
 
 if TYPE_CHECKING:
     from shoal.query.question import Question
     from shoal.query.session import Session
 
 _FILE = click.Path(path_type=Path)
+_LEAST = Fraction(1, 10**300)
+_BESIDE = ("where", "attribute", "edges", "values", "prior", "mechanism")
+"""How one question is asked: not how a batch is, whose file says it."""
 _ASKED = ("count", "sum_of", "mean", "variance", "quantile", "histogram", "table", "value_of", "batch")
 
 
@@ -29,6 +32,8 @@ _ASKED = ("count", "sum_of", "mean", "variance", "quantile", "histogram", "table
 @click.option("--quantile", metavar="ATTRIBUTE:Q", help="The value with a share Q of the rows at or below it.")
 @click.option("--histogram", metavar="ATTRIBUTE[@LEVEL]", help="Counts by value, or by a level of the hierarchy.")
 @click.option("--table", metavar="A,B,...", help="Counts by several attributes together, each with @LEVEL if you like.")
+@click.option("--edges", metavar="A,B,...", help="With --histogram: intervals between these numbers or dates.")
+@click.option("--values", metavar="A,B,...", help="With --histogram: these values, and all others together.")
 @click.option("--value-of", metavar="PERSON", help="One person's value of --attribute, refined from --prior.")
 @click.option("--attribute", metavar="ATTRIBUTE", help="With --value-of.")
 @click.option("--where", metavar="CONDITION", help="Only rows that satisfy it.")
@@ -77,16 +82,11 @@ def query(dataset: str | None, register: bool, price: bool, as_json: bool, **giv
     beside = [name for name in ("policy", "data", "sampled") if given[name] is not None]
     if beside:
         raise UsageError(f"--{beside[0]} goes with --register")
+    words = [name for name in _ASKED if given[name] is not None]
+    _refuse_stray(words, given, price)
     with _session(dataset, given) as session:
-        words = [name for name in _ASKED if given[name] is not None]
         if not words:
             _account(session, as_json)
-        elif len(words) > 1:
-            raise UsageError(
-                "one question at a time",
-                came=" and ".join(_option(word) for word in words),
-                fix="put several into --batch",
-            )
         elif given["batch"] is not None:
             _batch(session, given, price, as_json)
         else:
@@ -94,6 +94,32 @@ def query(dataset: str | None, register: bool, price: bool, as_json: bool, **giv
 
 
 # --- what is asked -------------------------------------------------------------------------------------------------
+
+
+def _given(name: str, given: Mapping[str, Any]) -> bool:
+    return given[name] not in (None, "auto") if name == "mechanism" else given[name] is not None
+
+
+def _refuse_stray(words: Sequence[str], given: Mapping[str, Any], price: bool) -> None:
+    """Options that would be left out of what was asked, and two questions at once."""
+    if len(words) > 1:
+        came = " and ".join(_option(word) for word in words)
+        raise UsageError("one question at a time", came=came, fix="put several into --batch")
+    if not words:
+        stray = [_option(name) for name in (*_BESIDE, "epsilon", "delta") if _given(name, given)]
+        stray += ["--price"] if price else []
+        if stray:
+            raise UsageError(
+                "no question was asked", came=", ".join(stray), allowed=", ".join(_option(word) for word in _ASKED)
+            )
+    elif words[0] == "batch":
+        stray = [_option(name) for name in _BESIDE if _given(name, given)]
+        if stray:
+            raise UsageError(f"{stray[0]} does not go with --batch", fix="write it into the file, beside its question")
+    elif words[0] != "histogram":
+        stray = [_option(name) for name in ("edges", "values") if _given(name, given)]
+        if stray:
+            raise UsageError(f"{stray[0]} goes with --histogram")
 
 
 def _session(dataset: str, given: Mapping[str, Any]) -> Session:
@@ -131,43 +157,42 @@ def _question(given: Mapping[str, Any]) -> Question:
             raise UsageError("--quantile cannot be read", came=value, allowed="ATTRIBUTE:Q, such as age:0.5")
         return question({"quantile": {"attribute": name, "q": typed.number(share, "q"), **where}})
     if word == "histogram":
-        return question({"histogram": {**_cells(value), **where}})
+        cells = {key: given[key].split(",") for key in ("edges", "values") if given[key] is not None}
+        listed = {key: [part.strip() for part in parts] for key, parts in cells.items()}
+        return question({"histogram": {"attribute": value, **listed, **where}})
     if word == "table":
-        return question({"contingency": {"attributes": [_cells(part) for part in value.split(",")], **where}})
+        return question({"contingency": {"attributes": value, **where}})
     return question({{"sum_of": "sum"}.get(word, word): {"attribute": value, **where}})
-
-
-def _cells(text: str) -> dict[str, Any]:
-    name, at, level = text.strip().rpartition("@")
-    return (
-        {"attribute": name, "level": int(level)}
-        if at and level.isascii() and level.isdigit()
-        else {"attribute": text.strip()}
-    )
 
 
 def _prior(text: str | None) -> object:
     if text is None or text.split(":")[0] == "uniform":
         return text
-    from shoal.policy.reading import read
+    from shoal.query.file import plain_values
 
-    try:
-        content = Path(text).read_bytes().decode("utf-8-sig")
-    except (OSError, ValueError):
-        raise UsageError(
-            "the prior cannot be read", came=text, allowed="a YAML file, uniform or uniform:LOW:HIGH"
-        ) from None
-    return read(content, text).tree
+    return plain_values(text, "the prior", "a YAML file, uniform or uniform:LOW:HIGH")
 
 
 def _epsilon(given: Mapping[str, Any]) -> Fraction:
     if given["epsilon"] is None:
         raise UsageError("a question has a price", fix="say --epsilon, what it may cost")
-    return typed.number(given["epsilon"], "epsilon")
+    return _number(given["epsilon"], "epsilon")
+
+
+def _number(text: str, name: str) -> Fraction:
+    """A number; what is wrong with it is told in the words that were typed."""
+    if not text.strip():
+        raise ParameterError(f"{name} is empty", came=repr(text), allowed="a number such as 0.2, 1e-6 or 1/3")
+    found = typed.number(text, name)
+    if found and abs(found) < _LEAST:
+        raise ParameterError(
+            f"{name} is too small", came=text, allowed="from 1e-9" if name == "epsilon" else "0, or from 1e-300"
+        )
+    return found
 
 
 def _delta(given: Mapping[str, Any]) -> Fraction | None:
-    return None if given["delta"] is None else typed.number(given["delta"], "delta")
+    return None if given["delta"] is None else _number(given["delta"], "delta")
 
 
 def _option(word: str) -> str:
@@ -186,14 +211,14 @@ def _one(session: Session, question: Question, given: Mapping[str, Any], price: 
         if as_json:
             screen.answer({"dataset": session.dataset.name, **offered.to_json()})
         else:
-            show_price(offered)
+            show_price(offered, session.analyst)
         return
     with screen.busy("asking"):
         answer = session.ask(*asked)
     if as_json:
         screen.answer({"dataset": session.dataset.name, **answer.to_json(), **_standing(session)})
     else:
-        show_answer(answer, session.left)
+        show_answer(answer, session)
 
 
 def _batch(session: Session, given: Mapping[str, Any], price: bool, as_json: bool) -> None:
@@ -207,7 +232,7 @@ def _batch(session: Session, given: Mapping[str, Any], price: bool, as_json: boo
         if as_json:
             screen.answer({"dataset": session.dataset.name, **offered.to_json()})
         else:
-            show_price(offered)
+            show_price(offered, session.analyst)
         return
     with screen.busy("asking"):
         answers = session.batch(file.asks, delta=delta)
@@ -216,7 +241,7 @@ def _batch(session: Session, given: Mapping[str, Any], price: bool, as_json: boo
         listed = [answer.to_json() for answer in answers]
         screen.answer({"dataset": session.dataset.name, **charged, "answers": listed, **_standing(session)})
     else:
-        show_batch(answers, offered, session.left)
+        show_batch(answers, offered, session)
 
 
 def _standing(session: Session) -> dict[str, Any]:
@@ -224,13 +249,14 @@ def _standing(session: Session) -> dict[str, Any]:
 
     spent, left = session.spent, session.left
     return {
+        "analyst": session.analyst,
         "spent": {"epsilon": exact_text(spent.epsilon), "delta": exact_text(spent.delta)},
         "left": None if left is None else left.to_saved(),
     }
 
 
 def _account(session: Session, as_json: bool) -> None:
-    from shoal.cli.told import show_account
+    from shoal.cli.told import composed, shares_left, show_account
     from shoal.guarantee.rounding import exact_text
 
     account, entry = session.account, session.dataset.entry
@@ -238,8 +264,8 @@ def _account(session: Session, as_json: bool) -> None:
         show_account(session)
         return
     shares: Sequence[dict[str, Any]] = [
-        {"analyst": each.name, "budget": each.budget.to_saved(), "left": each.left.to_saved()}
-        for each in account.shares
+        {"analyst": share.name, "budget": share.budget.to_saved(), "left": left.to_saved()}
+        for share, left in shares_left(account)
     ]
     screen.answer(
         {
@@ -248,11 +274,14 @@ def _account(session: Session, as_json: bool) -> None:
             "sampled": None if entry.sampled is None else exact_text(entry.sampled),
             "budget": account.budget.to_saved() if account.budget else None,
             "ceiling": account.ceiling.to_saved() if account.ceiling else None,
+            "spent_by_all": account.spent.to_saved(),
             **_standing(session),
             "questions": account.questions,
-            "composed_epsilon": account.total(),
+            "releases": account.releases,
+            "composed_epsilon": composed(account),
             "unbounded_releases": account.unbounded,
             "analysts": shares,
+            "attributes": [each.to_json() for each in session.dataset.attributes],
         }
     )
 
@@ -264,7 +293,9 @@ def _register(dataset: str | None, given: Mapping[str, Any], as_json: bool) -> N
 
     if given["policy"] is None or given["data"] is None:
         raise UsageError("--register needs --policy and --data")
-    asked = [_option(word) for word in (*_ASKED, "epsilon", "analyst", "budget") if given[word] is not None]
+    asked = [
+        _option(word) for word in (*_ASKED, *_BESIDE, "epsilon", "delta", "analyst", "budget") if _given(word, given)
+    ]
     if asked:
         raise UsageError("--register asks nothing", came=asked[0], fix="register first, then ask")
     policy = Policy.load(given["policy"])

@@ -13,52 +13,49 @@ import click
 from shoal.cli import screen
 
 if TYPE_CHECKING:
-    from shoal.ledger.account import Account
+    from shoal.ledger.account import Account, Share
     from shoal.ledger.entry import Budget
     from shoal.query.answer import Answer, Price
     from shoal.query.price import Error
     from shoal.query.session import Session
 
-_NARROW = 60
 _LONG = 16
 _MANY = 12
+_LARGE = 10.0**15
+_GROUPED = ("count", "sum", "variance", "histogram", "contingency")
+"""Questions whose answers are amounts, with digits in groups of three; the rest are values of an attribute."""
 
 
-def show_answer(answer: Answer, left: Budget | None) -> None:
+def show_answer(answer: Answer, session: Session) -> None:
     """The value, then what it is worth and what it cost."""
-    _show_value(answer.value)
+    _show_given(answer)
     screen.line()
     cost = "nothing: it is on record" if answer.free else _cost(answer)
-    rows = [("question", words(answer.question)), ("mechanism", answer.mechanism)]
+    rows = [("question", words(answer.question)), ("mechanism", answer.mechanism), *_behind(answer)]
     rows += [("error", error_words(error)) for error in answer.errors]
-    screen.table(("", ""), [*rows, ("cost", cost), *_left(left)])
+    screen.table(("", ""), [*rows, ("cost", cost), *_left(session.left, session.analyst)])
 
 
-def show_price(price: Price) -> None:
+def show_price(price: Price, analyst: str | None) -> None:
     """What it would cost, and how good it would be."""
-    for question, offer in zip(price.questions, price.offers, strict=True):
-        rows = [("question", words(question)), ("mechanism", offer.mechanism)]
+    for place, (question, offer) in enumerate(zip(price.questions, price.offers, strict=True), 1):
+        name = "question " if len(price.questions) == 1 else f"question {place}"
+        rows = [(name, words(question)), ("mechanism", offer.mechanism)]
         screen.table(("", ""), rows + [("error", error_words(error)) for error in offer.errors])
     cost = price.cost
     told = "nothing: it is on record" if cost is None else f"({_exact(cost.epsilon)}, {_exact(cost.delta)})"
-    screen.table(("", ""), [("cost     ", told), *_left(price.left)])
+    screen.table(("", ""), [("cost     ", told), *_left(price.left, analyst)])
     if not price.fits:
         screen.warn("the budget that is left does not cover it: it would be refused")
 
 
-def show_batch(answers: Sequence[Answer], price: Price, left: Budget | None) -> None:
-    """A line for each answer that is one value; tables below each other."""
-    plain = [answer for answer in answers if not isinstance(answer.value, dict | list)]
-    rows = [
-        (words(answer.question)[:_NARROW], _value(answer.value), answer.mechanism, "free" if answer.free else "")
-        for answer in plain
-    ]
-    if rows:
-        screen.table(("question", "answer", "mechanism", ""), rows, right=(1,))
-    for answer in answers:
-        if isinstance(answer.value, dict | list):
-            screen.line(click.style(words(answer.question), bold=True))
-            _show_value(answer.value)
+def show_batch(answers: Sequence[Answer], price: Price, session: Session) -> None:
+    """Every question with its number in the file, its answer and its errors; then what all cost."""
+    for place, answer in enumerate(answers, 1):
+        screen.line(click.style(f"{place}. {words(answer.question)}", bold=True))
+        _show_given(answer, "  ")
+        rows = [("mechanism", answer.mechanism + (", free: it is on record" if answer.free else "")), *_behind(answer)]
+        screen.table(("", ""), rows + [("error", error_words(error)) for error in answer.errors])
     screen.line()
     cost = price.cost
     told = (
@@ -66,31 +63,56 @@ def show_batch(answers: Sequence[Answer], price: Price, left: Budget | None) -> 
         if cost is None
         else f"({_exact(cost.epsilon)}, {_exact(cost.delta)}), charged once"
     )
-    screen.table(("", ""), [("cost", told), *_left(left)])
+    screen.table(("", ""), [("cost", told), *_left(session.left, session.analyst)])
 
 
 def show_account(session: Session) -> None:
     """Where the budget stands, and what may be asked about."""
     account, dataset = session.account, session.dataset
+    everybody = "" if session.analyst is None else " of all"
+    spent = f"{account.spent.words()}   {account.questions} questions, {account.releases} releases"
     rows = [
         ("hidden", dataset.unit.words()),
-        ("budget", account.budget.words() if account.budget else "none yet"),
+        (f"budget{everybody}", account.budget.words() if account.budget else "none yet"),
         *([("", _sampled(session))] if account.rate else []),
-        ("spent", f"{account.spent.words()}   {account.questions} questions, {account.releases} releases"),
+        (f"spent{everybody.replace('of', 'by')}", spent),
         ("composed", _composed(account)),
-        *_left(session.left),
+        *([] if session.analyst is None else [(f"spent by {session.analyst}", session.spent.words())]),
+        *_left(session.left, session.analyst or ("all" if account.shares else None)),
     ]
     if account.unbounded:
         rows.append(("beware", f"{account.unbounded} releases of this table have no bound, and no budget covers them"))
-    rows += [(f"  {share.name}", f"{share.left.words()} left of {share.budget.words()}") for share in account.shares]
+    rows += [
+        (f"  {share.name}", f"({_short(left.epsilon)}, {_short(left.delta)}) left; the share is {share.budget.words()}")
+        for share, left in shares_left(account)
+    ]
     screen.line(click.style(dataset.name, bold=True))
     screen.table(("", ""), rows)
     screen.line()
-    attributes = [
-        (each.name, each.type.value, each.domain.words() if each.domain else "no domain: not for questions")
-        for each in dataset.schema.published
-    ]
-    screen.table(("attribute", "type", "domain"), attributes)
+    attributes = [(each.name, each.type, each.levels_words(), each.words()) for each in dataset.attributes]
+    screen.table(("attribute", "type", "levels and their labels", "domain"), attributes)
+
+
+def shares_left(account: Account) -> list[tuple[Share, Budget]]:
+    """What each analyst may still spend: no more than what is left of the dataset for all."""
+    from shoal.ledger.account import difference
+    from shoal.ledger.entry import Budget
+
+    def least(share: Share) -> Budget:
+        own = share.left
+        if account.ceiling is None:
+            return own
+        rest = difference(account.ceiling, account.spent)
+        return Budget(min(own.epsilon, rest.epsilon), min(own.delta, rest.delta))
+
+    return [(share, least(share)) for share in account.shares]
+
+
+def composed(account: Account) -> float | None:
+    """What all charges come to at the budget's delta; None for very many different ones, which would take long."""
+    if len({part for cost in account.costs for part, _ in cost.parts}) > _MANY:
+        return None
+    return account.total(account.ceiling.delta if account.ceiling else None) or 0.0
 
 
 def words(question: str) -> str:
@@ -101,8 +123,11 @@ def words(question: str) -> str:
 
 def error_words(error: Error) -> str:
     """What an error means."""
-    parts = [] if error.expected is None else [f"{error.expected:.4g} on average"]
-    parts += [] if error.within is None else [f"within {error.within:.4g} in 95 of 100 cases"]
+    if error.how == "about" and error.expected is not None:
+        return f"{error.name}: about ±{_figure(error.expected)}"
+    most = "at most " if error.how == "bound" else ""
+    parts = [] if error.expected is None else [f"{most}{_figure(error.expected)} on average"]
+    parts += [] if error.within is None else [f"within {_figure(error.within)} in 95 of 100 cases"]
     return f"{error.name}: {', '.join(parts)}"
 
 
@@ -123,29 +148,65 @@ def _words(saved: dict[str, Any]) -> str:
 
 def _cells(saved: dict[str, Any]) -> str:
     level = f"@{saved['level']}" if saved.get("level") is not None else ""
-    return f"{saved['attribute']}{level}"
+    cells = "".join(f" ({key} {', '.join(saved[key])})" for key in ("edges", "values") if saved.get(key) is not None)
+    return f"{saved['attribute']}{level}{cells}"
 
 
-def _show_value(value: Any) -> None:
-    if isinstance(value, list):
-        for each in value:
-            _show_value(each)
-    elif not isinstance(value, dict):
-        screen.line(_value(value))
+def _show_given(answer: Answer, indent: str = "") -> None:
+    """The value, or what keeps it from being of use."""
+    if answer.note is not None and not isinstance(answer.value, list):
+        screen.line(indent + answer.note)
+        return
+    saved = json.loads(answer.question)
+    if saved["kind"] != "together":
+        _show_value(answer.value, saved["kind"] in _GROUPED, indent)
+        return
+    for each, value in zip(saved["questions"], answer.value, strict=True):
+        _show_value(value, each["kind"] in _GROUPED, indent)
+    if answer.note is not None:
+        screen.line(f"{indent}among them: {answer.note}")
+
+
+def _show_value(value: Any, grouped: bool, indent: str) -> None:
+    if not isinstance(value, dict):
+        screen.line(indent + _value(value, grouped))
     elif "labels" in value:
-        cells = [(label, str(count)) for label, count in zip(value["labels"], value["counts"], strict=True)]
+        cells = [(label, f"{count:,}") for label, count in zip(value["labels"], value["counts"], strict=True)]
         screen.table((value["attribute"], "count"), cells, right=(1,))
     else:
         screen.table((*value["attributes"], "count"), list(_rows(value)), right=(len(value["attributes"]),))
 
 
+def _behind(answer: Answer) -> list[tuple[str, str]]:
+    """The noisy numbers that a mean or variance was computed from."""
+    listed = answer.parts if isinstance(answer.parts, list) else [answer.parts]
+    return [
+        ("from", ", ".join(f"{name} {_value(value, True)}" for name, value in parts.items()))
+        for parts in listed
+        if parts
+    ]
+
+
 def _rows(value: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for labels, count in zip(product(*value["attributes"].values()), value["counts"], strict=True):
-        yield (*labels, str(count))
+        yield (*labels, f"{count:,}")
 
 
-def _value(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _value(value: Any, grouped: bool) -> str:
+    """All digits before the point, with commas where it is an amount."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}" if grouped else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    if not 1000 <= abs(value) < _LARGE:
+        return f"{value:.6g}"
+    written = f"{value:,.2f}" if grouped else f"{value:.2f}"
+    return written.rstrip("0").rstrip(".")
+
+
+def _figure(value: float) -> str:
+    """An error in four digits, or to the unit."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < _LARGE else f"{value:.4g}"
 
 
 def _cost(answer: Answer) -> str:
@@ -158,8 +219,9 @@ def _exact(value: Fraction) -> str:
     return exact_text(value)
 
 
-def _left(left: Budget | None) -> list[tuple[str, str]]:
-    return [] if left is None else [("left", f"({_short(left.epsilon)}, {_short(left.delta)})")]
+def _left(left: Budget | None, analyst: str | None) -> list[tuple[str, str]]:
+    name = "left" if analyst is None else f"left to {analyst}"
+    return [] if left is None else [(name, f"({_short(left.epsilon)}, {_short(left.delta)})")]
 
 
 def _short(value: Fraction) -> str:
@@ -171,13 +233,12 @@ def _short(value: Fraction) -> str:
 
 
 def _composed(account: Account) -> str:
-    """What all charges come to at the budget's delta; not worked out for very many different ones, which takes long."""
     from shoal.guarantee.rounding import text_up
 
-    if len({part for cost in account.costs for part, _ in cost.parts}) > _MANY:
+    found = composed(account)
+    if found is None:
         return "-"
-    composed = account.total(account.ceiling.delta if account.ceiling else None)
-    return "0" if composed is None else f"{text_up(composed)}   epsilon at the budget's delta: for information"
+    return "0" if not found else f"{text_up(found)}   epsilon at the budget's delta: for information"
 
 
 def _sampled(session: Session) -> str:

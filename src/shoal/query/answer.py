@@ -10,7 +10,7 @@ from typing import Any
 from shoal.errors import LedgerError
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.ledger.entry import Budget, Cost
-from shoal.query.price import Error, Offer
+from shoal.query.price import Drawn, Error, Offer
 
 VERSION = 1
 
@@ -29,12 +29,18 @@ class Answer:
     charge: int
     """The number of the charge in the ledger."""
     free: bool = False
+    parts: Any = None
+    """Behind a mean or a variance: the count and the sum with noise, which were paid for; a list for questions together."""
+    note: str | None = None
+    """What keeps the answer from being of use."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values, numbers of the guarantee as exact text."""
         return {
             "question": json.loads(self.question),
             "value": self.value,
+            "parts": self.parts,
+            "note": self.note,
             "mechanism": self.mechanism,
             "epsilon": exact_text(self.epsilon),
             "delta": exact_text(self.delta),
@@ -57,17 +63,23 @@ class Answer:
             fields = [saved[name] for name in ("value", "mechanism", "epsilon", "delta", "errors", "theorems")]
             value, mechanism, epsilon, delta, errors, theorems = fields
             question = json.dumps(saved["question"], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-            told = tuple(Error(each["of"], each["expected"], each["within_95"]) for each in errors)
+            told = tuple(
+                Error(each["of"], each["expected"], each["within_95"], each.get("how", "exact")) for each in errors
+            )
+            behind = {"parts": saved.get("parts"), "note": saved.get("note")}
         except (ValueError, KeyError, TypeError):
             raise LedgerError("a recorded answer cannot be read", fix="restore the ledger from a backup") from None
-        return cls(question, value, mechanism, exact(epsilon), exact(delta), told, tuple(theorems), charge, free=True)
+        return cls(
+            question, value, mechanism, exact(epsilon), exact(delta), told, tuple(theorems), charge, free=True, **behind
+        )
 
     @classmethod
-    def made(cls, question: str, offer: Offer, value: Any, charge: int) -> Answer:
+    def made(cls, question: str, offer: Offer, drawn: Drawn, charge: int) -> Answer:
         """Just drawn; the value goes through its record, so that it is the same whenever it is given."""
         cost = offer.cost
-        plain = json.loads(json.dumps(value, allow_nan=False))
-        return cls(question, plain, offer.mechanism, cost.epsilon, cost.delta, offer.errors, offer.theorems, charge)
+        value, parts = json.loads(json.dumps([drawn.value, drawn.parts], allow_nan=False))
+        told = (offer.mechanism, cost.epsilon, cost.delta, drawn.errors, offer.theorems, charge)
+        return cls(question, value, *told, parts=parts, note=drawn.note)
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,8 @@ class Price:
     """What a question would cost, and how good its answer would be; nothing was charged and no row was read."""
 
     questions: tuple[str, ...]
-    offers: tuple[Offer, ...]
+    offers: tuple[Offer | Answer, ...]
+    """How each would be answered, or the answer that is on record."""
     cost: Cost | None
     """None where every answer is on record: then it is free."""
     left: Budget | None
@@ -112,6 +125,7 @@ class Price:
                     "mechanism": offer.mechanism,
                     "errors": [error.to_json() for error in offer.errors],
                     "theorems": list(offer.theorems),
+                    "free": isinstance(offer, Answer),
                 }
                 for question, offer in zip(self.questions, self.offers, strict=True)
             ],

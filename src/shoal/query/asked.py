@@ -49,6 +49,18 @@ class Asked(ABC):
 
 
 @dataclass(frozen=True)
+class Behind:
+    """The numbers with noise that an answer was computed from, and how far that lies from the truth, judged by them."""
+
+    parts: dict[str, int | float]
+    name: str
+    error: float
+    """Of the answer: on average, about."""
+    enough: bool
+    """Whether the count stands out from its own noise; if not, the answer is worth nothing."""
+
+
+@dataclass(frozen=True)
 class Part(ABC):
     """A run of components that belong together: their grid, how far one unit moves them, and what they add up to.
 
@@ -101,6 +113,10 @@ class Part(ABC):
     @abstractmethod
     def finish(self, noisy: Sequence[int]) -> Any:
         """The answer as plain values, from components with noise; the rows are not looked at again."""
+
+    def behind(self, noisy: Sequence[int], expected: Sequence[float], within: Sequence[float]) -> Behind | None:  # noqa: ARG002
+        """What the answer was computed from, given the error of each component; None where it is the components."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -181,6 +197,15 @@ class Added(Asked):
         found, start = [], 0
         for part in self.parts:
             found.append(part.finish(np.asarray(noisy[start : start + part.size]).tolist()))
+            start += part.size
+        return found
+
+    def behind(self, noisy: Steps, expected: Sequence[float], within: Sequence[float]) -> list[Behind | None]:
+        """What each part of the answer was computed from; the rows are not looked at."""
+        found, start = [], 0
+        for part in self.parts:
+            own = slice(start, start + part.size)
+            found.append(part.behind(np.asarray(noisy[own]).tolist(), expected[own], within[own]))
             start += part.size
         return found
 

@@ -68,6 +68,14 @@ class Cells:
         return _by_values(attribute, self.values) if self.values is not None else _by_domain(attribute)
 
 
+def at_level(text: str) -> dict[str, Any]:
+    """`age@2` as people type it: an attribute, and a level of its hierarchy."""
+    name, at, level = text.strip().rpartition("@")
+    if at and level.isascii() and level.isdigit():
+        return {"attribute": name.strip(), "level": int(level)}
+    return {"attribute": text.strip()}
+
+
 @dataclass(frozen=True)
 class Axis(ABC):
     """Cells in order, each with its label; `spec` names them in one spelling."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ParameterError, UsageError
+from shoal.errors import ParameterError, ShoalError, UsageError
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import DifferentialPrivacy
 from shoal.guarantee.kind import Guarantee
@@ -17,11 +18,10 @@ from shoal.guarantee.rounding import Number, exact, text_up
 from shoal.guarantee.safe_k import check_delta
 from shoal.guarantee.unit import Unit
 from shoal.ledger.entry import Cost
-from shoal.policy.reading import read
 from shoal.query.asked import Asked
 from shoal.query.disjoint import Crowd, Sides, Work, disjoint
+from shoal.query.file import plain_values
 from shoal.query.question import Question
-from shoal.query.together import KINDS
 from shoal.query.together import question as question_of
 
 __all__ = ["MOST", "Ask", "BatchFile", "cost", "disjoint", "load"]
@@ -57,22 +57,19 @@ class BatchFile:
 def load(path: str | Path, epsilon: Number | None = None) -> BatchFile:
     """Read a batch file; `epsilon` is for questions without their own where the file names none."""
     where = Path(path)
-    try:
-        text = where.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError("the batch is not UTF-8 text", came=where, fix="save it as UTF-8") from None
-    except OSError as error:
-        raise UsageError("the batch cannot be read", came=f"{where} ({error.strerror})") from None
-    tree = read(text, str(where)).tree
+    tree = plain_values(where, "the batch")
     if not isinstance(tree, dict) or tree.get("version") != "1" or not isinstance(tree.get("questions"), list):
         raise UsageError("this is no batch of questions", came=where, allowed="`version: 1`, then a list `questions:`")
     strange = [key for key in tree if key not in _KEYS]
     if strange:
         raise UsageError("a batch has no such key", came=strange[0], allowed=", ".join(_KEYS))
     common = {"epsilon": tree.get("epsilon", epsilon), "mechanism": tree.get("mechanism", "auto")}
-    asks = tuple(_ask(each, common) for each in tree["questions"])
+    asks = []
+    for place, each in enumerate(tree["questions"], 1):
+        with numbered(place):
+            asks.append(_ask(each, common))
     total = tree.get("delta")
-    return BatchFile(asks, None if total is None else check_delta(total))
+    return BatchFile(tuple(asks), None if total is None else check_delta(total))
 
 
 def _ask(given: Any, common: Mapping[str, Any]) -> Ask:
@@ -83,25 +80,26 @@ def _ask(given: Any, common: Mapping[str, Any]) -> Ask:
     rest = _numbers({key: value for key, value in given.items() if key not in _OPTIONS})
     if not rest:
         raise UsageError("a question of a batch asks nothing", came=", ".join(options))
-    word, first = next(iter(rest.items()))
-    beside = {key: value for key, value in rest.items() if key != word}
-    made = question_of({word: _with(word, first, beside)})
+    made = question_of(rest)
     epsilon = options.get("epsilon", common["epsilon"])
     if epsilon is None:
-        raise UsageError("a question of a batch has no epsilon", came=word, fix="give each its own, or one for all")
+        raise UsageError(
+            "a question of a batch has no epsilon", came=made.word, fix="give each its own, or one for all"
+        )
     return Ask(
         made, epsilon, options.get("mechanism", common["mechanism"]), options.get("prior"), options.get("delta", 0)
     )
 
 
-def _with(word: str, first: Any, beside: dict[str, Any]) -> Any:
-    """Options that stand beside the word, put where a question looks for them."""
-    if isinstance(first, dict):
-        return {**first, **beside}
-    if not beside and not isinstance(first, list):
-        return first
-    key = fields(KINDS[word])[0].name if word in KINDS else word
-    return {key: first, **beside}
+@contextmanager
+def numbered(place: int) -> Iterator[None]:
+    """Errors within say which question of a batch is meant; the first has number 1."""
+    try:
+        yield
+    except ShoalError as error:
+        error.wrong = f"question {place}: {error.wrong}"
+        error.args = (str(error),)
+        raise
 
 
 def _numbers(value: Any) -> Any:

@@ -18,6 +18,7 @@ from shoal.ledger.entry import Budget
 from shoal.ledger.ledger import Ledger, Registered
 from shoal.policy.lock import lock
 from shoal.policy.policy import Policy
+from shoal.query.described import Described, described
 
 _PIECE = 1 << 20
 _COIN = Fraction(1, 2)
@@ -48,6 +49,11 @@ class Dataset:
     def schema(self) -> Schema:
         """The policy's schema; where persons are hidden, a row that names nobody is refused."""
         return whose_rows(self.policy)
+
+    @cached_property
+    def attributes(self) -> tuple[Described, ...]:
+        """What may be asked about, from the policy alone."""
+        return described(self.schema)
 
     @cached_property
     def identity(self) -> str:

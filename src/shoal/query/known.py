@@ -1,9 +1,12 @@
 """What an analyst says to know already, read for one question: a prior with the distance that suits it, and one text for it.
 
 uniform                                      every declared value alike (of one person)
-uniform:0:500                                every number between two ends alike
+uniform:0:500                                every value between two ends alike
 {flu: 0.5, cold: 0.3, rare: 0.2}             values with their probabilities
 {edges: [0, 40, 110], probabilities: [.4, .6]}   numbers in bins
+
+A prior lies on the grid of the answer: whole numbers for counts and integers, days for dates. What it holds to be possible
+has to be declared by the policy; anything else is refused here, before a charge.
 """
 
 from __future__ import annotations
@@ -14,29 +17,42 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shoal.data.domain import Interval
+from shoal.data.domain import Interval, Pattern
 from shoal.data.line import Line
 from shoal.data.type import Type
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.mechanism.prior import MOST_VALUES, Discrete, Prior
 from shoal.mechanism.prior_joint import prior_of
-from shoal.mechanism.prior_steps import Histogram, Uniform
+from shoal.mechanism.prior_steps import Histogram, Steps
+from shoal.policy.problem import shown
+from shoal.query import ladder as ladders
 from shoal.query.asked import Added, Asked, Individual
+from shoal.query.known_grid import Grid
 from shoal.query.measure import number
+from shoal.query.tokens import Kind, Token
 
 _BINS = {"edges", "probabilities"}
 _FORMS = "uniform, uniform:LOW:HIGH, {value: probability, ...}, {edges: [...], probabilities: [...]}"
+_NUMBERS = (Type.INTEGER, Type.DECIMAL)
 _ORDERED = (Type.ORDINAL, Type.DATE, Type.DATETIME)
 
 
 @dataclass(frozen=True)
 class Known:
-    """A prior; `text` is None where two that mean the same cannot be told to."""
+    """A prior; `text` is None where two that mean the same cannot be told to.
+
+    Where the law is too long to be listed, its draws are brought to the `grid` afterwards, which costs nothing.
+    """
 
     law: Prior
     text: str | None
     distance: str | None = None
+    grid: Grid | None = None
+
+    def settled(self, drawn: Any) -> Any:
+        """What was drawn, on the grid of the answer."""
+        return drawn if self.grid is None else self.grid.nearest(drawn)
 
 
 def known(given: object, asked: Asked) -> Known | None:
@@ -48,66 +64,116 @@ def known(given: object, asked: Asked) -> Known | None:
     if isinstance(given, str):
         return _by_name(given, asked)
     if isinstance(given, Mapping):
-        return _bins(given) if set(given) == _BINS else _listed(given, asked)
-    return Known(prior_of(given), None)
+        return _bins(given, asked) if set(given) == _BINS else _listed(given, asked)
+    return _of_law(prior_of(given), asked)
 
 
-def _by_name(given: str, asked: Asked) -> Known:
+# --- uniform --------------------------------------------------------------------------------------------------------
+
+
+def _by_name(given: str, asked: Added | Individual) -> Known:
     word, *ends = given.strip().split(":")
     if word != "uniform" or len(ends) not in (0, 2):
-        raise UsageError("this is no prior", came=given, allowed=_FORMS)
+        raise UsageError("this is no prior", came=shown(given), allowed=_FORMS)
     if ends:
-        low, high = (exact(end.strip(), "an end of the prior") for end in ends)
-        return Known(Uniform(low, high), f"uniform:{exact_text(low)}:{exact_text(high)}")
+        return _between(ends[0].strip(), ends[1].strip(), asked)
     if not isinstance(asked, Individual):
         raise UsageError(
             "a count or sum has no declared range", came=given, allowed="uniform:LOW:HIGH", fix="name the ends"
         )
-    return Known(_uniform(asked), "uniform", _distance(asked))
+    domain = asked.domain
+    if asked.attribute.type in _NUMBERS and isinstance(domain, Interval):
+        law, grid = Grid.of(asked).uniform(*_ends(asked))
+        return Known(law, "uniform", None, grid)
+    return Known(_each_alike(list(asked.values or ()), "uniform", asked), "uniform", _distance(asked))
 
 
-def _uniform(asked: Individual) -> Prior:
-    """Over the declared domain."""
-    kind, domain = asked.attribute.type, asked.domain
-    values: Sequence[Any] | None = asked.values
-    if kind in (Type.INTEGER, Type.DECIMAL) and isinstance(domain, Interval):
-        line = Line.of(kind, domain)
-        count = int(line.high - line.low) + 1
-        if kind is Type.DECIMAL or count > MOST_VALUES:
-            return Uniform(line.low, line.high)
-        values = range(int(line.low), int(line.high) + 1)
-    if values is None or len(values) > MOST_VALUES:
+def _between(first: str, last: str, asked: Added | Individual) -> Known:
+    """Every value of the grid from one end to the other."""
+    if isinstance(asked, Individual) and asked.attribute.type is Type.DATE:
+        low, high = (_declared(end, asked) for end in (first, last))
+        days = [value for value in asked.values or () if low <= value <= high] if low < high else []
+        return Known(_each_alike(days, f"{low}:{high}", asked), f"uniform:{low}:{high}", _distance(asked))
+    if isinstance(asked, Individual) and asked.attribute.type not in _NUMBERS:
+        raise UsageError(
+            f"attribute '{asked.attribute.name}' has no numbers to lie between two ends",
+            came=asked.attribute.type.value,
+            allowed="uniform, or {value: probability, ...}",
+        )
+    start, end = exact(first, "an end of the prior"), exact(last, "an end of the prior")
+    if isinstance(asked, Individual):
+        for each in (start, end):
+            _refuse_beyond(each, asked)
+        line = Line.of(asked.attribute.type, asked.domain)
+        if line.listed is not None:
+            some = [at for at in line.listed if start <= at <= end]
+            text = f"uniform:{exact_text(start)}:{exact_text(end)}"
+            return Known(_each_alike(some, text, asked), text)
+    law, grid = Grid.of(asked).uniform(start, end)
+    return Known(law, f"uniform:{exact_text(start)}:{exact_text(end)}", None, grid)
+
+
+def _each_alike(values: Sequence[Any], came: str, asked: Individual) -> Prior:
+    if not values or len(values) > MOST_VALUES:
         raise UsageError(
             f"the values of attribute '{asked.attribute.name}' cannot be listed",
-            came="uniform",
+            came=came,
+            allowed=f"1 to {MOST_VALUES:,} values",
             fix="list what you know",
         )
     return Discrete({_value(value, asked): Fraction(1, len(values)) for value in values})
 
 
-def _bins(given: Mapping[Any, Any]) -> Known:
+# --- bins, lists and laws -----------------------------------------------------------------------------------------------
+
+
+def _bins(given: Mapping[Any, Any], asked: Added | Individual) -> Known:
     edges, masses = given["edges"], given["probabilities"]
     if not all(isinstance(each, Sequence) and not isinstance(each, str) for each in (edges, masses)):
         raise UsageError("the edges and probabilities of a prior are lists", allowed=_FORMS)
-    law = Histogram(edges, masses)
+    law, grid = _laid([exact(each, "an edge of the prior") for each in edges], Histogram(edges, masses), asked)
     told = [[exact_text(exact(each)) for each in listed] for listed in (edges, masses)]
-    return Known(law, json.dumps(["histogram", *told]))
+    return Known(law, json.dumps(["histogram", *told]), None, grid)
 
 
-def _listed(given: Mapping[Any, Any], asked: Asked) -> Known:
+def _laid(edges: Sequence[Fraction], law: Histogram, asked: Added | Individual) -> tuple[Prior, Grid | None]:
+    """Bins on the grid of the answer."""
+    _refuse_no_numbers(asked)
+    if isinstance(asked, Individual):
+        for end in (edges[0], edges[-1]):
+            _refuse_beyond(end, asked)
+    return Grid.of(asked).bins(edges, law)
+
+
+def _listed(given: Mapping[Any, Any], asked: Added | Individual) -> Known:
     """In the declared order of its values, so that what lies near is told by it."""
-    typed = [(_value(value, asked), mass) for value, mass in given.items()]
+    typed = [(_declared(value, asked), mass) for value, mass in given.items()]
     if len({value for value, _ in typed}) < len(typed):
         raise UsageError("a value of the prior comes twice")
-    declared = list(asked.values or ()) if isinstance(asked, Individual) and asked.attribute.type in _ORDERED else []
-    places = {value: place for place, value in enumerate(declared)}
-    unknown = [value for value, _ in typed if declared and value not in places]
-    if unknown:
-        raise UsageError("a value of the prior is not declared", came=unknown[0])
+    declared = asked.values if isinstance(asked, Individual) and asked.attribute.type in _ORDERED else None
+    places = {value: place for place, value in enumerate(declared or ())}
     typed.sort(key=lambda pair: (places.get(pair[0], 0), str(pair[0])))
     law = Discrete(dict(typed))
     told = [[str(value), exact_text(exact(mass))] for value, mass in typed]
     return Known(law, json.dumps(["listed", *told]), _distance(asked) if isinstance(asked, Individual) else None)
+
+
+def _of_law(law: Prior, asked: Added | Individual) -> Known:
+    """A law from Python: listed, or on a line; what a law without ends has beyond the domain counts as the domain's end."""
+    if isinstance(law, Discrete):
+        return _listed(dict(zip(law.listed, law.masses, strict=True)), asked)
+    if not isinstance(law, Steps):
+        raise UsageError("a prior over several answers, for one", came=type(law).__name__, allowed=_FORMS)
+    if isinstance(law, Histogram):
+        laid, grid = _laid([exact(edge) for edge in law.edges.tolist()], law, asked)
+        return Known(laid, None, None, grid)
+    _refuse_no_numbers(asked)
+    if isinstance(asked, Individual):
+        _refuse_beyond(exact(law.center), asked)
+    return Known(law, None, None, Grid.of(asked))
+
+
+# --- what may come out ----------------------------------------------------------------------------------------------------
 
 
 def _distance(asked: Individual) -> str | None:
@@ -116,6 +182,56 @@ def _distance(asked: Individual) -> str | None:
 
 def _value(value: Any, asked: Asked) -> Any:
     """A value as the answer would have it."""
-    if isinstance(asked, Individual) and asked.attribute.type not in (Type.INTEGER, Type.DECIMAL):
+    if isinstance(asked, Individual) and asked.attribute.type not in _NUMBERS:
         return ("true" if value else "false") if isinstance(value, bool) else str(value)
     return number(exact(value, "a value of the prior"))
+
+
+def _declared(value: Any, asked: Asked) -> Any:
+    """The same, and one that the policy declares."""
+    found = _value(value, asked)
+    if not isinstance(asked, Individual):
+        if isinstance(found, float) and isinstance(asked, Added) and asked.grid[0] == 1:
+            raise UsageError("a value of the prior is no whole number", came=shown(value), allowed="0, 1, 2, …")
+        return found
+    attribute, domain = asked.attribute, asked.domain
+    if attribute.type in _NUMBERS:
+        at, listed = exact(value), Line.of(attribute.type, domain).listed
+        if (listed is not None and at not in listed) or (attribute.type is Type.INTEGER and at.denominator != 1):
+            raise ladders.outside(attribute, exact_text(at))
+        _refuse_beyond(at, asked)
+    elif isinstance(domain, Pattern):
+        if not ladders.matches(domain, found):
+            raise ladders.outside(attribute, found)
+    elif attribute.type is Type.DATETIME:
+        at = ladders.typed_point(attribute, Token(Kind.TIME, found, 1))
+        low, high = _ends(asked)
+        if not low <= at <= high:
+            raise ladders.outside(attribute, found)
+    elif asked.values is not None and found not in asked.values:
+        raise ladders.outside(attribute, found)
+    return found
+
+
+def _refuse_beyond(at: Fraction, asked: Individual) -> None:
+    """A number beyond the ends of the domain."""
+    low, high = _ends(asked)
+    if not low <= at <= high:
+        raise ladders.outside(asked.attribute, exact_text(at))
+
+
+def _refuse_no_numbers(asked: Asked) -> None:
+    """A law on a line for values that are listed, or no numbers."""
+    if not isinstance(asked, Individual):
+        return
+    if asked.attribute.type not in _NUMBERS or not isinstance(asked.domain, Interval):
+        raise UsageError(
+            f"a prior over numbers on a line does not suit attribute '{asked.attribute.name}'",
+            came=asked.domain.words(),
+            allowed="{value: probability, ...}",
+        )
+
+
+def _ends(asked: Individual) -> tuple[Fraction, Fraction]:
+    line = Line.of(asked.attribute.type, asked.domain)
+    return line.low, line.high

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.domain import Domain, Interval, Pattern, Values
+from shoal.data.domain import Domain, Interval, Pattern, Values, shortened
 from shoal.data.line import Line, point
 from shoal.data.line import text as written
 from shoal.data.schema import Attribute, Missing, Outside, Role, Schema
@@ -34,6 +34,8 @@ Rungs = npt.NDArray[np.int64]
 
 _FIRST_DAY = dt.date(1970, 1, 1).toordinal()
 _SIGN = 0x7FFF_FFFF_FFFF_FFFF
+_NAMED = 12
+"""How many attributes a message lists."""
 _WORDS = (Type.CATEGORY, Type.ORDINAL, Type.TEXT)
 
 
@@ -41,7 +43,9 @@ def attribute_of(schema: Schema, name: str, purpose: str) -> Attribute:
     """The attribute of that name, if questions may use it."""
     if name not in schema.by_name:
         allowed = [each.name for each in schema.published]
-        raise UsageError(f"no attribute of that name to {purpose}", came=shown(name), fix=nearest(name, allowed))
+        close = nearest(name, allowed)
+        listed = shortened(allowed, _NAMED) if close is None else None
+        raise UsageError(f"no attribute of that name to {purpose}", came=shown(name), allowed=listed, fix=close)
     attribute = schema[name]
     if not attribute.published:
         raise UsageError(

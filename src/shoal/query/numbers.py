@@ -16,10 +16,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from shoal.data.schema import Schema
+from shoal.data.type import Type
 from shoal.engine.base import Counts, Table
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Unit
-from shoal.query.asked import Part, Single, Steps
+from shoal.query.asked import Behind, Part, Single, Steps
 from shoal.query.ladder import may_miss
 from shoal.query.measure import NUMBERS, TIMES, Measure, number
 from shoal.query.question import Question, checked, condition, reach, spelled_where
@@ -29,6 +30,9 @@ _FEW = 1 << 24
 """Steps of a domain whose squares are added."""
 _SQUARES = 22
 """Bits of a square after rounding."""
+_CLEAR = 2
+"""How many times its own error, in 95 of 100 cases, a count has to be to divide by."""
+_UNITS = {Type.DATE: ("mean, in days", 1.0), Type.DATETIME: ("mean, in seconds", 1e6)}
 
 
 def added(weights: Steps, counts: Steps, most: int) -> int:
@@ -185,7 +189,7 @@ class _MeanPart(_Measured):
     """A count, and a sum of distances to the middle."""
 
     size: ClassVar[int] = 2
-    names: ClassVar[tuple[str, ...]] = ("count", "distance to the middle")
+    names: ClassVar[tuple[str, ...]] = ("count", "sum of distances to the middle")
 
     @property
     def middle(self) -> int:
@@ -214,6 +218,27 @@ class _MeanPart(_Measured):
         """Within the domain; a count below one counts as one."""
         return self.measure.value(self.middle + Fraction(int(noisy[1]), max(int(noisy[0]), 1)))
 
+    def behind(self, noisy: Sequence[int], expected: Sequence[float], within: Sequence[float]) -> Behind:
+        """A sum S of distances over a count C errs by (error of S, and of C times |S/C|) / C, to first order."""
+        count = max(int(noisy[0]), 1)
+        name, unit = _UNITS.get(self.measure.attribute.type, ("mean", 1.0))
+        error = (expected[1] + self._distance(noisy) * expected[0]) / count
+        return Behind(self._sums(noisy), name, error / unit, self._clear(noisy, within))
+
+    def _distance(self, noisy: Sequence[int]) -> float:
+        """How far the mean lies from the middle, within the domain."""
+        return min(abs(int(noisy[1]) / max(int(noisy[0]), 1)), self.half) * float(self.measure.step)
+
+    def _sums(self, noisy: Sequence[int]) -> dict[str, int | float]:
+        """The count, and the sum of the values where they are numbers."""
+        count = int(noisy[0])
+        if self.measure.attribute.type in TIMES:
+            return {"count": count}
+        return {"count": count, "sum": number((int(noisy[1]) + count * self.middle) * self.measure.step)}
+
+    def _clear(self, noisy: Sequence[int], within: Sequence[float]) -> bool:
+        return int(noisy[0]) > _CLEAR * within[0]
+
 
 def _exactly(found: list[int]) -> Steps:
     return np.array(found, dtype=np.int64 if max(map(abs, found)) < _SMALL else object)
@@ -241,7 +266,7 @@ class _VariancePart(_MeanPart):
     """The two sums of a mean, and one of squares: in units of 2^`shift` square steps, less `base`."""
 
     size: ClassVar[int] = 3
-    names: ClassVar[tuple[str, ...]] = (*_MeanPart.names, "squared distance to the middle")
+    names: ClassVar[tuple[str, ...]] = (*_MeanPart.names, "sum of squared distances to the middle")
 
     @property
     def shift(self) -> int:
@@ -283,3 +308,10 @@ class _VariancePart(_MeanPart):
         found = (squares - Fraction(first, count) ** 2) * self.measure.step**2
         most = ((self.measure.high - self.measure.low) * self.measure.step / 2) ** 2
         return float(min(max(found, Fraction(0)), most))
+
+    def behind(self, noisy: Sequence[int], expected: Sequence[float], within: Sequence[float]) -> Behind:
+        """With d = S/C and r = Q/C for the sum Q of squares: (error of Q, 2|d| that of S, |r - 2d²| that of C) / C."""
+        count, far = max(int(noisy[0]), 1), self._distance(noisy)
+        square = int(noisy[2]) / count * float(self.steps[2])
+        error = (expected[2] + 2 * far * expected[1] + abs(square - 2 * far**2) * expected[0]) / count
+        return Behind(self._sums(noisy), "variance", error, self._clear(noisy, within))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.errors import ParameterError, PreconditionError, ShoalError, UsageError
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
-from shoal.guarantee.rounding import Number, exact, text_up
+from shoal.guarantee.rounding import Number, exact, exact_text, text_up
 from shoal.guarantee.safe_k import check_delta
 from shoal.ledger.entry import Cost, refuse_unwritable
 from shoal.mechanism.base import Sensitivity, Target
@@ -31,6 +31,7 @@ from shoal.query.known import Known
 
 MECHANISMS = ("auto", "laplace", "optimal", "gaussian", "refinement", "exponential")
 CONFIDENCE = 0.95
+HARDLY = "no usable answer: hardly any rows"
 LEAST_EPSILON = Fraction(1, 10**9)
 MOST_EPSILON = 100
 _FEW = 32
@@ -49,10 +50,22 @@ class Error:
     name: str
     expected: float | None
     within: float | None
+    how: Literal["exact", "bound", "about"] = field(default="exact", repr=False)
+    """Whether the expected error is what it says, at most that, or about that, judged by the answer."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        return {"of": self.name, "expected": self.expected, "within_95": self.within}
+        return {"of": self.name, "expected": self.expected, "within_95": self.within, "how": self.how}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An answer with the noisy numbers that it was computed from, its errors as they are now known, and a warning."""
+
+    value: Any
+    errors: tuple[Error, ...]
+    parts: Any = None
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +87,7 @@ class Offer(ABC):
         """One for each number that is drawn, or one for all where they are alike or many."""
 
     @abstractmethod
-    def answer(self, table: Table, source: Source) -> Any:
+    def draw(self, table: Table, source: Source) -> Drawn:
         """One answer as plain values; the only place where rows are looked at."""
 
     @property
@@ -101,17 +114,20 @@ class Noisy(Offer):
 
     @property
     def errors(self) -> tuple[Error, ...]:
-        expected = self._expected
-        within = self.noise.interval(CONFIDENCE)[:, 1] * (self._reaches if self.even else 1.0)
+        return (*self._each, *self._of_mean(self._expected))
+
+    @property
+    def _each(self) -> tuple[Error, ...]:
+        """Of the numbers to which noise is added."""
+        expected, within = self._expected, self._within
         count, names = self.asked.components, self.asked.names if self.asked.components <= _FEW else ()
         if count == 1:
             return (Error(names[0], float(expected[0]), float(within[0])),)
         if not names or (len(self.asked.parts) == 1 and len(set(expected.tolist())) == 1):
             return (Error(f"each of {count:,} numbers", float(expected.max()), float(within.max())),)
-        found = tuple(
+        return tuple(
             Error(name, float(mean), float(most)) for name, mean, most in zip(names, expected, within, strict=True)
         )
-        return (*found, *self._of_mean(expected))
 
     def _of_mean(self, expected: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[Error, ...]:
         """A mean over n rows errs by (error of the sum, and of the count times the distance to the middle) / n, or less."""
@@ -119,10 +135,23 @@ class Noisy(Offer):
         if len(self.asked.parts) > 1 or part.size != 2 or not hasattr(part, "half"):
             return ()
         half = float(part.half * part.measure.step)
-        return (Error("mean over n rows, times n", float(expected[1] + half * expected[0]), None),)
+        return (Error("mean over n rows, times n", float(expected[1] + half * expected[0]), None, "bound"),)
 
-    def answer(self, table: Table, source: Source) -> Any:
-        return self.asked.finish(whole_steps(self.asked, table, self.noise.theorem) + self.noise.noise(source, 1)[0])
+    def draw(self, table: Table, source: Source) -> Drawn:
+        noisy = whole_steps(self.asked, table, self.noise.theorem) + self.noise.noise(source, 1)[0]
+        value = self.asked.finish(noisy)
+        found = self.asked.behind(noisy, self._expected.tolist(), self._within.tolist())
+        computed = [each for each in found if each is not None]
+        if not computed:
+            return Drawn(value, self.errors)
+        errors = tuple(Error(each.name, each.error, None, "about") for each in computed if each.enough)
+        parts = [None if each is None else each.parts for each in found]
+        note = None if all(each.enough for each in computed) else HARDLY
+        return Drawn(value, (*self._each, *errors), parts if len(self.asked.parts) > 1 else parts[0], note)
+
+    @property
+    def _within(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.asarray(self.noise.interval(CONFIDENCE)[:, 1] * (self._reaches if self.even else 1.0))
 
     @property
     def _reaches(self) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -153,8 +182,8 @@ class Picked(Offer):
         share = getattr(self.asked, "q", Fraction(1))  # a quantile's score falls by its denominator with each rank
         return (Error("rank", None, most / share.denominator),)
 
-    def answer(self, table: Table, source: Source) -> Any:
-        return self.asked.finish(self.choice.draw(self.asked.scores(table), source))
+    def draw(self, table: Table, source: Source) -> Drawn:
+        return Drawn(self.asked.finish(self.choice.draw(self.asked.scores(table), source)), self.errors)
 
 
 @dataclass(frozen=True)
@@ -163,6 +192,7 @@ class Refining(Offer):
 
     asked: Added | Individual
     refinement: KnowledgeRefinement
+    known: Known
 
     @property
     def score(self) -> float:
@@ -174,11 +204,12 @@ class Refining(Offer):
     def errors(self) -> tuple[Error, ...]:
         return (Error("distance from the truth, if it follows the prior", self.refinement.expected_error, None),)
 
-    def answer(self, table: Table, source: Source) -> Any:
+    def draw(self, table: Table, source: Source) -> Drawn:
         if isinstance(self.asked, Individual):
-            return self.asked.finish(_plain(self.refinement.draw(self.asked.truth(table), source)))
-        truth = self.asked.values(whole_steps(self.asked, table, self.refinement.theorems[0]))[0]
-        return _plain(self.refinement.draw(truth, source))
+            truth = self.asked.truth(table)
+        else:
+            truth = self.asked.values(whole_steps(self.asked, table, self.refinement.theorems[0]))[0]
+        return Drawn(self.known.settled(_plain(self.refinement.draw(truth, source))), self.errors)
 
 
 def whole_steps(asked: Added, table: Table, theorem: str) -> Steps:
@@ -259,6 +290,10 @@ def _staircase(asked: Added, target: Target) -> Staircase:
 
 
 def _gaussian(asked: Added, target: Target) -> Gaussian:
+    if not target.own[1]:
+        raise UsageError(
+            "Gaussian noise keeps no pure epsilon", came="no delta", allowed="0 < delta < 1", fix="give --delta"
+        )
     return Gaussian.for_target(target, sensitivity=asked.even_sensitivity, grid=asked.even_grid)
 
 
@@ -285,13 +320,13 @@ def _individual(asked: Individual, target: Target, prior: Known | None) -> Refin
         prior.law, target.epsilon / (2 if replaced else 1), "individual", prior.distance, target.own[1]
     )
     return Refining(
-        "refinement", refinement.guarantee_under(asked.unit.neighbours), refinement.theorems, asked, refinement
+        "refinement", refinement.guarantee_under(asked.unit.neighbours), refinement.theorems, asked, refinement, prior
     )
 
 
 def _statistical(asked: Added, target: Target, prior: Known) -> Refining:
     refinement = KnowledgeRefinement(prior.law, target.epsilon, "statistical", prior.distance, target.own[1])
-    return Refining("refinement", refinement.guarantee, refinement.theorems, asked, refinement)
+    return Refining("refinement", refinement.guarantee, refinement.theorems, asked, refinement, prior)
 
 
 def _target(epsilon: Number, delta: Number) -> Target:
@@ -299,7 +334,7 @@ def _target(epsilon: Number, delta: Number) -> Target:
     for name, value in (("epsilon", asked), ("delta", other)):
         refuse_unwritable(name, value)
     if not LEAST_EPSILON <= asked <= MOST_EPSILON:
-        raise ParameterError("epsilon is out of range", came=epsilon, allowed=f"from 1e-9 to {MOST_EPSILON}")
+        raise ParameterError("epsilon is out of range", came=exact_text(asked), allowed=f"from 1e-9 to {MOST_EPSILON}")
     if other >= 1:
         raise ParameterError("delta = 1 promises nothing", came=delta, allowed="0 <= delta < 1")
     return ApproxDP(asked, other) if other else PureDP(asked)

@@ -28,7 +28,8 @@ class Question(ABC):
     def __post_init__(self) -> None:
         for key in ("attribute", "where"):
             given = getattr(self, key, None)
-            if given is not None and not isinstance(given, str):
+            needed = any(each.name == key and each.default is MISSING for each in fields(self))
+            if (given is not None or needed) and not isinstance(given, str):
                 raise UsageError(f"{self.word}: '{key}' is a text", came=shown(given))
 
     @abstractmethod

@@ -84,6 +84,7 @@ class Session:
         if analyst is not None:
             if not 0 < len(analyst) <= _LONGEST_NAME or not analyst.isprintable():
                 raise UsageError("an analyst has a name", came=repr(analyst), allowed=f"1 to {_LONGEST_NAME} letters")
+            _refuse_no_share(ledger.account(dataset.name), analyst, budget)
             ledger.open_share(dataset.name, analyst, budget)
         elif budget is None and ledger.left(dataset.name) is None:
             raise refusals.without_ceiling(dataset.name)
@@ -95,6 +96,11 @@ class Session:
         self._opened = None
         if self._owns:
             self._ledger.close()
+
+    def __repr__(self) -> str:
+        whose = "" if self.analyst is None else f", analyst={self.analyst!r}"
+        left = self.left
+        return f"Session({self.dataset.name!r}{whose}, left={'all' if left is None else left.words()})"
 
     def __enter__(self) -> Self:
         return self
@@ -129,7 +135,7 @@ class Session:
         prepared = self._prepared(Ask(_question(question), epsilon, mechanism, prior, delta))
         found = self._on_record(prepared)
         cost = None if found else prepared.offer.cost
-        return Price((prepared.asked.identity,), (prepared.offer,), cost, self.left)
+        return Price((prepared.asked.identity,), (found or prepared.offer,), cost, self.left)
 
     def ask(
         self, question: object, epsilon: Number, mechanism: str = "auto", prior: object = None, delta: Number = 0
@@ -146,11 +152,11 @@ class Session:
     def batch_price(self, asks: Sequence[object], epsilon: Number | None = None, delta: Number | None = None) -> Price:
         """What a batch would cost; nothing is charged, no row is read."""
         prepared = self._batch(asks, epsilon)
-        missing = [each for each in prepared if self._on_record(each) is None]
+        found = [self._on_record(each) for each in prepared]
+        missing = [each for each, old in zip(prepared, found, strict=True) if old is None]
         cost = self._cost(missing, delta) if missing else None
-        return Price(
-            tuple(each.asked.identity for each in prepared), tuple(each.offer for each in prepared), cost, self.left
-        )
+        offers = tuple(old or each.offer for each, old in zip(prepared, found, strict=True))
+        return Price(tuple(each.asked.identity for each in prepared), offers, cost, self.left)
 
     def batch(self, asks: Sequence[object], epsilon: Number | None = None, delta: Number | None = None) -> list[Answer]:
         """Answers to questions that are fixed in advance, charged as one entry at their composed total.
@@ -189,10 +195,18 @@ class Session:
     def _batch(self, asks: Sequence[object], epsilon: Number | None) -> list[Prepared]:
         if not asks:
             raise UsageError("a batch without questions")
-        prepared = [self._prepared(_ask(each, epsilon)) for each in asks]
-        keys = [each.key for each in prepared if each.key is not None]
-        if len(set(keys)) < len(keys):
-            raise UsageError("a question of the batch comes twice", fix="ask it once; the answer is yours to use again")
+        prepared = []
+        for place, each in enumerate(asks, 1):
+            with batches.numbered(place):
+                prepared.append(self._prepared(_ask(each, epsilon)))
+        first: dict[str, int] = {}
+        for place, each in enumerate(prepared, 1):
+            if each.key is not None and first.setdefault(each.key, place) != place:
+                raise UsageError(
+                    "a question of the batch comes twice",
+                    came=f"question {first[each.key]}, and again as question {place}",
+                    fix="ask it once; the answer is yours to use again",
+                )
         return prepared
 
     def _cost(self, prepared: Sequence[Prepared], delta: Number | None) -> Cost:
@@ -233,8 +247,8 @@ class Session:
             made = []
             for each in prepared:
                 with Source.secure() as source:
-                    value = each.offer.answer(table, source)
-                made.append(Answer.made(each.asked.identity, each.offer, value, receipt.number))
+                    drawn = each.offer.draw(table, source)
+                made.append(Answer.made(each.asked.identity, each.offer, drawn, receipt.number))
             record = [
                 (each.told, each.offer.cost, answer.content())
                 for each, answer in zip(prepared, made, strict=True)
@@ -330,6 +344,16 @@ def _refuse_other(dataset: str, budget: Budget, fixed: Budget | None) -> None:
             allowed=fixed.words(),
             fix="leave it out, or name the analyst whose share it is",
         )
+
+
+def _refuse_no_share(account: Account, analyst: str, budget: Budget | None) -> None:
+    if account.budget is None or budget is not None or analyst in {share.name for share in account.shares}:
+        return
+    raise BudgetError(
+        f"'{analyst}' has no share in dataset '{account.dataset}' yet",
+        fix=f"open the first session with a budget, `--budget E`, or let the holder fix one with "
+        f"`shoal ledger budget {account.dataset} --analyst {analyst}`",
+    )
 
 
 def _question(given: object) -> Question:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
@@ -12,6 +12,7 @@ from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
 from shoal.policy.problem import nearest, shown
 from shoal.query.asked import Added, Part
+from shoal.query.axis import at_level
 from shoal.query.numbers import Count, Mean, Sum, Variance
 from shoal.query.person import ValueOf
 from shoal.query.quantile import Quantile
@@ -82,23 +83,47 @@ KINDS: Mapping[str, type[Question]] = {
     kind.word: kind for kind in (Count, Sum, Mean, Variance, Quantile, Histogram, Contingency, ValueOf, Together)
 }
 """Every question by its word."""
+_OTHER_WORDS = {"table": "contingency"}
 
 
 def question(given: object) -> Question:
-    """A question from plain values: saved, as {kind: count, where: …}, or as a batch file has it, {count: {where: …}}."""
+    """A question from plain values: saved, as {kind: count, where: …}, or as a batch file has it.
+
+    There the word comes first, its options below it or beside it: {mean: {attribute: age, where: …}}, {mean: age, where: …}.
+    """
     if not isinstance(given, Mapping) or not given:
         raise UsageError("a question is a mapping", came=shown(given), allowed='such as {count: {where: "age >= 65"}}')
     if "kind" in given:
         return _kind(given["kind"]).from_options({key: value for key, value in given.items() if key != "kind"})
-    if len(given) != 1:
+    (word, first), *rest = given.items()
+    kind = _kind(word)
+    if any(key in KINDS or key in _OTHER_WORDS for key, _ in rest):
         raise UsageError("one question has one word", came=shown(list(given)), allowed=", ".join(KINDS))
-    ((word, options),) = given.items()
-    return _kind(word).from_options(options)
+    options: Any = first
+    if rest:
+        options = {**(first if isinstance(first, Mapping) else {fields(kind)[0].name: first}), **dict(rest)}
+    return kind.from_options(_levels(kind, options))
+
+
+def _levels(kind: type[Question], options: Any) -> Any:
+    """`age@2` and `sex,age@2` in place of longer forms."""
+    if kind not in (Histogram, Contingency) or options is None:
+        return options
+    key = fields(kind)[0].name
+    given = dict(options) if isinstance(options, Mapping) else {key: options}
+    named = given.get(key)
+    if kind is Histogram and isinstance(named, str):
+        return {**given, **at_level(named)}
+    if kind is Contingency:
+        listed = named.split(",") if isinstance(named, str) else named
+        if isinstance(listed, list | tuple):
+            given[key] = [at_level(each) if isinstance(each, str) else each for each in listed]
+    return given
 
 
 def _kind(word: object) -> type[Question]:
-    if not isinstance(word, str) or word not in KINDS:
-        raise UsageError(
-            "no such question", came=shown(word), allowed=", ".join(KINDS), fix=nearest(str(word), list(KINDS))
-        )
-    return KINDS[word]
+    meant = _OTHER_WORDS.get(word, word) if isinstance(word, str) else word
+    if not isinstance(meant, str) or meant not in KINDS:
+        words = [*KINDS, *_OTHER_WORDS]
+        raise UsageError("no such question", came=shown(word), allowed=", ".join(words), fix=nearest(str(word), words))
+    return KINDS[meant]

@@ -1,0 +1,151 @@
+"""What `shoal query` says: stray options, errors, parts, numbers, shares and batches, in words and in JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.chance.source import Source
+from tests.cli.run import answer, refused, shoal
+from tests.query.asking import POLICY, table
+
+COSTS = "  cost: {role: other, type: decimal, domain: [0, 1000000]}\n"
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory):
+    """A registered dataset with a decimal, and the command line that asks it."""
+    folder = tmp_path_factory.mktemp("clinic")
+    asked = POLICY.replace("epsilon: 1,", "epsilon: 300,").replace("budget:", COSTS + "budget:")
+    (folder / "policy.yaml").write_text(asked)
+    rows = table()
+    rows["cost"] = [1000.5 * i for i in range(len(rows))]
+    rows.to_csv(folder / "table.csv", index=False)
+    book = ("--ledger", folder / "ledger.sqlite")
+    files = ("--policy", folder / "policy.yaml", "--data", folder / "table.csv")
+    assert shoal("query", "--register", "clinic", *files, *book).exit_code == 0
+    return lambda *more: ("query", "clinic", *book, *more)
+
+
+@pytest.mark.parametrize(
+    "stray",
+    [
+        ("--price",),
+        ("--epsilon", ".1"),
+        ("--where", "age > 3"),
+        ("--delta", "1e-7"),
+        ("--mechanism", "laplace"),
+        ("--prior", "uniform"),
+        ("--edges", "1,2"),
+    ],
+)
+def test_options_without_a_question(clinic, stray):
+    error = refused(*clinic(*stray), code=2)
+    assert (error["wrong"], error["came"]) == ("no question was asked", stray[0])
+
+
+def test_options_that_go_with_something_else(clinic, tmp_path):
+    assert "--histogram" in refused(*clinic("--sum", "age", "--edges", "1,2", "--epsilon", "1"), code=2)["wrong"]
+    assert "--batch" in refused(*clinic("--batch", tmp_path / "b.yaml", "--where", "age > 3"), code=2)["wrong"]
+    assert refused(*clinic("--register", "--policy", "p", "--data", "d", "--where", "age > 3"), code=2)
+
+
+def test_messages(clinic, tmp_path):
+    count = ("--count", "everything", "--epsilon")
+    assert refused(*clinic(*count, "1", "--mechanism", "gaussian"), code=2)["fix"] == "give --delta"
+    assert refused(*clinic(*count, "1e-400"), code=2)["came"] == "1e-400"
+    assert refused(*clinic(*count, "1e-10"), code=2)["came"] == "1e-10"
+    assert refused(*clinic(*count, ""), code=2)["came"] == "''"
+    assert refused(*clinic("--sum", "aged", "--epsilon", "1"), code=2)["fix"] == "did you mean 'age'?"
+    assert refused(*clinic("--mean", "zzz", "--epsilon", "1"), code=2)["allowed"] == "age, sex, diag, note, cost"
+    (tmp_path / "empty.yaml").write_text("")
+    empty = refused(*clinic(*count, "1", "--prior", tmp_path / "empty.yaml"), code=2)
+    assert empty["wrong"] == "the prior is empty"
+    assert refused(*clinic("--batch", tmp_path / "empty.yaml"), code=2)["wrong"] == "the batch is empty"
+
+
+def test_a_mean_in_words_and_in_json(clinic, monkeypatch):
+    asked = clinic("--mean", "cost", "--epsilon", "60")
+    text = shoal(*asked).stdout
+    assert text.splitlines()[0].startswith("99549.7")  # a value of the attribute: no commas
+    assert "  from       count 200, sum 19,909,9" in text
+    assert "mean: about ±" in text
+    found = answer(*asked)
+    assert found["parts"] == {"count": 200, "sum": pytest.approx(19909950, abs=5)}
+    assert found["errors"][-1]["how"] == "about"
+    assert "at most" in shoal(*clinic("--mean", "age", "--epsilon", "1", "--price")).stdout
+    monkeypatch.setattr(Source, "secure", classmethod(lambda _: Source.seeded(5)))
+    few = clinic("--mean", "age", "--where", "age = 7", "--epsilon", ".01")
+    assert shoal(*few).stdout.startswith("no usable answer: hardly any rows\n")
+    assert answer(*few)["note"] == "no usable answer: hardly any rows"
+
+
+def test_sums_and_errors_have_all_digits(clinic):
+    text = shoal(*clinic("--sum", "cost", "--epsilon", "60")).stdout
+    assert text.startswith("19,909,9")
+    errors = shoal(*clinic("--sum", "cost", "--epsilon", ".1", "--mechanism", "laplace", "--price")).stdout
+    assert "e+" not in errors
+
+
+def test_the_price_of_what_is_on_record(clinic):
+    asked = ("--count", "age >= 33", "--epsilon", "2")
+    shoal(*clinic(*asked, "--mechanism", "optimal"))
+    price = answer(*clinic("--count", "age >= 33", "--epsilon", "1", "--price"))
+    assert (price["free"], price["questions"][0]["mechanism"], price["questions"][0]["free"]) == (True, "optimal", True)
+
+
+def test_a_histogram_between_edges_and_of_values(clinic):
+    found = answer(*clinic("--histogram", "cost", "--edges", "1000, 50000,100000", "--epsilon", "60"))["value"]
+    labels = ["< 1000", "[1000, 50000)", "[50000, 100000)", ">= 100000", "(missing)"]
+    assert (found["labels"], found["counts"]) == (labels, [1, 49, 50, 100, 0])
+    text = shoal(*clinic("--histogram", "diag", "--values", "flu", "--epsilon", "1")).stdout
+    assert "histogram diag (values flu)" in text
+    assert "(other)" in text
+
+
+def test_an_account_has_attributes_with_levels(clinic):
+    found = answer(*clinic())
+    age = found["attributes"][0]
+    assert (age["name"], age["domain"], age["levels"][1]) == (
+        "age", {"low": "0", "high": "99"}, {"level": 1, "labels": 10},
+    )  # fmt: skip
+    assert found["releases"] == 0
+    assert "@0 100, @1 10, @2 2, @3 1" in shoal(*clinic()).stdout
+
+
+def test_a_share_above_the_budget_shows_what_there_is(clinic):
+    alice = ("--analyst", "alice")
+    missing = refused(*clinic(*alice), code=4)["fix"]
+    assert "--budget E" in missing
+    assert "shoal ledger budget clinic --analyst alice" in missing
+    found = answer(*clinic(*alice, "--budget", "500", "--count", "age >= 5", "--epsilon", "1"))
+    account = answer(*clinic())
+    assert (found["analyst"], account["analyst"]) == ("alice", None)
+    assert found["left"]["epsilon"] == account["left"]["epsilon"] == account["analysts"][0]["left"]["epsilon"]
+    text = shoal(*clinic(*alice)).stdout
+    for label in ("budget of all", "spent by all", "spent by alice", "left to alice"):
+        assert label in text
+    assert "left to all" in shoal(*clinic()).stdout
+
+
+def test_a_batch_in_the_order_of_its_file(clinic, tmp_path):
+    lines = ["{histogram: cost, edges: [5, 10]}", "{count: everything}", '{table: "sex,age@2"}', "{mean: age}"]
+    listed = "".join(f"  - {each}\n" for each in lines)
+    (tmp_path / "batch.yaml").write_text(f"version: 1\nepsilon: 3\nquestions:\n{listed}")
+    text = shoal(*clinic("--batch", tmp_path / "batch.yaml")).stdout
+    asked = ["1. histogram cost (edges 5, 10)", "2. count", "3. contingency sex by age@2", "4. mean age"]
+    places = [text.index(each + "\n") for each in asked]
+    assert places == sorted(places)
+    assert all("  error  " in part for part in (text[a:b] for a, b in zip(places, [*places[1:], None], strict=True)))
+
+
+@pytest.mark.parametrize("prior", ["uniform:200:300", "uniform:50:101"])
+def test_a_prior_outside_the_domain_is_exit_2(tmp_path, prior):
+    (tmp_path / "policy.yaml").write_text(POLICY.replace("unit: row", "unit: {column: patient, max_rows: 1}"))
+    table().to_csv(tmp_path / "table.csv", index=False)
+    book = ("--ledger", tmp_path / "ledger.sqlite")
+    shoal("query", "--register", "--policy", tmp_path / "policy.yaml", "--data", tmp_path / "table.csv", *book)
+    asked = ("query", "clinic", *book, "--value-of", "17", "--attribute", "age", "--epsilon", ".1", "--prior", prior)
+    error = refused(*asked, code=2)
+    assert "a value outside its declared domain" in error["wrong"]
+    assert error["allowed"] == "0..99"
+    assert answer("query", "clinic", *book)["spent"]["epsilon"] == "0"

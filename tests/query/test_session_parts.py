@@ -1,0 +1,154 @@
+"""What lies behind a mean or a variance, what is told of it, and small courtesies of a session."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from statistics import fmean
+
+import pytest
+
+from shoal.chance.source import Source
+from shoal.errors import BudgetError, UsageError
+from shoal.query.answer import Answer
+from shoal.query.batch import load
+from shoal.query.numbers import Count, Mean, Sum, Variance
+from shoal.query.price import HARDLY, Error
+from shoal.query.tables import Contingency, Histogram
+from shoal.query.together import Together, question
+from tests.query.asking import SURE, opened, rich, table
+
+MANY = rich()
+
+
+def test_a_mean_comes_with_its_count_and_sum(tmp_path):
+    with opened(tmp_path, MANY) as asking:
+        found = asking.ask(Mean("age"), SURE)
+        assert found.parts == {"count": 200, "sum": 9900}
+        assert (found.value, found.note) == (49.5, None)
+        assert [error.name for error in found.errors] == ["count", "sum of distances to the middle", "mean"]
+        again = asking.ask(Mean("age"), SURE)
+        assert again.free
+        assert (again.parts, again.errors, again.note) == (found.parts, found.errors, None)
+        assert asking.ask(Variance("age"), SURE).parts == {"count": 200, "sum": 9900}
+        both = asking.ask(Together([Count(), Mean("age", "sex = 'f'")]), SURE)
+        assert both.parts == [None, {"count": 100, "sum": 4900}]
+        assert both.errors[-1].how == "about"
+
+
+@pytest.mark.parametrize(("kind", "truth"), [(Mean, 89.5), (Variance, 33.25)])
+@pytest.mark.parametrize("mechanism", ["laplace", "optimal"])
+def test_the_error_that_is_told_is_the_error_that_is_made(tmp_path, kind, truth, mechanism):
+    """On average what is told is no less than what is made (it adds up errors that may cancel), and not thrice."""
+    with opened(tmp_path, data=table(20_000)) as asking, Source.seeded(3) as source:
+        offer = asking.price(kind("age", "age >= 80"), "0.2", mechanism).offers[0]
+        noisy = offer.asked.truth(asking._table()[0]) + offer.noise.noise(source, 1000)
+        each = [error.expected for error in offer.errors[: noisy.shape[1]]]
+        made = fmean(abs(offer.asked.finish(row) - truth) for row in noisy)
+        told = fmean(offer.asked.behind(row, each, each)[0].error for row in noisy)
+    assert 0.95 * made <= told <= 3 * made
+
+
+def test_hardly_any_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(Source, "secure", classmethod(lambda _: Source.seeded(5)))
+    with opened(tmp_path, MANY) as asking:
+        found = asking.ask(Mean("age", "age = 99"), "0.01")
+        assert found.note == HARDLY
+        assert {error.name for error in found.errors} == {"count", "sum of distances to the middle"}
+        assert asking.ask(Mean("age", "age = 99"), "0.01").note == HARDLY
+        assert asking.ask(Mean("age"), 10).note is None
+
+
+def test_a_price_gives_a_bound_for_a_mean(tmp_path):
+    with opened(tmp_path) as asking:
+        last = asking.price(Mean("age"), "0.1").errors[-1]
+        assert (last.name, last.how) == ("mean over n rows, times n", "bound")
+
+
+def test_a_record_without_parts_can_be_read():
+    saved = {
+        "version": 1, "question": {"kind": "count"}, "value": 3, "mechanism": "laplace", "epsilon": "1", "delta": "0",
+        "errors": [{"of": "count", "expected": 1.0, "within_95": 3.0}], "theorems": [],
+    }  # fmt: skip
+    found = Answer.from_content(json.dumps(saved).encode(), 1)
+    assert (found.parts, found.note, found.errors) == (None, None, (Error("count", 1.0, 3.0),))
+
+
+def test_the_price_of_a_recorded_question_is_that_of_the_record(tmp_path):
+    with opened(tmp_path) as asking:
+        given = asking.ask(Count("age >= 65"), "0.2", "optimal")
+        for price in (asking.price(Count("age >= 65"), "0.1"), asking.batch_price([Count("age >= 65")], "0.1")):
+            assert price.free
+            assert (price.mechanism, price.errors) == ("optimal", given.errors)
+            assert price.to_json()["questions"][0]["free"] is True
+
+
+@pytest.mark.parametrize("kind", [Sum, Mean, Variance, Histogram])
+def test_an_attribute_is_a_text(kind):
+    with pytest.raises(UsageError, match=r"'attribute' is a text|named by a text"):
+        kind(None)
+
+
+def test_a_session_says_what_it_is(tmp_path):
+    with opened(tmp_path) as asking:
+        assert repr(asking) == "Session('clinic', left=(1, 0.000001))"
+    with opened(tmp_path, analyst="alice", budget=5) as asking:
+        assert repr(asking) == "Session('clinic', analyst='alice', left=(1, 0))"
+    with pytest.raises(BudgetError, match=r"--budget E.*shoal ledger budget clinic --analyst bob"):
+        opened(tmp_path, analyst="bob")
+
+
+def test_attributes_as_an_analyst_may_know_them(tmp_path):
+    with opened(tmp_path) as asking:
+        found = {each.name: each.to_json() for each in asking.dataset.attributes}
+    assert "patient" not in found
+    assert found["age"]["domain"] == {"low": "0", "high": "99"}
+    assert found["age"]["levels"] == [
+        {"level": 0, "labels": 100}, {"level": 1, "labels": 10}, {"level": 2, "labels": 2}, {"level": 3, "labels": 1},
+    ]  # fmt: skip
+    assert found["sex"]["domain"] == {"values": ["f", "m"]}
+    assert found["note"]["domain"] is None
+
+
+def test_short_forms_of_tables():
+    levels = ({"attribute": "sex"}, {"attribute": "age", "level": 2})
+    long = question({"contingency": {"attributes": list(levels)}})
+    assert isinstance(long, Contingency)
+    for short in ({"table": ["sex", "age@2"]}, {"table": "sex, age@2"}, {"contingency": {"attributes": "sex,age@2"}}):
+        assert question(short) == long
+    assert question({"histogram": "age@2", "where": "age > 3"}) == Histogram("age", level=2, where="age > 3")
+    assert question({"together": [{"histogram": "age@2"}, {"mean": "age", "where": "age > 3"}]}) == Together(
+        [Histogram("age", level=2), Mean("age", "age > 3")]
+    )
+    saved = {"kind": "histogram", "attribute": "odd@2"}  # what is saved is meant as it stands
+    assert question(saved) == Histogram("odd@2")
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("", "the batch is empty"),
+        ("# nothing\n", "the batch is empty"),
+        ("{", "the batch: "),
+        (
+            "version: 1\nepsilon: 1\nquestions:\n  - {count: everything}\n  - {smu: age}\n",
+            "question 2: no such question",
+        ),
+        ("version: 1\nquestions:\n  - {count: everything}\n", "question 1: a question of a batch has no epsilon"),
+    ],
+)
+def test_errors_of_a_batch_file(tmp_path, text, wrong):
+    (tmp_path / "batch.yaml").write_text(text)
+    with pytest.raises(UsageError) as refused:
+        load(tmp_path / "batch.yaml")
+    assert str(refused.value).startswith(wrong)
+    assert "policy" not in str(refused.value)
+
+
+def test_errors_of_a_batch_name_the_question(tmp_path):
+    with opened(tmp_path) as asking:
+        with pytest.raises(UsageError, match=r"^question 2: no attribute of that name"):
+            asking.batch([Count(), Sum("salary")], "0.1")
+        with pytest.raises(UsageError, match="question 1, and again as question 3"):
+            asking.batch([Count(), Sum("age"), Count("everything")], "0.1")
+        assert asking.spent.epsilon == Fraction(0)
