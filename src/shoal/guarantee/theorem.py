@@ -298,7 +298,9 @@ _ALL = (
             _premise("every group has at least k records", "shoal.anonymize.method.probabilistic_k.Swap"),
             _premise("no person has two records", "shoal.anonymize.method.crowds.one_row_each"),
             _premise("permutations are uniform, drawn afresh and forgotten", "shoal.anonymize.recode.shuffle.shuffle"),
-            _premise("an intruder knows of a person only attributes that were parted from what they look for", "holder"),
+            _premise(
+                "an intruder knows of a person only attributes that were parted from what they look for", "holder"
+            ),
             _premise("the intruder knows nothing of the others in the group, nor of dependences", "holder"),
         ),
     ),
