@@ -260,3 +260,13 @@ def test_a_ledger_from_the_future(book):
 
 def test_an_unknown_subcommand():
     refused("ledger", "erase", code=2)
+
+
+def test_an_analyst_is_told_what_can_still_be_spent(book):
+    with Ledger(str(book)) as ledger:
+        left = ledger.account("clinic").left
+        ledger.set_share("clinic", "alice", Budget.of(100, 0), "a share above the budget")
+    (account,) = answer("ledger", "show", "clinic", "--ledger", book)["datasets"]
+    (alice,) = account["analysts"]
+    assert alice["budget"]["epsilon"] == "100"
+    assert alice["left"]["epsilon"] == left.to_saved()["epsilon"]

@@ -11,7 +11,9 @@ import click
 from shoal.cli import screen, typed
 
 if TYPE_CHECKING:
-    from shoal.ledger.ledger import Account, Ledger
+    from shoal.ledger.account import Account, Share
+    from shoal.ledger.entry import Budget
+    from shoal.ledger.ledger import Ledger
 
 _WHERE = click.option("--ledger", "url", metavar="URL", help="A path or sqlite:///path. Also SHOAL_LEDGER.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
@@ -191,7 +193,7 @@ def _fields(account: Account) -> dict[str, object]:
         "sampled": None if account.rate is None else exact_text(account.rate),
         "ceiling": account.ceiling.to_saved() if account.ceiling else None,
         "analysts": [
-            {"name": share.name, "budget": share.budget.to_saved(), "left": share.left.to_saved()}
+            {"name": share.name, "budget": share.budget.to_saved(), "left": _left_to(account, share).to_saved()}
             for share in account.shares
         ],
     }
@@ -205,14 +207,27 @@ def _of_sample(account: Account) -> list[tuple[str, str, str]]:
     return [("ceiling", account.ceiling.words(), f"for questions: the table is a sample of {rate} of a population")]
 
 
-def _left(account: Account) -> str:
-    if account.budget is None:
-        return "-"
-    if account.rate is None or account.ceiling is None:
-        return account.left.words() if account.left else "-"
+def _remaining(account: Account) -> Budget | None:
+    """What the dataset still allows: of its ceiling where it is a sample, else of its budget."""
     from shoal.ledger.account import difference
 
-    return difference(account.ceiling, account.spent).words()
+    ceiling = account.ceiling or account.budget
+    return None if ceiling is None else difference(ceiling, account.spent)
+
+
+def _left_to(account: Account, share: Share) -> Budget:
+    """What an analyst can still spend: of the share, and of what is left for all."""
+    from shoal.ledger.entry import Budget
+
+    all_of_it = _remaining(account)
+    if all_of_it is None:
+        return share.left
+    return Budget(min(share.left.epsilon, all_of_it.epsilon), min(share.left.delta, all_of_it.delta))
+
+
+def _left(account: Account) -> str:
+    found = _remaining(account)
+    return "-" if found is None else found.words()
 
 
 def _many(number: int, one: str, more: str) -> str:
@@ -239,6 +254,9 @@ def _show(account: Account) -> None:
         rows.append(
             ("questions", str(account.questions), "asked with `shoal query`; their charges are among the entries")
         )
-    rows += [("  " + share.name, share.left.words(), f"left of {share.budget.words()}") for share in account.shares]
+    rows += [
+        ("  " + share.name, _left_to(account, share).words(), f"left of {share.budget.words()}, or of the dataset")
+        for share in account.shares
+    ]
     screen.line(click.style(account.dataset, bold=True))
     screen.table(("", "", ""), rows)

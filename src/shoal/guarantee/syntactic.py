@@ -73,8 +73,8 @@ class ProbabilisticK(Syntactic):
 
     def words(self) -> str:
         return (
-            f"probabilistic {self.k}-anonymity: an intruder who knows nothing of the others in a group links a person to "
-            f"their confidential values with probability at most 1/{self.k}; identity and membership stay visible"
+            f"probabilistic {self.k}-anonymity: the values shown beside a person were taken from that person's own record with "
+            f"probability at most 1/{self.k}"
         )
 
 

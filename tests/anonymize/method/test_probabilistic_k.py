@@ -97,7 +97,7 @@ def test_the_claim_carries_its_limits():
     first, *_ = Swap(Crowd(5, "ranking"), ROW, {"pay": 3, "grade": 9}).claims(schema())
     assert first.guarantee == ProbabilisticK(3)
     assert first.status is Status.CONDITION
-    assert "knows nothing of the others" in first.words()
+    assert "nothing of the others in the group" in first.words()
     assert "equal or near each other" in first.words()
 
 

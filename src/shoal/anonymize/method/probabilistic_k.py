@@ -32,9 +32,8 @@ from shoal.guarantee.syntactic import LDiversity, ProbabilisticK, TCloseness
 from shoal.guarantee.unit import Unit
 
 LIMIT = (
-    "the intruder knows of a person nothing but attributes from which the values were parted, nothing of the others in the "
-    "group, and of no dependence between what they know and what they look for; who is in the table stays visible, and so does "
-    "every value: where a group's values are equal or near each other, so is what is shown to the truth"
+    "the intruder knows of the person only what was parted from these values, nothing of the others in the group, and of no "
+    "dependence between the two; every value stays visible, and where a group's are equal or near each other, so is what is shown"
 )
 HIDDEN = "counted on the groups before they were hidden: the table does not show them"
 
