@@ -11,9 +11,11 @@ import click
 from shoal.cli import screen, typed
 
 if TYPE_CHECKING:
-    from shoal.ledger.account import Account, Share
+    from shoal.ledger.account import Account
     from shoal.ledger.entry import Budget
     from shoal.ledger.ledger import Ledger
+
+    Left = dict[str | None, Budget | None]
 
 _WHERE = click.option("--ledger", "url", metavar="URL", help="A path or sqlite:///path. Also SHOAL_LEDGER.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
@@ -31,14 +33,14 @@ def ledger() -> None:
 def show(dataset: str | None, url: str | None, as_json: bool) -> None:
     """Show where a DATASET stands, or all of them."""
     with _read(url) as book:
-        accounts = [book.account(name) for name in _known(book, dataset)]
+        accounts = [_standing(book, name) for name in _known(book, dataset)]
     if as_json:
-        screen.answer({"datasets": [_fields(account) for account in accounts]})
+        screen.answer({"datasets": [_fields(account, left) for account, left in accounts]})
         return
     if not accounts:
         screen.line("nothing has been spent yet")
-    for account in accounts:
-        _show(account)
+    for account, left in accounts:
+        _show(account, left)
 
 
 @ledger.command()
@@ -108,10 +110,10 @@ def forecast(
         e, d = typed.number(epsilon or "", "epsilon"), typed.number(delta, "delta")
         cost = Cost.of(e, d, [(ApproxDP(e, d), 1)])
     with _read(url) as book:
-        account = book.account(_known(book, dataset)[0])
+        account, left = _standing(book, *_known(book, dataset))
     more = account.forecast(cost)
     if as_json:
-        screen.answer({"dataset": dataset, "more": more, **_fields(account)})
+        screen.answer({"dataset": dataset, "more": more, **_fields(account, left)})
     elif account.budget is None:
         screen.line(f"'{dataset}' has no budget yet; its first charge fixes one")
     else:
@@ -138,11 +140,11 @@ def budget(
             book.set_budget(dataset, fixed, reason)
         else:
             book.set_share(dataset, analyst, fixed, reason)
-        account = book.account(dataset)
+        account, left = _standing(book, dataset)
     if as_json:
-        screen.answer(_fields(account))
+        screen.answer(_fields(account, left))
     else:
-        _show(account)
+        _show(account, left)
 
 
 def _open(url: str | None) -> Ledger:
@@ -173,16 +175,23 @@ def _known(book: Ledger, dataset: str | None) -> list[str]:
     return names if dataset is None else [dataset]
 
 
-def _fields(account: Account) -> dict[str, object]:
+def _standing(book: Ledger, dataset: str) -> tuple[Account, Left]:
+    """Where a dataset stands, and what can still be spent: by all (None), and by each analyst."""
+    account = book.account(dataset)
+    names = [None, *(share.name for share in account.shares)]
+    return account, {name: book.left(dataset, name) for name in names}
+
+
+def _fields(account: Account, lefts: Left) -> dict[str, object]:
     from shoal.guarantee.rounding import exact_text
 
-    spent, left = account.spent, account.left
+    spent, left = account.spent, lefts[None]
     return {
         "dataset": account.dataset,
         "neighbours": account.neighbours,
         "budget": account.budget.to_saved() if account.budget else None,
         "spent": {"epsilon": exact_text(spent.epsilon), "delta": exact_text(spent.delta)},
-        "left": left.to_saved() if left else None,
+        "left": _saved(left),
         "composed_epsilon": account.total(),
         "entries": len(account.costs),
         "releases": account.releases,
@@ -193,7 +202,7 @@ def _fields(account: Account) -> dict[str, object]:
         "sampled": None if account.rate is None else exact_text(account.rate),
         "ceiling": account.ceiling.to_saved() if account.ceiling else None,
         "analysts": [
-            {"name": share.name, "budget": share.budget.to_saved(), "left": _left_to(account, share).to_saved()}
+            {"name": share.name, "budget": share.budget.to_saved(), "left": _saved(lefts[share.name])}
             for share in account.shares
         ],
     }
@@ -207,34 +216,19 @@ def _of_sample(account: Account) -> list[tuple[str, str, str]]:
     return [("ceiling", account.ceiling.words(), f"for questions: the table is a sample of {rate} of a population")]
 
 
-def _remaining(account: Account) -> Budget | None:
-    """What the dataset still allows: of its ceiling where it is a sample, else of its budget."""
-    from shoal.ledger.account import difference
-
-    ceiling = account.ceiling or account.budget
-    return None if ceiling is None else difference(ceiling, account.spent)
+def _saved(left: Budget | None) -> dict[str, str] | None:
+    return None if left is None else left.to_saved()
 
 
-def _left_to(account: Account, share: Share) -> Budget:
-    """What an analyst can still spend: of the share, and of what is left for all."""
-    from shoal.ledger.entry import Budget
-
-    all_of_it = _remaining(account)
-    if all_of_it is None:
-        return share.left
-    return Budget(min(share.left.epsilon, all_of_it.epsilon), min(share.left.delta, all_of_it.delta))
-
-
-def _left(account: Account) -> str:
-    found = _remaining(account)
-    return "-" if found is None else found.words()
+def _words(left: Budget | None) -> str:
+    return "-" if left is None else left.words()
 
 
 def _many(number: int, one: str, more: str) -> str:
     return f"{number:,} {one if number == 1 else more}"
 
 
-def _show(account: Account) -> None:
+def _show(account: Account, lefts: Left) -> None:
     from shoal.guarantee.rounding import text_up
 
     composed = account.total()
@@ -247,7 +241,7 @@ def _show(account: Account) -> None:
         *_of_sample(account),
         ("spent", account.spent.words(), f"{_many(len(account.costs), 'entry', 'entries')} added up: what enforces"),
         ("composed", "0" if composed is None else text_up(composed), "epsilon at the same delta: what informs"),
-        ("left", _left(account), ""),
+        ("left", _words(lefts[None]), ""),
         ("releases", str(account.releases), f"{account.unbounded} more without a bound" if account.unbounded else ""),
     ]
     if account.questions:
@@ -255,7 +249,7 @@ def _show(account: Account) -> None:
             ("questions", str(account.questions), "asked with `shoal query`; their charges are among the entries")
         )
     rows += [
-        ("  " + share.name, _left_to(account, share).words(), f"left of {share.budget.words()}, or of the dataset")
+        ("  " + share.name, _words(lefts[share.name]), f"left of {share.budget.words()}, or of the dataset")
         for share in account.shares
     ]
     screen.line(click.style(account.dataset, bold=True))

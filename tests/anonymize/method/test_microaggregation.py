@@ -78,6 +78,12 @@ def test_l_and_t_hold_in_every_class():
     assert kinds == [KAnonymity, LDiversity, TCloseness]
 
 
+def test_a_group_that_came_out_too_small_is_never_published(monkeypatch):
+    monkeypatch.setattr(Crowd, "groups", lambda *_, **__: np.array([0] * 2 + [1] * 38, dtype=np.int32))
+    with pytest.raises(PreconditionError, match=r"microaggregation-k.*smaller than k"):
+        run(rows(40), Crowd(3))
+
+
 def test_persons_have_one_row_each():
     frame = rows(200).set_column(0, "who", pa.array([f"p{i % 60}" for i in range(200)]))
     made = run(frame, Crowd(5), unit=Unit.person("who", 1, "add_remove"))

@@ -86,6 +86,28 @@ def test_every_partner_is_equally_likely():
     assert all(abs(count - 300) < 71 for count in seen.values())
 
 
+def test_who_of_equals_stands_at_the_end_of_a_run_is_drawn():
+    """Five zeros and three ones in runs of four: one zero stands with the ones; by row it would always be the last."""
+    frame = rows(8, gaps=0).set_column(4, "pay", pa.array([0.0] * 5 + [1.0] * 3))
+    swap, table = Swap(Crowd(4, "ranking"), ROW), opened(frame, "reference", grade="other")
+    seen: Counter[int] = Counter()
+    for seed in range(500):
+        with Source.seeded(seed) as source:
+            labels = swap.run(table, source).groups["pay"]
+        (alone,) = np.flatnonzero(labels[:5] == labels[7])
+        seen[int(alone)] += 1
+    assert set(seen) == set(range(5))
+    assert all(abs(count - 100) < 54 for count in seen.values())  # 6 standard deviations
+
+
+@pytest.mark.parametrize(("grouping", "made"), [("mdav", "groups"), ("ranking", "ranked")])
+def test_a_group_that_came_out_too_small_is_never_published(monkeypatch, grouping, made):
+    short = np.array([0] * 2 + [1] * 38, dtype=np.int32)
+    monkeypatch.setattr(Crowd, made, lambda *_, **__: short)
+    with pytest.raises(PreconditionError, match=r"probabilistic-k.*smaller than k"):
+        run(rows(40), Swap(Crowd(3, grouping), ROW))
+
+
 def test_engines_agree_under_one_key():
     frame = rows(150)
     for swap in (Swap(Crowd(5), ROW), Swap(Crowd(5, "ranking"), ROW)):

@@ -58,8 +58,11 @@ class Crowd:
             return near.vmdav(places, self.k, gain=float(self.gain), progress=tell)
         return (near.mdav if self.grouping == "mdav" else approx)(places, self.k, progress=tell)
 
-    def ranked(self, table: Table, attribute: Attribute) -> Labels:
-        """Groups of one attribute: runs of k in rank, sorted and numbered by the engine; or the cheapest cuts there are."""
+    def ranked(self, table: Table, attribute: Attribute, ties: Array | None = None) -> Labels:
+        """Groups of one attribute: runs of k in rank, sorted and numbered by the engine; or the cheapest cuts there are.
+
+        Equal values are ranked by `ties`, a number for each record; by row where there are none.
+        """
         if not _ranks(attribute):
             raise InfeasibleError(
                 f"attribute '{attribute.name}' has no order, so it has no ranks",
@@ -73,8 +76,11 @@ class Crowd:
         if attribute.type is Type.ORDINAL:
             ranks = column(attribute, table.collect([attribute.name])[attribute.name]).order()
             table = table.attach(rank, np.asarray(ranks, dtype=np.float64))
-        name = rank if attribute.type is Type.ORDINAL else attribute.name
-        return np.asarray(table.chunk([name], self.k, group).collect([group])[group]).astype(np.int32)
+        order = [rank if attribute.type is Type.ORDINAL else attribute.name]
+        if ties is not None:
+            order.append(unused(table, "tie"))
+            table = table.attach(order[-1], ties)
+        return np.asarray(table.chunk(order, self.k, group).collect([group])[group]).astype(np.int32)
 
     def joined(
         self,

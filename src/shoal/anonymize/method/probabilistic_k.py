@@ -134,17 +134,20 @@ class Swap:
             stage(f"permuting {attribute.name}")
             values = table.collect([attribute.name])
             refuse_constant([attribute], values, "nobody can be kept from knowing it")
-            labels = self._runs(table, attribute)
+            chance = source.stream(f"attribute {attribute.name}")
+            labels = self._runs(table, attribute, chance)
             if self.crowd.wanted.l is not None:
                 labels = in_runs(labels, secret(attribute, values[attribute.name]), self.crowd.wanted)
             self._hold(labels, self.k(attribute.name))
             groups[attribute.name] = labels
-            order = shuffle(np.arange(len(labels)), labels, source.stream(f"attribute {attribute.name}"))
+            order = shuffle(np.arange(len(labels)), labels, chance)
             moved = moved.attach(attribute.name, values[attribute.name][order])
         return Masked(moved, groups, table)
 
-    def _runs(self, table: Table, attribute: Attribute) -> Labels:
-        return replace(self.crowd, k=self.k(attribute.name)).ranked(table, attribute)
+    def _runs(self, table: Table, attribute: Attribute, chance: Source) -> Labels:
+        """Runs of ranks; equal values in an order drawn anew, because the file's own order may tell who is who."""
+        ties = chance.stream("ties").permutation(table.rows())
+        return replace(self.crowd, k=self.k(attribute.name)).ranked(table, attribute, ties)
 
     def _hold(self, labels: Labels, k: int) -> None:
         if int(sizes(labels, labels).min()) < k:
