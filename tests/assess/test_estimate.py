@@ -174,7 +174,7 @@ def test_an_unpublished_cell_is_bounded_by_k_and_beta(tmp_path):
     cell = list(marginal)[2]
     assert (cell.labels, cell.published) == (("e",), False)
     frame = marginal.to_pandas()
-    assert list(frame.columns) == ["place", "value", "low", "high", "published"]
+    assert list(frame.columns) == ["place", "value", "low", "high", "published", "status"]
     assert marginal.shares.sum() == pytest.approx(1)
 
 

@@ -26,7 +26,7 @@ class Axis:
     """One attribute's atoms: a name and a size for each (values in it, or width); the missing value has size zero.
 
     Atoms of numbers, dates and times are pieces of the line; atoms of other attributes are sets of declared values that
-    no label in sight tells apart.
+    no label in sight tells apart. `missing` is the place of the atom that holds the missing value, alone or with others.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Axis:
             if label.values:
                 found[i] |= np.fromiter((bool(own & label.values) for own in self.leaves), np.bool_, len(self))
             if self.missing is not None:
-                found[i, self.missing] = label.missing
+                found[i, self.missing] |= label.missing
         return found
 
     def split(self, held: Mask) -> Floats:
@@ -65,35 +65,47 @@ class Axis:
 
 
 def axis(meanings: Sequence[Meaning], extra: Iterable[Label] = ()) -> Axis:
-    """The atoms of the labels of one attribute in several views, and of conditions (`extra`) that cut them further."""
-    labels = [label for each in meanings for label in each.labels] + list(extra)
-    missing = any(label.missing for label in labels)
+    """The atoms of the labels of one attribute in several views, and of conditions (`extra`) that cut them further.
+
+    The missing value is part of an atom where no label in sight tells the two apart, else an atom of its own.
+    """
+    own = [label for each in meanings for label in each.labels]
+    labels = [*own, *extra]
     first = meanings[0]
     if first.type.numeric:
-        return _line(first, meanings, labels, missing=missing)
+        return _line(first, meanings, labels, len(own))
     universe = sorted(frozenset().union(*(label.values for label in labels)))
     if any(label.everything for label in labels) and not (universe and all(each.listed for each in meanings)):
         universe.append(OTHER)  # what no label in sight names
     masked = tuple(each for each in meanings if each.mask is not None)
     labels = [_unmasked(label, masked, universe) for label in labels] if masked else labels
-    holders: dict[str, list[int]] = {value: [] for value in universe}
+    every = {number for number, label in enumerate(labels) if label.everything}
+    holders: dict[str, set[int]] = {value: set(every) for value in universe}
     for number, label in enumerate(labels):
         for value in label.values:
-            holders[value].append(number)
-    groups: dict[tuple[int, ...], list[str]] = {}
+            holders[value].add(number)
+    groups: dict[frozenset[int], list[str]] = {}
     for value in _in_order(universe, meanings, labels):
-        groups.setdefault(tuple(holders[value]), []).append(value)
-    by_values = {label.values: label.text for label in reversed(labels) if not label.missing}
+        groups.setdefault(frozenset(holders[value]), []).append(value)
+    without = _without_value(labels)
+    by_values = {(label.values, label.missing): label.text for label in reversed(labels) if not label.everything}
     coarse = {label.text for label in labels if len(label.values) > 1 and label.text in label.values}
-    leaves = [frozenset(values) for values in groups.values()]
-    names = [by_values.get(frozenset(values), _or(values, coarse)) for values in groups.values()]
-    sizes = [float(len(own)) for own in leaves]
-    if missing:
-        names, sizes, leaves = [*names, MISSING], [*sizes, 0.0], [*leaves, frozenset()]
-    return Axis(
-        first.attribute, tuple(names), np.array(sizes), (None,) * len(names), tuple(leaves),
-        len(names) - 1 if missing else None, masked,
-    )  # fmt: skip
+    names, sizes, leaves = [], [], []
+    for who, values in groups.items():
+        merged = who == without
+        whole = labels[min(every)].text if every and merged and len(groups) == 1 else None
+        names.append(by_values.get((frozenset(values), merged)) or whole or _or(values, coarse, missing=merged))
+        sizes.append(float(len(values)))
+        leaves.append(frozenset(values))
+    missing = list(groups).index(without) if without in groups else None
+    if without and missing is None:
+        names, sizes, leaves, missing = [*names, MISSING], [*sizes, 0.0], [*leaves, frozenset()], len(names)
+    return Axis(first.attribute, tuple(names), np.array(sizes), (None,) * len(names), tuple(leaves), missing, masked)
+
+
+def _without_value(labels: Sequence[Label]) -> frozenset[int]:
+    """The labels that a record without a value may have."""
+    return frozenset(number for number, label in enumerate(labels) if label.missing)
 
 
 def resolved(own: Axis, labels: Sequence[Label]) -> list[Label]:
@@ -103,27 +115,44 @@ def resolved(own: Axis, labels: Sequence[Label]) -> list[Label]:
     return [_unmasked(label, own.masks, sorted(frozenset().union(*own.leaves))) for label in labels]
 
 
-def _line(first: Meaning, meanings: Sequence[Meaning], labels: Sequence[Label], *, missing: bool) -> Axis:
+def _line(first: Meaning, meanings: Sequence[Meaning], labels: Sequence[Label], own: int) -> Axis:
+    """Pieces of a line. A piece that none of the first `own` labels can have, such as a gap between values, is none."""
     lows = [each.ends[0] for each in meanings if each.ends[0] is not None]
     highs = [each.ends[1] for each in meanings if each.ends[1] is not None]
     low, high = min(lows, default=None), max(highs, default=None)
     ends = {at for label in labels for span in label.spans for at in span if at is not None}
     inner = sorted(at for at in ends if (low is None or at > low) and (high is None or at < high))
     spans: list[Span | None] = list(pairwise([low, *inner, high]))
-    by_span = {label.spans: label.text for label in reversed(labels) if not label.missing and len(label.spans) == 1}
-    by_span |= {(_closed(spans_of, low, high),): text for (spans_of, *_), text in list(by_span.items())}
-    names, sizes = [], []
+    holders = [frozenset(i for i, label in enumerate(labels) if _holds(label, span)) for span in spans]
+    if all(each.listed for each in meanings):
+        kept = [any(number < own for number in who) for who in holders]
+        spans = [span for span, keep in zip(spans, kept, strict=True) if keep]
+        holders = [who for who, keep in zip(holders, kept, strict=True) if keep]
+    without = _without_value(labels)
+    alike = [place for place, who in enumerate(holders) if who == without]
+    missing = alike[0] if len(alike) == 1 else None
+    by_span = {(label.spans, label.missing): label.text for label in reversed(labels) if len(label.spans) == 1}
+    by_span |= {((_closed(only, low, high),), gap): text for ((only,), gap), text in list(by_span.items())}
     line = Line(first.type, low or Fraction(0), high or Fraction(0))
-    for span in spans:
+    names, sizes = [], []
+    for place, span in enumerate(spans):
         a, b = span or (None, None)
-        names.append(by_span.get(((a, b),)) or _between(line, a, b))
+        merged = place == missing
+        whole = [label.text for label in labels if label.everything] if len(spans) == 1 and merged else []
+        plain = _between(line, a, b) + (f" or {MISSING}" if merged else "")
+        names.append(by_span.get((((a, b),), merged)) or (whole[0] if whole else plain))
         sizes.append(1.0 if a is None or b is None else float(b - a))
-    if missing:
-        names, sizes, spans = [*names, MISSING], [*sizes, 0.0], [*spans, None]
-    return Axis(
-        first.attribute, tuple(names), np.array(sizes), tuple(spans), (frozenset(),) * len(names),
-        len(names) - 1 if missing else None,
-    )  # fmt: skip
+    if without and missing is None:
+        names, sizes, spans, missing = [*names, MISSING], [*sizes, 0.0], [*spans, None], len(names)
+    return Axis(first.attribute, tuple(names), np.array(sizes), tuple(spans), (frozenset(),) * len(names), missing)
+
+
+def _holds(label: Label, piece: Span | None) -> bool:
+    """Whether a label holds a piece that no end of it lies inside of."""
+    if label.everything:
+        return True
+    at = _low(piece)
+    return any(_low((low, None)) <= at < _high(high) for low, high in label.spans)
 
 
 def _closed(span: Span, low: Fraction | None, high: Fraction | None) -> Span:
@@ -161,9 +190,7 @@ def _unmasked(label: Label, masked: Sequence[Meaning], universe: Sequence[str]) 
     return Label(label.text, label.spans, label.values | finer, label.missing, label.everything)
 
 
-def _or(values: Sequence[str], coarse: set[str]) -> str:
+def _or(values: Sequence[str], coarse: set[str], *, missing: bool) -> str:
     """A name for values; a masked text that stands for finer ones too is, by itself, what they leave of it."""
-    if values == [OTHER]:
-        return OTHER
-    named = [f"other {value}" if value in coarse else value for value in values]
+    named = [f"other {value}" if value in coarse else value for value in values] + [MISSING] * missing
     return " or ".join(named) if len(named) <= 3 else f"{' or '.join(named[:3])} or {len(named) - 3} more"

@@ -62,13 +62,18 @@ class Cell:
     low: float
     high: float
     published: bool
+    status: str
+    """`published`, `covered` or `unpublished`; see `Marginal.status`."""
 
 
 @dataclass(frozen=True)
 class Marginal:
     """Every cell of some attributes, published or not, with its interval. Arrays have one axis for each attribute.
 
-    Intervals are pointwise: each covers with probability `level` or more, not all of them together.
+    A cell is `published` where published rows show just this cell; `covered` where they show only labels that stand for
+    other cells too, so that its estimate is an even split and its interval reaches from none to all of them; and else
+    unpublished: the sample held too few, or there is nobody. Intervals are pointwise: each covers with probability
+    `level` or more, not all of them together.
     """
 
     attributes: tuple[str, ...]
@@ -77,16 +82,22 @@ class Marginal:
     low: Floats = field(repr=False)
     high: Floats = field(repr=False)
     published: Mask = field(repr=False)
+    covered: Mask = field(repr=False)
     level: float
     view: str
     method: str
 
+    @property
+    def status(self) -> npt.NDArray[np.str_]:
+        """For each cell `published`, `covered` (by labels that stand for other cells too) or `unpublished`."""
+        return np.where(self.published, "published", np.where(self.covered, "covered", "unpublished"))
+
     def __iter__(self) -> Iterator[Cell]:
+        status = self.status
         for at in np.ndindex(self.value.shape):
             labels = tuple(own[i] for own, i in zip(self.labels, at, strict=True))
-            yield Cell(
-                labels, float(self.value[at]), float(self.low[at]), float(self.high[at]), bool(self.published[at])
-            )
+            numbers = float(self.value[at]), float(self.low[at]), float(self.high[at])
+            yield Cell(labels, *numbers, bool(self.published[at]), str(status[at]))
 
     def __len__(self) -> int:
         return int(self.value.size)
@@ -105,7 +116,7 @@ class Marginal:
             name: pa.array(own).take(pa.array(codes))
             for name, own, codes in zip(self.attributes, self.labels, grid, strict=True)
         }
-        for name in ("value", "low", "high", "published"):
+        for name in ("value", "low", "high", "published", "status"):
             taken = f"{name} (estimate)" if name in columns else name
             columns[taken] = getattr(self, name).ravel()
         return pa.table(columns).replace_schema_metadata(

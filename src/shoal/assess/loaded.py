@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.assess.atoms import Axis, axis
+from shoal.assess.domains import read_domains
 from shoal.assess.meaning import Meaning
 from shoal.assess.view import View, read_view
 from shoal.errors import UsageError, VerificationError
@@ -152,13 +153,13 @@ def load(folder: str | Path, *, verify: bool = True) -> Loaded:
             )
         if verify:
             _check(place, certificate)
-        gaps = _no_missing(place)
+        domains = read_domains(place / "policy.lock.yaml")
         cache: dict[Any, Meaning] = {}
         views = []
         for entry in certificate["tables"]:
             part = certificate["parts"][entry.get("part", 0)]
             name = entry.get("name") or Path(entry["file"]).stem
-            views.append(read_view(place, entry, name, int(part["k"]), Fraction(part["beta"]), gaps, cache))
+            views.append(read_view(place, entry, name, int(part["k"]), Fraction(part["beta"]), domains, cache))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OSError) as error:
         raise VerificationError(
             "the certificate or a rule cannot be read",
@@ -181,26 +182,6 @@ def _check(place: Path, certificate: Mapping[str, Any]) -> None:
             raise VerificationError(
                 f"file '{name}' is not the one in the certificate", fix="get the folder again; `shoal verify` says more"
             )
-
-
-def _no_missing(place: Path) -> frozenset[str]:
-    """The attributes for which the locked plan allows no missing value; none when there is no plan to read."""
-    path = place / "policy.lock.yaml"
-    if not path.is_file():
-        return frozenset()
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        plan = YAML(typ="safe").load(path)
-        told = dict(plan["attributes"].items())
-    except (YAMLError, KeyError, TypeError, AttributeError):
-        return frozenset()
-    return frozenset(
-        str(name)
-        for name, keys in told.items()
-        if isinstance(keys, dict) and keys.get("missing", "value") != "value" and keys.get("outside") != "suppress"
-    )
 
 
 def _few(names: Sequence[str], most: int = 12) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -81,15 +81,23 @@ class Meaning:
         return None if at is None else edge(self.type, at)
 
 
-def meaning(rule: Mapping[str, Any], shown: Iterable[str], *, missing: bool) -> Meaning:
-    """A rule file read; `shown` are the published labels, `missing` says whether the missing value may occur."""
+def meaning(
+    rule: Mapping[str, Any], shown: Iterable[str], *, missing: bool, values: Sequence[str] | None = None
+) -> Meaning:
+    """A rule file read.
+
+    `shown` are the published labels, `missing` says whether the missing value may occur, and `values` are the values that
+    the locked plan declares, where it lists them: a rule that hides them all, or masks them, does not name them.
+    """
     kind, name, of = rule["kind"], str(rule["attribute"]), Type(rule["type"])
     ends = _ends(of, rule)
+    if values is None and of is Type.BOOLEAN:
+        values = ("false", "true")
     seen = [text for text in dict.fromkeys(shown) if text != MISSING]
     if kind == "boxes":
-        return _boxes(rule, name, of, ends)
+        return _boxes(rule, name, of, ends, values)
     if kind == "whole":
-        every = tuple(Label(text, missing=missing, everything=True) for text in rule["labels"])
+        every = tuple(_whole(of, text, values, ends, missing=missing) for text in rule["labels"])
         return Meaning(name, of, every, ends=ends)
     listed, mask = True, None
     if kind == "groups":
@@ -99,13 +107,28 @@ def meaning(rule: Mapping[str, Any], shown: Iterable[str], *, missing: bool) -> 
         labels = [Label(t, (s,)) for t, s in zip(rule["labels"], pairwise([None, *edges, None]), strict=True)]
     else:
         texts = _kept(rule, of, ends) if kind == "keep" else None
-        listed = texts is not None
         mask = Masked(rule["kept"], rule["side"], rule["letter"]) if kind == "masked" else None
-        labels = [_group(of, text, [text]) for text in (seen if texts is None else texts)]
+        held = {text: [text] for text in (seen if texts is None else texts)}
+        if mask is not None and values is not None:
+            held = {text: [] for text in map(mask.mask, values)}
+            for value in values:
+                held[mask.mask(value)].append(value)
+        listed = texts is not None or (mask is not None and values is not None)
+        mask = None if listed else mask
+        labels = [_group(of, text, own) for text, own in held.items()]
     known = {label.text for label in labels}
     if any(text not in known for text in seen):
         raise VerificationError(f"column '{name}': the table shows a label that its rule does not have")
     return Meaning(name, of, (*labels, *([Label(MISSING, missing=True)] if missing else [])), listed, mask, ends)
+
+
+def _whole(of: Type, text: str, values: Sequence[str] | None, ends: Span, *, missing: bool) -> Label:
+    """The label of everything, with what is declared; where nobody can list or bound that, it is only `everything`."""
+    if values is not None:
+        return replace(_group(of, text, values), missing=missing)
+    if ends != (None, None):
+        return Label(text, (ends,), missing=missing)
+    return Label(text, missing=missing, everything=True)
 
 
 def _kept(rule: Mapping[str, Any], of: Type, ends: Span) -> list[str] | None:
@@ -132,9 +155,9 @@ def single(of: Type, value: object) -> Span:
     return at, at + (GRAIN if of is Type.DECIMAL else 1)
 
 
-def _boxes(rule: Mapping[str, Any], name: str, of: Type, ends: Span) -> Meaning:
+def _boxes(rule: Mapping[str, Any], name: str, of: Type, ends: Span, values: Sequence[str] | None) -> Meaning:
     cells = [str(text) for text in rule["cells"]]
-    base = meaning(rule["level"], cells, missing=MISSING in cells)
+    base = meaning(rule["level"], cells, missing=MISSING in cells, values=values)
     by_text = {label.text: label for label in base.labels}
     if any(text not in by_text for text in cells):
         raise VerificationError(f"column '{name}': a cell that its rule does not have")

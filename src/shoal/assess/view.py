@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.assess.domains import UNKNOWN, Domain
 from shoal.assess.meaning import Meaning, meaning
 from shoal.data.level import MISSING
-from shoal.data.type import texts
+from shoal.data.line import plain, point
+from shoal.data.type import Type, texts
 from shoal.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class View:
     beta: Fraction
     boxes: Path | None = field(repr=False)
     _rules: Mapping[str, str] = field(repr=False)
-    _gaps: frozenset[str] = field(repr=False)
+    _domains: Mapping[str, Domain] = field(repr=False)
     _cache: dict[Any, Meaning] = field(repr=False, compare=False)
 
     @property
@@ -92,14 +94,14 @@ class View:
         """What the labels of each column stand for."""
         found = {}
         for place, name in enumerate(self.columns):
-            text, gap = self._rules[name], name not in self._gaps
+            text, domain = self._rules[name], self._domains.get(name, UNKNOWN)
             rule = json.loads(text)
             # Only a rule that does not list its labels has to look at the table.
             open_ended = rule["kind"] in ("keep", "masked") and not rule.get("labels")
             shown = frozenset(self._tuples[0][place] if open_ended else ())
-            key: Any = (name, text, gap, shown)
+            key: Any = (name, text, shown)
             if key not in self._cache:
-                self._cache[key] = meaning(rule, sorted(shown), missing=gap)
+                self._cache[key] = meaning(rule, sorted(shown), missing=domain.missing, values=domain.values)
             found[name] = self._cache[key]
         return found
 
@@ -146,7 +148,7 @@ def read_view(
     name: str,
     k: int,
     beta: Fraction,
-    gaps: frozenset[str],
+    domains: Mapping[str, Domain],
     cache: dict[Any, Any],
 ) -> View:
     """A view from its entry in the certificate."""
@@ -155,7 +157,7 @@ def read_view(
         raise VerificationError(f"table '{name}': k and beta make no sense", came=f"k = {k}, beta = {beta}")
     rules = {column: (folder / entry["recoding"][column]).read_text(encoding="utf-8") for column in columns}
     boxes = folder / entry["boxes"] if entry.get("boxes") else None
-    return View(name, folder / entry["file"], columns, k, beta, boxes, rules, gaps, cache)
+    return View(name, folder / entry["file"], columns, k, beta, boxes, rules, domains, cache)
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
@@ -167,7 +169,12 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
     if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
         gone = column.is_null().to_numpy()
         found = np.full(len(gone), MISSING, dtype=object)
-        found[~gone] = texts(np.array(column.drop_null().to_pylist(), dtype=_kind(column.type)))
+        values = column.drop_null().to_pylist()
+        if pa.types.is_floating(column.type):
+            # As a CSV file has it: 2, not 2.0.
+            found[~gone] = [plain(point(Type.DECIMAL, repr(value))) for value in values]
+        else:
+            found[~gone] = texts(np.array(values, dtype=_kind(column.type)))
         return [str(value) for value in found]
     return [MISSING if value in (None, "") else str(value) for value in column.to_pylist()]
 

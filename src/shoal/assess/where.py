@@ -3,12 +3,16 @@
 {"age": (40, 65), "sex": "female"}                     from 40 up to, but not including, 65; and female
 {"diagnosis": {"A11", "A12"}}                          one of several
 {"age": (65, None)}, {"age": None}                     no upper end; missing
+{"size": 3}, {"size": "3-9"}, {"size": "39"}           a number is a value; a text that the table shows is that label
+{"drug": {"label": "A"}}, {"drug": {"value": "A"}}     where a text is both: as the table shows it; the value alone
 [{"age": (65, None)}, {"department": "Oncology"}]      one or the other, or both
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,7 +23,7 @@ from shoal.assess.loaded import Loaded
 from shoal.assess.meaning import Label, Meaning, Span, single
 from shoal.assess.view import Ints, View
 from shoal.data.level import MISSING
-from shoal.data.line import point
+from shoal.data.line import edge, point
 from shoal.data.type import spelled
 from shoal.errors import PolicyError, UsageError
 
@@ -77,22 +81,110 @@ def _between(own: Meaning, value: tuple[Any, ...]) -> Label:
     return Label(own.attribute, (span,))
 
 
-def _single(name: str, meanings: Sequence[Meaning], value: object) -> Label:
+def _single(name: str, meanings: Sequence[Meaning], given: object) -> Label:
+    """One value or label.
+
+    A text that is a label of the table is that label, whatever it looks like; numbers, dates, truth values and other texts
+    are declared values. Where a text is a category's value and also a label that stands for more, it has to be said which.
+    """
+    value, as_label, as_value = _explicit(name, given)
     if value is None or value == MISSING:
         return Label(MISSING, missing=True)
     text = spelled(value)
-    labels = [label for each in meanings for label in each.labels]
+    label = _label(name, meanings, text) if as_label else None
+    own = _value(meanings, value) if as_value else None
+    found = label or own
+    if found is None:
+        raise _unknown(name, meanings, text)
+    if label is None or own is None or _same(label, own):
+        return found
     if meanings[0].type.numeric:
-        try:
-            return Label(text, (single(meanings[0].type, value),))
-        except PolicyError:
-            pass
-    elif any(text in label.values for label in labels):
-        return Label(text, values=frozenset({text}))
-    by_label = next((label for label in labels if label.text == text), None)
-    if by_label is None:
-        raise UsageError(f"attribute '{name}': no declared value and no label", came=text, allowed=_shown(labels))
-    return by_label
+        return label if isinstance(value, str) else own
+    raise UsageError(
+        f"attribute '{name}': a declared value, and also a label that stands for other values too",
+        came=text,
+        allowed=f"{{'label': '{text}'}} for what the table shows so, {{'value': '{text}'}} for the value alone",
+    )
+
+
+def _explicit(name: str, given: object) -> tuple[object, bool, bool]:
+    """What is asked for, and whether it may be a label, and a value."""
+    if not isinstance(given, Mapping):
+        return given, True, True
+    if len(given) != 1 or not set(given) <= {"label", "value"}:
+        raise UsageError(
+            f"attribute '{name}': a condition of another form",
+            came=f"a mapping with {', '.join(map(repr, given)) or 'nothing'}",
+            allowed="{'label': ...} or {'value': ...}",
+        )
+    ((kind, value),) = given.items()
+    return value, kind == "label", kind == "value"
+
+
+def _label(name: str, meanings: Sequence[Meaning], text: str) -> Label | None:
+    """The label of this text; views that use one text for different things cannot be asked by it."""
+    found = [label for each in meanings for label in each.labels if label.text == text]
+    if any(not _same(found[0], other) for other in found[1:]):
+        raise UsageError(
+            f"attribute '{name}': a label that stands for different values in different views",
+            came=text,
+            fix="name the values, or give (low, high)",
+        )
+    return found[0] if found else None
+
+
+def _value(meanings: Sequence[Meaning], value: object) -> Label | None:
+    """A declared value; None for what no record of the table can have."""
+    text, labels = spelled(value), [label for each in meanings for label in each.labels]
+    if not meanings[0].type.numeric:
+        return Label(text, values=frozenset({text})) if any(text in label.values for label in labels) else None
+    try:
+        span = single(meanings[0].type, value)
+    except PolicyError:
+        return None
+    at = span[0]
+    if at is None or any(not _reaches(each.ends, at) for each in meanings):
+        return None
+    if all(each.listed for each in meanings) and not any(
+        label.everything or any(_reaches(own, at) for own in label.spans) for label in labels
+    ):
+        return None
+    return Label(text, (span,))
+
+
+def _reaches(span: Span, at: Fraction) -> bool:
+    low, high = span
+    return (low is None or low <= at) and (high is None or at < high)
+
+
+def _same(one: Label, other: Label) -> bool:
+    return replace(one, text="") == replace(other, text="")
+
+
+def _unknown(name: str, meanings: Sequence[Meaning], text: str) -> UsageError:
+    """The refusal of what is neither, with the label that covers it where one does."""
+    labels = [label for each in meanings for label in each.labels]
+    numeric = meanings[0].type.numeric
+    masks = [] if numeric else [each.mask.mask(text) for each in meanings if each.mask is not None]
+    covering = next((label.text for label in labels if label.text in masks), None)
+    if covering is None and not numeric:
+        covering = next((label.text for label in labels if label.everything), None)
+    if covering is None:
+        return UsageError(f"attribute '{name}': no declared value and no label", came=text, allowed=_allowed(meanings))
+    return UsageError(
+        f"attribute '{name}': no label shows this by itself, and the release does not list what is declared",
+        came=text,
+        allowed=_allowed(meanings),
+        fix=f"ask for '{covering}', the label that a record with such a value has",
+    )
+
+
+def _allowed(meanings: Sequence[Meaning]) -> str:
+    labels = _shown(label for each in meanings for label in each.labels)
+    low, high = meanings[0].ends
+    if low is None or high is None:
+        return labels
+    return f"{edge(meanings[0].type, low)} up to, but not including, {edge(meanings[0].type, high)}; labels: {labels}"
 
 
 def _shown(labels: Iterable[Label]) -> str:
