@@ -17,6 +17,7 @@ from shoal.data.level import MISSING
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.duckdb import DuckDB
 from shoal.engine.reference import Reference
+from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
 from shoal.query.axis import OTHER, Cells
 from shoal.query.numbers import Count, Mean, Sum, Variance
@@ -228,7 +229,10 @@ def test_people_named_by_numbers():
     assert ValueOf(8, "smokes").plan(schema, unit).truth(table) == "false"
     assert ValueOf("7", "x").plan(schema, unit).truth(table) == 1
     assert ValueOf(9, "x").plan(schema, unit).truth(table) is None
-    assert ValueOf(" 8", "x").plan(schema, unit).identity == ValueOf(8, "x").plan(schema, unit).identity
+    assert ValueOf("8", "x").plan(schema, unit).identity == ValueOf(8, "x").plan(schema, unit).identity
+    for other in (" 8", "08", "+8", "8.0", "eight"):
+        with pytest.raises(UsageError, match="whole number in digits"):
+            ValueOf(other, "x").plan(schema, unit)
 
 
 @pytest.mark.parametrize("engine", [Reference(), DuckDB(threads=1)], ids=["reference", "duckdb"])

@@ -19,7 +19,7 @@ from shoal.ledger.entry import Event
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.query.asked import Individual
-from shoal.query.dataset import at_most, whose_rows
+from shoal.query.dataset import at_most
 from shoal.query.known import known
 from shoal.query.numbers import Count, Mean, Sum, Variance
 from shoal.query.person import ValueOf
@@ -62,7 +62,7 @@ def test_a_name_with_a_character_that_names_nobody(who):
 
 def test_a_person_is_found_by_the_whole_name():
     """NumPy compares texts without the NULs at their ends."""
-    schema = whose_rows(Policy.parse(PERSONS))
+    schema = Policy.parse(PERSONS).schema.with_names("id")
     rows = engine("duckdb").scan(pd.DataFrame({"id": ["p", "q"], "x": [3, 10]}), schema)
     asked = ValueOf("p", "x").plan(schema, Unit.person("id", 1, "add_remove"))
     assert isinstance(asked, Individual)
@@ -132,7 +132,7 @@ def test_an_answer_that_is_not_in_whole_steps_gets_no_noise(monkeypatch, mechani
 
 
 def test_an_engine_that_leaves_too_many_rows_of_a_person_is_caught(monkeypatch):
-    unit, schema = Unit.person("id", 2, "add_remove"), whose_rows(Policy.parse(PERSONS))
+    unit, schema = Unit.person("id", 2, "add_remove"), Policy.parse(PERSONS).schema.with_names("id")
     rows = engine("reference").scan(pd.DataFrame({"id": list("pppqrr"), "x": range(6)}), schema)
     with Source.seeded(1) as source:
         assert at_most(rows, unit, source).rows() == 5

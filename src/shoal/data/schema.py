@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
@@ -12,6 +12,10 @@ from shoal.data.type import Type
 from shoal.errors import UsageError
 
 __all__ = ["Attribute", "Missing", "Outside", "Role", "Schema", "Type"]
+
+
+NAMING = frozenset({Type.TEXT, Type.CATEGORY, Type.ORDINAL, Type.INTEGER})
+"""The types whose values can name people. Decimals are rounded, times and truth values have several spellings."""
 
 
 class Role(Enum):
@@ -51,15 +55,35 @@ class Attribute:
     hierarchy: Hierarchy | None = None
     missing: Missing = Missing.VALUE
     outside: Outside = Outside.ERROR
+    names: bool = False
+    """Whether its values name people. Such values are read without merging two of them: text as it is stored, a whole
+    number in one spelling alone (`7`, not `007`); see `Schema.with_names`."""
 
     def __post_init__(self) -> None:
         if not self.name:
             raise UsageError("an attribute without a name")
+        if self.names:
+            self._refuse_merging()
         if self.outside is Outside.CLAMP and not self.type.numeric:
             raise UsageError(
                 f"attribute '{self.name}': only numbers, dates and times can be clamped",
                 came=self.type.value,
                 allowed="outside: error or suppress",
+            )
+
+    def _refuse_merging(self) -> None:
+        """Raise where reading could give two people one name, or a row none."""
+        if self.type not in NAMING:
+            raise UsageError(
+                f"attribute '{self.name}': values of this type do not name people",
+                came=self.type.value,
+                allowed=", ".join(sorted(kind.value for kind in NAMING)),
+            )
+        if self.missing is not Missing.REFUSE or self.outside is not Outside.ERROR:
+            raise UsageError(
+                f"attribute '{self.name}': every row names somebody, and no name becomes another",
+                came=f"missing: {self.missing.value}, outside: {self.outside.value}",
+                allowed="missing: refuse, outside: error",
             )
 
     @property
@@ -96,6 +120,17 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """All names, in order."""
         return tuple(a.name for a in self.attributes)
+
+    def with_names(self, column: str | None) -> Schema:
+        """The schema in which the values of this column name people; the same schema where rows are hidden.
+
+        A row that names nobody is refused. Such rows would share one name, and taking one of them away would let another
+        in: more than a promise for one person covers.
+        """
+        if column is None:
+            return self
+        named = replace(self[column], missing=Missing.REFUSE, names=True)
+        return Schema(tuple(named if each.name == column else each for each in self.attributes))
 
     def with_role(self, *roles: Role) -> tuple[Attribute, ...]:
         """The attributes that have one of these roles, in order."""

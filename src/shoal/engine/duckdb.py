@@ -221,7 +221,7 @@ class Session:
         attributes = self.source.attributes
         for attribute in attributes:
             refuse_domain(attribute)
-        read = [sql.read(f"s{i}", kind, attributes[i].type) for i, kind in enumerate(self.source.kinds)]
+        read = [sql.read(f"s{i}", kind, attributes[i]) for i, kind in enumerate(self.source.kinds)]
         shown = ", ".join(f"{value} AS v{i}, {wrong} AS u{i}" for i, (value, wrong) in enumerate(read))
         typed = f"SELECT {shown}, r FROM ({self._stored()})"
         if self.source.parsed:  # text is parsed once; what was read spills to the session's own folder if it is large

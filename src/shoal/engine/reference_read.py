@@ -60,6 +60,8 @@ def _read(attribute: Attribute, column: list[Value]) -> tuple[list[Value], Findi
     values: list[Value] = []
     for held in column:
         try:
+            if attribute.names and attribute.type is Type.INTEGER and isinstance(held, str):
+                _spelled(held, storage.NAME)
             value = None if held is None else read(held, attribute.type)
         except UnreadableError:
             value, unreadable = None, unreadable + 1

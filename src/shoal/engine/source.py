@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.engine.csv_file import CsvFile, look
 from shoal.engine.stamp import Stamp
-from shoal.engine.storage import READS, Storage, plain, plain_type, storage_of
+from shoal.engine.storage import Storage, plain, plain_type, reads, storage_of
 from shoal.errors import DataError, ShoalError
 
 if TYPE_CHECKING:
@@ -172,13 +172,21 @@ def _refuse_names(found: _Found, asked: Sequence[Attribute]) -> None:
 def _refuse_types(found: _Found, asked: Sequence[Attribute], kinds: Sequence[pa.DataType]) -> None:
     for attribute, kind in zip(asked, kinds, strict=True):
         storage = storage_of(kind)
-        if storage is not Storage.NOTHING and storage not in READS[attribute.type]:
+        if storage is Storage.NOTHING or storage in reads(attribute):
+            continue
+        if attribute.names:
             raise DataError(
-                f"attribute '{attribute.name}': the column cannot be read as {attribute.type.value}",
+                f"attribute '{attribute.name}': a column of this kind does not name people, because two names may be one value",
                 came=f"{found.name} with {storage.value}",
-                allowed=", ".join(sorted(readable.value for readable in READS[attribute.type])),
-                fix="declare the type that the column has",
+                allowed=", ".join(sorted(readable.value for readable in reads(attribute))),
+                fix="store the names as text, digit by digit as they were given",
             )
+        raise DataError(
+            f"attribute '{attribute.name}': the column cannot be read as {attribute.type.value}",
+            came=f"{found.name} with {storage.value}",
+            allowed=", ".join(sorted(readable.value for readable in reads(attribute))),
+            fix="declare the type that the column has",
+        )
 
 
 def _some(places: Sequence[int]) -> str:

@@ -62,9 +62,12 @@ def alone(columns: Sequence[str]) -> dict[str, int]:
     return {x: every ^ (1 << (len(columns) - 1 - place)) for place, x in enumerate(columns)}
 
 
-def read(x: str, kind: pa.DataType, wanted: Type) -> tuple[str, str]:
+def read(x: str, kind: pa.DataType, attribute: Attribute) -> tuple[str, str]:
     """The value of a stored column as its declared type, and whether it does not read as one."""
-    held = storage.storage_of(kind)
+    held, wanted = storage.storage_of(kind), attribute.type
+    if attribute.names and held is Storage.TEXT and wanted is Type.INTEGER:
+        value = f"CASE WHEN {_matches(x, storage.NAME)} THEN TRY_CAST({x} AS BIGINT) END"
+        return value, f"({value} IS NULL AND {x} IS NOT NULL)"
     value = _READ[held](x, kind, wanted)
     if _always(held, kind, wanted):
         return value, NEVER

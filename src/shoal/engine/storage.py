@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from shoal.data.schema import Attribute
 from shoal.data.type import Type
 
 if TYPE_CHECKING:
@@ -36,12 +37,16 @@ READS: Final = {
     Type.DATETIME: frozenset({Storage.TEXT, Storage.DATE, Storage.MOMENT}),
 }
 """A number with a fraction is no integer, a time that is not midnight no date: they are counted as unreadable."""
+NAMES: Final = frozenset({Storage.TEXT, Storage.INTEGER})
+"""What names people. Floating point numbers beyond 2^53, decimals with a fraction and truth values merge them."""
 WORDS: Final = frozenset({Type.CATEGORY, Type.ORDINAL, Type.TEXT})
 """The types whose values are text."""
 
 # How values are spelled where they are stored as text. Blanks around are allowed, except around text itself. The
 # patterns mean the same to Python and to RE2; case is ignored.
 INTEGER: Final = r"[+-]?[0-9]{1,19}"
+NAME: Final = r"0|-?[1-9][0-9]{0,18}"
+"""A whole number that names a person has this one spelling: as integers, 7 and 007 would be one person."""
 NUMBER: Final = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,4})?"
 INFINITE: Final = r"[+-]?inf(inity)?"
 NOT_A_NUMBER: Final = "nan"
@@ -51,6 +56,11 @@ DATE: Final = (
     r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"  # no year 0
 )
 MOMENT: Final = DATE + r"([t ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?z?)?"
+
+
+def reads(attribute: Attribute) -> frozenset[Storage]:
+    """What a column of this attribute may be stored as."""
+    return READS[attribute.type] & NAMES if attribute.names else READS[attribute.type]
 
 
 def storage_of(kind: pa.DataType) -> Storage:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import comb
 
-from shoal.data.schema import Attribute, Outside, Role, Type
+from shoal.data.schema import NAMING, Attribute, Outside, Role, Type
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.attribute import AttributeAsked
 from shoal.policy.method import NEEDS, Needs
@@ -18,7 +18,7 @@ from shoal.policy.views import EVERY, Views
 
 
 def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
-    """The unit's column is there, and it is an identifier."""
+    """The unit's column is there, it is an identifier, and reading it cannot merge two people."""
     if asked.column is None:
         return
     path = ("unit", "column")
@@ -32,6 +32,15 @@ def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator
             f"{asked.column} with role {role}",
             "an attribute with role: identifier",
             f"set attributes.{asked.column}.role: identifier",
+        )
+    elif attributes[asked.column].type not in (None, *NAMING):
+        kind = attributes[asked.column].type
+        yield Problem(
+            ("attributes", asked.column, "type"),
+            "values of this type do not name people: two names may be read as one value, and several people become one",
+            None if kind is None else kind.value,
+            ", ".join(sorted(each.value for each in NAMING)),
+            "leave the type out: an identifier is text",
         )
     elif attributes[asked.column].outside is not Outside.ERROR:
         yield Problem(

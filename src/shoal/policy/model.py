@@ -19,7 +19,10 @@ class UnitAsked(Part):
     short: ClassVar = {"const": "row"}
     long_words: ClassVar = "row, or {column: ..., max_rows: ...}"
 
-    column: Name | None = Field(default=None, description="The identifier that names a person.")
+    column: Name | None = Field(
+        default=None,
+        description="The identifier that names a person: text, or whole numbers; names are compared letter by letter.",
+    )
     max_rows: FromOne | None = Field(
         default=None, description="The most rows that one person may have; 1 keeps one of each person's rows at random."
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from shoal.data.schema import Missing, Schema
+from shoal.data.schema import Schema
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.unit import Unit
 from shoal.policy.lock import Lock
@@ -32,16 +32,8 @@ class AnyPlan(ABC):
 
     @cached_property
     def schema(self) -> Schema:
-        """The policy's schema; where persons are hidden, a row that names nobody is refused.
-
-        Such rows would share one name, and taking one of them away would let another in: more than the promise covers.
-        """
-        return Schema(
-            tuple(
-                replace(attribute, missing=Missing.REFUSE) if attribute.name == self.unit.column else attribute
-                for attribute in self.policy.schema.attributes
-            )
-        )
+        """The policy's schema; where persons are hidden, their names are read exactly and a row that names nobody is refused."""
+        return self.policy.schema.with_names(self.unit.column)
 
     @property
     def tuned(self) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
 from shoal.chance.source import Source
-from shoal.data.schema import Missing, Schema
+from shoal.data.schema import Schema
 from shoal.engine.base import Engine, Table
+from shoal.engine.people import bound_contributions
 from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError, ShoalError, UsageError
 from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.unit import Unit
@@ -47,8 +48,8 @@ class Dataset:
 
     @cached_property
     def schema(self) -> Schema:
-        """The policy's schema; where persons are hidden, a row that names nobody is refused."""
-        return whose_rows(self.policy)
+        """The policy's schema; where persons are hidden, their names are read exactly."""
+        return self.policy.schema.with_names(self.policy.unit.column)
 
     @cached_property
     def attributes(self) -> tuple[Described, ...]:
@@ -116,7 +117,7 @@ def register(
             "the budget differs from the policy's", came=budget.words(), allowed=wanted.words() if wanted else None,
             fix="leave it out, or name the analyst whose share it is",
         )  # fmt: skip
-    table = engine.scan(data, whose_rows(policy))
+    table = engine.scan(data, policy.schema.with_names(policy.unit.column))
     digest = table.digest()
     made = ledger.register(entry, budget=wanted, table=digest, file=None if path is None else _file_digest(path))
     return Dataset(policy, made, data, (table, digest))
@@ -152,21 +153,6 @@ def meaning(policy: Policy) -> str:
     return lock(asked, policy.schema, policy.hashes).sha256
 
 
-def whose_rows(policy: Policy) -> Schema:
-    """The schema in which every row belongs to somebody.
-
-    Rows that name nobody would share one name, and taking one of them away would let another in: more than the
-    promise covers.
-    """
-    column = policy.unit.column
-    return Schema(
-        tuple(
-            replace(attribute, missing=Missing.REFUSE) if attribute.name == column else attribute
-            for attribute in policy.schema.attributes
-        )
-    )
-
-
 def at_most(table: Table, unit: Unit, source: Source) -> Table:
     """At most `max_rows` rows of each person, chosen at random; the table as it is where rows are hidden.
 
@@ -174,7 +160,7 @@ def at_most(table: Table, unit: Unit, source: Source) -> Table:
     """
     if unit.column is None:
         return table
-    chosen = table.at_most_per(unit.column, unit.max_rows, source.row_mask(_COIN).words)
+    chosen = bound_contributions(table, unit, source.row_mask(_COIN).words, "answer-sensitivity")
     if chosen.at_least([unit.column], unit.max_rows + 1).rows():
         raise PreconditionError(
             "answer-sensitivity", "a person has more rows than the policy says", allowed=f"{unit.max_rows} at most"

@@ -66,11 +66,16 @@ def _key(attribute: Attribute, person: str) -> Any:
     """The name in the type of the column."""
     if attribute.type is Type.INTEGER:
         try:
-            return value_of(person, Type.INTEGER)
+            key = value_of(person, Type.INTEGER)
         except PolicyError:
+            key = None
+        if key is None or spelled(key) != person:
             raise UsageError(
-                f"'{attribute.name}' names people by whole numbers", came=shown(person), allowed="a whole number"
-            ) from None
+                f"'{attribute.name}' names people by whole numbers",
+                came=shown(person),
+                allowed="a whole number in digits, without blanks, a plus or leading zeros",
+            )
+        return key
     if attribute.type.numeric or attribute.type is Type.BOOLEAN:
         raise UsageError(
             f"'{attribute.name}' is of a type that names nobody", came=attribute.type.value, allowed="text, integer"

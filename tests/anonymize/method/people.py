@@ -53,4 +53,4 @@ def rows(count: int, seed: int = 0, gaps: float = 0.05) -> pa.Table:
 
 def opened(frame: pa.Table, name: str = "duckdb", **roles: str) -> Table:
     """The frame on an engine."""
-    return engine(name).scan(frame, schema(**roles))
+    return engine(name).scan(frame, schema(**roles).with_names("who"))

@@ -23,6 +23,7 @@ from shoal.chance.source import Source
 from shoal.data.schema import Attribute, Schema
 from shoal.data.type import Type
 from shoal.engine.base import Table
+from shoal.engine.people import bound_contributions
 from shoal.errors import InfeasibleError, PreconditionError
 from shoal.guarantee.unit import Unit
 
@@ -146,7 +147,7 @@ def one_row_each(table: Table, unit: Unit, source: Source, stage: Stage) -> Tabl
             fix="set max_rows: 1",
         )
     stage("choosing rows of each person")
-    return table.at_most_per(unit.column, 1, source.row_mask(Fraction(1, 2)).words)
+    return bound_contributions(table, unit, source.row_mask(Fraction(1, 2)).words, "microaggregation-k")
 
 
 def refuse_few(rows: int, k: int) -> None:

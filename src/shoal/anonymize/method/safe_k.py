@@ -8,6 +8,7 @@ from shoal.anonymize.partition.base import Partition, Recoding, Stage
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
+from shoal.engine.people import bound_contributions
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Claim, Status
 from shoal.guarantee.differential import ApproxDP
@@ -120,4 +121,4 @@ class SafeK:
         if self.unit.whose != "person" or self.unit.column is None:
             return table
         stage("choosing rows of each person")
-        return table.at_most_per(self.unit.column, self.unit.max_rows, source.row_mask(self.promise.beta).words)
+        return bound_contributions(table, self.unit, source.row_mask(self.promise.beta).words, "safe-k-tight")
