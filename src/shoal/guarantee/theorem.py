@@ -299,6 +299,10 @@ _ALL = (
             _premise("no person has two records", "shoal.anonymize.method.crowds.one_row_each"),
             _premise("permutations are uniform, drawn afresh and forgotten", "shoal.anonymize.recode.shuffle.shuffle"),
             _premise(
+                "who is grouped with whom does not depend on the order of the file",
+                "shoal.anonymize.method.crowds.Crowd",
+            ),
+            _premise(
                 "an intruder knows of a person only attributes that were parted from what they look for", "holder"
             ),
             _premise("the intruder knows nothing of the others in the group, nor of dependences", "holder"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -42,27 +42,43 @@ class Crowd:
     gain: Fraction = GAIN
     wanted: Wanted = field(default=Wanted())
 
-    def groups(self, attributes: Sequence[Attribute], values: dict[str, Array], tell: Progress = near.quiet) -> Labels:
-        """The group of each record by the named attributes, before anything else is asked of it."""
+    def groups(
+        self,
+        attributes: Sequence[Attribute],
+        values: dict[str, Array],
+        source: Source,
+        tell: Progress = near.quiet,
+    ) -> Labels:
+        """The group of each record by the named attributes, before anything else is asked of it.
+
+        Records are put into an order drawn from `source` before anything is computed, and their groups are told in the
+        order that came. So equal distances, sums that round and the numbers of groups depend on that draw, and never on
+        the order of the input, which may be that of a confidential value.
+        """
+        order, mixed = _mixed(attributes, values, source)
+        return _told(self._near(columns(attributes, mixed), tell), order)
+
+    def _near(self, records: Sequence[Column], tell: Progress) -> Labels:
+        """The groups of records in the order they came, before anything else is asked of them."""
         if self.grouping == "insensitive":
-            return insensitive(columns(attributes, values), self.k, progress=tell)
+            return insensitive(records, self.k, progress=tell)
         if self.grouping in ("ranking", "optimal"):
             raise PreconditionError(
                 "microaggregation-k",
                 "ranks group one attribute at a time, and then records that share one group share nothing else",
-                came=f"grouping: {self.grouping} for {len(attributes)} attributes",
+                came=f"grouping: {self.grouping} for {len(records)} attributes",
                 allowed="one attribute",
                 fix="take grouping: mdav",
             )
-        places = points(columns(attributes, values), Scale.DEVIATION)
+        places = points(records, Scale.DEVIATION)
         if self.grouping == "vmdav":
             return near.vmdav(places, self.k, gain=float(self.gain), progress=tell)
         return (near.mdav if self.grouping == "mdav" else approx)(places, self.k, progress=tell)
 
-    def ranked(self, table: Table, attribute: Attribute, ties: Array | None = None) -> Labels:
+    def ranked(self, table: Table, attribute: Attribute, source: Source) -> Labels:
         """Groups of one attribute: runs of k in rank, sorted and numbered by the engine; or the cheapest cuts there are.
 
-        Equal values are ranked by `ties`, a number for each record; by row where there are none.
+        Equal values are ranked in an order drawn from `source`, because the file's own order may tell who is who.
         """
         if not _ranks(attribute):
             raise InfeasibleError(
@@ -72,16 +88,15 @@ class Crowd:
                 fix="declare it ordinal, or take grouping: mdav",
             )
         if self.grouping == "optimal":
-            return _cheapest(column(attribute, table.collect([attribute.name])[attribute.name]), self.k)
-        group, rank = unused(table, "group"), unused(table, "rank")
+            order, mixed = _mixed([attribute], table.collect([attribute.name]), source)
+            return _told(_cheapest(column(attribute, mixed[attribute.name]), self.k), order)
+        group, rank, tie = unused(table, "group"), unused(table, "rank"), unused(table, "tie")
         if attribute.type is Type.ORDINAL:
             ranks = column(attribute, table.collect([attribute.name])[attribute.name]).order()
             table = table.attach(rank, np.asarray(ranks, dtype=np.float64))
-        order = [rank if attribute.type is Type.ORDINAL else attribute.name]
-        if ties is not None:
-            order.append(unused(table, "tie"))
-            table = table.attach(order[-1], ties)
-        return np.asarray(table.chunk(order, self.k, group).collect([group])[group]).astype(np.int32)
+        table = table.attach(tie, source.stream("ties").permutation(table.rows()))
+        first = rank if attribute.type is Type.ORDINAL else attribute.name
+        return np.asarray(table.chunk([first, tie], self.k, group).collect([group])[group]).astype(np.int32)
 
     def joined(
         self,
@@ -89,14 +104,31 @@ class Crowd:
         attributes: Sequence[Attribute],
         values: dict[str, Array],
         secrets: Sequence[Secret],
+        source: Source,
         tell: Progress = near.quiet,
     ) -> Labels:
-        """The groups after those that lack l or t have been joined with their nearest."""
+        """The groups after those that lack l or t have been joined with their nearest, again in an order that is drawn."""
         if self.wanted.nothing:
             return labels
-        return diverse(
-            labels, points(columns(attributes, values), Scale.DEVIATION), secrets, self.wanted, progress=tell
-        )
+        order, mixed = _mixed(attributes, values, source.stream("joining"))
+        places = points(columns(attributes, mixed), Scale.DEVIATION)
+        held = [replace(one, codes=one.codes[order]) for one in secrets]
+        return _told(diverse(labels[order], places, held, self.wanted, progress=tell), order)
+
+
+def _mixed(
+    attributes: Sequence[Attribute], values: dict[str, Array], source: Source
+) -> tuple[npt.NDArray[np.int64], dict[str, Array]]:
+    """A uniform order of the records, and their values in it."""
+    order = source.stream("order of records").permutation(len(values[attributes[0].name]))
+    return order, {attribute.name: values[attribute.name][order] for attribute in attributes}
+
+
+def _told(found: Labels, order: npt.NDArray[np.int64]) -> Labels:
+    """Groups of records in a drawn order, as groups of the records in the order that came."""
+    labels = np.empty_like(found)
+    labels[order] = found
+    return labels
 
 
 def _cheapest(own: Column, k: int) -> Labels:

@@ -83,7 +83,7 @@ class Microaggregation:
         values = table.collect(names)
         refuse_constant(schema.quasi, values, "they are alike already")
         stage("grouping")
-        labels = self._groups(table, values, stage)
+        labels = self._groups(table, values, source, stage)
         if int(sizes(labels, labels).min()) < self.crowd.k:
             raise PreconditionError("microaggregation-k", "a group is smaller than k", fix="please report this fault")
         stage("recoding")
@@ -92,15 +92,15 @@ class Microaggregation:
             shows = shows.attach(attribute.name, shown(attribute, values[attribute.name], labels, self.show))
         return Masked(shows.select([a.name for a in schema.published]), {ALL: labels}, table)
 
-    def _groups(self, table: Table, values: dict[str, Any], stage: Stage) -> Labels:
+    def _groups(self, table: Table, values: dict[str, Any], source: Source, stage: Stage) -> Labels:
         schema = table.schema
         if self.crowd.grouping in ("ranking", "optimal"):
-            labels = self.crowd.ranked(table, schema.quasi[0])
+            labels = self.crowd.ranked(table, schema.quasi[0], source)
         else:
-            labels = self.crowd.groups(schema.quasi, values, watched(stage, "grouping"))
+            labels = self.crowd.groups(schema.quasi, values, source, watched(stage, "grouping"))
         if self.crowd.wanted.nothing:
             return labels
         stage("joining groups")
         held = table.collect([attribute.name for attribute in schema.confidential])
         secrets = [secret(attribute, held[attribute.name]) for attribute in schema.confidential]
-        return self.crowd.joined(labels, schema.quasi, values, secrets, watched(stage, "joining groups"))
+        return self.crowd.joined(labels, schema.quasi, values, secrets, source, watched(stage, "joining groups"))

@@ -24,7 +24,7 @@ from shoal.anonymize.partition.near import Labels
 from shoal.anonymize.recode.centroid import sizes
 from shoal.anonymize.recode.shuffle import shuffle
 from shoal.chance.source import Source
-from shoal.data.schema import Attribute, Schema
+from shoal.data.schema import Schema
 from shoal.engine.base import Table
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Claim, Status
@@ -113,11 +113,11 @@ class Swap:
         refuse_constant(quasi, values, "they are alike already")
         refuse_constant(hidden, values, "nobody can be kept from knowing it")
         stage("grouping")
-        labels = self.crowd.groups(quasi, values, watched(stage, "grouping"))
+        labels = self.crowd.groups(quasi, values, source, watched(stage, "grouping"))
         if not self.crowd.wanted.nothing:
             stage("joining groups")
             secrets = [secret(one, values[one.name]) for one in hidden]
-            labels = self.crowd.joined(labels, quasi, values, secrets, watched(stage, "joining groups"))
+            labels = self.crowd.joined(labels, quasi, values, secrets, source, watched(stage, "joining groups"))
         self._hold(labels, self.crowd.k)
         stage("permuting")
         order = shuffle(np.arange(len(labels)), labels, source.stream("quasi-identifiers"))
@@ -135,7 +135,7 @@ class Swap:
             values = table.collect([attribute.name])
             refuse_constant([attribute], values, "nobody can be kept from knowing it")
             chance = source.stream(f"attribute {attribute.name}")
-            labels = self._runs(table, attribute, chance)
+            labels = replace(self.crowd, k=self.k(attribute.name)).ranked(table, attribute, chance)
             if self.crowd.wanted.l is not None:
                 labels = in_runs(labels, secret(attribute, values[attribute.name]), self.crowd.wanted)
             self._hold(labels, self.k(attribute.name))
@@ -143,11 +143,6 @@ class Swap:
             order = shuffle(np.arange(len(labels)), labels, chance)
             moved = moved.attach(attribute.name, values[attribute.name][order])
         return Masked(moved, groups, table)
-
-    def _runs(self, table: Table, attribute: Attribute, chance: Source) -> Labels:
-        """Runs of ranks; equal values in an order drawn anew, because the file's own order may tell who is who."""
-        ties = chance.stream("ties").permutation(table.rows())
-        return replace(self.crowd, k=self.k(attribute.name)).ranked(table, attribute, ties)
 
     def _hold(self, labels: Labels, k: int) -> None:
         if int(sizes(labels, labels).min()) < k:

@@ -7,6 +7,8 @@ as the column, in which the records of a group show the same value.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ from shoal.errors import DataError, UsageError
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.signedinteger[Any]]
+LARGE = 1e280
+"""Sums of larger numbers may be beyond a float."""
 
 
 def sizes(values: Array, labels: Labels) -> npt.NDArray[np.int64]:
@@ -35,16 +39,24 @@ def sizes(values: Array, labels: Labels) -> npt.NDArray[np.int64]:
 
 
 def mean(values: Array, labels: Labels) -> Floats:
-    """The mean of each group: sums of differences to one value of the column, so that large offsets cost no digits.
+    """The mean of each group, from an exact sum that is rounded once, and then from the sum of what is left over.
 
-    Preserves the column's mean, up to the rounding of a float.
+    Preserves the column's mean, up to the rounding of a float. Exact sums have no order, so the order of the rows does not
+    show in the last digit.
     """
     counts = sizes(values, labels)
     numbers = _numbers(values)
     if not len(numbers):
         return numbers
-    base = numbers[0]
-    return np.asarray((base + np.bincount(labels, weights=numbers - base) / counts)[labels])
+    down = 64 if np.abs(numbers).max() > LARGE else 0  # so that no sum is infinite
+    small, order, ends = np.ldexp(numbers, -down), np.argsort(labels, kind="stable"), np.cumsum(counts).tolist()
+
+    def means(column: Floats) -> Floats:
+        held = column[order].tolist()
+        return np.array([fsum(held[start:end]) for start, end in pairwise([0, *ends])]) / counts
+
+    first = means(small)
+    return np.asarray(np.ldexp(first + means(small - first[labels]), down)[labels])
 
 
 def median(values: Array, labels: Labels) -> Floats:
