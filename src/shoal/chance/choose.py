@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -31,15 +31,40 @@ def choices(source: Source, log_weights: Sequence[Fraction | int], size: int) ->
     groups: dict[Fraction, list[int]] = {}
     for index, weight in enumerate(log_weights):
         groups.setdefault(exact.fraction(weight, "a score"), []).append(index)
-    if not groups:
-        raise ParameterError("there is nothing to choose from", came="no scores", allowed="one score or more")
     ranked = sorted(groups, reverse=True)
-    members = [np.array(groups[weight], dtype=np.int64) for weight in ranked]
-    chosen = _groups(ranked, [len(group) for group in members]).draw(source, size)
-    for group in np.unique(chosen):
+    sizes = [len(groups[weight]) for weight in ranked]
+    return _drawn(source, ranked, sizes, lambda group: np.array(groups[ranked[group]], dtype=np.int64), size)
+
+
+def scored(source: Source, scores: NDArray[np.int64], factor: Fraction | int, size: int) -> NDArray[np.int64]:
+    """`choices` with the weights factor · score, for millions of whole scores: equal ones are grouped as arrays.
+
+    The same bits give the same indices as `choices` of the list of all weights would.
+    """
+    size = exact.whole(size, "the number of draws", 0)
+    each = exact.fraction(factor, "the factor of a score")
+    if each < 0:
+        raise ParameterError("the factor of a score is negative", came=each, allowed="0 and above")
+    if each == 0:
+        scores = np.zeros_like(scores)
+    order = np.argsort(scores, kind="stable")
+    different, starts, counts = np.unique(scores[order], return_index=True, return_counts=True)
+    sizes, starts = counts[::-1].tolist(), starts[::-1]
+    ranked = [each * score for score in different[::-1].tolist()]
+    return _drawn(source, ranked, sizes, lambda at: order[starts[at] : starts[at] + sizes[at]], size)
+
+
+def _drawn(
+    source: Source, ranked: list[Fraction], sizes: list[int], members: Callable[[int], NDArray[np.int64]], size: int
+) -> NDArray[np.int64]:
+    """The draws, from the weights and sizes of the groups, largest weight first, and the indices of a group in order."""
+    if not ranked:
+        raise ParameterError("there is nothing to choose from", came="no scores", allowed="one score or more")
+    chosen = _groups(ranked, sizes).draw(source, size)
+    for group in np.unique(chosen).tolist():
         places = np.flatnonzero(chosen == group)
         # Written after it was compared, into places that no later group has.
-        chosen[places] = -1 - members[group][source.integers(len(members[group]), len(places))]
+        chosen[places] = -1 - members(group)[source.integers(sizes[group], len(places))]
     return -1 - chosen
 
 

@@ -127,6 +127,10 @@ class Source:
         """As `choose`, many times independently."""
         return choose.choices(self, log_weights, size)
 
+    def choose_scored(self, scores: NDArray[np.int64], factor: Fraction | int) -> int:
+        """As `choose` with the weights factor · score, for many whole scores; see `choose.scored`."""
+        return int(choose.scored(self, scores, factor, 1)[0])
+
     def _next(self, kind: str, name: str) -> int:
         """The number of the next key of this kind and name."""
         with self._bits.lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +55,7 @@ def release(
     shoal verify visits-2026
     """  # noqa: D301 - Click reads the real character
     from shoal.cli.planned import hold_to_lock
+    from shoal.cli.stages import stages
     from shoal.engine.open import engine as named
     from shoal.ledger.ledger import Ledger
     from shoal.policy.policy import Policy
@@ -68,7 +69,7 @@ def release(
         _rehearse(planned, data, out, ledger, engine, force, as_json)
         return
     try:
-        with _tidy_end(), Ledger(ledger) as book, _stages() as stage:
+        with _tidy_end(), Ledger(ledger) as book, stages() as stage:
             made = run(
                 planned, data, out, ledger=book, engine=named(engine), force=force, report=not no_report, stage=stage
             )
@@ -156,15 +157,3 @@ def _tidy_end() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _stages() -> Iterator[Callable[[str], None]]:
-    """Stage names with a spinner on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("reading") as status:
-        yield status.update

@@ -48,6 +48,38 @@ def test_the_roll_up_equals_its_twin(table, data):
     assert ours.tolist() == one_by_one(single, counts, fingerprint, within=within).tolist()
 
 
+@given(tables(), st.integers(0, 30), st.booleans(), st.data())
+def test_dropping_what_is_worth_nothing_changes_no_score(table, void, told_apart, data):
+    columns, counts = table
+
+    def worth(sizes, runs):
+        each = np.where(sizes > void, sizes * sizes - void, 0)
+        return int(each.sum()) if runs is None else int(np.maximum.reduceat(each, runs).sum() if len(sizes) else 0)
+
+    within = data.draw(st.sampled_from(range(len(columns)))) if told_apart else None
+    if within is not None:
+        columns[within] = Column(columns[within].codes, columns[within].levels[:1])
+    ours = score_all(columns, counts, worth, within=within, void=void)
+    assert ours.tolist() == one_by_one(columns, counts, worth, within=within).tolist()
+
+
+def test_classes_that_are_worth_nothing_are_not_walked_through():
+    # 3^6 schemes of which nearly all have only small classes: by the number of calls, not by the clock
+    rng, calls = np.random.default_rng(11), []
+    columns, counts = random_columns(rng, 500, (3,) * 6), np.ones(500, dtype=np.int64)
+
+    def worth(sizes, runs):
+        calls.append(len(sizes))
+        return int(np.where(sizes > 60, sizes, 0).sum())
+
+    dropping = score_all(columns, counts, worth, void=60)
+    few, tuples = len(calls), sum(calls)
+    calls.clear()
+    assert np.array_equal(score_all(columns, counts, worth), dropping)
+    assert few < len(calls) / 4
+    assert tuples < sum(calls) / 20
+
+
 def random_columns(rng, rows, shape, values=40):
     columns = []
     for size in shape:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from shoal.anonymize.partition.choose import choose_scheme, log_weights
 from shoal.anonymize.partition.lattice import Lattice
 from shoal.anonymize.partition.scores import Discernibility, Ramp, Records, Target
+from shoal.chance.choose import scored as scored_draws
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
@@ -64,6 +65,23 @@ def test_a_spread_that_is_too_small_is_noticed():
     one = chances(scored(score, LATTICE, [*table, ("a", "f")]), 3, spread)
     other = chances(scored(score, LATTICE, table), 3, spread)
     assert max(max(a / b, b / a) for a, b in zip(one, other, strict=True)) > math.exp(3)
+
+
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=30), st.sampled_from([Fraction(0), Fraction(1, 3), Fraction(7)])
+)
+def test_scores_are_drawn_by_as_their_weights_one_by_one_would_be(scores, factor):
+    # the same bits give the same indices, so the two laws are one law
+    array = np.array(scores, dtype=np.int64)
+    one_by_one = Source.seeded("bits").choices([factor * score for score in scores], 40)
+    assert scored_draws(Source.seeded("bits"), array, factor, 40).tolist() == one_by_one.tolist()
+
+
+def test_a_score_that_counts_against_a_scheme_is_refused():
+    with pytest.raises(ParameterError, match="negative"):
+        Source.seeded(1).choose_scored(np.array([1, 2]), Fraction(-1))
+    with pytest.raises(ParameterError, match="nothing to choose from"):
+        Source.seeded(1).choose_scored(np.array([], dtype=np.int64), Fraction(1))
 
 
 @pytest.mark.slow

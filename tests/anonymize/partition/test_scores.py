@@ -207,3 +207,12 @@ def test_crowds_beyond_a_table_are_refused_and_the_ramp_takes_them():
     for bad in ({"k": 0, "beta": Fraction(1, 2)}, {"k": 3, "beta": Fraction(3, 2)}):
         with pytest.raises(ParameterError):
             Ramp(**bad)
+
+
+@pytest.mark.parametrize(("k", "beta"), [*SETTINGS, (20, Fraction(3, 10)), (107, Fraction(85, 100))])
+def test_a_class_is_worth_nothing_exactly_up_to_void(k, beta):
+    for score in scores_of(k, beta):
+        sizes = np.arange(score.void + 2, dtype=np.int64)
+        worth_of_sizes = score.of_classes(sizes)
+        assert not worth_of_sizes[:-1].any()
+        assert worth_of_sizes[-1] > 0

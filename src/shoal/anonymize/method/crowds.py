@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shoal.anonymize.partition import near
 from shoal.anonymize.partition.approx import approx
-from shoal.anonymize.partition.base import Stage
+from shoal.anonymize.partition.base import Stage, StageProgress
 from shoal.anonymize.partition.diverse import Secret, Wanted, diverse
 from shoal.anonymize.partition.insensitive import insensitive
 from shoal.anonymize.partition.near import Labels, Progress
@@ -223,7 +223,7 @@ def watched(stage: Stage, what: str) -> Progress:
         share = 100 * done // max(1, of)
         if share != last:
             last = share
-            stage(f"{what} ({share} %)")
+            stage(StageProgress(what, done, of))
 
     return tell
 

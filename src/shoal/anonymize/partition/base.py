@@ -5,14 +5,30 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from shoal.chance.source import Source
 from shoal.data.level import Level
 from shoal.engine.base import Counts, Table
 
 Stage = Callable[[str], None]
-"""Told the name of each stage as it begins."""
+"""Told the name of each stage as it begins, and a `StageProgress` of it as it goes on."""
+
+
+class StageProgress(str):
+    """How far a stage has come: a text such as `choosing the recoding (12 %)` that also knows its parts."""
+
+    __slots__ = ("done", "name", "total")
+
+    name: str
+    done: int
+    total: int
+
+    def __new__(cls, name: str, done: int, total: int) -> Self:
+        """So many of `total` steps are done."""
+        made = super().__new__(cls, f"{name} ({100 * done // max(total, 1)} %)")
+        made.name, made.done, made.total = name, done, total
+        return made
 
 
 class Recoding(ABC):

@@ -34,11 +34,12 @@ def choose_scheme(
     """
     paid = check_epsilon(epsilon)
     scores = score.of_all(lattice, counts, threads=threads, progress=progress)
-    return lattice.scheme(source.choose(log_weights(scores, paid, score.spread(lattice))))
+    spread = score.spread(lattice)
+    return lattice.scheme(source.choose_scored(scores, paid / spread if spread else 0))
 
 
 def log_weights(scores: Whole, epsilon: Fraction, spread: Fraction) -> list[Fraction]:
-    """The exponent of each scheme; all 0 where no row can move any score, so that the draw is uniform."""
+    """The exponents that `choose_scheme` draws by; all 0 where no row can move any score, so that the draw is uniform."""
     if spread == 0:
         return [Fraction(0)] * len(scores)
     different, place = np.unique(scores, return_inverse=True)

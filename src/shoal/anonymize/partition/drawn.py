@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from shoal.anonymize.partition.base import Partition, Stage
+from shoal.anonymize.partition.base import Partition, Stage, StageProgress
 from shoal.anonymize.partition.choose import choose_scheme
 from shoal.anonymize.partition.grid import Grid
 from shoal.anonymize.partition.lattice import Lattice
@@ -95,7 +95,7 @@ class DrawnGrid(Partition):
 
     def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> Grid:
         def progress(done: int, total: int) -> None:
-            stage(f"choosing the recoding ({100 * done // max(total, 1)} %)")
+            stage(StageProgress("choosing the recoding", done, total))
 
         levels = choose_scheme(self.lattice, counts, self.scoring, self.paid / self.steps, source, progress=progress)
         return Grid(self.schema, levels)

@@ -70,6 +70,11 @@ class Score(ABC):
         """Whether adding a row lowers no score."""
         return self.fall == 0
 
+    @property
+    def void(self) -> int:
+        """A class of up to so many rows is worth nothing: the ramp begins above half a crowd."""
+        return self.crowd // 2
+
     def sensitivity(self, lattice: Lattice) -> Fraction:
         """How far one row more or less can move the score of any scheme of a lattice."""
         return Fraction(max(self.rise, self.fall) * self._stretch(lattice))
@@ -107,6 +112,7 @@ class Score(ABC):
             counts.counts,
             self.of_scheme,
             within=self.within(lattice),
+            void=self.void,
             threads=threads,
             progress=progress,
         )
@@ -174,6 +180,11 @@ class Records(Score):
     @property
     def rise(self) -> int:
         return max(int(np.diff(self.table).max()), self.parts)
+
+    @property
+    def void(self) -> int:
+        """Up to where a thousandth of a row is not expected."""
+        return int(np.flatnonzero(self.table)[0]) - 1
 
     @property
     def fall(self) -> int:
