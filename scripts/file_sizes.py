@@ -8,6 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 AIM, STOP = 150, 400
+LONGER = {"src/shoal/publish/verifier.py": 600}
+"""Files that may be longer: the verifier is one file because it travels alone, and must be readable before all else."""
 
 
 def sizes(folders: list[Path]) -> dict[Path, int]:
@@ -16,16 +18,21 @@ def sizes(folders: list[Path]) -> dict[Path, int]:
     return {file: len(file.read_text(encoding="utf-8").splitlines()) for file in files}
 
 
+def _stop(file: Path) -> int:
+    """Where a file has to stop."""
+    return next((most for name, most in LONGER.items() if file.as_posix().endswith(name)), STOP)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Name the files past the stop, count those past the aim; fail on the first kind."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, default=[ROOT / "src", ROOT / "tests"])
     found = sizes(parser.parse_args(arguments).folders)
-    too_long = {file: lines for file, lines in found.items() if lines > STOP}
+    too_long = {file: lines for file, lines in found.items() if lines > _stop(file)}
     for file, lines in too_long.items():
-        print(f"{file}: {lines} lines; stop at {STOP}: split it", file=sys.stderr)
+        print(f"{file}: {lines} lines; stop at {_stop(file)}: split it", file=sys.stderr)
     above_aim = sum(lines > AIM for lines in found.values())
-    print(f"file sizes: {len(found)} files, {above_aim} above {AIM} lines, {len(too_long)} above {STOP}")
+    print(f"file sizes: {len(found)} files, {above_aim} above {AIM} lines, {len(too_long)} too long")
     return 1 if too_long else 0
 
 

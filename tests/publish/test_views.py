@@ -177,7 +177,7 @@ def test_a_view_may_be_empty(tmp_path):
         lambda c: c["views"].update(count=2),
         lambda c: c["views"].update(composed="0.1"),
         lambda c: c["views"].update(basic="0.1"),
-        lambda c: c["views"]["curve"][0].update(delta="1e-12"),
+        lambda c: c["curve"][0].update(delta="1e-12"),
         lambda c: c["tables"][0].update(k=1),
         lambda c: c["tables"][0].update(name=c["tables"][1]["name"]),
         lambda c: c["parts"][0].update(times=1),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -21,11 +22,24 @@ _GRID = 96
 _FEW = 4
 
 
+@dataclass(frozen=True)
+class Chain:
+    """delta of several steps together, and the split of epsilon over them that shows it: whoever doubts it adds it up."""
+
+    delta: float
+    split: tuple[Fraction, ...]
+
+
 def delta_of_rows(curve: Curve, rows: int, epsilon: Number) -> float:
     """delta at epsilon for a person with up to `rows` rows (theorem `group-privacy`).
 
     delta_m(e_1 + ... + e_m) <= sum_i e^(e_1 + ... + e_{i-1}) delta(e_i), at the best split found.
     """
+    return chain_of_rows(curve, rows, epsilon).delta
+
+
+def chain_of_rows(curve: Curve, rows: int, epsilon: Number) -> Chain:
+    """`delta_of_rows` with the split that it was found at."""
     return _chain([curve] * whole(rows, "the number of rows of one person"), _non_negative(epsilon))
 
 
@@ -36,14 +50,21 @@ def delta_of_replacement(remove: Curve, add: Curve, epsilon: Number) -> float:
 
 def delta_of_replaced_rows(remove: Curve, add: Curve, rows: int, epsilon: Number) -> float:
     """delta at epsilon when up to `rows` rows of a person are replaced: all removed, then as many added, or the reverse."""
+    return chain_of_replaced_rows(remove, add, rows, epsilon).delta
+
+
+def chain_of_replaced_rows(remove: Curve, add: Curve, rows: int, epsilon: Number) -> Chain:
+    """`delta_of_replaced_rows` with the split that it was found at, in the better order."""
     count, e = whole(rows, "the number of rows of one person"), _non_negative(epsilon)
-    return min(_chain([remove] * count + [add] * count, e), _chain([add] * count + [remove] * count, e))
+    chains = (_chain([remove] * count + [add] * count, e), _chain([add] * count + [remove] * count, e))
+    return min(chains, key=lambda chain: chain.delta)
 
 
-def _chain(steps: list[Curve], epsilon: Fraction) -> float:
+def _chain(steps: list[Curve], epsilon: Fraction) -> Chain:
     if len(steps) == 1:
-        return min(1.0, steps[0](epsilon))
-    return min(1.0, _cost(steps, _best_split(steps, epsilon)))
+        return Chain(min(1.0, steps[0](epsilon)), (epsilon,))
+    split = _best_split(steps, epsilon)
+    return Chain(min(1.0, _cost(steps, split)), tuple(split))
 
 
 def _best_split(steps: list[Curve], epsilon: Fraction) -> list[Fraction]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
@@ -60,12 +60,15 @@ class Whose:
 
     def delta(self, k: int, beta: Fraction, epsilon: Fraction) -> float:
         """delta at epsilon for this unit, from the tight curve."""
-        if self.is_one_step:
-            return safe_k.delta_tight(k, beta, epsilon)
+        return safe_k.delta_tight(k, beta, epsilon) if self.is_one_step else self.chain(k, beta, epsilon).delta
+
+    @lru_cache(maxsize=256)  # noqa: B019 - a small frozen value; a release asks for the same points several times
+    def chain(self, k: int, beta: Fraction, epsilon: Fraction) -> group.Chain:
+        """The same, with the split of epsilon over the unit's steps that shows it."""
         if self.neighbours == "add_remove":
-            return group.delta_of_rows(lambda e: safe_k.delta_tight(k, beta, e), self.rows, epsilon)
+            return group.chain_of_rows(partial(safe_k.delta_tight, k, beta), self.rows, epsilon)
         remove, add = partial(safe_k.delta_remove, k, beta), partial(safe_k.delta_add, k, beta)
-        return group.delta_of_replaced_rows(remove, add, self.rows, epsilon)
+        return group.chain_of_replaced_rows(remove, add, self.rows, epsilon)
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,15 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from shoal.guarantee.compose import Composition, compose
-from shoal.guarantee.outlook import EPSILONS
+from shoal.guarantee.compose import compose
 from shoal.guarantee.promise import Promise
+from shoal.guarantee.release_curve import ReleaseCurve
 from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.guarantee.safe_k import delta_exactly
 from shoal.ledger.ledger import Account
 from shoal.publish.opening import opening, sealed, theorem_entry
 from shoal.publish.plan import Plan
 
-SMALLEST_COMPOSED = 1e-10
-"""Below this delta no composed curve is drawn: the arithmetic of distributions is not relied on there."""
 DIGITS = 8
 """Significant digits of a printed delta, rounded up."""
 
@@ -92,6 +90,7 @@ def certificate(
         **({"choice": plan.method.partition.to_json()} if plan.promise.epsilon_recoding and not plan.views else {}),
         **({"views": _views(plan)} if plan.views else {}),
         "parts": [_part(promise, times) for promise, times in plan.distinct],
+        "curve": curve_points(plan.curve),
         "theorems": [_theorem(name, plan) for name in first.theorems],
         "not_promised": list(NOT_PROMISED),
         "recoding": {
@@ -115,25 +114,29 @@ def _views(plan: Plan) -> dict[str, Any]:
         else {"epsilon": exact_text(chooser.epsilon), "of": len(chooser.candidates), "steps": chooser.steps},
         "composed": text_up(exact(composed.epsilon_at(plan.total.delta)), DIGITS),
         "basic": text_up(exact(composed.basic(plan.total.delta)), DIGITS),
-        "curve": composed_curve(composed, plan.total.epsilon),
     }
 
 
-def composed_curve(composed: Composition, own: Fraction) -> list[dict[str, str]]:
-    """delta of everything together at some epsilons, where the arithmetic of distributions speaks."""
-    epsilons = sorted({*(e for e in EPSILONS if own / 4 <= e <= 4 * own), own})
-    deltas = ((epsilon, composed.delta_at(epsilon)) for epsilon in epsilons)
+def curve_points(curve: ReleaseCurve) -> list[dict[str, Any]]:
+    """delta of everything that is published, at some epsilons, for the unit; each rounded up, but never above the promise."""
     return [
-        {"epsilon": exact_text(epsilon), "delta": text_up(exact(min(1.0, delta)), DIGITS)}
-        for epsilon, delta in deltas
-        if delta >= SMALLEST_COMPOSED
+        {
+            "epsilon": exact_text(point.epsilon),
+            "delta": exact_text(min(exact(text_up(point.delta, DIGITS)), _ceiling(curve, point.epsilon))),
+            "split": [exact_text(share) for share in point.split] or None,
+        }
+        for point in curve.points()
     ]
+
+
+def _ceiling(curve: ReleaseCurve, epsilon: Fraction) -> Fraction:
+    return curve.total.delta if epsilon >= curve.total.epsilon else Fraction(1)
 
 
 def _part(numbers: Promise, times: int) -> dict[str, Any]:
     tight = delta_exactly(numbers.k, numbers.beta, numbers.epsilon_release)
-    unit = tight if numbers.whose.is_one_step else exact(numbers.delta_unit)
-    epsilons = sorted({*EPSILONS, numbers.epsilon_release})
+    chain = None if numbers.whose.is_one_step else numbers.whose.chain(numbers.k, numbers.beta, numbers.epsilon_release)
+    unit = tight if chain is None else exact(chain.delta)
     published = numbers.delta_published
     return {
         "k": numbers.k,
@@ -144,10 +147,7 @@ def _part(numbers: Promise, times: int) -> dict[str, Any]:
         "delta_published": None if published is None else text_up(numbers.delta_under("published"), DIGITS),
         "delta_unit": text_up(unit, DIGITS),
         "times": times,
-        "curve": [
-            {"epsilon": exact_text(e), "delta": text_up(delta_exactly(numbers.k, numbers.beta, e), DIGITS)}
-            for e in epsilons
-        ],
+        "split": None if chain is None else [exact_text(share) for share in chain.split],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from shoal.guarantee.rounding import exact, text_up
@@ -54,7 +55,7 @@ def certificate_page(certificate: dict[str, Any]) -> str:
             "tables": [] if "views" in certificate else _tables(certificate["tables"]),
             "views": _views(certificate),
             "about_views": _about_views(certificate),
-            "about_curve": _about_curve(unit),
+            **_curve(certificate, unit),
             "about_ledger": _about_ledger(certificate["ledger"]),
             "entries": _entries(certificate["ledger"]["entries"]),
             "totals": _totals(certificate["ledger"]),
@@ -158,56 +159,81 @@ def _about_choice(choice: dict[str, Any] | None) -> str:
 
 def _part(part: dict[str, Any], unit: Unit) -> dict[str, Any]:
     epsilon, silent = _cost(part["epsilon"]), part["delta_published"] is None
-    own = [("delta for this unit", _cost(part["delta_unit"]), "the tight curve, one row after the other")]
+    about_unit = f"of one sample alone, at epsilon {epsilon}: the tight curve, one row after the other"
+    own = [("delta for this unit", _cost(part["delta_unit"]), about_unit)]
     facts: list[Fact] = [
         ("k", str(part["k"]), "no group of fewer equal rows is shown"),
         ("beta", short(exact(part["beta"]), cost=False), "the probability with which each row takes part"),
-        ("delta, tight", text_up(exact(part["delta_tight"])), f"at epsilon {epsilon}, for one row added or removed"),
+        (
+            "delta, tight",
+            text_up(exact(part["delta_tight"])),
+            f"of one sample alone, at epsilon {epsilon}, for one row added or removed",
+        ),
         *([] if _one_step(unit) else own),
         (
             "delta, published",
             "silent" if silent else text_up(exact(part["delta_published"])),
-            "LQS11 Theorem 5 says nothing at this epsilon" if silent else "LQS11 Theorem 5, for comparison",
+            "LQS11 Theorem 5 says nothing at this epsilon"
+            if silent
+            else "LQS11 Theorem 5, of the same sample at the same epsilon, for comparison",
         ),
     ]
     if part["times"] > 1:
         facts.insert(
             0, ("tables", str(part["times"]), f"each from a fresh sample, each by itself at epsilon {epsilon}")
         )
-    picture = _picture(part)
+    return {"facts": facts}
+
+
+def _curve(certificate: dict[str, Any], unit: Unit) -> dict[str, Any]:
+    """The curve of the whole release: for whom it holds, its picture, and its points."""
+    points, promised = certificate["curve"], certificate["guarantee"]
+    picture = _picture(points, exact(promised["epsilon"]), exact(promised["delta"]), unit)
     return {
-        "facts": facts,
-        "picture": curve(picture),
-        "caption": picture.caption,
+        "about_curve": _about_curve(certificate, unit),
+        "curve_picture": curve(picture),
+        "curve_caption": picture.caption,
         "curve": [
-            (_cost(point["epsilon"]), text_up(exact(point["delta"])), point["epsilon"] == part["epsilon"])
-            for point in part["curve"]
+            (_cost(point["epsilon"]), text_up(exact(point["delta"])), point["epsilon"] == promised["epsilon"])
+            for point in points
         ],
     }
 
 
-def _picture(part: dict[str, Any]) -> Picture:
-    points = [(float(exact(point["epsilon"])), float(exact(point["delta"]))) for point in part["curve"]]
-    own = float(exact(part["epsilon"])), float(exact(part["delta"]))
-    beta = short(exact(part["beta"]), cost=False)
+def _picture(points: list[dict[str, str]], epsilon: Fraction, delta: Fraction, unit: Unit) -> Picture:
+    places = [(float(exact(point["epsilon"])), float(exact(point["delta"]))) for point in points]
     return Picture(
-        title=f"delta at each epsilon: a crowd of {part['k']} behind a sample of {beta}",
+        title=f"delta of the whole release at each epsilon, for {unit.words()}",
         x=Axis("epsilon (log of the largest ratio)"),
         y=Axis("delta", log=True),
-        series=[Series("", [e for e, _ in points], [d for _, d in points], dots=True, named=False)],
-        marks=[Mark(*own, "promised")],
-        caption=f"k\u00a0=\u00a0{part['k']}, beta\u00a0=\u00a0{beta}. Lower is better. "
-        "The dots are the values of the table below, joined by straight lines; what is promised lies on the curve or above it.",
+        series=[Series("", [e for e, _ in places], [d for _, d in places], dots=True, named=False)],
+        marks=[Mark(float(epsilon), float(delta), "promised")],
+        caption="Lower is better. The dots are the values of the table below, joined by straight lines; what is promised lies "
+        "on a dot or above it.",
     )
 
 
-def _about_curve(unit: Unit) -> str:
-    text = (
-        "The release meets more than one pair of epsilon and delta: every point of this curve holds, for one row added or "
-        "removed. Whoever prefers another epsilon reads off its delta."
-    )
+def _about_curve(certificate: dict[str, Any], unit: Unit) -> str:
+    """For whom and for what the curve holds."""
+    views, tables = certificate.get("views"), len(certificate["tables"])
+    what = "the table"
+    if views is not None:
+        what = (
+            counted(views["count"], "view")
+            if views["count"] == 1
+            else f"all {counted(views['count'], 'view')} together"
+        )
+    elif tables > 1:
+        what = f"all {tables} tables together"
+    paid = []
+    if views is not None and views["chosen"] is not None:
+        paid.append("the choice of the views")
+    if exact(certificate["guarantee"]["epsilon_recoding"]):
+        paid.append("the choice of the recoding" if views is None else "the choice of the recodings")
+    share = f", with what {' and '.join(paid)} cost" if paid else ""
     return (
-        text if _one_step(unit) else f"{text} For {unit.words()}, delta at the promised epsilon is in the table above."
+        f"The release meets more than one pair of epsilon and delta. Every line of this table holds for {what}{share}, and for "
+        f"{unit.words()}. Whoever prefers another epsilon reads off its delta."
     )
 
 

@@ -24,6 +24,7 @@ from shoal.guarantee.claim import Claim, Status
 from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
 from shoal.guarantee.kind import Guarantee
 from shoal.guarantee.promise import Promise, Whose
+from shoal.guarantee.release_curve import ReleaseCurve, release_curve
 from shoal.guarantee.rounding import exact_text, text_up
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.ledger.entry import Budget, Cost
@@ -120,6 +121,20 @@ class Plan(AnyPlan):
         else:
             each.append((ApproxDP(plan.epsilon_release, plan.delta), self.repeat))
         return each
+
+    @property
+    def paid(self) -> Fraction:
+        """The pure epsilon that is spent on the table before a sample is drawn: on the choice of views, and on recodings."""
+        chosen = self.chooser.epsilon if self.chooser else Fraction(0)
+        recodings = (
+            [promise.epsilon_recoding for promise in self.promises] if self.views else [self.promise.epsilon_recoding]
+        )
+        return sum(recodings, start=chosen)
+
+    @property
+    def curve(self) -> ReleaseCurve:
+        """delta at each epsilon of everything that is published, for the unit of the plan."""
+        return release_curve(self.promises, self.paid, self.parts, self.total)
 
     @property
     def cost(self) -> Cost:

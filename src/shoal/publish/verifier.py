@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,6 +46,32 @@ def delta(k: int, beta: Fraction, epsilon: Fraction) -> Decimal:
         rate = Decimal(beta.numerator) / Decimal(beta.denominator)
         ratio = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp()
         return max(_remove(k, rate, ratio), _add(k, rate, ratio))
+
+
+def delta_of_steps(k: int, beta: Fraction, split: list[Fraction], replaced: bool) -> Decimal:
+    """delta of several single steps one after another, each at its share of epsilon.
+
+    A unit of m rows is m steps; replacing it is m removals and m additions, in the better order. Whatever the split,
+    delta(e_1 + ... + e_n) <= sum_i e^(e_1 + ... + e_{i-1}) delta_i(e_i).
+    """
+    with localcontext() as context:
+        context.prec, context.Emin = 80, -999_999_999
+        rate = Decimal(beta.numerator) / Decimal(beta.denominator)
+        ratios = [(Decimal(share.numerator) / Decimal(share.denominator)).exp() for share in split]
+        remove, add = ([way(k, rate, ratio) for ratio in ratios] for way in (_remove, _add))
+        half = len(split) // 2
+        chains = [remove[:half] + add[half:], add[:half] + remove[half:]]
+        if not replaced:
+            chains = [[max(pair) for pair in zip(remove, add, strict=True)]]
+        return min(Decimal(1), *(_added_up(chain, ratios) for chain in chains))
+
+
+def _added_up(deltas: list[Decimal], ratios: list[Decimal]) -> Decimal:
+    total, grown = Decimal(0), Decimal(1)
+    for own, ratio in zip(deltas, ratios, strict=True):
+        total += grown * own
+        grown *= ratio
+    return total
 
 
 def _remove(k: int, rate: Decimal, ratio: Decimal) -> Decimal:
@@ -154,8 +181,8 @@ def sha256(path: Path) -> str:
 def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
     parts, tables, promise = certificate["parts"], certificate["tables"], certificate["guarantee"]
     times = sum(part["times"] for part in parts)
-    whole = bool(parts) and all(part["times"] >= 1 and part["curve"] for part in parts) and times == len(tables)
-    yield Check("parts and tables", whole, "one table for each release or view, each with its curve")
+    whole = bool(parts) and all(part["times"] >= 1 for part in parts) and times == len(tables)
+    yield Check("parts and tables", whole, "one table for each release or view")
     own = [table.get("part", 0) for table in tables]
     same = all(table["k"] == parts[place]["k"] for table, place in zip(tables, own, strict=True))
     same = same and all(own.count(place) == part["times"] for place, part in enumerate(parts))
@@ -180,14 +207,11 @@ def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
         found, claimed = delta(k, rate, epsilon), Decimal(part["delta_tight"])
         close = found <= claimed <= found * (1 + Decimal(10) ** -3)
         unit = Fraction(part["delta_unit"])
-        close = close and unit >= Fraction(found) * (1 - Fraction(1, 10**30))
+        close = close and _is_delta_of_unit(certificate, part, epsilon, unit, part["split"])
         close = close and (certificate["bound"] != "tight" or Fraction(part["delta"]) >= unit)
         detail = f"k = {k}, beta = {part['beta']}: delta* is at most {part['delta_tight']}"
         yield Check(f"delta of part {number}", close, detail)
-        for point in part["curve"]:
-            exact = delta(k, rate, Fraction(point["epsilon"]))
-            agrees = exact <= Decimal(point["delta"]) <= exact * (1 + Decimal(10) ** -3)
-            yield Check(f"curve of part {number} at {point['epsilon']}", agrees, "recomputed")
+    yield from _curve(certificate)
     yield Check("composition", certificate["basic"] == (times == 1), "one release adds up by itself")
     if certificate["bound"] == "tight" and certificate["basic"]:
         epsilons = sum((Fraction(p["epsilon"]) * p["times"] for p in parts), start=recoding)
@@ -209,6 +233,42 @@ def _numbers(certificate: dict[str, Any]) -> Iterator[Check]:
     for name in ("epsilon", "delta"):
         added = sum((Fraction(entry[name]) for entry in entries), start=Fraction(0))
         yield Check(f"sum of {name} over releases", added == Fraction(total[name]), "recomputed")
+
+
+def _curve(certificate: dict[str, Any]) -> Iterator[Check]:
+    """delta of the whole release at each epsilon listed, for the unit that is promised."""
+    curve, parts, promise = (certificate[name] for name in ("curve", "parts", "guarantee"))
+    views = certificate.get("views")
+    points = [(Fraction(point["epsilon"]), Fraction(point["delta"])) for point in curve]
+    at, (own, most) = dict(points), (Fraction(promise[name]) for name in ("epsilon", "delta"))
+    falls = all(a < b and c >= d for (a, c), (b, d) in pairwise(points))
+    fits = falls and own in at and at[own] <= most and len(at) == len(points)
+    yield Check("curve", fits, "it falls, and keeps the promise at the promised epsilon")
+    chosen = Fraction(views["chosen"]["epsilon"]) if views is not None and views["chosen"] is not None else Fraction(0)
+    if not certificate["basic"]:
+        above = all(Fraction(delta(p["k"], Fraction(p["beta"]), e)) <= told for p in parts for e, told in points[:1])
+        yield Check("curve of all parts", None if above else False, "composed; `shoal verify` recomputes it")
+        return
+    paid = Fraction(promise["epsilon_recoding"]) + chosen
+    for point, (epsilon, told) in zip(curve, points, strict=True):
+        agrees = epsilon >= paid and _is_delta_of_unit(certificate, parts[0], epsilon - paid, told, point["split"])
+        yield Check(f"curve at {float(epsilon):g}", agrees, "recomputed for everything that is published, for the unit")
+
+
+def _is_delta_of_unit(
+    certificate: dict[str, Any], part: dict[str, Any], epsilon: Fraction, told: Fraction, split: list[str] | None
+) -> bool:
+    """Whether one sample costs the unit this delta at epsilon: not less, and not much more."""
+    promise, k, rate = certificate["guarantee"], part["k"], Fraction(part["beta"])
+    replaced, shares = promise["neighbours"] == "replace_one", [Fraction(share) for share in split or ()]
+    steps = promise["unit"]["max_rows"] * (2 if replaced else 1)
+    if steps == 1:
+        exact, fits = delta(k, rate, epsilon), split is None
+    else:  # the certificate shows how epsilon is split over the steps; any split gives a delta that holds
+        fits = len(shares) == steps and sum(shares) == epsilon and min(shares) >= 0
+        exact = delta_of_steps(k, rate, shares, replaced) if fits else Decimal(1)
+    close = Fraction(exact) * (1 - Fraction(1, 10**30)) <= told <= Fraction(exact) * Fraction(1001, 1000)
+    return fits and close
 
 
 def _choice(certificate: dict[str, Any]) -> Iterator[Check]:
