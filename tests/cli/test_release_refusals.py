@@ -91,7 +91,6 @@ def test_options_that_are_missing_or_unknown(place):
         ("outside the domain", "patient,age,sex,diag\nQ77PERSON,40077,f,Q77SECRET\n", "outside their declared domain"),
         ("another type", "patient,age,sex,diag\nQ77PERSON,Q77SECRET,f,flu\n", "do not read as their declared type"),
         ("empty file", "", "empty"),
-        ("header alone", "patient,age,sex,diag\n", "no rows"),
         ("ragged", "patient,age,sex,diag\nQ77PERSON,4,f,flu,Q77SECRET\n", ""),
     ],
 )

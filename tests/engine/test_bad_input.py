@@ -60,7 +60,6 @@ CSV = {
     "an empty file": (b"", "the file is empty; got t.csv"),
     "blanks alone": (b"\n \n,,\n", "the file is empty"),
     "a mark alone": (b"\xef\xbb\xbf", "the file is empty"),
-    "a header alone": (b"age,town\n", "the table has no rows"),
     "an empty first line": (b"\nage,town\n1,x\n", "the first line is empty"),
     "two columns of one name": (b"age,town,town\n1,x,y\n", r"name of an earlier one; got t.csv, column 3"),
     "a column without a name": (b"age,town,\n1,x,y\n", r"columns without a name; got t.csv, column 3"),
@@ -204,7 +203,7 @@ def test_frames_that_are_no_tables(engine):
     refused(engine, pd.DataFrame({"age": [1, SECRET, object()], "town": "x"}), TWO, "the frame cannot be read")
     refused(engine, [1, 2, 3], TWO, "this kind of input is not known; got list")
     refused(engine, pl.DataFrame({"age": [1]}), TWO, "without 'town'")
-    refused(engine, pd.DataFrame({"age": [], "town": []}), TWO, "no rows")
+    assert engine.scan(pd.DataFrame({"age": [], "town": []}), TWO).rows() == 0
     assert engine.scan(pd.DataFrame({"age": [1.0, np.nan], "town": ["x", None]}), TWO).collect(["age"])[
         "age"
     ].tolist() == [1, None]

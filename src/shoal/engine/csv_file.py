@@ -115,7 +115,7 @@ def look(file: CsvFile, declared: Sequence[str]) -> Csv:
     encoding = file.encoding or _encoding(path)
     sample = b"".join(_blocks(_utf8(path, encoding), SAMPLE)).decode("utf-8", errors="ignore")
     if not sample.strip("\r\n\t ,;|"):
-        raise DataError("the file is empty", came=path.name, allowed="a header and at least one row")
+        raise DataError("the file is empty", came=path.name, allowed="a header, and a row for each record")
     if sample[0] in "\r\n":
         raise DataError("the first line is empty", came=path.name, allowed="a header with the names of the columns")
     ways = [

@@ -105,15 +105,16 @@ class _Found:
 
 
 def open_source(source: object, schema: Schema) -> Source:
-    """Recognize the source and hold its columns against the schema; DataError where they do not fit."""
+    """Recognize the source and hold its columns against the schema; DataError where they do not fit.
+
+    A table without rows is a table: whether a release or an answer appears must not depend on one row.
+    """
     name = str(source) if isinstance(source, str | Path) else str(getattr(source, "path", "the input"))
     found = _checked(lambda: _recognized(source, schema), name)
     asked = tuple(attribute for attribute in schema.attributes if attribute.role is not Role.DROP)
     _refuse_names(found, asked)
     places = tuple(found.names.index(attribute.name) for attribute in asked)
     kinds = tuple(found.kinds[place] for place in places)
-    if not found.rows:
-        raise DataError("the table has no rows", came=found.name, allowed="at least one")
     _refuse_types(found, asked, kinds)
     extra = len(found.names) - len(places)
     notes = (f"{found.name}: {extra} columns that the policy does not name were not read",) if extra else ()
@@ -285,7 +286,12 @@ def _arrow(path: Path) -> _Found:
 
 
 def _frame(source: object) -> _Found:
+    """A frame in memory. The types of one without rows say nothing: pandas makes every such column one of floats."""
+    import pyarrow as pa
+
     table = as_arrow(source)
+    if not table.num_rows:
+        table = pa.table([pa.nulls(0) for _ in table.column_names], names=table.column_names)
 
     def opener(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
         yield from table.select(list(places)).to_batches(max_chunksize=STEP)
