@@ -20,6 +20,7 @@ A message may quote the policy or the command line, never a record.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 
@@ -136,9 +137,19 @@ class LedgerError(BudgetError):
 
 
 class DataError(ShoalError):
-    """The table is not what the policy says it is."""
+    """The table is not what the policy says it is.
+
+    `rows` has the first rows that do not fit, counted from 1, by attribute. `values` has what stands in them, and is
+    there only where the custodian asked to see it (`--show-values`): nothing else ever fills it.
+    """
 
     exit_code = 5
+    rows: Mapping[str, Sequence[int]] | None = None
+    values: Mapping[str, Mapping[int, str]] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        shown = {name: {str(row): value for row, value in cells.items()} for name, cells in (self.values or {}).items()}
+        return super().to_json() | ({} if self.values is None else {"values": shown})
 
 
 class DomainError(DataError):

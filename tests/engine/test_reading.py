@@ -75,11 +75,13 @@ def test_text_is_read_by_the_declared_type(kind, texts, expected):
 
 
 STORED = [
-    (Type.INTEGER, pa.array([1.0, None, float("nan"), -(2.0**63)]), [1, None, None, -(2**63)]),
+    (Type.INTEGER, pa.array([1.0, None, float("nan"), -(2.0**53)]), [1, None, None, -(2**53)]),
     (Type.INTEGER, pa.array([5, 250], pa.uint8()), [5, 250]),
     (Type.INTEGER, pa.array([5, 2**62], pa.uint64()), [5, 2**62]),
     (Type.INTEGER, pa.array([decimal.Decimal(10**18 + 1), None], pa.decimal128(20, 0)), [10**18 + 1, None]),
     (Type.DECIMAL, pa.array([decimal.Decimal("1.25"), None], pa.decimal128(20, 2)), [1.25, None]),
+    (Type.INTEGER, pa.array([decimal.Decimal(10**18 + 1), None], pa.decimal128(30, 9)), [10**18 + 1, None]),
+    (Type.DECIMAL, pa.array([decimal.Decimal("1.23"), decimal.Decimal(0)], pa.decimal128(30, 15)), [1.23, 0.0]),
     (Type.DECIMAL, pa.array([1, 2**53 + 1]), [1.0, float(2**53 + 1)]),
     (Type.DECIMAL, pa.array([0.5, None], pa.float32()), [0.5, None]),
     (Type.DECIMAL, pa.array([0.5, None], pa.float16()), [0.5, None]),

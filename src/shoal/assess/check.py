@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ def check(
         raise UsageError("the policy names no quasi-identifier", fix="give at least one attribute the role quasi")
     asked = (*schema.quasi, *schema.confidential)
     chosen = {name: _level(schema, name, level) for name, level in (levels or {}).items()}
-    table, labels = _opened(engine or _engine(), data, asked, chosen)
+    table, labels = _opened(engine or _engine(), data, replace(schema, attributes=asked), chosen)
     names = [attribute.name for attribute in asked]
     if chosen:
         table = table.recode({name: chosen.get(name, Keep()) for name in names})
@@ -79,30 +79,30 @@ def _level(schema: Schema, name: str, index: int) -> Level:
     return attribute.hierarchy.level(index)
 
 
-def _opened(
-    engine: Engine, data: object, asked: Sequence[Attribute], chosen: Mapping[str, Level]
-) -> tuple[Table, tuple[str, ...]]:
+def _opened(engine: Engine, data: object, schema: Schema, chosen: Mapping[str, Level]) -> tuple[Table, tuple[str, ...]]:
     """The table, and which columns hold labels; what is to be recoded must hold values of its domain."""
-    bare = [attribute if attribute.name in chosen else _without_domain(attribute) for attribute in asked]
+    bare = tuple(one if one.name in chosen else _without_domain(one) for one in schema.attributes)
     try:
-        return engine.scan(data, Schema(tuple(bare))), ()
+        return engine.scan(data, replace(schema, attributes=bare)), ()
     except DataError as error:
         trouble = error
     labels = [
-        attribute.name for attribute in bare if attribute.name not in chosen and not _reads(engine, data, attribute)
+        attribute.name
+        for attribute in bare
+        if attribute.name not in chosen and not _reads(engine, data, replace(schema, attributes=(attribute,)))
     ]
     if not labels:
         raise trouble
     read = tuple(replace(one, type=Type.TEXT) if one.name in labels else one for one in bare)
-    return engine.scan(data, Schema(read)), tuple(labels)
+    return engine.scan(data, replace(schema, attributes=read)), tuple(labels)
 
 
-def _reads(engine: Engine, data: object, attribute: Attribute) -> bool:
+def _reads(engine: Engine, data: object, alone: Schema) -> bool:
     """Whether the column holds values of its type; a column that is not there, or text, is not a matter of labels."""
-    if attribute.type is Type.TEXT:
+    if alone.attributes[0].type is Type.TEXT:
         return True
     try:
-        engine.scan(data, Schema((attribute,)))
+        engine.scan(data, alone)
     except DataError:
         return False
     return True

@@ -7,6 +7,7 @@ from enum import Enum
 from functools import cached_property
 
 from shoal.data.domain import Domain
+from shoal.data.file_format import STANDARD, FileFormat
 from shoal.data.hierarchy import Hierarchy
 from shoal.data.type import Type
 from shoal.errors import UsageError
@@ -94,9 +95,10 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of one table, in order."""
+    """The columns of one table, in order, and how its file is written."""
 
     attributes: tuple[Attribute, ...]
+    file: FileFormat = STANDARD
 
     def __post_init__(self) -> None:
         names = [a.name for a in self.attributes]
@@ -130,7 +132,7 @@ class Schema:
         if column is None:
             return self
         named = replace(self[column], missing=Missing.REFUSE, names=True)
-        return Schema(tuple(named if each.name == column else each for each in self.attributes))
+        return replace(self, attributes=tuple(named if each.name == column else each for each in self.attributes))
 
     def with_role(self, *roles: Role) -> tuple[Attribute, ...]:
         """The attributes that have one of these roles, in order."""

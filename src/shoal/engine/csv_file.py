@@ -1,70 +1,47 @@
-"""CSV files: what one looks like (encoding, delimiter, quotes), found out or said, and its columns as text."""
+"""CSV files: read as the policy says they are written, with nothing but the header line looked at to decide how.
+
+A file that is written otherwise is refused as a whole, and the message says which key of the policy would read it.
+"""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import io
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal.data.file_format import DELIMITERS, FileFormat
 from shoal.engine.csv_survey import Survey, survey
-from shoal.errors import DataError, UsageError
+from shoal.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-EMPTY = ("",)
-"""How a missing value is spelled, unless a `CsvFile` says otherwise: as nothing, quoted or not."""
-DELIMITERS = (",", ";", "\t", "|")
-QUOTES = ('"', "'")
-ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "cp1252", "latin-1")
 BLOCK = 1 << 22
-SAMPLE = 1 << 20
-FEW = 1 << 16
+LONGEST_HEADER = 1 << 24
+"""Letters that a header line may have; a file whose first line is longer is no table with a header."""
 
 _MARKS = (
-    (codecs.BOM_UTF32_LE, None),  # before UTF-16, whose mark it begins with
-    (codecs.BOM_UTF32_BE, None),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_UTF8_LETTER = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-_NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
-
-
-@dataclass(frozen=True)
-class CsvFile:
-    """A CSV file with what a person says about it; what is left out is found out."""
-
-    path: Path | str
-    delimiter: str | None = None
-    encoding: str | None = None
-    quote: str | None = None
-    missing: tuple[str, ...] = EMPTY
-
-    def __post_init__(self) -> None:
-        for value, name in ((self.delimiter, "delimiter"), (self.quote, "quote")):
-            if value is not None and (len(value) != 1 or not value.isascii() or value in "\r\n\0"):
-                raise UsageError(f"a {name} is one ASCII character", came=repr(value))
-        if self.encoding is not None and self.encoding not in ENCODINGS:
-            raise UsageError("no such encoding", came=self.encoding, allowed=", ".join(ENCODINGS))
 
 
 @dataclass(frozen=True)
 class Csv:
-    """A CSV file that was looked at from its first byte to its last, ready to be read in row order."""
+    """A CSV file whose header line was looked at, ready to be surveyed and read in row order."""
 
     path: Path
     delimiter: str
-    quote: str
+    quote: str | None
     encoding: str
-    missing: tuple[str, ...]
     names: tuple[str, ...]
 
     @cached_property
@@ -74,7 +51,7 @@ class Csv:
         return survey(blocks, self.delimiter, self.quote, len(self.names), self.path.name)
 
     def batches(self, wanted: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """The columns at these places as text, missing where the cell is spelled so; named by their place."""
+        """The columns at these places as text, missing where the cell is empty; named by their place."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -89,7 +66,7 @@ class Csv:
             ),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=self.delimiter,
-                quote_char=self.quote,
+                quote_char=self.quote if self.quote is not None else False,
                 double_quote=True,
                 escape_char=False,
                 newlines_in_values=self.survey.multiline,
@@ -98,7 +75,7 @@ class Csv:
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=chosen,
                 column_types=dict.fromkeys(chosen, pa.string()),
-                null_values=list(self.missing),
+                null_values=[""],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
             ),
@@ -109,135 +86,106 @@ class Csv:
             first = False
 
 
-def look(file: CsvFile, declared: Sequence[str]) -> Csv:
-    """Find out what the file looks like; the delimiter is the one that shows most of the declared columns."""
-    path = Path(file.path)
-    encoding = file.encoding or _encoding(path)
-    sample = b"".join(_blocks(_utf8(path, encoding), SAMPLE)).decode("utf-8", errors="ignore")
-    if not sample.strip("\r\n\t ,;|"):
-        raise DataError("the file is empty", came=path.name, allowed="a header, and a row for each record")
-    if sample[0] in "\r\n":
-        raise DataError("the first line is empty", came=path.name, allowed="a header with the names of the columns")
-    ways = [
-        (delimiter, quote)
-        for quote in ([file.quote] if file.quote else QUOTES)
-        for delimiter in ([file.delimiter] if file.delimiter else DELIMITERS)
-    ]
-    # max() takes the first of equals: a comma and a double quote unless something else shows more columns.
-    few = sample if "\n" not in sample[:FEW] and "\r" not in sample[:FEW] else sample[:FEW]
-    delimiter, quote = max(ways, key=lambda way: _promise(few, way[0], way[1], declared))
-    names = _header(sample, delimiter, quote)
-    if names is None:
-        raise DataError("the header does not read as CSV", came=path.name, fix="check its quotes")
-    return Csv(path, delimiter, quote, encoding, file.missing, names)
+def look(path: Path, form: FileFormat, declared: Sequence[str]) -> Csv:
+    """Read the header line; where the policy names no delimiter, it is the one that shows most of the declared columns.
 
-
-def _promise(sample: str, delimiter: str, quote: str, declared: Sequence[str]) -> tuple[int, ...]:
-    """How well a delimiter and a quote explain the sample: declared names shown, lines that agree, columns.
-
-    A single quote is an apostrophe more often than a quote, so it has to explain more, in a file without double ones.
+    What is decided here is a function of the policy and of the header line. No row is looked at.
     """
-    names = _header(sample, delimiter, quote)
-    if names is None:
-        return (-1,)
-    lines = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, quotechar=quote)
-    agree = 0
-    try:
-        for _, record in zip(range(100), lines, strict=False):
-            agree += len(record) == len(names)
-    except csv.Error:
-        agree = 0
-    double = int(quote == '"')
-    shown = len(set(names) & set(declared))
-    return (shown, double * ('"' in sample), agree if len(names) > 1 else 0, len(names), double)
-
-
-def _header(sample: str, delimiter: str, quote: str) -> tuple[str, ...] | None:
-    try:
-        return tuple(
-            next(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, quotechar=quote, strict=True))
+    _refuse_mark(path, form.encoding)
+    line = _header_line(path, form.encoding)
+    if not line.strip("\t ,;|"):
+        raise DataError(
+            "the first line is empty" if path.stat().st_size > len(codecs.BOM_UTF8) else "the file is empty",
+            came=path.name,
+            allowed="a header line with the names of the columns",
         )
+    ways = [form.delimiter] if form.delimiter else [each for each in DELIMITERS if each != form.quote]
+    # max() takes the first of equals: a comma, unless something else shows more columns.
+    delimiter = max(ways, key=lambda way: len(set(_cells(line, way, form.quote) or ()) & set(declared)))
+    names = _cells(line, delimiter, form.quote)
+    if names is None:
+        raise DataError(
+            "the header line does not read as CSV",
+            came=path.name,
+            allowed="names on one line, in quotes as a whole or not at all",
+            fix="correct its quotes, or say in the policy which sign quotes cells: `file: {quote: ...}`",
+        )
+    survey([line.encode()], delimiter, form.quote, len(names), path.name)
+    return Csv(path, delimiter, form.quote, form.encoding, names)
+
+
+def _refuse_mark(path: Path, encoding: str) -> None:
+    """Raise where the file begins with the byte order mark of another encoding."""
+    with path.open("rb") as file:
+        head = file.read(4)
+    for mark, marked in _MARKS:
+        if not head.startswith(mark):
+            continue
+        if marked == "utf-32":
+            raise DataError("the file is in UTF-32, which is not read", came=path.name, fix="save it as UTF-8")
+        if marked != encoding:
+            raise DataError(
+                f"the file begins with the byte order mark of {marked}",
+                came=path.name,
+                allowed=f"{encoding}, as the policy says",
+                fix=f"save the file as UTF-8, or write `file: {{encoding: {marked}}}` into the policy",
+            )
+        return
+
+
+def _header_line(path: Path, encoding: str) -> str:
+    """The letters up to the first line end."""
+    held = ""
+    for block in _utf8(path, encoding):
+        held += block.decode("utf-8")
+        ends = [place for end in "\r\n" if (place := held.find(end)) >= 0]
+        if ends:
+            return held[: min(ends)]
+        if len(held) > LONGEST_HEADER:
+            raise DataError(
+                "the first line is too long for a header", came=path.name, fix="check that it is a CSV file"
+            )
+    return held
+
+
+def _cells(line: str, delimiter: str, quote: str | None) -> tuple[str, ...] | None:
+    """The cells of one line; None where a quote is not closed on it; the survey is stricter."""
+    if quote is None:
+        return tuple(line.split(delimiter))
+    try:
+        return tuple(next(csv.reader([line], delimiter=delimiter, quotechar=quote, strict=True)))
     except (csv.Error, StopIteration):
         return None
-
-
-def _encoding(path: Path) -> str:
-    """By its mark; UTF-16 by its NULs; else UTF-8 if all of it is, else Windows' Western European if it can be."""
-    with path.open("rb") as file:
-        head = file.read(4096)
-    for mark, encoding in _MARKS:
-        if head.startswith(mark):
-            if encoding is None:
-                raise DataError("the file is in UTF-32, which is not read", came=path.name, fix="save it as UTF-8")
-            return encoding
-    even, odd = head[0::2].count(0), head[1::2].count(0)
-    if len(head) > 1 and max(even, odd) > 0.4 * len(head) / 2 and min(even, odd) == 0:
-        return "utf-16-le" if odd else "utf-16-be"
-    return "utf-8" if _decodes(path, "utf-8") else _western(path)
-
-
-def _western(path: Path) -> str:
-    """Not UTF-8: Windows-1252 (Latin-1 with more letters), unless some of it is UTF-8 or undefined there."""
-    mixed = undefined = False
-    for block in _raw(path):
-        mixed = mixed or _UTF8_LETTER.search(block) is not None
-        undefined = undefined or _NOT_CP1252.search(block) is not None
-    if mixed or undefined:
-        raise DataError(
-            "the encoding of the file is not clear: some bytes are not UTF-8"
-            + (", others are" if mixed else ", nor Windows-1252"),
-            came=path.name,
-            fix="save it as UTF-8, or say which it is with CsvFile(path, encoding=...)",
-        )
-    return "cp1252"
-
-
-def _decodes(path: Path, encoding: str) -> bool:
-    decoder = codecs.getincrementaldecoder(encoding)()
-    try:
-        for block in _raw(path):
-            decoder.decode(block)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _raw(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            yield block
 
 
 def _utf8(path: Path, encoding: str) -> Iterator[bytes]:
     """The file as UTF-8 without a byte order mark; DataError where it does not decode."""
     decoder = codecs.getincrementaldecoder(encoding)()
     first = True
-    for block in _with_end(path):
-        try:
-            text = decoder.decode(block, final=not block)
-        except UnicodeDecodeError:
-            text = None
-        if text is None:
-            raise DataError(f"the file is not in {encoding}", came=path.name, fix="save it as UTF-8")
-        if first and text:
-            text, first = text.removeprefix("\ufeff"), False
-        yield text.encode()
+    with path.open("rb") as file:
+        last = False
+        while not last:
+            block = file.read(BLOCK)
+            last = not block
+            try:
+                text = decoder.decode(block, final=last)
+            except UnicodeDecodeError:
+                text = None
+            if text is None:
+                raise _not_in(path, encoding)
+            if first and text:
+                text, first = text.removeprefix("\ufeff"), False
+            yield text.encode()
 
 
-def _with_end(path: Path) -> Iterator[bytes]:
-    yield from _raw(path)
-    yield b""
-
-
-def _blocks(blocks: Iterator[bytes], most: int) -> Iterator[bytes]:
-    """The first blocks, until there are enough bytes."""
-    size = 0
-    for block in blocks:
-        yield block[: most - size]
-        size += len(block)
-        if size >= most:
-            return
+def _not_in(path: Path, encoding: str) -> DataError:
+    other = "windows-1252" if encoding == "utf-8" else "utf-8"
+    return DataError(
+        f"the file is not in {encoding}",
+        came=path.name,
+        allowed=f"{encoding}, as the policy says" if encoding != "utf-8" else "utf-8, unless the policy says otherwise",
+        fix=f"save it as UTF-8, or say in the policy what it is, such as `file: {{encoding: {other}}}`",
+    )
 
 
 class _Recoded(io.RawIOBase):

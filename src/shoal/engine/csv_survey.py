@@ -8,8 +8,8 @@ every record has as many fields as the header, every quote is closed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ import numpy.typing as npt
 from shoal.errors import DataError
 
 QUOTE, DELIMITER, LF, CR, NUL = 1, 2, 3, 4, 5
+COUNTED = ", counted from 1 after the header"
+"""What a message says of a row's number."""
 Positions = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
@@ -30,7 +32,7 @@ class Survey:
     longest: int
 
 
-def survey(blocks: Iterable[bytes], delimiter: str, quote: str, fields: int, name: str) -> Survey:
+def survey(blocks: Iterable[bytes], delimiter: str, quote: str | None, fields: int, name: str) -> Survey:
     """Look at every byte of UTF-8 text without its mark; DataError at the first fault of structure."""
     walk = _Walk(_table(delimiter, quote), fields, name)
     for block in blocks:
@@ -39,11 +41,12 @@ def survey(blocks: Iterable[bytes], delimiter: str, quote: str, fields: int, nam
     return walk.end()
 
 
-def _table(delimiter: str, quote: str) -> Bytes:
+def _table(delimiter: str, quote: str | None) -> Bytes:
     """What each byte means."""
     table = np.zeros(256, dtype=np.uint8)
     for byte, meaning in ((quote, QUOTE), (delimiter, DELIMITER), ("\n", LF), ("\r", CR), ("\0", NUL)):
-        table[ord(byte)] = meaning
+        if byte is not None:
+            table[ord(byte)] = meaning
     return table
 
 
@@ -73,12 +76,17 @@ class _Walk:
             raise DataError(
                 "the file holds NUL bytes, so it is no text in the encoding it was read as",
                 came=self.name,
-                fix="save it as CSV in UTF-8",
+                fix="save it as CSV in UTF-8, or say in the policy what it is, such as `file: {encoding: utf-16-le}`",
             )
         quotes = kind == QUOTE
         before = (self.inside + np.cumsum(quotes) - quotes) & 1
         previous = np.where(at > 0, meaning[at - 1], self.last)
-        self._quotes(meaning, at[quotes], before[quotes], previous[quotes])
+        walked = replace(self, ragged=[])
+        stray = self._stray(meaning, at[quotes], before[quotes], previous[quotes])
+        if stray is not None:  # walk up to it once more, to say in which row it is
+            if stray:
+                walked.step(block[:stray])
+            walked.refuse("a quote stands inside a cell that is not quoted as a whole")
         outside = (before == 0) & ~quotes
         ends = outside & ((kind == CR) | ((kind == LF) & (previous != CR)))
         self.multiline = self.multiline or bool((~outside & ((kind == CR) | (kind == LF))).any())
@@ -88,16 +96,19 @@ class _Walk:
         self.last = int(meaning[-1])
         self.offset += len(block)
 
-    def _quotes(self, meaning: Bytes, at: Positions, before: npt.NDArray[Any], previous: Bytes) -> None:
-        """An opening quote begins a field (or follows a closing one: a doubled quote); a closing one ends it."""
-        wrong = self.closing and int(meaning[0]) == 0
+    def _stray(self, meaning: Bytes, at: Positions, before: npt.NDArray[Any], previous: Bytes) -> int | None:
+        """Where the first quote is that does not belong there, if one is.
+
+        An opening quote begins a cell (or follows a closing one: a doubled quote); a closing one ends it.
+        """
         opening = before == 0
-        wrong = wrong or bool((previous[opening] == 0).any())
         closing = at[~opening]
-        follows = meaning[closing[closing + 1 < len(meaning)] + 1]
-        if wrong or (follows == 0).any():
-            self._refuse("a quote stands inside a field that is not quoted as a whole")
+        inner = closing[closing + 1 < len(meaning)]
+        wrong = [*at[opening][previous[opening] == 0][:1], *inner[meaning[inner + 1] == 0][:1]]
+        if self.closing and int(meaning[0]) == 0:
+            wrong.append(np.int64(0))
         self.closing = bool(len(closing)) and int(closing[-1]) == len(meaning) - 1
+        return int(min(wrong)) if wrong else None
 
     def _records(
         self, at: Positions, ends: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], delimiters: Positions
@@ -129,24 +140,26 @@ class _Walk:
 
     def end(self) -> Survey:
         if self.inside:
-            self._refuse("a quote is never closed")
+            self.refuse("a quote is never closed")
         if self.offset > self.start:
             stop = np.array([self.offset])
             self._count(np.array([self.start]), stop, np.array([self.delimiters]))
         if self.ragged:
             raise DataError(
-                "records have another number of fields than the header",
-                came=f"{self.name}, the first of them in record {self.ragged[0]}",
-                allowed=f"{self.fields} fields",
-                fix="quote fields that hold the delimiter, and check that the delimiter is the right one",
+                "rows have another number of cells than the header",
+                came=f"{self.name}, the first of them in row {self.ragged[0]}{COUNTED}",
+                allowed=f"{self.fields} cell{'s' * (self.fields != 1)}",
+                fix="quote cells that hold the delimiter, and check that `file: {delimiter: ...}` in the policy is right",
             )
         return Survey(max(0, self.records), self.multiline, self.longest)
 
-    def _refuse(self, wrong: str) -> None:
-        near = max(0, self.records + 1)
+    def refuse(self, wrong: str) -> NoReturn:
+        """Say what is wrong with the row that is being walked over."""
+        row = self.records + 1
         raise DataError(
             wrong,
-            came=f"{self.name}, after record {near}",
-            allowed="a field in quotes, with quotes inside it doubled",
-            fix="save the file again as CSV from the program that made it",
+            came=f"{self.name}, in the header line" if row < 1 else f"{self.name}, in row {row}{COUNTED}",
+            allowed="a cell in quotes as a whole, with quotes inside it doubled",
+            fix="save the file again as CSV from the program that made it, or say in the policy which sign quotes cells: "
+            "`file: {quote: none}` if none does",
         )

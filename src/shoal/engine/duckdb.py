@@ -18,7 +18,7 @@ from shoal.engine import sql
 from shoal.engine.base import Array, RowMask, RowWords, Table
 from shoal.engine.column import Column
 from shoal.engine.duckdb_table import DuckDBTable
-from shoal.engine.findings import Finding, forgiven, refuse, refuse_domain
+from shoal.engine.findings import LOOKED_AT, Finding, Trouble, forgiven, refuse, refuse_domain
 from shoal.engine.source import STEP, Source, open_source
 from shoal.errors import DataError, ShoalError
 
@@ -221,7 +221,8 @@ class Session:
         attributes = self.source.attributes
         for attribute in attributes:
             refuse_domain(attribute)
-        read = [sql.read(f"s{i}", kind, attributes[i]) for i, kind in enumerate(self.source.kinds)]
+        form = self.source.form
+        read = [sql.read(f"s{i}", kind, attributes[i], form) for i, kind in enumerate(self.source.kinds)]
         shown = ", ".join(f"{value} AS v{i}, {wrong} AS u{i}" for i, (value, wrong) in enumerate(read))
         typed = f"SELECT {shown}, r FROM ({self._stored()})"
         if self.source.parsed:  # text is parsed once; what was read spills to the session's own folder if it is large
@@ -242,7 +243,17 @@ class Session:
         if found[0] != self.source.rows:
             raise DataError("the table has not as many rows as it says", came=self.source.name)
         findings = [Finding(attribute, *found[3 * i + 1 : 3 * i + 4]) for i, attribute in enumerate(attributes)]
-        refuse(findings)
+        finals = [sql.settled(f"v{i}", attribute, outside[i][0]) for i, attribute in enumerate(attributes)]
+
+        def rows_of(place: int, trouble: Trouble) -> list[int]:
+            wrong = {
+                Trouble.UNREADABLE: f"u{place}",
+                Trouble.OUTSIDE: outside[place][0],
+                Trouble.MISSING: f"{finals[place]} IS NULL",
+            }
+            return self._rows(typed, wrong[trouble])
+
+        refuse(findings, self.source, rows_of)
         # Where nothing lies outside, nothing is left to clamp or suppress.
         settled = [
             sql.settled(f"v{i}", finding.attribute, outside[i][0]) if finding.outside else f"v{i}"
@@ -255,7 +266,9 @@ class Session:
         count = len(self.source.attributes)
         if not self.source.parquet:
             return f"SELECT {', '.join(sql.names(count, 's'))}, r FROM stream"
-        shown = ", ".join(f"p.{sql.quoted(name, chr(34))} AS s{i}" for i, name in enumerate(self.source.stored))
+        # DuckDB believes what a footer says of the smallest, the largest and the missing values. It does not look through
+        # TRY, so every value is held against the domain by itself.
+        shown = ", ".join(f"TRY(p.{sql.quoted(name, chr(34))}) AS s{i}" for i, name in enumerate(self.source.stored))
         paths = ", ".join(sql.quoted(str(path)) for path, _ in self.source.parquet)
         reading = f"read_parquet([{paths}], file_row_number = true, hive_partitioning = false) p"
         if len(self.source.parquet) == 1:
@@ -280,12 +293,20 @@ class Session:
         if isinstance(domain, Values):
             return sql.outside(v, attribute, self.store_texts(list(domain.values)), inside=True), None
         if isinstance(domain, Pattern):
-            wrong, rows = self._mismatches(domain, v, typed, collect=forgiven(attribute))
+            wrong, rows = self._mismatches(domain, v, typed, collect=None if forgiven(attribute) else LOOKED_AT)
             return sql.outside(v, attribute, self.store_texts(wrong), inside=False), rows
         return sql.outside(v, attribute, None, inside=True), None
 
-    def _mismatches(self, domain: Pattern, v: str, typed: str, *, collect: bool) -> tuple[list[str], int]:
-        """Each different text is held against the pattern by Python, whose regular expressions a policy speaks."""
+    def _rows(self, typed: str, wrong: str) -> list[int]:
+        """The numbers of the first rows that something is wrong with."""
+        found = self.arrow(f"SELECT r FROM ({typed}) WHERE {wrong} ORDER BY r LIMIT {LOOKED_AT}")
+        return [int(number) for number in found["r"].to_pylist()]
+
+    def _mismatches(self, domain: Pattern, v: str, typed: str, *, collect: int | None) -> tuple[list[str], int]:
+        """Each different text is held against the pattern by Python, whose regular expressions a policy speaks.
+
+        Of texts that are refused anyway, no more are kept than a message needs.
+        """
         wrong: list[str] = []
         rows = 0
         query = f"SELECT CAST({v} AS VARCHAR) AS v, count(*) AS n FROM ({typed}) WHERE {v} IS NOT NULL GROUP BY 1"
@@ -293,7 +314,7 @@ class Session:
             texts = batch["v"].to_numpy(zero_copy_only=False)
             bad = ~domain.inside(texts)
             rows += int(batch["n"].to_numpy()[bad].sum())
-            if collect:
+            if collect is None or len(wrong) < collect:
                 wrong.extend(texts[bad].tolist())
         return wrong, rows
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from shoal.data.domain import Interval
+from shoal.data.file_format import FileFormat
 from shoal.data.schema import Attribute, Outside
 from shoal.data.type import Type
 from shoal.engine import storage
 from shoal.engine.column import DTYPES
-from shoal.engine.findings import Finding, refuse, refuse_domain
+from shoal.engine.findings import LOOKED_AT, Finding, Trouble, refuse, refuse_domain
 from shoal.engine.source import Source
-from shoal.engine.storage import WORDS
+from shoal.engine.storage import WORDS, Storage
 
 Value = Any
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -33,14 +36,48 @@ def read_columns(source: Source) -> list[list[Value]]:
     for batch in source.batches():
         for column, held in zip(stored, batch.columns, strict=True):
             column.extend(_python(held))
-    findings, columns = [], []
-    for attribute, column in zip(source.attributes, stored, strict=True):
+    found = []
+    for attribute, column, kind in zip(source.attributes, stored, source.kinds, strict=True):
         refuse_domain(attribute)
-        values, finding = _read(attribute, column)
-        columns.append(values)
-        findings.append(finding)
-    refuse(findings)
-    return columns
+        text = storage.storage_of(kind) is Storage.TEXT and not storage.spelled_out(kind)
+        reader = _text_reader(attribute.type, source.form) if text else _value_reader(attribute.type, source.form)
+        found.append(_read(attribute, column, reader))
+    refuse([finding for _, finding, _ in found], source, lambda place, trouble: found[place][2][trouble][:LOOKED_AT])
+    return [values for values, _, _ in found]
+
+
+def _text_reader(wanted: Type, form: FileFormat) -> Callable[[Value], Value]:
+    """What reads a cell of text: codes of missing values and the decimal mark are the policy's."""
+    swapped = str.maketrans({form.decimal: ".", ".": form.decimal})
+
+    def reader(held: str) -> Value:
+        if (held if wanted in WORDS else held.strip(" ")) in form.missing:
+            return None
+        return read(held.translate(swapped) if wanted is Type.DECIMAL else held, wanted)
+
+    return reader
+
+
+def _value_reader(wanted: Type, form: FileFormat) -> Callable[[Value], Value]:
+    """What reads a value that is stored as one: it is missing where it is what a code stands for."""
+    codes = typed_codes(form, wanted)
+
+    def reader(held: Value) -> Value:
+        value = read(held, wanted)
+        return None if value in codes else value
+
+    return reader
+
+
+def typed_codes(form: FileFormat, wanted: Type) -> tuple[Value, ...]:
+    """The missing codes of a policy as values of a type; those that are none are left out."""
+    found = []
+    for code in form.missing:
+        try:
+            found.append(_text_reader(wanted, replace(form, missing=()))(code))
+        except UnreadableError:
+            continue
+    return tuple(value for value in found if value is not None)
 
 
 def _python(held: Any) -> list[Value]:
@@ -55,21 +92,28 @@ def _python(held: Any) -> list[Value]:
     ]
 
 
-def _read(attribute: Attribute, column: list[Value]) -> tuple[list[Value], Finding]:
-    unreadable = outside = 0
+def _read(
+    attribute: Attribute, column: list[Value], reader: Callable[[Value], Value]
+) -> tuple[list[Value], Finding, dict[Trouble, list[int]]]:
+    rows: dict[Trouble, list[int]] = {trouble: [] for trouble in Trouble}
     values: list[Value] = []
-    for held in column:
+    for number, held in enumerate(column):
         try:
             if attribute.names and attribute.type is Type.INTEGER and isinstance(held, str):
                 _spelled(held, storage.NAME)
-            value = None if held is None else read(held, attribute.type)
+            value = None if held is None else reader(held)
         except UnreadableError:
-            value, unreadable = None, unreadable + 1
+            value = None
+            rows[Trouble.UNREADABLE].append(number)
         if value is not None and not _inside(value, attribute):
-            value, outside = _settled(value, attribute), outside + 1
+            value = _settled(value, attribute)
+            rows[Trouble.OUTSIDE].append(number)
+        if value is None:
+            rows[Trouble.MISSING].append(number)
         values.append(value)
-    missing = sum(value is None for value in values)
-    return values, Finding(attribute, unreadable, missing, outside)
+    counts = {trouble: len(numbers) for trouble, numbers in rows.items()}
+    finding = Finding(attribute, counts[Trouble.UNREADABLE], counts[Trouble.MISSING], counts[Trouble.OUTSIDE])
+    return values, finding, rows
 
 
 def _inside(value: Value, attribute: Attribute) -> bool:
@@ -111,7 +155,7 @@ def _spelled(text: str, pattern: str) -> str:
 def _integer(held: Value) -> int:
     if isinstance(held, str):
         number = int(_spelled(held, storage.INTEGER))
-    elif isinstance(held, float) and not held.is_integer():
+    elif isinstance(held, float) and not (held.is_integer() and abs(held) <= storage.EXACT):
         raise UnreadableError
     else:
         number = int(held)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.data.file_format import STANDARD, FileFormat
 from shoal.data.schema import Attribute, Role, Schema
-from shoal.engine.csv_file import CsvFile, look
+from shoal.engine.csv_file import look
+from shoal.engine.csv_survey import COUNTED
 from shoal.engine.stamp import Stamp
 from shoal.engine.storage import Storage, plain, plain_type, reads, storage_of
 from shoal.errors import DataError, ShoalError
@@ -22,6 +27,8 @@ STEP = 1 << 16
 CSV = (".csv", ".tsv", ".txt", ".tab")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
+FAMILIES: tuple[Any, ...] = (bool, str, dt.datetime, dt.date, Real, decimal.Decimal)
+"""Kinds of Python objects, each before those that it also counts as."""
 ALLOWED = f"a path that ends in {', '.join(CSV + PARQUET + ARROW)}, a folder of Parquet files, or a frame"
 
 Opener = Callable[[Sequence[int]], Iterator["pa.RecordBatch"]]
@@ -47,6 +54,8 @@ class Source:
     notes: tuple[str, ...] = ()
     parsed: bool = False
     """Whether reading it means parsing text, so that an engine does well to read it once."""
+    form: FileFormat = STANDARD
+    """How its text is written, as the policy says."""
 
     @property
     def storages(self) -> tuple[Storage, ...]:
@@ -67,6 +76,25 @@ class Source:
             self.stamp.verify()
             raise DataError("the file does not parse as it was surveyed", came=self.name)
 
+    @property
+    def counted_from(self) -> str:
+        """How a message says where the numbers of rows begin."""
+        return COUNTED if self.parsed else ", counted from 1"
+
+    def cells(self, rows: Mapping[int, Sequence[int]]) -> dict[int, list[Any]]:
+        """What is stored in some rows, numbered from 0, of the columns at these places. For the custodian alone."""
+        held: dict[int, dict[int, Any]] = {place: {} for place in rows}
+        last = max((number for numbers in rows.values() for number in numbers), default=-1)
+        first = 0
+        for batch in self.batches():
+            for place, numbers in rows.items():
+                here = [number for number in numbers if first <= number < first + batch.num_rows]
+                held[place].update({number: _held(batch.column(place)[number - first]) for number in here})
+            first += batch.num_rows
+            if first > last:
+                break
+        return {place: [held[place][number] for number in numbers] for place, numbers in rows.items()}
+
     def _next(self, stream: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         """The next batch in plain types. What a reader says when it fails may quote a cell, so it is not repeated."""
         import pyarrow as pa
@@ -84,6 +112,14 @@ class Source:
             failed = _unreadable(self.name)
         self.stamp.verify()
         raise failed
+
+
+def _held(cell: pa.Scalar) -> Any:
+    """A stored value; a time that Python cannot hold as its text."""
+    try:
+        return cell.as_py()
+    except (ValueError, OverflowError):
+        return str(cell)
 
 
 def _unreadable(name: str) -> DataError:
@@ -109,10 +145,10 @@ def open_source(source: object, schema: Schema) -> Source:
 
     A table without rows is a table: whether a release or an answer appears must not depend on one row.
     """
-    name = str(source) if isinstance(source, str | Path) else str(getattr(source, "path", "the input"))
+    name = str(source) if isinstance(source, str | Path) else "the input"
     found = _checked(lambda: _recognized(source, schema), name)
-    asked = tuple(attribute for attribute in schema.attributes if attribute.role is not Role.DROP)
-    _refuse_names(found, asked)
+    asked = _asked(schema)
+    _refuse_names(found.name, found.names, asked, parsed=found.parsed)
     places = tuple(found.names.index(attribute.name) for attribute in asked)
     kinds = tuple(found.kinds[place] for place in places)
     _refuse_types(found, asked, kinds)
@@ -130,7 +166,12 @@ def open_source(source: object, schema: Schema) -> Source:
         stored=tuple(found.names[place] for place in places),
         notes=notes,
         parsed=found.parsed,
+        form=schema.file,
     )
+
+
+def _asked(schema: Schema) -> tuple[Attribute, ...]:
+    return tuple(attribute for attribute in schema.attributes if attribute.role is not Role.DROP)
 
 
 def _checked(work: Callable[[], _Found], name: str) -> _Found:
@@ -151,22 +192,23 @@ def _checked(work: Callable[[], _Found], name: str) -> _Found:
     )
 
 
-def _refuse_names(found: _Found, asked: Sequence[Attribute]) -> None:
+def _refuse_names(source: str, names: Sequence[str], asked: Sequence[Attribute], *, parsed: bool) -> None:
     """Names of the input are not quoted: of a file without a header they would be a record."""
-    empty = [place for place, name in enumerate(found.names, start=1) if not name.strip()]
+    empty = [place for place, name in enumerate(names, start=1) if not name.strip()]
     if empty:
-        raise DataError("columns without a name", came=f"{found.name}, column {_some(empty)}", fix="name them")
-    twice = [place for place, name in enumerate(found.names, start=1) if found.names.index(name) + 1 != place]
+        raise DataError("columns without a name", came=f"{source}, column {_some(empty)}", fix="name them")
+    twice = [place for place, name in enumerate(names, start=1) if names.index(name) + 1 != place]
     if twice:
         raise DataError(
-            "columns with the name of an earlier one", came=f"{found.name}, column {_some(twice)}", fix="rename them"
+            "columns with the name of an earlier one", came=f"{source}, column {_some(twice)}", fix="rename them"
         )
-    missing = [attribute.name for attribute in asked if attribute.name not in found.names]
+    missing = [attribute.name for attribute in asked if attribute.name not in names]
     if missing:
         raise DataError(
             "the table lacks columns that the policy names",
-            came=f"{found.name} without {', '.join(repr(name) for name in missing)}",
-            fix="check that this is the policy of this table, and that the file has a header",
+            came=f"{source} without {', '.join(repr(name) for name in missing)}",
+            fix="check that this is the policy of this table, and that the file has a header"
+            + (", and that `file: {delimiter: ...}` in the policy is right" if parsed else ""),
         )
 
 
@@ -208,15 +250,13 @@ def _by_itself(found: _Found, kinds: Sequence[pa.DataType]) -> bool:
 
 
 def _recognized(source: object, schema: Schema) -> _Found:
-    if isinstance(source, CsvFile):
-        return _csv(source, schema)
     if isinstance(source, str | Path):
         path = Path(source)
         suffix = path.suffix.lower()
         if path.is_dir():
             return _parquet(path.name, _parquet_files(path))
         if suffix in CSV:
-            return _csv(CsvFile(path), schema)
+            return _csv(path, schema)
         if suffix in PARQUET:
             return _parquet(path.name, [path])
         if suffix in ARROW:
@@ -225,12 +265,12 @@ def _recognized(source: object, schema: Schema) -> _Found:
     return _frame(source)
 
 
-def _csv(file: CsvFile, schema: Schema) -> _Found:
+def _csv(path: Path, schema: Schema) -> _Found:
     import pyarrow as pa
 
-    path = Path(file.path)
     stamp = Stamp.of([path])
-    seen = look(file, schema.names)
+    seen = look(path, schema.file, schema.names)
+    _refuse_names(path.name, seen.names, _asked(schema), parsed=True)  # before rows are counted by a wrong delimiter
     rows = seen.survey.records
     kinds = tuple(itertools.repeat(pa.string(), len(seen.names)))
     return _Found(path.name, seen.names, kinds, rows, stamp, seen.batches, parsed=True)
@@ -311,11 +351,13 @@ def as_arrow(source: object) -> pa.Table:
         return source
     unknown = False
     try:
-        frame: Any = nw.from_native(source)
-        return (frame.collect() if isinstance(frame, nw.LazyFrame) else frame).to_arrow()
-    except TypeError:
-        unknown = True
-    except (pa.ArrowException, nw.exceptions.NarwhalsError, ValueError):
+        frame: Any = nw.from_native(source, pass_through=True)
+        unknown = frame is source
+        if not unknown:
+            frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+            if not _mixed(frame):
+                return frame.to_arrow()
+    except (pa.ArrowException, nw.exceptions.NarwhalsError, TypeError, ValueError, OverflowError):
         pass
     if unknown:
         raise DataError("this kind of input is not known", came=type(source).__name__, allowed=ALLOWED)
@@ -323,4 +365,27 @@ def as_arrow(source: object) -> pa.Table:
         "the frame cannot be read",
         came=type(source).__name__,
         allowed="one name for each column, and values of one type in each",
+        fix="give each column a type of its own; Arrow, pandas and Polars would take one from the rows",
     )
+
+
+def _mixed(frame: Any) -> bool:
+    """Whether a column of Python objects holds more than one kind of them.
+
+    Arrow would take the kind of the first, and cut times to days because one row holds a day.
+    """
+    if not frame.implementation.is_pandas_like():
+        return False
+    native = frame.to_native()
+    return any(_kinds(native.iloc[:, place]) > 1 for place in range(native.shape[1]))
+
+
+def _kinds(column: Any) -> int:
+    """How many kinds of objects a column of pandas holds, missing ones left out; 1 where it has a type of its own."""
+    if str(column.dtype) != "object":
+        return 1
+    families = {
+        next((family for family in FAMILIES if issubclass(kind, family)), kind)
+        for kind in set(map(type, column[column.notna()]))
+    }
+    return len(families)

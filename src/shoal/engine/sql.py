@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.data.domain import Interval
+from shoal.data.file_format import FileFormat
 from shoal.data.level import Masked
 from shoal.data.schema import Attribute, Outside
 from shoal.data.type import Type
 from shoal.engine import storage
 from shoal.engine.column import DTYPES
+from shoal.engine.reference_read import typed_codes
 from shoal.engine.storage import WORDS, Storage
 
 if TYPE_CHECKING:
@@ -62,8 +64,25 @@ def alone(columns: Sequence[str]) -> dict[str, int]:
     return {x: every ^ (1 << (len(columns) - 1 - place)) for place, x in enumerate(columns)}
 
 
-def read(x: str, kind: pa.DataType, attribute: Attribute) -> tuple[str, str]:
-    """The value of a stored column as its declared type, and whether it does not read as one."""
+def read(x: str, kind: pa.DataType, attribute: Attribute, form: FileFormat) -> tuple[str, str]:
+    """The value of a stored column as its declared type, and whether it does not read as one.
+
+    A text that is a missing code is missing before it is read; of other columns, a value that is one.
+    """
+    wanted = attribute.type
+    if storage.storage_of(kind) is Storage.TEXT and not storage.spelled_out(kind):
+        if form.missing:
+            bare = x if wanted in WORDS else f"trim({x})"
+            x = f"CASE WHEN {bare} NOT IN ({', '.join(map(quoted, form.missing))}) THEN {x} END"
+        if form.decimal != "." and wanted is Type.DECIMAL:
+            x = f"translate({x}, '{form.decimal}.', '.{form.decimal}')"
+        return _read(x, kind, attribute)
+    value, wrong = _read(x, kind, attribute)
+    codes = [quoted(code) if wanted in WORDS else literal(code, wanted) for code in typed_codes(form, wanted)]
+    return (f"CASE WHEN {value} NOT IN ({', '.join(codes)}) THEN {value} END" if codes else value), wrong
+
+
+def _read(x: str, kind: pa.DataType, attribute: Attribute) -> tuple[str, str]:
     held, wanted = storage.storage_of(kind), attribute.type
     if attribute.names and held is Storage.TEXT and wanted is Type.INTEGER:
         value = f"CASE WHEN {_matches(x, storage.NAME)} THEN TRY_CAST({x} AS BIGINT) END"
@@ -132,8 +151,8 @@ def not_a_number(x: str) -> str:
 
 def _of_float(x: str, _: pa.DataType, wanted: Type) -> str:
     if wanted is Type.INTEGER:
-        limit = f"'{2.0**63!r}'::DOUBLE"
-        return f"CASE WHEN {x} = trunc({x}) AND {x} >= -{limit} AND {x} < {limit} THEN TRY_CAST({x} AS BIGINT) END"
+        limit = f"{storage.EXACT}::DOUBLE"
+        return f"CASE WHEN {x} = trunc({x}) AND abs({x}) <= {limit} THEN TRY_CAST({x} AS BIGINT) END"
     return f"CASE WHEN NOT {not_a_number(x)} THEN CAST({x} AS DOUBLE) + 0.0::DOUBLE END"
 
 

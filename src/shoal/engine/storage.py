@@ -42,6 +42,9 @@ NAMES: Final = frozenset({Storage.TEXT, Storage.INTEGER})
 WORDS: Final = frozenset({Type.CATEGORY, Type.ORDINAL, Type.TEXT})
 """The types whose values are text."""
 
+EXACT: Final = 2**53
+"""A float beyond this is no exact whole number: it may stand for several."""
+
 # How values are spelled where they are stored as text. Blanks around are allowed, except around text itself. The
 # patterns mean the same to Python and to RE2; case is ignored.
 INTEGER: Final = r"[+-]?[0-9]{1,19}"
@@ -85,20 +88,26 @@ def storage_of(kind: pa.DataType) -> Storage:
 
 
 def _whole_decimal(kind: pa.DataType) -> bool:
-    """Exact decimals without a fraction are read digit by digit: they may be too long for a float."""
+    """Exact decimals whose column allows no fraction are spelled as whole numbers are."""
     from pyarrow import types
 
     return bool(types.is_decimal(kind) and kind.scale == 0)
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The one Arrow type that stands for this one in every engine; times are in UTC and have no zone."""
+    """The one Arrow type that stands for this one in every engine; times are in UTC and have no zone.
+
+    Exact decimals are spelled out, as `large_string`, which tells them apart from what was text: their decimal mark is a
+    point whatever the policy says of the file (`spelled_out`).
+    """
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
     if pa.types.is_timestamp(kind):
         return pa.timestamp("ns" if kind.unit == "ns" else "us")
+    if pa.types.is_decimal(kind):
+        return pa.large_string()
     plain = {
         Storage.TEXT: pa.string(),
         Storage.INTEGER: pa.uint64() if kind == pa.uint64() else pa.int64(),
@@ -108,6 +117,13 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         Storage.NOTHING: pa.string(),
     }
     return plain[storage_of(kind)]
+
+
+def spelled_out(kind: pa.DataType) -> bool:
+    """Whether a plain type stands for exact decimals."""
+    import pyarrow as pa
+
+    return bool(kind == pa.large_string())
 
 
 def plain(column: pa.Array) -> pa.Array:
@@ -122,4 +138,19 @@ def plain(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(column.type):
         # As a bare number it is counted in UTC; a cast to a type without a zone might mean local time.
         return column.cast(pa.int64()).cast(pa.timestamp(column.type.unit)).cast(kind)
-    return column.cast(kind)
+    return _digits(column) if pa.types.is_decimal(column.type) else column.cast(kind)
+
+
+def _digits(column: pa.Array) -> pa.Array:
+    """Exact decimals as their shortest text. A float in between would depend on how many places the column has, and
+    those may come from one row.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    texts = column.cast(pa.string())
+    if compute.any(compute.match_substring(texts, "E")).as_py():  # 1E-7, 0E-10
+        texts = pa.array([None if value is None else f"{value:f}" for value in column.to_pylist()], pa.string())
+    short = compute.replace_substring_regex(texts, r"(\.[0-9]*?)0+$", r"\1")
+    return compute.replace_substring_regex(short, r"\.$", "").cast(pa.large_string())

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import comb
 
+from shoal.data.domain import Values
 from shoal.data.schema import NAMING, Attribute, Outside, Role, Type
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.attribute import AttributeAsked
+from shoal.policy.file import FileAsked
 from shoal.policy.method import NEEDS, Needs
 from shoal.policy.model import BudgetAsked, UnitAsked
 from shoal.policy.problem import Problem, nearest, shown
@@ -50,6 +52,20 @@ def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator
             "error",
             "leave it out, or widen the domain",
         )
+
+
+def missing_codes(file: FileAsked, attributes: Mapping[str, Attribute]) -> Iterator[Problem]:
+    """A text is either a missing value or a declared one."""
+    for name, attribute in attributes.items():
+        listed = attribute.domain.index if isinstance(attribute.domain, Values) else {}
+        for code in file.missing:
+            if code in listed:
+                yield Problem(
+                    ("file", "missing"),
+                    f"a missing code is a declared value of attribute '{name}'",
+                    shown(code),
+                    fix="keep it in one of the two",
+                )
 
 
 def domains(

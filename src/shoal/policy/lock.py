@@ -41,6 +41,7 @@ def lock(asked: Asked, schema: Schema, hashes: Mapping[str, str]) -> Lock:
         "dataset": asked.dataset,
         "unit": asked.unit.model_dump(mode="json") if asked.unit.column else "row",
         "neighbours": asked.neighbours,
+        "file": asked.file.locked(),
         "attributes": {
             name: _attribute(asked.attributes[name], schema[name], hashes.get(name))
             for name in sorted(asked.attributes)

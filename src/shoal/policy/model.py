@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from shoal.guarantee.unit import NEIGHBOURS, Neighbours
 from shoal.policy.attribute import AttributeAsked
+from shoal.policy.file import FileAsked
 from shoal.policy.parts import Part
 from shoal.policy.release import ReleaseAsked
 from shoal.policy.scalar import Delta, Epsilon, FromOne, Name, Word, refused
@@ -69,6 +70,11 @@ class Asked(Part):
     neighbours: Annotated[Neighbours, BeforeValidator(Word(*NEIGHBOURS))] = Field(
         description="What the promise compares: tables with a unit more or less (`add_remove`), or with one unit "
         "replaced by any other (`replace_one`). One for each dataset; there is no default."
+    )
+    file: FileAsked = Field(
+        default=FileAsked(),
+        description="How the table's file is written; never found out from its rows, which would let one person's row "
+        "change how everybody else's are read.",
     )
     attributes: dict[Name, AttributeAsked] = Field(description="Every column of the table by its name.", min_length=1)
     release: ReleaseAsked | None = Field(

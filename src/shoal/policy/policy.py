@@ -17,6 +17,7 @@ from shoal.errors import PolicyError
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.policy import checks, editing
 from shoal.policy.attribute import AttributeAsked
+from shoal.policy.file import FileAsked
 from shoal.policy.lock import Lock, lock
 from shoal.policy.meaning import attributes_of, hashes_of
 from shoal.policy.method import filled
@@ -72,7 +73,13 @@ class Policy:
             else Unit.person(asked.unit.column, asked.unit.max_rows, asked.neighbours)
         )
         return cls(
-            asked, Schema(tuple(attributes.values())), unit, text, where, file, hashes_of(asked.attributes, where)
+            asked,
+            Schema(tuple(attributes.values()), asked.file.format()),
+            unit,
+            text,
+            where,
+            file,
+            hashes_of(asked.attributes, where),
         )
 
     @classmethod
@@ -173,6 +180,7 @@ def _model(document: Document) -> tuple[Asked, list[Problem]]:
     parts = {
         "unit": UnitAsked.model_validate(value) if (value := sound("unit")) is not None else None,
         "neighbours": sound("neighbours"),
+        "file": FileAsked.model_validate(value) if (value := sound("file")) is not None else FileAsked(),
         "attributes": {name: AttributeAsked.model_validate(value) for name, value in attributes.items()},
         "release": ReleaseAsked.model_validate(value) if (value := sound("release")) is not None else None,
         "budget": BudgetAsked.model_validate(value) if (value := sound("budget")) is not None else None,
@@ -184,6 +192,7 @@ def _crosswise(asked: Asked, attributes: Mapping[str, Attribute]) -> Iterator[Pr
     """What the keys say about each other; parts that are not sound are absent and say nothing."""
     if asked.unit is not None:
         yield from checks.unit(asked.unit, asked.attributes)
+    yield from checks.missing_codes(asked.file, attributes)
     release = asked.release
     if release is None:
         return

@@ -16,7 +16,7 @@ from shoal.anonymize.partition.sides import label_fits, nested
 from shoal.data.cells import cells
 from shoal.data.hierarchy import Hierarchy
 from shoal.data.level import Keep
-from shoal.data.schema import Attribute, Schema
+from shoal.data.schema import Attribute
 from shoal.errors import PolicyError
 from shoal.guarantee.claim import Status
 from shoal.guarantee.rounding import exact
@@ -54,7 +54,7 @@ def unlocked(text: str) -> Policy:
     policy = Policy.of({**values, "attributes": bare} if not levelled else _without_release(values, bare))
     asked = Asked.model_validate(read(text_of(values)).tree)
     schema = [replace(one, hierarchy=_unread(one)) if one.name in hashes else one for one in policy.schema.attributes]
-    return replace(policy, asked=asked, schema=Schema(tuple(schema)), hashes=hashes)
+    return replace(policy, asked=asked, schema=replace(policy.schema, attributes=tuple(schema)), hashes=hashes)
 
 
 def _given(value: Any) -> Any:

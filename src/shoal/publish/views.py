@@ -68,7 +68,7 @@ def plain_name(name: str) -> str:
 
 def narrowed(schema: Schema, group: Group) -> Schema:
     """The schema of one view: its attributes, in the order of the table."""
-    return Schema(tuple(attribute for attribute in schema.attributes if attribute.name in group))
+    return replace(schema, attributes=tuple(one for one in schema.attributes if one.name in group))
 
 
 def crowd_parts(promises: Sequence[Promise]) -> list[tuple[Guarantee, int]]:

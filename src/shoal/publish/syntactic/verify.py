@@ -47,7 +47,7 @@ def _in_order(plan: SyntacticPlan, columns: Sequence[str]) -> SyntacticPlan:
     """The plan with its columns as they were published; a lock has them in the order of the alphabet."""
     place = {name: number for number, name in enumerate(columns)}
     own = sorted(plan.policy.schema.attributes, key=lambda one: place.get(one.name, len(place)))
-    return replace(plan, policy=replace(plan.policy, schema=Schema(tuple(own))))
+    return replace(plan, policy=replace(plan.policy, schema=replace(plan.policy.schema, attributes=tuple(own))))
 
 
 def _papers(certificate: dict[str, Any], plan: SyntacticPlan) -> list[Check]:

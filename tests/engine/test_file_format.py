@@ -1,0 +1,204 @@
+"""Reading is a map applied to each record: what decides how a file is read is the policy and the header line."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from shoal.data.domain import Interval, Values
+from shoal.data.file_format import FileFormat
+from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
+from shoal.engine.duckdb import DuckDB
+from shoal.engine.reference import Reference
+from shoal.errors import DataError, DomainError
+
+
+@pytest.fixture(params=[DuckDB(threads=1), Reference()], ids=lambda one: one.name)
+def engine(request):
+    return request.param
+
+
+def column(engine, source, schema, name="x"):
+    return engine.scan(source, schema).collect([name])[name].tolist()
+
+
+def one(kind, domain=None, form=None, **more):
+    attribute = Attribute("x", Role.QUASI, kind, domain, **more)
+    return Schema((attribute,)) if form is None else Schema((attribute,), form)
+
+
+PRICES = Schema(
+    (
+        Attribute("price", Role.QUASI, Type.CATEGORY, Values(("£10", "£20")), outside=Outside.SUPPRESS),
+        Attribute("name", Role.DROP, Type.TEXT),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [b"\xa310,caf\xe9\n", "£10,'O''Neill, Ann'\n".encode(), b"\xc2\xa310,\xff\n", "£10,x;y\n".encode(), b"1\x00\n"],
+    ids=["latin", "single quotes", "no text", "semicolons", "NUL"],
+)
+def test_a_row_in_a_dropped_column_does_not_change_how_the_others_are_read(engine, tmp_path, row):
+    """3,000 prices became missing because one row's dropped column held the byte E9, or a comma in single quotes."""
+    usual = "price,name\n" + "£10,Ann\n£20,'Bob'\n" * 1500
+    path = tmp_path / "t.csv"
+    path.write_bytes(usual.encode())
+    before = column(engine, path, PRICES, "price")
+    assert before == ["£10", "£20"] * 1500
+    path.write_bytes(usual.encode() + row)
+    try:
+        after = column(engine, path, PRICES, "price")
+    except DataError:
+        return
+    assert after[:3000] == before
+
+
+def test_only_the_header_line_decides_the_delimiter(engine, tmp_path):
+    schema = Schema((Attribute("a", Role.QUASI, Type.TEXT), Attribute("b", Role.QUASI, Type.TEXT)))
+    path = tmp_path / "t.csv"
+    for rows in ("1;2\n", "1;2\n" + "3,4;5,6\n" * 50, "1;2\n\n\n"):
+        path.write_text("a;b\n" + rows)
+        assert column(engine, path, schema, "a")[0] == "1"
+    path.write_text("a,b\n1;2\n3;4\n")
+    with pytest.raises(DataError, match="another number of cells"):
+        engine.scan(path, schema)
+    with pytest.raises(DataError, match=r"without 'a', 'b'.*`file: {delimiter: \.\.\.}`"):
+        engine.scan(path, replace(schema, file=FileFormat(delimiter=";")))
+
+
+# --- codes and marks ----------------------------------------------------------------------------------------------
+
+
+def test_a_decimal_comma(engine, tmp_path):
+    comma = FileFormat(delimiter=";", decimal=",")
+    path = tmp_path / "t.csv"
+    path.write_text("x\n1,5\n,5\n-2\n1,5e3\nnan\n")
+    assert column(engine, path, one(Type.DECIMAL, form=comma)) == [1.5, 0.5, -2.0, 1500.0, None]
+    path.write_text("x\n1,5\n1.5\n")
+    with pytest.raises(DataError, match=r"'x' in 1 row \(2\).*allowed: 'x' decimal \(numbers such as 1,5\).*point"):
+        engine.scan(path, one(Type.DECIMAL, form=comma))
+    for stored in (pa.array([1.5]), pa.array([decimal.Decimal("1.50")])):  # what is stored as a number has no mark
+        assert column(engine, pa.table({"x": stored}), one(Type.DECIMAL, form=comma)) == [1.5]
+
+
+CODES = FileFormat(missing=("-9", "NA", "1900-01-01"))
+CODED = [
+    (
+        Type.INTEGER,
+        ["1", " -9 ", "NA"],
+        [pa.int64(), pa.float64(), pa.decimal128(25, 2)],
+        [1, -9, None],
+        [1, None, None],
+    ),
+    (Type.DECIMAL, ["1.5", "-9", "NA"], [pa.float64(), pa.decimal128(25, 2)], [1.5, -9, None], [1.5, None, None]),
+    (Type.CATEGORY, ["1", "-9", "NA"], [pa.int8()], [1, -9, None], ["1", None, None]),
+    (Type.TEXT, ["-9 ", "-9", "NA"], [], [], ["-9 ", None, None]),
+    (Type.BOOLEAN, ["yes", "-9", "NA"], [pa.bool_()], [True, None, None], [True, None, None]),
+    (
+        Type.DATE,
+        ["2020-01-01", "1900-01-01", "NA"],
+        [pa.date32(), pa.timestamp("us")],
+        [dt.date(2020, 1, 1), dt.date(1900, 1, 1), None],
+        [dt.date(2020, 1, 1), None, None],
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "texts", "types", "values", "expected"), CODED, ids=lambda v: getattr(v, "value", ""))
+def test_missing_codes_mean_the_same_however_a_column_is_stored(engine, tmp_path, kind, texts, types, values, expected):
+    schema = one(kind, form=CODES)
+    (tmp_path / "t.csv").write_text("x\n" + "\n".join(f'"{text}"' for text in texts) + "\n")
+    assert column(engine, tmp_path / "t.csv", schema) == expected
+    assert column(engine, pa.table({"x": texts}), schema) == expected
+    for stored in types:
+        parquet.write_table(pa.table({"x": pa.array(values).cast(stored)}), tmp_path / "t.parquet")
+        assert column(engine, tmp_path / "t.parquet", schema) == expected
+    strict = one(kind, form=CODES, missing=Missing.REFUSE)
+    with pytest.raises(DataError, match=r"'x' in 2 rows \(2, 3\), counted from 1 after the header"):
+        engine.scan(tmp_path / "t.csv", strict)
+
+
+# --- what one row may do to the type of a column ----------------------------------------------------------------------
+
+
+def test_how_many_places_a_column_of_decimals_has_does_not_count(engine):
+    """Python decimals in a frame get as many places as the row with most of them asks for."""
+    large, small = decimal.Decimal(2**53 + 1), decimal.Decimal("1.23")
+    for others in ([], [decimal.Decimal("0.5")], [decimal.Decimal("0.000000000001")]):
+        frame = pd.DataFrame({"x": [small, *others]})
+        assert column(engine, frame, one(Type.DECIMAL))[0] == 1.23
+    assert column(engine, pd.DataFrame({"x": [large, decimal.Decimal("2.000")]}), one(Type.INTEGER)) == [2**53 + 1, 2]
+
+
+def test_floats_that_may_stand_for_several_whole_numbers_are_refused(engine):
+    assert column(engine, pd.DataFrame({"x": [2**53 + 1, 2]}), one(Type.INTEGER)) == [2**53 + 1, 2]
+    with pytest.raises(DataError, match=r"'x' in 1 row \(1\).*beyond 2\^53"):
+        engine.scan(pd.DataFrame({"x": [2**53 + 2, 2, None]}), one(Type.INTEGER))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [dt.datetime(2020, 1, 2, 3), dt.date(2020, 1, 1)],
+        [dt.date(2020, 1, 1), dt.datetime(2020, 1, 2, 3)],
+        [1, True],
+        [1, "1"],
+        [decimal.Decimal(1), 2.5],
+        [1, 2**63],
+    ],
+    ids=str,
+)
+def test_objects_of_several_kinds_are_refused(engine, values):
+    """Arrow takes the kind of the first: one day in front cuts every time to its day."""
+    for kind in (Type.DATETIME, Type.INTEGER, Type.TEXT):
+        with pytest.raises(DataError, match=r"cannot be read|do not read"):
+            engine.scan(pd.DataFrame({"x": pd.Series(values, dtype=object)}), one(kind))
+
+
+# --- footers ------------------------------------------------------------------------------------------------------
+
+
+def lying(path, values, kind, told):
+    """A Parquet file whose footer says that its largest (or smallest) value is another."""
+    parquet.write_table(pa.table({"x": pa.array(values, kind)}), path)
+    content = path.read_bytes()
+    size = struct.unpack("<I", content[-8:-4])[0]
+    body, footer = content[: -8 - size], content[-8 - size :]
+    for true, false in told.items():
+        assert struct.pack("<q", true) in footer
+        footer = footer.replace(struct.pack("<q", true), struct.pack("<q", false))
+    path.write_bytes(body + footer)
+    return path
+
+
+def test_what_a_footer_says_of_the_values_is_not_believed(engine, tmp_path):
+    path = lying(tmp_path / "t.parquet", [1, 10**9, 7], pa.int64(), {10**9: 300})
+    assert parquet.read_metadata(path).row_group(0).column(0).statistics.max == 300
+    with pytest.raises(DomainError, match=r"'x' in 1 row \(2\).*allowed: 'x' 0\.\.300"):
+        engine.scan(path, one(Type.INTEGER, Interval(0, 300)))
+    clamped = engine.scan(path, one(Type.INTEGER, Interval(0, 300), outside=Outside.CLAMP))
+    assert clamped.collect(["x"])["x"].tolist() == [1, 300, 7]
+    assert clamped.distinct("x").tolist() == [1, 7, 300]
+    free = engine.scan(path, one(Type.INTEGER))
+    counts = free.count_by(["x"])
+    assert counts.tuples[0].tolist() == [1, 7, 10**9]
+    assert counts.counts.tolist() == [1, 1, 1]
+    assert free.quantiles("x", [1]).tolist() == [10**9]
+
+
+def test_a_footer_that_says_all_values_are_one(engine, tmp_path):
+    path = lying(tmp_path / "t.parquet", [5, 9, 5, 9], pa.int64(), {9: 5})
+    assert column(engine, path, one(Type.INTEGER)) == [5, 9, 5, 9]
+    table = engine.scan(path, one(Type.INTEGER, Interval(0, 20)))
+    assert table.keep(lambda start, count: np.arange(start, start + count) % 2 == 1).distinct("x").tolist() == [9]
+    assert table.count_by(["x"]).counts.tolist() == [2, 2]
