@@ -18,6 +18,7 @@ from pyarrow import feather, parquet
 from shoal.data.domain import Interval, Values
 from shoal.data.file_format import FileFormat
 from shoal.data.schema import Attribute, Outside, Role, Schema, Type
+from shoal.engine.storage import READS, Storage, storage_of
 from shoal.errors import ShoalError
 
 D = decimal.Decimal
@@ -143,13 +144,13 @@ def csv_case(draw, folder: Path, *, raw: bool):
     if form.encoding == "utf-8" and draw.random() < 0.1:
         header = b"\xef\xbb\xbf" + header
     if raw:
-        pieces = [draw.choice(BYTES) for _ in range(draw.randrange(1, 8))]
-        if draw.random() < 0.5:
-            pieces = [*pieces, *[encoded(delimiter)] * (len(names) - 1)]
-            draw.shuffle(pieces)
-        odd = b"".join(pieces) + encoded(end)
+        if draw.random() < 0.7:  # as many cells as there should be, if none of them breaks the line
+            usual_cell = [encoded(cell(usual(name), delimiter, form.quote, draw)) for name in names]
+            odd = encoded(delimiter).join(draw.choice([one, draw.choice(BYTES)]) for one in usual_cell) + encoded(end)
+        else:
+            odd = b"".join(draw.choice(BYTES) for _ in range(draw.randrange(1, 8))) + encoded(end)
     else:
-        odd = encoded(line(lambda name: draw.choice(HOSTILE) if draw.random() < 0.7 else usual(name)) + end)
+        odd = encoded(line(lambda name: draw.choice(HOSTILE) if draw.random() < 0.4 else usual(name)) + end)
     at = draw.randrange(len(lines) + 1)
     suffix = draw.choice([".csv", ".txt", ".tsv"])
     files = folder / f"base{suffix}", folder / f"more{suffix}"
@@ -167,7 +168,7 @@ def object_rows(draw, schema):
         return draw.choice((WHOLE if whole[name] else VALUES)[kinds[name]])
 
     rows = [{name: usual(name) for name in kinds} for _ in range(draw.randrange(1, 6))]
-    odd = {name: draw.choice(ODD) if draw.random() < 0.7 else usual(name) for name in kinds}
+    odd = {name: draw.choice(ODD) if draw.random() < 0.4 else usual(name) for name in kinds}
     return rows, odd
 
 
@@ -195,7 +196,8 @@ def typed_case(draw):
     at = draw.randrange(count + 1)
     base, more = {}, {}
     for one in schema.attributes:
-        narrow, wide = draw.choice(WIDER)
+        fitting = [pair for pair in WIDER if storage_of(pair[0]) in {Storage.NOTHING, *READS[one.type]}]
+        narrow, wide = draw.choice(fitting if draw.random() < 0.9 else WIDER)
         values = [_stored(narrow, draw) for _ in range(count)]
         base[one.name] = pa.array(values, narrow)
         odd = _stored(wide if not pa.types.is_dictionary(wide) else pa.string(), draw)

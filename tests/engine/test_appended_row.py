@@ -41,4 +41,4 @@ def test_one_more_row_does_not_change_how_others_are_read_at_length(tmp_path, bl
     for seed in range(10_000 + 750 * block, 10_000 + 750 * (block + 1)):
         seen.update(compared(seed, tmp_path, ENGINES))
     assert sum(count for (_, outcome), count in seen.items() if outcome == "same") > 200
-    assert all(seen[kind, "same"] > 5 for kind in appended.KINDS), seen
+    assert all(seen[kind, "same"] for kind in appended.KINDS), seen

@@ -75,7 +75,7 @@ def test_text_is_read_by_the_declared_type(kind, texts, expected):
 
 
 STORED = [
-    (Type.INTEGER, pa.array([1.0, None, float("nan"), -(2.0**53)]), [1, None, None, -(2**53)]),
+    (Type.INTEGER, pa.array([1.0, None, float("nan"), -(2.0**53 - 1)]), [1, None, None, -(2**53 - 1)]),
     (Type.INTEGER, pa.array([5, 250], pa.uint8()), [5, 250]),
     (Type.INTEGER, pa.array([5, 2**62], pa.uint64()), [5, 2**62]),
     (Type.INTEGER, pa.array([decimal.Decimal(10**18 + 1), None], pa.decimal128(20, 0)), [10**18 + 1, None]),

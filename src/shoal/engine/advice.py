@@ -100,7 +100,7 @@ def _of_type(kind: Type, form: FileFormat) -> Iterator[tuple[str, Looks]]:
         yield "some have a fraction: declare type: decimal", _any(_like(r"[+-]?[0-9]*[.,][0-9]+"), _broken)
         yield (
             (
-                "some are floating point numbers beyond 2^53, which cannot tell neighbouring whole numbers apart: store the "
+                "some are floating point numbers from 2^53 up, which cannot tell neighbouring whole numbers apart: store the "
                 "column as whole numbers or as text"
             ),
             lambda cell: isinstance(cell, float) and abs(cell) > EXACT,

@@ -99,9 +99,9 @@ def _read(
     values: list[Value] = []
     for number, held in enumerate(column):
         try:
-            if attribute.names and attribute.type is Type.INTEGER and isinstance(held, str):
-                _spelled(held, storage.NAME)
             value = None if held is None else reader(held)
+            if value is not None and attribute.names and attribute.type is Type.INTEGER and isinstance(held, str):
+                _spelled(held, storage.NAME)
         except UnreadableError:
             value = None
             rows[Trouble.UNREADABLE].append(number)

@@ -42,8 +42,8 @@ NAMES: Final = frozenset({Storage.TEXT, Storage.INTEGER})
 WORDS: Final = frozenset({Type.CATEGORY, Type.ORDINAL, Type.TEXT})
 """The types whose values are text."""
 
-EXACT: Final = 2**53
-"""A float beyond this is no exact whole number: it may stand for several."""
+EXACT: Final = 2**53 - 1
+"""A float beyond this is no exact whole number: 2^53 itself is also what 2^53 + 1 is rounded to."""
 
 # How values are spelled where they are stored as text. Blanks around are allowed, except around text itself. The
 # patterns mean the same to Python and to RE2; case is ignored.
