@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shoal.cli import screen, typed
+from shoal.cli import cells, screen, typed
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--lenient", is_flag=True, help="A missing or suppressed cell matches anything; strict is the default.")
 @click.option("--k", "target", metavar="N", help="Exit with 3 if the smallest class has fewer than N rows.")
 @click.option("--c", metavar="C", default="4", show_default=True, help="The c of recursive (c, l)-diversity.")
+@cells.show_values
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_context
 def check(
@@ -38,6 +39,7 @@ def check(
     lenient: bool,
     target: str | None,
     c: str,
+    show_values: bool,
     as_json: bool,
 ) -> None:
     """Observed k, l, t and their relatives of the table DATA: classes, uniques, and what each class gives away.
@@ -51,10 +53,12 @@ def check(
     shoal check table.csv --policy policy.yaml --lenient --json
     """  # noqa: D301 - Click reads the real character
     from shoal.assess.check import check as observe
+    from shoal.policy.policy import Policy
 
     least = None if target is None else typed.whole(target, "k")
-    with screen.busy("counting"):
-        found = observe(data, policy, levels=_levels(levels), lenient=lenient, recursive_c=float(typed.number(c, "c")))
+    asked = Policy.load(policy)
+    with screen.busy("counting"), cells.cells_of(data, asked.schema, show=show_values):
+        found = observe(data, asked, levels=_levels(levels), lenient=lenient, recursive_c=float(typed.number(c, "c")))
     met = least is None or found.k >= least
     if as_json:
         screen.answer({**found.to_json(), "target": None if least is None else {"k": least, "met": met}})

@@ -89,6 +89,9 @@ def _report(words: str, code: int, given: list[str], fields: dict[str, Any]) -> 
         click.echo(json.dumps({"version": VERSION, "error": {**shape, **fields}}, indent=2))
     else:
         click.echo(f"error: {words}", err=True)
+        for name, cells in fields.get("values", {}).items():
+            for row, value in cells.items():
+                click.echo(f"  '{name}', row {row}: {value}", err=True)
     return code
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli import screen, typed
+from shoal.cli import cells, screen, typed
 from shoal.errors import ParameterError, UsageError
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ _ASKED = ("count", "sum_of", "mean", "variance", "quantile", "histogram", "table
 @click.option(
     "--engine", type=click.Choice(["duckdb", "reference"]), default="duckdb", show_default=True, help="Where rows live."
 )
+@cells.show_values
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def query(dataset: str | None, register: bool, price: bool, as_json: bool, **given: Any) -> None:
     """Ask a registered DATASET one question, or a batch; without a question, show where its budget stands.
@@ -80,6 +81,7 @@ def query(dataset: str | None, register: bool, price: bool, as_json: bool, **giv
     if dataset is None:
         raise UsageError("a question needs a dataset", fix="name one that was registered with --register")
     beside = [name for name in ("policy", "data", "sampled") if given[name] is not None]
+    beside += ["show-values"] if given["show_values"] else []
     if beside:
         raise UsageError(f"--{beside[0]} goes with --register")
     words = [name for name in _ASKED if given[name] is not None]
@@ -302,7 +304,8 @@ def _register(dataset: str | None, given: Mapping[str, Any], as_json: bool) -> N
     if dataset is not None and dataset != policy.dataset:
         raise UsageError("the policy is of another dataset", came=dataset, allowed=policy.dataset)
     rate = None if given["sampled"] is None else typed.number(given["sampled"], "the rate of the sample")
-    with screen.busy("reading"):
+    schema = policy.schema.with_names(policy.unit.column)
+    with screen.busy("reading"), cells.cells_of(given["data"], schema, show=given["show_values"]):
         found = register(policy, given["data"], sampled=rate, ledger=given["ledger"], engine=given["engine"])
     if as_json:
         sampled = None if found.entry.sampled is None else exact_text(found.entry.sampled)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shoal.cli import screen
+from shoal.cli import cells, screen
 
 if TYPE_CHECKING:
     from shoal.publish.base import AnyPlan
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--dry-run", is_flag=True, help="Plan, open the table and the ledger, and stop before anything is charged."
 )
+@cells.show_values
 @click.option("--no-report", is_flag=True, help="Leave out the holder's report.")
 @click.option("--force", is_flag=True, help="Replace a release folder that is there.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
@@ -41,6 +42,7 @@ def release(
     engine: str,
     lock: Path | None,
     dry_run: bool,
+    show_values: bool,
     no_report: bool,
     force: bool,
     as_json: bool,
@@ -65,11 +67,13 @@ def release(
     planned = plan(Policy.load(policy))
     if lock is not None:
         hold_to_lock(planned, lock)
+    showing = cells.cells_of(data, planned.schema, show=show_values)
     if dry_run:
-        _rehearse(planned, data, out, ledger, engine, force, as_json)
+        with showing:
+            _rehearse(planned, data, out, ledger, engine, force, as_json)
         return
     try:
-        with _tidy_end(), Ledger(ledger) as book, stages() as stage:
+        with _tidy_end(), showing, Ledger(ledger) as book, stages() as stage:
             made = run(
                 planned, data, out, ledger=book, engine=named(engine), force=force, report=not no_report, stage=stage
             )

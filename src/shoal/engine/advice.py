@@ -63,7 +63,7 @@ def outside(attribute: Attribute, cells: Sequence[Any]) -> list[str]:
     if isinstance(domain, Values):
         return _said(cells, [*_gaps(), *_near(domain)])
     if isinstance(domain, Interval):
-        return _said(cells, _coded(attribute.type))
+        return _said(cells, [*_coded(attribute.type)])
     words = attribute.type in WORDS and domain is not None
     return _said(
         cells, [*_gaps(), *_padded(lambda text: bool(domain and domain.inside(_array(text))[0]))] if words else []
