@@ -169,7 +169,7 @@ def test_questions_and_a_release_of_the_sample_itself_exclude_each_other(ledger)
 
 
 def test_a_rate_is_for_adding_and_removing():
-    with pytest.raises(PreconditionError, match="amplification"):
+    with pytest.raises(PreconditionError, match="dependent-samples"):
         entry(unit=Unit.row("replace_one"), sampled=Fraction(1, 2))
     with pytest.raises(ParameterError):
         entry(sampled=Fraction(3, 2))

@@ -215,7 +215,7 @@ def test_a_sample_gets_the_amplified_budget(tmp_path):
 def test_a_sample_says_its_rate_once(tmp_path):
     with pytest.raises(ShoalError, match="sampling rate"):
         opened(tmp_path, sampled="1.5")
-    with pytest.raises(PreconditionError, match="amplification"):
+    with pytest.raises(PreconditionError, match="dependent-samples"):
         opened(tmp_path, policy({"neighbours": "replace_one"}), sampled="0.1")
     with opened(tmp_path, sampled="0.5") as asking:
         asking.ask(Count(), "0.1")

@@ -90,6 +90,21 @@ _ALL = (
         (_premise("0 < beta_2 <= beta_1 <= 1", "amplify.amplify"),),
     ),
     Theorem(
+        "dependent-samples",
+        "Several samples of one rate, however they depend on each other",
+        "Shoal",
+        "Costs on samples at rates of at most beta that sum to at most (s, d) are together "
+        "(ln(1 + beta (e^s - 1)), d)-DP for the population.",
+        (
+            _premise("all samples have the same bound beta on their rate", "shoal.ledger.refusals.other_rate"),
+            _premise("neighbours add or remove one unit", "shoal.ledger.registered.Registered"),
+            _premise(
+                "costs beside samples leave the sum of all within (epsilon, delta)", "shoal.ledger.refusals.overrun"
+            ),
+            _premise("a unit's places in all samples are drawn apart from the others' and from the answers", "holder"),
+        ),
+    ),
+    Theorem(
         "dps-does-not-compose",
         "Privacy under sampling does not compose on one sample",
         "LQS11 sections 2.2 and 2.6; corrects LQS10 Theorem 2",

@@ -14,7 +14,7 @@ from shoal.guarantee.unit import Neighbours
 from shoal.ledger.entry import Budget, Cost
 
 _ALMOST_ONE = Fraction(999_999, 1_000_000)
-"""The largest delta at which a composed epsilon is looked up, or which a sample is allowed; sums are never cut."""
+"""The largest delta at which a composed epsilon is looked up; sums are never cut."""
 
 
 @dataclass(frozen=True)
@@ -83,20 +83,17 @@ class Account:
 
 
 def ceiling(budget: Budget | None, rate: Fraction | None) -> Budget | None:
-    """The budget of a population as a ceiling for its sample (LQS11 section 2.7, theorem `amplification`), rounded down.
+    """The budget of a population as a ceiling for all samples at a rate (theorem `dependent-samples`), rounded down.
 
-    Costs on the sample are added up first and amplified once, as a whole. Adding up costs that were amplified one by
+    Costs on samples are added up first and amplified once, as a whole. Adding up costs that were amplified one by
     one would be less than the truth: ln(1 + beta (e^x - 1)) of a sum is more than the sum of its values.
 
-    That covers later samples at the same rate too, however a person's places in them depend on each other. If X is what all
-    samples cost together in which the person is, the chance of the answers grows at most by the mean of e^X and falls at
-    most to the mean of e^-X. The first is largest when the person is in all samples or in none: 1 + beta (e^sum - 1). The
-    second is at least one over the first (Cauchy-Schwarz), so at least one over that largest.
+    A table that is registered again may be another sample, and may depend on the first, so delta is not amplified: what
+    one sample does not show of a person, another may.
     """
     if budget is None or rate is None:
         return budget
-    allowed = allowance(budget.epsilon, budget.delta, rate)
-    return Budget(Fraction(allowed.epsilon), min(_ALMOST_ONE, Fraction(allowed.delta)))
+    return Budget(Fraction(allowance(budget.epsilon, 0, rate).epsilon), budget.delta)
 
 
 def total(epsilons: Sequence[Fraction] | Any, deltas: Sequence[Fraction] | Any) -> Budget:

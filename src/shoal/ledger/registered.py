@@ -31,7 +31,7 @@ class Registered:
         check_beta(self.sampled)
         if self.unit.neighbours != "add_remove":
             raise PreconditionError(
-                "amplification",
+                "dependent-samples",
                 "a sample is worth a larger budget when a unit is added or removed, not when one is replaced",
                 came=self.unit.neighbours,
                 allowed="add_remove",
