@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from shoal.chance.source import Source
+from shoal.cli.told import _outwards, error_words
+from shoal.query.error import HARDLY, Error
 from tests.cli.run import answer, refused, shoal
 from tests.query.asking import POLICY, table
 
@@ -68,15 +74,35 @@ def test_a_mean_in_words_and_in_json(clinic, monkeypatch):
     text = shoal(*asked).stdout
     assert text.splitlines()[0].startswith("99549.7")  # a value of the attribute: no commas
     assert "  from       count 200, sum 19,909,9" in text
-    assert "mean: about ±" in text
+    assert re.search(r"mean: between 99[\d,.]+ and 99[\d,.]+ in at least 95 of 100 cases", text)
     found = answer(*asked)
     assert found["parts"] == {"count": 200, "sum": pytest.approx(19909950, abs=5)}
-    assert found["errors"][-1]["how"] == "about"
-    assert "at most" in shoal(*clinic("--mean", "age", "--epsilon", "1", "--price")).stdout
+    assert found["errors"][-1]["low_95"] <= found["value"] <= found["errors"][-1]["high_95"]
+    before = shoal(*clinic("--mean", "age", "--epsilon", "1", "--price")).stdout
+    assert "mean: depends on how many rows there are; its interval comes with the answer" in before
     monkeypatch.setattr(Source, "secure", classmethod(lambda _: Source.seeded(5)))
     few = clinic("--mean", "age", "--where", "age = 7", "--epsilon", ".01")
-    assert shoal(*few).stdout.startswith("no usable answer: hardly any rows\n")
-    assert answer(*few)["note"] == "no usable answer: hardly any rows"
+    assert shoal(*few).stdout.startswith(HARDLY + "\n")
+    assert answer(*few)["note"] == HARDLY
+
+
+@given(st.floats(-1e12, 1e12).filter(lambda value: abs(value) > 1e-12), st.sampled_from([4, 6]))
+@example(12.2401, 4)
+@example(2267.2, 4)
+@example(-0.00012345678, 6)
+def test_figures_that_limit_are_rounded_against_us(value, digits):
+    low, high = (float(_outwards(value, digits, up=up).replace(",", "")) for up in (False, True))
+    assert low <= value <= high
+    assert high - low <= max(abs(value) * 10.0 ** (2 - digits), 1.0 if abs(value) >= 1000 else 0.0)
+
+
+def test_what_is_counted_is_said_on_the_screen(clinic):
+    said = error_words(Error("each of 4 numbers", 9.983, 30.0, "bound", 44.2))
+    assert said == "each of 4 numbers: at most 9.983 on average, within 30 in 95 of 100 cases, all at once within 44.2"
+    assert "to three digits 0.216 on average" in error_words(Error("distance", 0.21594, None, "digits"))
+    text = shoal(*clinic("--quantile", "cost:0.5", "--epsilon", "1", "--price")).stdout
+    assert "more than at the best of the 10,001 candidates" in " ".join(text.split())
+    assert "nothing limits how far the answer is off" in " ".join(text.split())
 
 
 def test_sums_and_errors_have_all_digits(clinic):

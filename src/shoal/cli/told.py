@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from itertools import product
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from shoal.ledger.account import Account, Share
     from shoal.ledger.entry import Budget
     from shoal.query.answer import Answer, Price
-    from shoal.query.price import Error
+    from shoal.query.error import Error
+    from shoal.query.price import Offer
     from shoal.query.session import Session
 
 _LONG = 16
@@ -32,7 +35,7 @@ def show_answer(answer: Answer, session: Session) -> None:
     screen.line()
     cost = "nothing: it is on record" if answer.free else _cost(answer)
     rows = [("question", words(answer.question)), ("mechanism", answer.mechanism), *_behind(answer)]
-    rows += [("error", error_words(error)) for error in answer.errors]
+    rows += [*_errors(answer), *_scope(answer)]
     screen.table(("", ""), [*rows, ("cost", cost), *_left(session.left, session.analyst)])
 
 
@@ -41,7 +44,7 @@ def show_price(price: Price, analyst: str | None) -> None:
     for place, (question, offer) in enumerate(zip(price.questions, price.offers, strict=True), 1):
         name = "question " if len(price.questions) == 1 else f"question {place}"
         rows = [(name, words(question)), ("mechanism", offer.mechanism)]
-        screen.table(("", ""), rows + [("error", error_words(error)) for error in offer.errors])
+        screen.table(("", ""), [*rows, *_errors(offer), *_scope(offer)])
     cost = price.cost
     told = "nothing: it is on record" if cost is None else f"({_exact(cost.epsilon)}, {_exact(cost.delta)})"
     screen.table(("", ""), [("cost     ", told), *_left(price.left, analyst)])
@@ -55,7 +58,7 @@ def show_batch(answers: Sequence[Answer], price: Price, session: Session) -> Non
         screen.line(click.style(f"{place}. {words(answer.question)}", bold=True))
         _show_given(answer, "  ")
         rows = [("mechanism", answer.mechanism + (", free: it is on record" if answer.free else "")), *_behind(answer)]
-        screen.table(("", ""), rows + [("error", error_words(error)) for error in answer.errors])
+        screen.table(("", ""), [*rows, *_errors(answer), *_scope(answer)])
     screen.line()
     cost = price.cost
     told = (
@@ -122,12 +125,19 @@ def words(question: str) -> str:
 
 
 def error_words(error: Error) -> str:
-    """What an error means."""
-    if error.how == "about" and error.expected is not None:
-        return f"{error.name}: about ±{_figure(error.expected)}"
-    most = "at most " if error.how == "bound" else ""
-    parts = [] if error.expected is None else [f"{most}{_figure(error.expected)} on average"]
-    parts += [] if error.within is None else [f"within {_figure(error.within)} in 95 of 100 cases"]
+    """What an error means; figures that limit something are rounded against us."""
+    if error.how == "later":
+        return f"{error.name}: depends on how many rows there are; its interval comes with the answer"
+    parts = []
+    if error.low is not None:
+        parts.append(f"between {_end(error.low, up=False)} and {_end(error.high, up=True)} in at least 95 of 100 cases")
+    if error.expected is not None:
+        most = {"bound": "at most ", "digits": "to three digits "}.get(error.how, "")
+        parts.append(f"{most}{_figure(error.expected, 3 if error.how == 'digits' else 4)} on average")
+    if error.within is not None:
+        parts.append(f"within {_figure_up(error.within)} in 95 of 100 cases")
+    if error.at_once is not None:
+        parts.append(f"all at once within {_figure_up(error.at_once)}")
     return f"{error.name}: {', '.join(parts)}"
 
 
@@ -187,6 +197,15 @@ def _behind(answer: Answer) -> list[tuple[str, str]]:
     ]
 
 
+def _errors(told: Answer | Offer) -> list[tuple[str, str]]:
+    return [("error", error_words(error)) for error in told.errors]
+
+
+def _scope(told: Answer | Offer) -> list[tuple[str, str]]:
+    """What the answer and its errors are about."""
+    return [("about", each) for each in told.scope]
+
+
 def _rows(value: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for labels, count in zip(product(*value["attributes"].values()), value["counts"], strict=True):
         yield (*labels, f"{count:,}")
@@ -204,9 +223,34 @@ def _value(value: Any, grouped: bool) -> str:
     return written.rstrip("0").rstrip(".")
 
 
-def _figure(value: float) -> str:
+def _figure(value: float, digits: int = 4) -> str:
     """An error in four digits, or to the unit."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < _LARGE else f"{value:.4g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < _LARGE else f"{value:.{digits}g}"
+
+
+def _figure_up(value: float) -> str:
+    """The same, never below the value."""
+    return _outwards(value, 4, up=True)
+
+
+def _end(value: float | str, *, up: bool) -> str:
+    """An end of an interval, rounded outwards; a date as it is."""
+    return value if isinstance(value, str) else _outwards(value, 6, up=up)
+
+
+def _outwards(value: float, digits: int, *, up: bool) -> str:
+    """So many digits, or to the unit, rounded up or down."""
+    if not value or not isfinite(value):
+        return f"{value:g}"
+    exact = Decimal(repr(value))
+    place = digits - 1 - exact.adjusted()
+    whole = 1000 <= abs(value) < _LARGE and place < digits - 4
+    unit = Decimal(1).scaleb(-(0 if whole else place))
+    rounded = exact.quantize(unit, ROUND_CEILING if up else ROUND_FLOOR, Context(prec=400))
+    if 1000 <= abs(value) < _LARGE:
+        written = f"{rounded:,f}"
+        return written.rstrip("0").rstrip(".") if "." in written else written
+    return f"{float(rounded):.{digits}g}"
 
 
 def _cost(answer: Answer) -> str:

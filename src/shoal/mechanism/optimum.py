@@ -22,6 +22,8 @@ class Outlook:
     weights: Floats
     far: Floats
     ends: Floats
+    complete: bool
+    """Whether the points are all values of the prior, so that what is computed from them is no approximation."""
 
     @classmethod
     def of(cls, prior: Prior, distance: Distance) -> Outlook:
@@ -32,7 +34,8 @@ class Outlook:
         nearest = np.argsort(far, axis=1, kind="stable")
         ends = np.minimum(np.cumsum(weights[nearest], axis=1), 1.0)
         ends[:, -1] = 1.0
-        return cls(weights, np.take_along_axis(far, nearest, axis=1), ends)
+        complete = prior.listed is not None and len(prior.listed) == len(values)
+        return cls(weights, np.take_along_axis(far, nearest, axis=1), ends, complete)
 
     def mean(self, gain: Gain) -> float:
         """The mean distance of an answer from the truth when the truth follows the prior."""

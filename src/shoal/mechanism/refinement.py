@@ -108,6 +108,11 @@ class KnowledgeRefinement(Mechanism):
         """
         return self._outlook.mean(self.gain)
 
+    @property
+    def exact_error(self) -> bool:
+        """Whether the expected error is exact; else it is right to three digits or more."""
+        return self._outlook.complete
+
     def distribution(self, true_value: Any) -> Refined:
         """The law of the answer, for the holder alone: it tells the true value."""
         here = true_value.item() if isinstance(true_value, np.ndarray) and not true_value.ndim else true_value

@@ -10,9 +10,12 @@ from typing import Any
 from shoal.errors import LedgerError
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.ledger.entry import Budget, Cost
-from shoal.query.price import Drawn, Error, Offer
+from shoal.query.error import Drawn, Error
+from shoal.query.price import Offer
 
-VERSION = 1
+VERSION = 2
+"""Of a recorded answer. Version 1 knew no scope, and some of its errors were not what they said."""
+_RANK = "rank"
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Answer:
     """Behind a mean or a variance: the count and the sum with noise, which were paid for; a list for questions together."""
     note: str | None = None
     """What keeps the answer from being of use."""
+    scope: tuple[str, ...] = ()
+    """What the answer and its errors are about, where that is not every row and value as it is."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values, numbers of the guarantee as exact text."""
@@ -41,6 +46,7 @@ class Answer:
             "value": self.value,
             "parts": self.parts,
             "note": self.note,
+            "scope": list(self.scope),
             "mechanism": self.mechanism,
             "epsilon": exact_text(self.epsilon),
             "delta": exact_text(self.delta),
@@ -63,10 +69,9 @@ class Answer:
             fields = [saved[name] for name in ("value", "mechanism", "epsilon", "delta", "errors", "theorems")]
             value, mechanism, epsilon, delta, errors, theorems = fields
             question = json.dumps(saved["question"], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-            told = tuple(
-                Error(each["of"], each["expected"], each["within_95"], each.get("how", "exact")) for each in errors
-            )
-            behind = {"parts": saved.get("parts"), "note": saved.get("note")}
+            old = saved.get("version") == 1
+            told = tuple(Error.from_json(each) for each in errors if not (old and _false(each)))
+            behind = {"parts": saved.get("parts"), "note": saved.get("note"), "scope": tuple(saved.get("scope", ()))}
         except (ValueError, KeyError, TypeError):
             raise LedgerError("a recorded answer cannot be read", fix="restore the ledger from a backup") from None
         return cls(
@@ -79,7 +84,12 @@ class Answer:
         cost = offer.cost
         value, parts = json.loads(json.dumps([drawn.value, drawn.parts], allow_nan=False))
         told = (offer.mechanism, cost.epsilon, cost.delta, drawn.errors, offer.theorems, charge)
-        return cls(question, value, *told, parts=parts, note=drawn.note)
+        return cls(question, value, *told, parts=parts, note=drawn.note, scope=offer.scope)
+
+
+def _false(error: dict[str, Any]) -> bool:
+    """Whether an error of version 1 said too much: `about`, and a quantile's rank where only its excess is known."""
+    return error.get("how") in ("about", "bound") or error.get("of") == _RANK
 
 
 @dataclass(frozen=True)
@@ -115,6 +125,11 @@ class Price:
         """The errors of the first question."""
         return self.offers[0].errors
 
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """What the answer to the first question and its errors are about."""
+        return self.offers[0].scope
+
     def to_json(self) -> dict[str, Any]:
         """As plain values, numbers of the guarantee as exact text."""
         cost = self.cost
@@ -124,6 +139,7 @@ class Price:
                     "question": json.loads(question),
                     "mechanism": offer.mechanism,
                     "errors": [error.to_json() for error in offer.errors],
+                    "scope": list(offer.scope),
                     "theorems": list(offer.theorems),
                     "free": isinstance(offer, Answer),
                 }

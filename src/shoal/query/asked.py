@@ -11,7 +11,7 @@ All are frozen, name their `identity` (one text for one meaning) and the `column
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -47,15 +47,30 @@ class Asked(ABC):
     def columns(self) -> tuple[str, ...]:
         """The columns it reads, sorted."""
 
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """What the answer and its errors are about, where that is not every row and value as it is: by the policy alone."""
+        column, most = self.unit.column, self.unit.max_rows
+        if column is None:
+            return ()
+        rows = "1 row" if most == 1 else f"{most:,} rows"
+        few = f"at most {rows} of each '{column}', chosen at random; further rows are not counted"
+        return (f"{few}, so this is not the number, sum or rank over all rows of the table",)
+
+
+Tails = Callable[[int], Sequence[int]]
+"""By how many steps each component may be off, in 95 of 100 cases, when so many of them are to hold at once."""
+
 
 @dataclass(frozen=True)
 class Behind:
-    """The numbers with noise that an answer was computed from, and how far that lies from the truth, judged by them."""
+    """The numbers with noise that an answer was computed from, and an interval for the truth, from these numbers alone."""
 
     parts: dict[str, int | float]
     name: str
-    error: float
-    """Of the answer: on average, about."""
+    low: Any
+    high: Any
+    """In at least 95 of 100 cases the truth lies between them, if any row takes part."""
     enough: bool
     """Whether the count stands out from its own noise; if not, the answer is worth nothing."""
 
@@ -70,6 +85,8 @@ class Part(ABC):
 
     where: Predicate
     unit: Unit
+    computed: ClassVar[str | None] = None
+    """What is computed from the components, where they are not the answer themselves."""
 
     @property
     @abstractmethod
@@ -114,9 +131,14 @@ class Part(ABC):
     def finish(self, noisy: Sequence[int]) -> Any:
         """The answer as plain values, from components with noise; the rows are not looked at again."""
 
-    def behind(self, noisy: Sequence[int], expected: Sequence[float], within: Sequence[float]) -> Behind | None:  # noqa: ARG002
-        """What the answer was computed from, given the error of each component; None where it is the components."""
+    def behind(self, noisy: Sequence[int], tails: Tails) -> Behind | None:  # noqa: ARG002
+        """What the answer was computed from; None where it is the components."""
         return None
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """Which rows and values the numbers are made of, where that is not all of them as they are."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -200,14 +222,18 @@ class Added(Asked):
             start += part.size
         return found
 
-    def behind(self, noisy: Steps, expected: Sequence[float], within: Sequence[float]) -> list[Behind | None]:
+    def behind(self, noisy: Steps, tails: Callable[[int], Steps]) -> list[Behind | None]:
         """What each part of the answer was computed from; the rows are not looked at."""
         found, start = [], 0
         for part in self.parts:
             own = slice(start, start + part.size)
-            found.append(part.behind(np.asarray(noisy[own]).tolist(), expected[own], within[own]))
+            found.append(part.behind(np.asarray(noisy[own]).tolist(), _sliced(tails, own)))
             start += part.size
         return found
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (*super().scope, *dict.fromkeys(each for part in self.parts for each in part.scope))
 
     def _each(self, given: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
         alike = {value for values in given for value in values}
@@ -251,6 +277,11 @@ class Single(Added):
         return super().finish(noisy)[0]
 
 
+def _sliced(tails: Callable[[int], Steps], own: slice) -> Tails:
+    """The tails of one part."""
+    return lambda many: [int(tail) for tail in tails(many)[own]]
+
+
 def _total(part: Part, lengths: tuple[Fraction, ...]) -> Fraction:
     """How far one unit moves a part in sum, given how long its steps are."""
     if part.moves is not None:
@@ -285,6 +316,11 @@ class Chosen(Asked):
     @abstractmethod
     def reach(self) -> int:
         """How far one unit moves any score."""
+
+    @property
+    def error_name(self) -> str:
+        """What the difference of scores between the choice and the best measures."""
+        return "score, below that of the best candidate"
 
     @property
     def sensitivity(self) -> Sensitivity:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,11 @@ import numpy as np
 from shoal.data.domain import Interval, Values
 from shoal.data.line import Line
 from shoal.data.line import text as written
-from shoal.data.schema import Attribute, Schema
+from shoal.data.schema import Attribute, Outside, Schema
 from shoal.data.type import Type
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.query.ladder import Array, Rungs, attribute_of, domain_of, whole_points
+from shoal.query.ladder import Array, Rungs, attribute_of, domain_of, may_miss, whole_points
 
 FINE, WIDE = 1 << 20, 1 << 40
 """Steps that a domain spans at least, where values lie dense, and at most."""
@@ -82,6 +82,29 @@ class Measure:
         wide = int(self.step)  # whole, for whole values: quotient and remainder, because twice a value might not fit
         return np.clip(points // wide + (2 * (points % wide) >= wide), self.low, self.high)
 
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """What is done to the attribute's values before they are added up, by the policy and the question alone."""
+        grid = self.attribute.type in (Type.DECIMAL, Type.DATETIME) or self.step != 1
+        unit = " microseconds" if self.attribute.type is Type.DATETIME else ""
+        rounded = (
+            f"each value of '{self.attribute.name}' rounded to the nearest multiple of {exact_text(self.step)}{unit}"
+        )
+        return (*treated(self.attribute), *([rounded] if grid else []))
+
+    def ends(self, low: Fraction, high: Fraction) -> tuple[Any, Any]:
+        """An interval from and to so many steps, as plain values; dates and times are rounded outwards."""
+        if self.attribute.type not in TIMES:
+            return float(low * self.step), float(high * self.step)
+        return self._written(floor(low * self.step)), self._written(ceil(high * self.step))
+
+    def _written(self, at: int) -> str:
+        try:
+            return written(self.attribute.type, Fraction(at))
+        except (OverflowError, ValueError):  # half a step beyond the last year that can be written
+            line = Line.of(self.attribute.type, domain_of(self.attribute, "measure"))
+            return written(self.attribute.type, min(max(Fraction(at), line.low), line.high))
+
     def value(self, steps: Fraction) -> Any:
         """What lies at so many steps, within the domain: a number, or a date or time as text."""
         domain = domain_of(self.attribute, "measure")
@@ -90,6 +113,14 @@ class Measure:
         if self.attribute.type in TIMES:
             return written(self.attribute.type, Fraction(_rounded(at)))
         return float(at)
+
+
+def treated(attribute: Attribute) -> tuple[str, ...]:
+    """What the policy does with values that are missing or outside the domain."""
+    said = [f"rows without a value of '{attribute.name}' take no part"] if may_miss(attribute) else []
+    clamped = attribute.outside is Outside.CLAMP
+    said += [f"values of '{attribute.name}' outside its domain count as its nearest end"] if clamped else []
+    return tuple(said)
 
 
 def number(at: Fraction) -> int | float:

@@ -16,11 +16,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from shoal.data.schema import Schema
-from shoal.data.type import Type
 from shoal.engine.base import Counts, Table
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Unit
-from shoal.query.asked import Behind, Part, Single, Steps
+from shoal.query.asked import Behind, Part, Single, Steps, Tails
 from shoal.query.ladder import may_miss
 from shoal.query.measure import NUMBERS, TIMES, Measure, number
 from shoal.query.question import Question, checked, condition, reach, spelled_where
@@ -32,7 +31,6 @@ _SQUARES = 22
 """Bits of a square after rounding."""
 _CLEAR = 2
 """How many times its own error, in 95 of 100 cases, a count has to be to divide by."""
-_UNITS = {Type.DATE: ("mean, in days", 1.0), Type.DATETIME: ("mean, in seconds", 1e6)}
 
 
 def added(weights: Steps, counts: Steps, most: int) -> int:
@@ -104,6 +102,10 @@ class _Measured(Part):
     def always(self) -> bool:
         """Whether every row takes part, by the policy and the question alone."""
         return self.where.always and not may_miss(self.measure.attribute)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self.measure.scope
 
     def _rows(self, table: Table) -> tuple[Steps, Steps]:
         """The distinct values in steps, and how many rows of each satisfy the condition."""
@@ -190,6 +192,7 @@ class _MeanPart(_Measured):
 
     size: ClassVar[int] = 2
     names: ClassVar[tuple[str, ...]] = ("count", "sum of distances to the middle")
+    computed: ClassVar[str | None] = "mean"
 
     @property
     def middle(self) -> int:
@@ -218,16 +221,17 @@ class _MeanPart(_Measured):
         """Within the domain; a count below one counts as one."""
         return self.measure.value(self.middle + Fraction(int(noisy[1]), max(int(noisy[0]), 1)))
 
-    def behind(self, noisy: Sequence[int], expected: Sequence[float], within: Sequence[float]) -> Behind:
-        """A sum S of distances over a count C errs by (error of S, and of C times |S/C|) / C, to first order."""
-        count = max(int(noisy[0]), 1)
-        name, unit = _UNITS.get(self.measure.attribute.type, ("mean", 1.0))
-        error = (expected[1] + self._distance(noisy) * expected[0]) / count
-        return Behind(self._sums(noisy), name, error / unit, self._clear(noisy, within))
+    def behind(self, noisy: Sequence[int], tails: Tails) -> Behind:
+        """With 95 % both sums are within their tails at once, and then their ratio is within its corners."""
+        low, high = self._ratio(noisy, tails(2))
+        ends = self.measure.ends(self.middle + low, self.middle + high)
+        return Behind(self._sums(noisy), "mean", *ends, self._clear(noisy, tails(1)))
 
-    def _distance(self, noisy: Sequence[int]) -> float:
-        """How far the mean lies from the middle, within the domain."""
-        return min(abs(int(noisy[1]) / max(int(noisy[0]), 1)), self.half) * float(self.measure.step)
+    def _ratio(self, noisy: Sequence[int], tails: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """The mean distance to the middle, at least and at most, where count and sum are off by these tails and no more."""
+        low, high = _quotients(noisy[0], tails[0], noisy[1], tails[1])
+        bottom, top = Fraction(self.measure.low - self.middle), Fraction(self.measure.high - self.middle)
+        return max(min(low, top), bottom), min(max(high, bottom), top)
 
     def _sums(self, noisy: Sequence[int]) -> dict[str, int | float]:
         """The count, and the sum of the values where they are numbers."""
@@ -236,8 +240,15 @@ class _MeanPart(_Measured):
             return {"count": count}
         return {"count": count, "sum": number((int(noisy[1]) + count * self.middle) * self.measure.step)}
 
-    def _clear(self, noisy: Sequence[int], within: Sequence[float]) -> bool:
-        return int(noisy[0]) > _CLEAR * within[0]
+    def _clear(self, noisy: Sequence[int], tails: Sequence[int]) -> bool:
+        return int(noisy[0]) > _CLEAR * tails[0]
+
+
+def _quotients(count: int, few: int, total: int, off: int) -> tuple[Fraction, Fraction]:
+    """The least and the largest of (total ± off) / (count ± few), where the divisor is one at least."""
+    least, most = max(1, int(count) - few), max(1, int(count) + few)
+    below, above = int(total) - off, int(total) + off
+    return Fraction(below, most if below >= 0 else least), Fraction(above, least if above >= 0 else most)
 
 
 def _exactly(found: list[int]) -> Steps:
@@ -267,6 +278,7 @@ class _VariancePart(_MeanPart):
 
     size: ClassVar[int] = 3
     names: ClassVar[tuple[str, ...]] = (*_MeanPart.names, "sum of squared distances to the middle")
+    computed: ClassVar[str | None] = "variance"
 
     @property
     def shift(self) -> int:
@@ -305,13 +317,23 @@ class _VariancePart(_MeanPart):
         """Between zero and the square of half the domain."""
         count, first, second = max(int(noisy[0]), 1), int(noisy[1]), int(noisy[2])
         squares = (Fraction(second, count) + self.base) * (1 << self.shift)
-        found = (squares - Fraction(first, count) ** 2) * self.measure.step**2
+        bottom, top = self.measure.low - self.middle, self.measure.high - self.middle
+        distance = min(max(Fraction(first, count), Fraction(bottom)), Fraction(top))
+        found = (squares - distance**2) * self.measure.step**2
         most = ((self.measure.high - self.measure.low) * self.measure.step / 2) ** 2
         return float(min(max(found, Fraction(0)), most))
 
-    def behind(self, noisy: Sequence[int], expected: Sequence[float], within: Sequence[float]) -> Behind:
-        """With d = S/C and r = Q/C for the sum Q of squares: (error of Q, 2|d| that of S, |r - 2d²| that of C) / C."""
-        count, far = max(int(noisy[0]), 1), self._distance(noisy)
-        square = int(noisy[2]) / count * float(self.steps[2])
-        error = (expected[2] + 2 * far * expected[1] + abs(square - 2 * far**2) * expected[0]) / count
-        return Behind(self._sums(noisy), "variance", error, self._clear(noisy, within))
+    def behind(self, noisy: Sequence[int], tails: Tails) -> Behind:
+        """With 95 % all three sums are within their tails at once; squares that were rounded are off by half a unit at most."""
+        off = tails(3)
+        least, most = _quotients(noisy[0], off[0], noisy[2], off[2])
+        rounded = Fraction(1, 2) if self.shift else Fraction(0)
+        low, high = self._ratio(noisy, off)
+        near, far = Fraction(0) if low <= 0 <= high else min(low**2, high**2), max(low**2, high**2)
+        unit, widest = self.measure.step**2, Fraction(self.measure.high - self.measure.low, 2) ** 2
+        ends = [
+            (least + self.base - rounded) * (1 << self.shift) - far,
+            (most + self.base + rounded) * (1 << self.shift) - near,
+        ]
+        first, last = (float(min(max(end, Fraction(0)), widest) * unit) for end in ends)
+        return Behind(self._sums(noisy), "variance", first, last, self._clear(noisy, tails(1)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -27,11 +27,10 @@ from shoal.mechanism.noise import AdditiveNoise
 from shoal.mechanism.refinement import KnowledgeRefinement
 from shoal.mechanism.staircase import Staircase
 from shoal.query.asked import Added, Asked, Chosen, Individual, Steps
+from shoal.query.error import CONFIDENCE, HARDLY, Drawn, Error
 from shoal.query.known import Known
 
 MECHANISMS = ("auto", "laplace", "optimal", "gaussian", "refinement", "exponential")
-CONFIDENCE = 0.95
-HARDLY = "no usable answer: hardly any rows"
 LEAST_EPSILON = Fraction(1, 10**9)
 MOST_EPSILON = 100
 _FEW = 32
@@ -41,31 +40,6 @@ _SQUARED = Fraction(10) ** 150
 """What one person moves at most where it is squared."""
 _SAME = 1 + 1e-6
 """Expected errors that differ by less are the same, and the simpler mechanism is taken."""
-
-
-@dataclass(frozen=True)
-class Error:
-    """How far one number of an answer lies from the truth: on average, and at most in 95 of 100 cases."""
-
-    name: str
-    expected: float | None
-    within: float | None
-    how: Literal["exact", "bound", "about"] = field(default="exact", repr=False)
-    """Whether the expected error is what it says, at most that, or about that, judged by the answer."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return {"of": self.name, "expected": self.expected, "within_95": self.within, "how": self.how}
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """An answer with the noisy numbers that it was computed from, its errors as they are now known, and a warning."""
-
-    value: Any
-    errors: tuple[Error, ...]
-    parts: Any = None
-    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +59,11 @@ class Offer(ABC):
     @abstractmethod
     def errors(self) -> tuple[Error, ...]:
         """One for each number that is drawn, or one for all where they are alike or many."""
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """What the answer and its errors are about, where that is not every row and value as it is."""
+        return ()
 
     @abstractmethod
     def draw(self, table: Table, source: Source) -> Drawn:
@@ -114,44 +93,60 @@ class Noisy(Offer):
 
     @property
     def errors(self) -> tuple[Error, ...]:
-        return (*self._each, *self._of_mean(self._expected))
+        later = dict.fromkeys(part.computed for part in self.asked.parts if part.computed is not None)
+        return (*self._each, *(Error(name, None, None, "later") for name in later))
 
     @property
     def _each(self) -> tuple[Error, ...]:
         """Of the numbers to which noise is added."""
-        expected, within = self._expected, self._within
+        expected, within, at_once = self._expected, self._half_widths(1), None
         count, names = self.asked.components, self.asked.names if self.asked.components <= _FEW else ()
         if count == 1:
             return (Error(names[0], float(expected[0]), float(within[0])),)
+        if self._vector:
+            at_once = self._half_widths(count)
         if not names or (len(self.asked.parts) == 1 and len(set(expected.tolist())) == 1):
-            return (Error(f"each of {count:,} numbers", float(expected.max()), float(within.max())),)
+            how: Literal["exact", "bound"] = "exact" if len(set(expected.tolist())) == 1 else "bound"
+            most = float(expected.max()), float(within.max())
+            all_of_them = None if at_once is None else float(at_once.max())
+            return (Error(f"each of {count:,} numbers", *most, how, all_of_them),)
         return tuple(
-            Error(name, float(mean), float(most)) for name, mean, most in zip(names, expected, within, strict=True)
+            Error(name, float(expected[i]), float(within[i]), "exact", None if at_once is None else float(at_once[i]))
+            for i, name in enumerate(names)
         )
 
-    def _of_mean(self, expected: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[Error, ...]:
-        """A mean over n rows errs by (error of the sum, and of the count times the distance to the middle) / n, or less."""
-        part: Any = self.asked.parts[0]
-        if len(self.asked.parts) > 1 or part.size != 2 or not hasattr(part, "half"):
-            return ()
-        half = float(part.half * part.measure.step)
-        return (Error("mean over n rows, times n", float(expected[1] + half * expected[0]), None, "bound"),)
+    @property
+    def _vector(self) -> bool:
+        """Whether the numbers themselves are the answer, and not a mean or a variance of them."""
+        return len(self.asked.parts) > 1 or self.asked.disjoint
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self.asked.scope
 
     def draw(self, table: Table, source: Source) -> Drawn:
         noisy = whole_steps(self.asked, table, self.noise.theorem) + self.noise.noise(source, 1)[0]
+        return self.drawn(noisy)
+
+    def drawn(self, noisy: Steps) -> Drawn:
+        """The answer that these numbers with noise give; no row is looked at."""
         value = self.asked.finish(noisy)
-        found = self.asked.behind(noisy, self._expected.tolist(), self._within.tolist())
+        found = self.asked.behind(noisy, self._tails)
         computed = [each for each in found if each is not None]
         if not computed:
             return Drawn(value, self.errors)
-        errors = tuple(Error(each.name, each.error, None, "about") for each in computed if each.enough)
+        intervals = tuple(Error(each.name, None, None, low=each.low, high=each.high) for each in computed)
         parts = [None if each is None else each.parts for each in found]
         note = None if all(each.enough for each in computed) else HARDLY
-        return Drawn(value, (*self._each, *errors), parts if len(self.asked.parts) > 1 else parts[0], note)
+        return Drawn(value, (*self._each, *intervals), parts if len(self.asked.parts) > 1 else parts[0], note)
 
-    @property
-    def _within(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        return np.asarray(self.noise.interval(CONFIDENCE)[:, 1] * (self._reaches if self.even else 1.0))
+    def _tails(self, many: int) -> Steps:
+        """By how many steps each component is off at most, so that `many` of them hold at once in 95 of 100 cases."""
+        return self.noise.tail_steps(1 - (1 - CONFIDENCE) / many)
+
+    def _half_widths(self, many: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        steps = np.array([float(step) for step in self.asked.grid])
+        return np.asarray(self._tails(many) * np.broadcast_to(steps, (self.asked.components,)))
 
     @property
     def _reaches(self) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -177,10 +172,17 @@ class Picked(Offer):
 
     @property
     def errors(self) -> tuple[Error, ...]:
-        """Pr[the score is below the best by (spread/epsilon)(ln candidates + t)] <= e^-t, for every table."""
+        """Pr[the score is below the best by (spread/epsilon)(ln candidates + t)] <= e^-t, for every table.
+
+        The best score is 0 where every value that may occur is a candidate; else only the difference is known.
+        """
         most = self.score * (math.log(self.asked.candidates) - math.log(1 - CONFIDENCE))
         share = getattr(self.asked, "q", Fraction(1))  # a quantile's score falls by its denominator with each rank
-        return (Error("rank", None, most / share.denominator),)
+        return (Error(self.asked.error_name, None, most / share.denominator),)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self.asked.scope
 
     def draw(self, table: Table, source: Source) -> Drawn:
         return Drawn(self.asked.finish(self.choice.draw(self.asked.scores(table), source)), self.errors)
@@ -202,7 +204,14 @@ class Refining(Offer):
 
     @property
     def errors(self) -> tuple[Error, ...]:
-        return (Error("distance from the truth, if it follows the prior", self.refinement.expected_error, None),)
+        how: Literal["exact", "digits"] = (
+            "exact" if self.refinement.exact_error and self.known.grid is None else "digits"
+        )
+        return (Error("distance from the truth, if it follows the prior", self.refinement.expected_error, None, how),)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self.asked.scope
 
     def draw(self, table: Table, source: Source) -> Drawn:
         if isinstance(self.asked, Individual):

@@ -35,7 +35,7 @@ from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.unit import Unit
 from shoal.query.asked import Chosen
 from shoal.query.ladder import Array, Listed, attribute_of, domain_of, whole_points
-from shoal.query.measure import NUMBERS, TIMES, line_of
+from shoal.query.measure import NUMBERS, TIMES, line_of, treated
 from shoal.query.predicate import Predicate
 from shoal.query.question import Question, checked, condition, spelled_where
 
@@ -44,6 +44,8 @@ MOST = 10_000
 FINEST = 1_000_000
 """The largest denominator of q."""
 PURPOSE = "have a quantile"
+RANK = "rows too many on one side of the answer"
+"""The rank error: by how many the rows below it exceed a share q of all, or those above it a share 1 - q."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,28 @@ class _Ranked(Chosen):
     @property
     def candidates(self) -> int:
         return len(self.points)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every value that a row may have is a candidate, so that one of them is a quantile."""
+        if self.attribute.type is Type.ORDINAL:
+            return True
+        line = Line.of(self.attribute.type, domain_of(self.attribute, PURPOSE))
+        if line.listed is not None:
+            return len(line.listed) == len(self.points)
+        return self.attribute.type is not Type.DECIMAL and len(self.points) == line.high - line.low + 1
+
+    @property
+    def error_name(self) -> str:
+        return RANK if self.complete else f"{RANK}, more than at the best of the {len(self.points):,} candidates"
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        found = (*super().scope, *treated(self.attribute))
+        if self.complete:
+            return found
+        limit = "where many rows lie between two of them none is near the quantile, and nothing limits how far the answer is off"
+        return (*found, f"the answer is one of {len(self.points):,} candidates in even steps: {limit}")
 
     @property
     def reach(self) -> int:

@@ -13,7 +13,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -226,7 +226,7 @@ class Session:
                         f"the answer of event {each.number} of the ledger is to another question",
                         fix="restore the ledger from a backup; nothing was charged",
                     )
-                return answer
+                return answer if answer.scope else replace(answer, scope=prepared.offer.scope)
         return None
 
     def _answers(self, prepared: Sequence[Prepared], cost: Cost) -> list[Answer]:
