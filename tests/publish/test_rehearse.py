@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -30,13 +31,15 @@ def found():
 
 
 def test_the_numbers_are_those_of_the_plan_run_by_hand(found):
-    made, results = planned(), []
+    made, results, wholes, originals = planned(), [], [], []
     for number in range(3):
         source = Source.seeded(f"rehearsal 0 {number}")
         table = Reference().scan(stand_in(made.schema, 3000, source.stream("stand-in")), made.schema)
         recoding = made.method.settle(table, source.stream("settle"))
         cells = made.method.run(table, recoding, source.stream("release")).collect(["age", "place"])
         results.append(cells)
+        wholes.append(recoding.apply(table).collect(["age", "place"]))
+        originals.append(table.collect(["age", "place"]))
     rows = [len(cells["age"]) for cells in results]
     one = found.expected[0]
     assert (one.published.mean, one.published.least, one.published.most) == (np.mean(rows), min(rows), max(rows))
@@ -44,14 +47,26 @@ def test_the_numbers_are_those_of_the_plan_run_by_hand(found):
     assert one.kept.mean == pytest.approx(np.mean(rows) / 600)
     groups = [len(set(zip(cells["age"].tolist(), cells["place"].tolist(), strict=True))) for cells in results]
     assert one.groups.mean == np.mean(groups)
-    # ten of a hundred ages share a label, and a place is itself
-    lost = [9 / 99 * np.mean(cells["age"] != "(missing)") for cells in results]
     age, place = one.attributes
-    assert age.detail.mean == pytest.approx(np.mean([1 - loss for loss in lost]))
-    assert place.detail == Spread(1, 1, 1, 1, 1)
-    details = [row / 600 * (1 - loss / 2) for row, loss in zip(rows, lost, strict=True)]
-    assert one.granularity.mean == pytest.approx(np.mean(details))
-    assert 0 < age.total_variation.mean < 1
+    by_hand = [
+        [_detail(cells[name], whole[name], values[name]) for name in ("age", "place")]
+        for cells, whole, values in zip(results, wholes, originals, strict=True)
+    ]
+    assert age.detail.mean == pytest.approx(np.mean([own[0] for own in by_hand]))
+    assert place.detail.mean == pytest.approx(np.mean([own[1] for own in by_hand]))
+    assert one.granularity.mean == pytest.approx(np.mean(by_hand))
+    assert 0 < age.distance.mean < 1
+
+
+def _detail(shown, labels, values):
+    """Pairs of people: how often the label of a sampled one rules out the value of another, over how often values differ."""
+
+    def share(cells):
+        return {cell: count / len(cells) for cell, count in Counter(cells.tolist()).items()}
+
+    of_label, of_value = share(labels), share(values)
+    ruled_out = sum(1 - of_label[cell] for cell in shown.tolist())
+    return min(1, ruled_out / (max(600, len(shown)) * (1 - sum(p**2 for p in of_value.values()))))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,7 +99,9 @@ def test_an_empty_release_is_counted():
     assert empty.empty.low > 0.3
     assert full.empty.count == 0
     assert empty.published == empty.granularity == Spread(0, 0, 0, 0, 0)
-    assert {part.detail for part in empty.attributes} == {None}
+    assert {part.detail for part in empty.attributes} == {Spread(0, 0, 0, 0, 0)}
+    assert [part.nothing for part in empty.attributes] == [4, 4]
+    assert any("At 20 rows" in words and "say nothing, all" in words for words in found.words())
     assert any("published nothing (at 20 rows)" in words for words in found.words())
 
 

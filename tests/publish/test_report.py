@@ -64,12 +64,91 @@ def test_columns_before_and_after(tmp_path):
     assert [entry["published"] for entry in age["labels"]] == [14, 0, 26]
     assert [entry["estimate"] for entry in age["labels"]] == [70, 0, 130]
     assert [entry["kept"] for entry in age["labels"]] == [1.75, 0, 1.3]
-    assert age["total_variation"] == pytest.approx((abs(0.2 - 0.35) + 0.3 + abs(0.5 - 0.65)) / 2)
-    shares = (0.2, 0.3, 0.5)
-    by_chance = sum(math.sqrt(2 / math.pi * p * (1 - p) * 0.8 / 40) for p in shares) / 2
-    assert age["sampling_alone"] == pytest.approx(by_chance, abs=1e-6)
-    assert place["total_variation"] == pytest.approx(0.15)
+    assert age["distance"] == pytest.approx((abs(0.2 - 0.35) + 0.3 + abs(0.5 - 0.65)) / 2)
+    by_chance = sum(math.sqrt(2 / math.pi * p * 0.8 / 40) for p in (0.2, 0.3, 0.5, 1)) / 2
+    assert age["distance_by_chance"] == pytest.approx(by_chance, abs=1e-6)
+    assert place["distance"] == pytest.approx(0.15)
     assert age["rest"] is None
+
+
+def test_detail_is_what_labels_rule_out_of_everybody(tmp_path):
+    """Ages 5, 15, 25 have 20, 30, 50 % of people, each its own label; 14 and 26 of the 40 sampled rows are shown."""
+    age, place = reported(tmp_path)[0]["columns"]
+    differ = 1 - (0.2**2 + 0.3**2 + 0.5**2)
+    shown = (14 * 0.8 + 26 * 0.5) / (40 * differ)
+    assert age["detail"] == pytest.approx(shown, abs=1e-6)
+    assert age["detail_of_rows_shown"] == pytest.approx(shown, abs=1e-6)
+    spread = 1.96 * round(math.sqrt(200 * 0.2 * 0.8), 1)
+    assert age["detail_low"] == pytest.approx(shown * 40 / (40 + spread), abs=1e-6)
+    assert age["detail_high"] == pytest.approx(shown, abs=1e-6)  # no fewer rows were sampled than are published
+    assert (place["detail"], place["says"]) == (1, None)
+    assert age["commonest"] == {"label": "[20, 30)", "share": 0.65}
+
+
+def test_a_suppressed_row_counts_nothing_in_detail_and_in_full_in_the_distance(tmp_path):
+    half = {"age": ["[0, 10)"] * 12 + ["[20, 30)"] * 8, "place": ["north"] * 12 + ["south"] * 8}
+    age, place = reported(tmp_path, shown=half)[0]["columns"]
+    assert place["detail"] == pytest.approx(0.5)
+    assert place["detail_of_rows_shown"] == 1
+    assert place["detail_low"] < 0.5 < place["detail_high"]
+    assert place["distance"] == pytest.approx((abs(0.5 - 12 / 40) + abs(0.5 - 8 / 40) + 0.5) / 2)
+    assert age["distance"] == pytest.approx((abs(0.2 - 12 / 40) + 0.3 + abs(0.5 - 8 / 40) + 0.5) / 2)
+
+
+VOID = """
+  sex: {role: quasi, type: category, domain: [f, m], hierarchy: auto}
+  rooms: {role: quasi, type: integer, domain: [0, 3], hierarchy: {groups: {"0 or 1": [0, 1], "2": [2], "3": [3]}}}
+  place: {role: quasi, type: category, domain: [north, south], hierarchy: auto}
+  land: {role: quasi, type: category, domain: [here, there], hierarchy: auto}
+"""
+PEOPLE = {
+    "sex": ["f", "m"] * 100,
+    "rooms": [0] * 92 + [1] * 92 + [2] * 8 + [3] * 8,
+    "place": ["north", "south", "south", "north"] * 50,
+    "land": ["here"] * 200,
+}
+
+
+def test_columns_that_say_nothing_or_little_head_the_report(tmp_path):
+    """A column of stars was at distance 0.000, and one where 92 % of the rows say '0 or 1' had a detail of .689."""
+    shown = {
+        "sex": ["*"] * 40,
+        "rooms": ["0 or 1"] * 37 + ["2"] * 2 + ["3"],
+        "place": ["north", "south"] * 20,
+        "land": ["here"] * 40,
+    }
+    values, private = reported(tmp_path, original=PEOPLE, shown=shown, attributes=VOID, levels="sex: 1, rooms: 1")
+    sex, rooms, place, land = values["columns"]
+    assert (sex["says"], sex["detail"], sex["distance"]) == ("nothing", 0, None)
+    assert rooms["says"] == "little"
+    differ = 1 - 2 * (0.46**2 + 0.04**2)
+    assert rooms["detail"] == pytest.approx((37 * 0.08 + 3 * 0.96) / (40 * differ), abs=1e-6)
+    assert rooms["detail"] < 0.3
+    assert (place["says"], place["detail"]) == (None, 1)
+    assert (land["says"], land["detail"], land["distance"]) == ("one value in the original", None, None)
+    assert values["cautions"][0] == "'sex' says nothing: every published row shows '*'."
+    assert values["cautions"][1].startswith(
+        "'rooms' says little: detail 0.255, and 92\u00a0% of the published rows show '0 or 1'"
+    )
+    page = Page((private / "report.html").read_text(encoding="utf-8"))
+    assert page.faults == []
+    assert page.text.index("'sex' says nothing") < page.text.index("in the original")
+    table = page.text.partition("commonest label")[2].partition("The same promise")[0]
+    assert table.index("sex") < table.index("rooms") < table.index("place")
+    assert "0.000" not in page.text
+    assert table.count("says nothing") == 1
+
+
+def test_a_common_value_that_is_shown_as_it_is_is_no_fault(tmp_path):
+    shown = {
+        "sex": ["f"] * 20 + ["m"] * 20,
+        "rooms": ["0"] * 36 + ["2"] * 4,
+        "place": ["north", "south"] * 20,
+        "land": ["here"] * 40,
+    }
+    original = {**PEOPLE, "rooms": [0] * 180 + [2] * 20}
+    rooms = reported(tmp_path, original=original, shown=shown, attributes=VOID, levels="")[0]["columns"][1]
+    assert (rooms["says"], rooms["detail"], rooms["commonest"]["share"]) == (None, 1, 0.9)
 
 
 def test_groups(tmp_path):
@@ -170,7 +249,7 @@ def test_several_tables_are_taken_together(tmp_path):
 def test_nothing_published(tmp_path):
     values, private = reported(tmp_path, shown={"age": [], "place": []})
     assert values["groups"]["count"] == 0
-    assert [column["total_variation"] for column in values["columns"]] == [None, None]
+    assert [(column["detail"], column["distance"]) for column in values["columns"]] == [(0, 1), (0, 1)]
     assert any("No row was published" in caution for caution in values["cautions"])
     page = Page((private / "report.html").read_text(encoding="utf-8"))
     assert page.faults == []
@@ -180,8 +259,9 @@ def test_nothing_published(tmp_path):
 def test_little_published_and_labels_gone_are_said(tmp_path):
     shown = {"age": ["[20, 30)"] * 12, "place": ["north"] * 12}
     cautions = reported(tmp_path, shown=shown)[0]["cautions"]
-    assert "Only about 30\u00a0% of the sampled rows are published" in cautions[0]
-    assert "in 2 of 2 columns" in cautions[1]
+    assert [caution.split(":")[0] for caution in cautions[:2]] == ["'age' says nothing", "'place' says nothing"]
+    assert "Only about 30\u00a0% of the sampled rows are published" in cautions[2]
+    assert "in 2 of 2 columns" in cautions[3]
 
 
 CODES = [f"c{i:02d}" for i in range(50)]
@@ -227,7 +307,10 @@ def test_values_kept_as_they_are_match_those_published(tmp_path, output):
     values = report(made, table, made.method.partition.grid, public, content)
     assert private.is_dir()
     for column in values["columns"]:
-        assert (column["labels_in"], column["labels_published"], column["total_variation"]) == (3, 3, 0), column["name"]
+        assert (column["labels_in"], column["labels_published"]) == (3, 3), column["name"]
+        assert (column["detail_of_rows_shown"], column["distance"]) == (1, 1), column[
+            "name"
+        ]  # five times those expected
         assert [entry["published"] for entry in column["labels"]] == [10, 10, 10]
         assert column["labels"][-1]["label"] == "(missing)"
     assert [[entry["label"] for entry in column["labels"]][:2] for column in values["columns"]] == [

@@ -11,17 +11,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.anonymize.method.views import draw_all
 from shoal.anonymize.partition.base import Recoding
 from shoal.chance.source import Source
-from shoal.data.level import MISSING
-from shoal.data.type import spelled
 from shoal.datasets.marginals import Marginals, resolved
 from shoal.datasets.stand_in import DEPENDENCE, MOST_ROWS, SKEW, stand_in
-from shoal.engine.base import Counts, Engine, Table
+from shoal.engine.base import Engine, Table
 from shoal.errors import ParameterError
+from shoal.publish.column_detail import FEW, NOTHING, Original, by_label, column_detail
+from shoal.publish.column_detail import Expected as ExpectedRows
 from shoal.publish.plan import Plan
 from shoal.publish.tables import settled_views
 
@@ -81,15 +80,19 @@ class Chance:
 
 @dataclass(frozen=True)
 class Detail:
-    """One attribute: how much of it is left in the published rows; None when no run published any."""
+    """One attribute: how much of it is left, measured as in the holder's report (`column_detail`)."""
 
     name: str
     detail: Spread | None
-    """1 less the mean loss of the published labels: 1 is the value itself, 0 is one label for all."""
-    total_variation: Spread | None
-    """Between the labels of all rows and those of the published rows: what sampling and suppression distort."""
+    """How far labels tell sampled people apart, a suppressed one counting 0; None where the stand-ins have one value."""
+    distance: Spread | None
+    """Between the labels of all rows and those published; None where no run says anything."""
     public: bool
     """Whether its marginal was given, and not assumed."""
+    nothing: int = 0
+    """In how many runs all published rows showed one label, or none was published."""
+    little: int = 0
+    """In how many runs one coarse label had most of the published rows."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class Expected:
     """Published rows as a share of those sampled."""
     groups: Spread
     granularity: Spread
-    """Over the sampled rows: the mean detail of a published one, 0 for a suppressed one."""
+    """The mean detail of all attributes, a suppressed row counting 0: rows and detail in one number."""
     empty: Chance
     """How often nothing was published."""
     attributes: tuple[Detail, ...]
@@ -152,14 +155,15 @@ class Rehearsal:
             f"part of a release.{known}{each}"
         )
         terms = (
-            "Each number is a mean over the runs, with the 95 % interval of that mean. Detail is 1 for the value itself and "
-            "0 for one label that says nothing; granularity is the mean detail of a sampled row, a suppressed one counting 0."
+            "Each number is a mean over the runs, with the 95 % interval of that mean. Detail is 1 where everybody's value is "
+            "shown and 0 where nothing is said; people are weighed, and a suppressed one counts 0. Granularity is the mean over "
+            "the columns."
         )
         limits = (
             "A stand-in is not the data. Its frequencies and dependences are assumed, so take the numbers for their size, "
             "and compare policies by them; a real table may lie outside all the runs, above them if its rows are more alike."
         )
-        found = [what, terms, limits]
+        found = [what, terms, limits, *self._cautions()]
         gone = [one for one in self.expected if one.empty.count]
         if gone:
             rows = ", ".join(f"{one.rows:,}" for one in gone)
@@ -167,6 +171,23 @@ class Rehearsal:
                 f"Some runs published nothing (at {rows} rows). Coarser labels, fewer columns, or a plan that leans to "
                 "detail (sampling: {prefer: detail}) let smaller groups appear."
             )
+        return found
+
+    def _cautions(self) -> list[str]:
+        """Columns that said nothing, or little, in half of the runs or more."""
+        found = []
+        for one in self.expected:
+            nothing = [part.name for part in one.attributes if 2 * part.nothing >= self.runs]
+            little = [
+                part.name
+                for part in one.attributes
+                if part.name not in nothing and 2 * (part.nothing + part.little) >= self.runs
+            ]
+            said = [f"say nothing, all published rows showing one label: {', '.join(nothing)}"] if nothing else []
+            said += [f"say little: {', '.join(little)}"] if little else []
+            if said:
+                fix = "Finer levels for them, or leaving them out, make a better table."
+                found.append(f"At {one.rows:,} rows, in half of the runs or more, columns {'; and '.join(said)}. {fix}")
         return found
 
 
@@ -245,8 +266,10 @@ class _Result:
     published: int
     groups: int
     granularity: float
-    details: Mapping[str, float]
-    variations: Mapping[str, float]
+    details: Mapping[str, float | None]
+    """None for an attribute that has one value in the stand-in."""
+    distances: Mapping[str, float]
+    says: Mapping[str, str | None]
 
     @property
     def kept(self) -> float:
@@ -283,12 +306,22 @@ def _run(
 
 
 def _together(results: list[_Result]) -> _Result:
-    """Views added up; an attribute's detail is the mean over the published rows of the views that show it."""
+    """Views added up; an attribute's detail is the mean over the sampled rows of the views that hold it.
 
-    def mean(of: Callable[[_Result], Mapping[str, float]]) -> dict[str, float]:
-        names = {name for result in results for name in of(result)}
-        held = {name: [(of(r)[name], r.published) for r in results if name in of(r)] for name in names}
-        return {name: sum(v * n for v, n in own) / sum(n for _, n in own) for name, own in held.items()}
+    It says nothing where it does so in all of them.
+    """
+
+    def mean(of: Callable[[_Result], Mapping[str, float | None]]) -> dict[str, float]:
+        found: dict[str, list[tuple[float, float]]] = {}
+        for result in results:
+            for name, value in of(result).items():
+                if value is not None:
+                    found.setdefault(name, []).append((value, result.sampled))
+        return {name: sum(v * n for v, n in own) / max(sum(n for _, n in own), 1e-300) for name, own in found.items()}
+
+    def worst(name: str) -> str | None:
+        held = [result.says[name] for result in results if name in result.says]
+        return held[0] if len(set(held)) == 1 else None
 
     sampled = sum(result.sampled for result in results)
     return _Result(
@@ -298,21 +331,25 @@ def _together(results: list[_Result]) -> _Result:
         sum(result.groups for result in results),
         sum(result.granularity * result.sampled for result in results) / sampled if sampled else 0.0,
         mean(lambda result: result.details),
-        mean(lambda result: result.variations),
+        mean(lambda result: result.distances),
+        {name: worst(name) for result in results for name in result.says},
     )
 
 
 def _result(table: Table, recoding: Recoding, published: Table, taking_part: int, sampled: float) -> _Result:
     """What one published table kept of the table it came from."""
     groups = published.count_by(published.columns)
-    if not len(groups):
-        return _Result(taking_part, sampled, 0, 0, 0.0, {}, {})
-    details = {name: 1 - _loss(recoding, groups, at) for at, name in enumerate(groups.columns)}
-    before = recoding.apply(table)
-    variations = {name: _variation(before.count_by([name]), groups, at) for at, name in enumerate(groups.columns)}
-    kept = min(1.0, groups.rows / sampled)
-    granularity = kept * float(np.mean(list(details.values())))
-    return _Result(taking_part, sampled, groups.rows, len(groups), granularity, details, variations)
+    before, original, expected = recoding.apply(table), Original(table), ExpectedRows(sampled)
+    found = {
+        name: column_detail(recoding, original, name, by_label(before.count_by([name])), by_label(groups, at), expected)
+        for at, name in enumerate(groups.columns)
+    }
+    details = {name: one.detail for name, one in found.items()}
+    known = [value for value in details.values() if value is not None]
+    granularity = float(np.mean(known)) if known else 0.0
+    distances = {name: one.distance for name, one in found.items() if one.distance is not None}
+    says = {name: one.says for name, one in found.items()}
+    return _Result(taking_part, sampled, groups.rows, len(groups), granularity, details, distances, says)
 
 
 def _taking_part(plan: Plan, table: Table) -> int:
@@ -320,34 +357,6 @@ def _taking_part(plan: Plan, table: Table) -> int:
     if unit.whose != "person" or unit.column is None:
         return table.rows()
     return int(np.minimum(table.count_by([unit.column]).counts, unit.max_rows).sum())
-
-
-def _loss(recoding: Recoding, groups: Counts, at: int) -> float:
-    """The mean loss of a column over the published rows; a value that is missing stands for itself."""
-    losses = recoding.losses(groups.columns[at])
-
-    def loss(label: str) -> float:
-        if not isinstance(losses, Mapping):
-            return 0.0 if label == MISSING else losses
-        return losses.get(label, 0.0) if label == MISSING else losses[label]
-
-    return sum(share * loss(label) for label, share in _shares(groups, at).items())
-
-
-def _shares(counts: Counts, at: int) -> dict[str, float]:
-    """The share of each label of a column."""
-    values, codes = counts.values[at], counts.codes[at]
-    # ABSENT is -1, so a missing value is counted in front.
-    held: npt.NDArray[np.float64] = np.bincount(codes + 1, counts.counts, len(values) + 1) / counts.rows
-    found = {spelled(values[code]): float(held[code + 1]) for code in np.flatnonzero(held[1:]).tolist()}
-    if held[0]:
-        found[MISSING] = found.get(MISSING, 0.0) + float(held[0])
-    return found
-
-
-def _variation(before: Counts, after: Counts, at: int) -> float:
-    one, other = _shares(before, 0), _shares(after, at)
-    return sum(abs(one.get(label, 0.0) - other.get(label, 0.0)) for label in {*one, *other}) / 2
 
 
 # --- all runs -----------------------------------------------------------------------------------------------------
@@ -360,12 +369,17 @@ def _expected(rows: int, results: list[_Result], names: Sequence[str], public: f
         return Spread.of([of(result) for result in results], ceiling=ceiling)
 
     def part(name: str) -> Detail:
-        own = [result for result in full if name in result.details]
-        if not own:
-            return Detail(name, None, None, name in public)
-        detail = Spread.of([result.details[name] for result in own], ceiling=1.0)
-        variation = Spread.of([result.variations[name] for result in own], ceiling=1.0)
-        return Detail(name, detail, variation, name in public)
+        details = [value for result in results if (value := result.details.get(name)) is not None]
+        distances = [result.distances[name] for result in results if name in result.distances]
+        says = [result.says.get(name) for result in results]
+        return Detail(
+            name,
+            Spread.of(details, ceiling=1.0) if details else None,
+            Spread.of(distances, ceiling=1.0) if distances else None,
+            name in public,
+            says.count(NOTHING),
+            says.count(FEW),
+        )
 
     return Expected(
         rows=rows,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,19 +22,29 @@ from shoal.anonymize.partition.grid import Grid
 from shoal.data.domain import Values
 from shoal.data.level import MISSING, Cuts, Keep, Level
 from shoal.data.schema import Attribute
-from shoal.data.type import Type, spelled
+from shoal.data.type import Type
 from shoal.engine.base import Table
 from shoal.engine.column import Column
 from shoal.guarantee.outlook import frontier
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.words import about_people, short
+from shoal.publish.column_detail import (
+    ColumnDetail,
+    Expected,
+    Original,
+    added,
+    by_label,
+    column_detail,
+    distance_by_chance,
+    said_first,
+)
 from shoal.publish.plan import Plan
 from shoal.publish.solved import promise_with
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 1
+VERSION = 2
 MARK = "For the holder only: computed from the original table. Keep it with the table; do not publish it, do not pass it on."
 MOST_LABELS = 20
 """Labels of a column that are shown; the others are added up."""
@@ -59,12 +69,20 @@ def report(plan: Plan, table: Table, recoding: Recoding, public: Path, content: 
     """The report as plain values."""
     recoded = recoding.apply(table)
     files = [entry["file"] for entry in content["tables"]]
-    shown = [_published(public / name, recoded) for name in files]
+    shown = [published(public / name, recoded) for name in files]
     rows = _rows(plan, table, sum(part.num_rows for part in shown))
     sizes = [_group_sizes(part) for part in shown]
-    columns = [_column(plan, recoding, name, recoded, shown, rows) for name in recoded.columns]
+    labels = {name: (by_label(recoded.count_by([name])), _published_labels(name, shown)) for name in recoded.columns}
+    sampled = Expected(rows["sampled"]["expected"], rows["sampled"]["standard_deviation"])
+    original = Original(table)
+    details = {
+        name: column_detail(recoding, original, name, before, after, sampled)
+        for name, (before, after) in labels.items()
+    }
+    columns = [_column(plan, recoding, name, *labels[name], details[name], rows) for name in recoded.columns]
     for column in columns:
-        column["spread_variation"] = _spread(recoding, table, column["name"], shown)
+        says = details[column["name"]].says
+        column["distance_spread_evenly"] = _spread(recoding, original, column["name"], shown) if says is None else None
     return {
         "for_the_holder_only": MARK,
         "version": VERSION,
@@ -73,7 +91,7 @@ def report(plan: Plan, table: Table, recoding: Recoding, public: Path, content: 
         "certificate": content["seal"],
         "sentence": content["sentence"],
         "rows": rows,
-        "cautions": _cautions(plan, rows, columns),
+        "cautions": _cautions(plan, rows, columns, details),
         "notes": list(table.notes),
         "tables": [
             {"file": name, "rows": part.num_rows, "groups": len(own)}
@@ -90,12 +108,10 @@ def report(plan: Plan, table: Table, recoding: Recoding, public: Path, content: 
 
 def _rows(plan: Plan, table: Table, published: int) -> dict[str, Any]:
     """Counts in and out; sampled and suppressed with what is known of them now that the key is destroyed."""
-    count = taking_part = table.rows()
-    people = None
+    count, taking_part, people = table.rows(), rows_taking_part(plan, table), None
     unit, beta = plan.method.unit, float(plan.promise.beta)
     if unit.whose == "person" and unit.column is not None:
-        each = table.count_by([unit.column]).counts
-        people, taking_part = len(each), int(np.minimum(each, unit.max_rows).sum())
+        people = len(table.count_by([unit.column]).counts)
     rate = 1.0 if plan.method.drawn_before else beta
     expected = plan.repeat * taking_part * rate
     deviation = math.sqrt(plan.repeat * taking_part * rate * (1 - rate))
@@ -119,8 +135,18 @@ def _rows(plan: Plan, table: Table, published: int) -> dict[str, Any]:
     }
 
 
-def _cautions(plan: Plan, rows: dict[str, Any], columns: list[dict[str, Any]]) -> list[str]:
-    found = []
+def rows_taking_part(plan: Plan, table: Table) -> int:
+    """How many rows are left when each person has at most as many as the unit allows."""
+    unit = plan.method.unit
+    if unit.whose != "person" or unit.column is None:
+        return table.rows()
+    return int(np.minimum(table.count_by([unit.column]).counts, unit.max_rows).sum())
+
+
+def _cautions(
+    plan: Plan, rows: dict[str, Any], columns: list[dict[str, Any]], details: dict[str, ColumnDetail]
+) -> list[str]:
+    found = said_first(details)
     if rows["in"] and not rows["published"]:
         found.append(
             "No row was published: every group is smaller than k. Coarser labels or fewer columns make larger groups."
@@ -146,7 +172,7 @@ def _cautions(plan: Plan, rows: dict[str, Any], columns: list[dict[str, Any]]) -
 # --- published files ----------------------------------------------------------------------------------------------
 
 
-def _published(path: Path, recoded: Table) -> pa.Table:
+def published(path: Path, recoded: Table) -> pa.Table:
     """A published table, read back with the types that its labels have."""
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
@@ -197,14 +223,17 @@ def _groups(k: int, sizes: npt.NDArray[np.int64]) -> dict[str, Any]:
 
 
 def _column(
-    plan: Plan, recoding: Recoding, name: str, recoded: Table, shown: Sequence[pa.Table], rows: dict[str, Any]
+    plan: Plan,
+    recoding: Recoding,
+    name: str,
+    before: dict[str, int],
+    after: dict[str, int],
+    detail: ColumnDetail,
+    rows: dict[str, Any],
 ) -> dict[str, Any]:
     """One column before (original, same labels) and after (published), with the distance between the two."""
     attribute = plan.policy.schema[name]
     level = recoding.levels[name] if isinstance(recoding, Grid) else None
-    counted = recoded.count_by([name])
-    before = _added(zip(counted.tuples[0].tolist(), counted.counts.tolist(), strict=True))
-    after = _published_labels(name, shown)
     total, left, expected = rows["in"], rows["published"], rows["sampled"]["expected"]
     listed = [_label(label, before[label], after.get(label, 0), total, left, expected) for label in before]
     order = _order(attribute, level, list(before))
@@ -223,34 +252,22 @@ def _column(
         "level": recoding.indices.get(name, 0) if isinstance(recoding, Grid) else None,
         "levels": len(hierarchy) if hierarchy else 1,
         "boxes": len(recoding) if isinstance(recoding, Boxes) else None,
-        "detail": _detail(recoding.losses(name), after),
+        **detail.to_json(),
+        "distance_by_chance": _by_chance(before, expected, rows),
         "labels_in": len(before),
         "labels_published": len(after),
         "rows_of_labels_gone": sum(before[label] for label in before if label not in after),
-        "total_variation": _variation(before, after),
-        "sampling_alone": _noise(before, expected, rows),
         "labels": [place[label] for label in chosen],
         "rest": {**rest, "label": None, "labels": len(others)} if others else None,
     }
 
 
-def _detail(losses: Mapping[str, float] | float, after: dict[str, int]) -> float | None:
-    """One less the mean loss of the published labels: 1 where every row shows its value, 0 where none shows anything."""
-    total = sum(after.values())
-    if not total:
-        return None
-    if not isinstance(losses, Mapping):
-        return round(1 - losses, 6)
-    return round(1 - sum(losses.get(label, 0.0) * count for label, count in after.items()) / total, 6)
-
-
-def _spread(recoding: Recoding, table: Table, name: str, shown: Sequence[pa.Table]) -> float | None:
+def _spread(recoding: Recoding, original: Original, name: str, shown: Sequence[pa.Table]) -> float | None:
     """How far the published labels, spread evenly over the cells they stand for, are from the original's cells."""
     if not isinstance(recoding, Boxes):
         return None
     cells = recoding.tree.layout.sides[recoding.columns.index(name)].cells
-    counted = table.recode({name: cells.level}).count_by([name])
-    before = _added(zip(counted.tuples[0].tolist(), counted.counts.tolist(), strict=True))
+    before = original.cells(name, cells.level)
     after = recoding.spread(name, _published_labels(name, shown))
     total, left = sum(before.values()), sum(after.values())
     if not total or not left:
@@ -259,18 +276,9 @@ def _spread(recoding: Recoding, table: Table, name: str, shown: Sequence[pa.Tabl
 
 
 def _published_labels(name: str, shown: Sequence[pa.Table]) -> dict[str, int]:
-    return _added(
+    return added(
         (pair["values"], pair["counts"]) for part in shown for pair in part.column(name).value_counts().to_pylist()
     )
-
-
-def _added(pairs: Any) -> dict[str, int]:
-    """Counts by label; the missing value carries the label that it has at every other level."""
-    found: dict[str, int] = {}
-    for value, count in pairs:
-        label = MISSING if value is None else spelled(value)
-        found[label] = found.get(label, 0) + int(count)
-    return found
 
 
 def _label(label: str, before: int, after: int, total: int, left: int, expected: float) -> dict[str, Any]:
@@ -287,22 +295,10 @@ def _label(label: str, before: int, after: int, total: int, left: int, expected:
     }
 
 
-def _variation(before: dict[str, int], after: dict[str, int]) -> float | None:
-    """Half the sum of the differences of shares; None when nothing was published."""
-    total, left = sum(before.values()), sum(after.values())
-    if not total or not left:
-        return None
-    return round(sum(abs(before[label] / total - after.get(label, 0) / left) for label in before) / 2, 6)
-
-
-def _noise(before: dict[str, int], expected: float, rows: dict[str, Any]) -> float | None:
-    """What a sample of this size, with nothing suppressed, would be off by on average (normal approximation)."""
-    total = rows["in"]
-    if not total or not expected:
-        return None
-    share = max(0.0, 1 - expected / (rows["releases"] * total))
-    errors = [math.sqrt(2 / math.pi * p * (1 - p) * share / expected) for p in (n / total for n in before.values())]
-    return round(sum(errors) / 2, 6)
+def _by_chance(before: dict[str, int], expected: float, rows: dict[str, Any]) -> float | None:
+    share = expected / (rows["releases"] * rows["in"]) if rows["in"] else 0.0
+    found = distance_by_chance(before, expected, share)
+    return None if found is None else round(found, 6)
 
 
 def _ordered(attribute: Attribute, level: Level | None) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from shoal.guarantee.outlook import Choice
 from shoal.guarantee.rounding import exact
 from shoal.page.html import inline, page
+from shoal.publish.column_detail import CONSTANT, FEW, NOTHING
 from shoal.publish.paper import Fact
 from shoal.publish.pictures import curve_picture, frontier_picture
 from shoal.publish.plan import Plan
@@ -21,12 +22,16 @@ METHODS = (
         "above 100 % too; the fewer rows a label has, the more."
     ),
     (
-        "Distance: total variation, half the sum of the differences between the shares before and after, from 0 (equal) to 1. By "
-        "chance: what sampling alone would make it on average, with nothing suppressed (normal approximation)."
+        "Detail: take two people at random; the probability that the published label of the first rules out the value of the "
+        "second, over the probability that their values differ. 1 where everybody's value is shown, 0 where labels rule out "
+        "nobody. People of the original are weighed, not declared values; a suppressed row counts 0. The interval (95 %) is "
+        "there because the size of the sample is no longer known."
     ),
     (
-        "Detail: 1 where every published row shows its value, 0 where no row shows anything; in between, the share of the "
-        "declared domain that a label leaves out, on average over the published rows."
+        "Distance: half the sum, over labels, of the differences between the share of the original's rows and the published rows "
+        "over those expected in the sample, with the rows not shown as one more label: 0 where they agree, 1 where nothing is "
+        "shown. It compares labels with the same labels, so it says nothing about what a label hides: that is what detail "
+        "is for. By chance: what sampling alone would make it on average, with nothing suppressed (normal approximation)."
     ),
     "Nothing was drawn again for this report: the key of the sample is destroyed.",
 )
@@ -40,7 +45,7 @@ def report_page(plan: Plan, report: dict[str, Any]) -> str:
         pictures["frontier"] = frontier_picture(plan.promise, choices)
     drawn = {name: inline(picture, name) for name, picture in pictures.items()}
     mark = report["for_the_holder_only"]
-    single = [column["name"] for column in report["columns"] if column["labels_in"] <= 1]
+    columns = sorted(report["columns"], key=lambda column: _RANK.get(column["says"], len(_RANK)))
     text = page(
         "report",
         {
@@ -60,12 +65,12 @@ def report_page(plan: Plan, report: dict[str, Any]) -> str:
                 (_reached(entry["share"]), f"{entry['of_groups']:,}", f"{entry['of_rows']:,}")
                 for entry in report["groups"]["quantiles"]
             ],
-            "about_columns": "Each column by itself: how its labels are spread in the original and in the published table. "
-            "The distance between the two is 0 where they agree and 1 where they share nothing; beside it stands what "
-            "chance alone would give.",
-            "columns": [_column(column) for column in report["columns"] if column["labels_in"] > 1],
-            "single": single,
-            "about_single": f"{len(single)} column{'s show' if len(single) > 1 else ' shows'} one label for all rows:",
+            "about_columns": "Each column by itself; those that say nothing or little come first. Detail is how far labels tell "
+            "people apart: 1 where everybody's value is shown, 0 where nothing is said; suppressed rows count 0. Distance is how "
+            "far the labels shown are from the same labels of the original; below it stands what chance alone would give.",
+            "about_labels": "How the labels of each column are spread in the original and in the published table.",
+            "summary": [_summary(column) for column in columns],
+            "columns": [_column(column) for column in columns if column["labels_in"] > 1],
             "about_frontier": "Each line keeps this release's epsilon and delta. A group of the original is shown about half of "
             "the time when it has as many rows as the group needed. None of these was tried on the table; a plan "
             "that is chosen because of this report is a plan tuned on the data.",
@@ -81,6 +86,9 @@ def report_page(plan: Plan, report: dict[str, Any]) -> str:
         },
     )
     return f"<!-- {mark} -->\n{text}"
+
+
+_RANK = {NOTHING: 0, FEW: 1}
 
 
 def _rows(rows: dict[str, Any]) -> list[Fact]:
@@ -156,33 +164,54 @@ def _histogram(groups: dict[str, Any]) -> list[dict[str, str]]:
     ]
 
 
+def _summary(column: dict[str, Any]) -> dict[str, Any]:
+    """A column in a line."""
+    commonest, says = column["commonest"], column["says"]
+    return {
+        "name": column["name"],
+        "level": _level(column),
+        "detail": "–" if says == CONSTANT else _number(column["detail"]),
+        "between": _between(column),
+        "commonest": "" if commonest is None else commonest["label"] or "(empty)",
+        "share": "" if commonest is None else f"{_share(commonest['share'])} of rows",
+        "labels": f"{column['labels_published']:,} of {column['labels_in']:,}",
+        "distance": "says nothing" if says == NOTHING else _number(column["distance"]),
+        "chance": "" if column["distance"] is None else f"by chance {_number(column['distance_by_chance'])}",
+        "poor": says in _RANK,
+    }
+
+
+def _between(column: dict[str, Any]) -> str:
+    if column["says"] == CONSTANT:
+        return "the original has one value"
+    low, high = column["detail_low"], column["detail_high"]
+    return "" if low == high else f"{low:.3f} to {high:.3f}"
+
+
+def _level(column: dict[str, Any]) -> str:
+    if column["boxes"]:
+        return "box"
+    return f"{column['level']} of {column['levels'] - 1}" if column["levels"] > 1 else "0"
+
+
 def _column(column: dict[str, Any]) -> dict[str, Any]:
     labels = [*column["labels"], *([column["rest"]] if column["rest"] else [])]
     most = max((max(entry["share"], entry["published_share"]) for entry in labels), default=1.0)
     gone = column["rows_of_labels_gone"]
     lost = column["labels_in"] - column["labels_published"]
     shown = column["labels_published"] or "none"
-    level = (
-        "box" if column["boxes"] else f"{column['level']} of {column['levels'] - 1}" if column["levels"] > 1 else "0"
-    )
-    words = "Sides of boxes" if column["boxes"] else f"Level {level}"
+    words = "Sides of boxes" if column["boxes"] else f"Level {_level(column)}"
     words += f": {column['labels_in']:,} labels in the original, {shown} in the published table."
     if lost:
         rows = f"{gone:,} row{'s' * (gone != 1)}"
         words += f" The one that is gone had {rows}." if lost == 1 else f" The {lost:,} that are gone had {rows}."
-    if column["spread_variation"] is not None:
+    if column["distance_spread_evenly"] is not None:
         words += (
             " Spread evenly over the values they stand for, the published labels are "
-            f"{_number(column['spread_variation'])} from the original."
+            f"{_number(column['distance_spread_evenly'])} from the original's values (total variation)."
         )
     return {
         "name": column["name"],
-        "level": level,
-        "detail": _number(column["detail"]),
-        "labels_in": f"{column['labels_in']:,}",
-        "labels_published": f"{column['labels_published']:,}",
-        "distance": _number(column["total_variation"]),
-        "chance": _number(column["sampling_alone"]),
         "words": words,
         "bars": [_bar(entry, most) for entry in labels],
     }

@@ -6,17 +6,33 @@ Computed from the original in one pass and from the published files, which are r
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.data.level import MISSING
+from shoal.data.type import spelled
 from shoal.engine.base import Ask, Counts, Table
 from shoal.page.html import page
+from shoal.publish.column_detail import (
+    FEW,
+    NOTHING,
+    Expected,
+    Original,
+    added,
+    by_label,
+    column_detail,
+    distance,
+)
 from shoal.publish.plan import Plan
-from shoal.publish.report import MARK, VERSION
+from shoal.publish.report import MARK, VERSION, published, rows_taking_part
 from shoal.publish.tables import Made
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 POOR = 0.2
 """A view further than this from the original is called poor."""
@@ -37,14 +53,23 @@ def view_report(
 ) -> dict[str, Any]:
     """The report as plain values."""
     originals = table.at_once([Ask(each.recoding.levels, None) for each in made])
-    rows = table.rows()
+    people = rows_taking_part(plan, table)
     promises = [promise for promise, _ in plan.distinct]
+    whole = Original(table)
     views = []
     for each, original in zip(made, originals, strict=True):
-        counts = each.recoding.finish(original).count_by(each.recoding.columns)
+        recoded = each.recoding.finish(original)
+        counts = recoded.count_by(each.recoding.columns)
         beta = float(promises[each.part].beta)
-        views.append(_view(each, counts, _counted(public / each.file), rows, beta))
-    distances = [view["total_variation"] for view in views if view["total_variation"] is not None]
+        expected = Expected(people * beta, math.sqrt(people * beta * (1 - beta)))
+        after = _counted(published(public / each.file, recoded))
+        views.append(_view(each, counts, after, table.rows(), beta, expected))
+        views[-1]["details"] = {
+            name: column_detail(each.recoding, whole, name, by_label(counts, at), _along(after, at), expected).to_json()
+            for at, name in enumerate(each.recoding.columns)
+        }
+    distances = [view["distance"] for view in views if view["distance"] is not None]
+    attributes = _attributes(views)
     return {
         "for_the_holder_only": MARK,
         "version": VERSION,
@@ -52,64 +77,102 @@ def view_report(
         "date": content["date"],
         "certificate": content["seal"],
         "sentence": content["sentence"],
-        "rows": rows,
+        "rows": {
+            "in": table.rows(),
+            "taking_part": people,
+            "published": sum(view["published"] for view in views),
+        },
+        "cautions": _cautions(views, attributes),
         "notes": list(table.notes),
-        "mean_total_variation": round(float(np.mean(distances)), 6) if distances else None,
+        "mean_distance": round(float(np.mean(distances)), 6) if distances else None,
+        "attributes": attributes,
         "composed": content["views"]["composed"],
         "basic": content["views"]["basic"],
-        "views": sorted(views, key=lambda view: -(view["total_variation"] or 0.0)),
+        "views": sorted(views, key=lambda view: -(view["distance"] or 0.0)),
     }
 
 
-def _counted(path: Path) -> dict[tuple[str, ...], int]:
+def _counted(table: pa.Table) -> dict[tuple[str, ...], int]:
     """The groups of a published view, as text."""
-    import pyarrow.parquet as pq
-    from pyarrow import csv
-
-    if path.suffix == ".parquet":
-        table = pq.read_table(path).unify_dictionaries()
-    else:
-        options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False)
-        table = csv.read_csv(path, convert_options=options)
     table = table.rename_columns([str(place) for place in range(table.num_columns)])
     grouped = table.group_by(table.column_names).aggregate([([], "count_all")])
-    columns = [[str(v) for v in grouped.column(name).to_pylist()] for name in table.column_names]
+    columns = [_spelled(grouped.column(name).to_pylist()) for name in table.column_names]
     return dict(zip(zip(*columns, strict=True), grouped.column("count_all").to_pylist(), strict=True))
 
 
-def _view(made: Made, counts: Counts, after: dict[tuple[str, ...], int], rows: int, beta: float) -> dict[str, Any]:
-    columns = [[str(value) for value in column.tolist()] for column in counts.tuples]
+def _spelled(values: Iterable[object]) -> list[str]:
+    return [MISSING if value is None else spelled(value) for value in values]
+
+
+def _along(groups: dict[tuple[str, ...], int], at: int) -> dict[str, int]:
+    return added((labels[at], count) for labels, count in groups.items())
+
+
+def _attributes(views: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each attribute where it is shown best: the most detail of any view, and in how many views it says nothing or little."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for view in views:
+        for name, own in view["details"].items():
+            found.setdefault(name, []).append({**own, "view": view["name"]})
+    listed = []
+    for name, several in found.items():
+        best = max(several, key=lambda own: own["detail"] or 0.0)
+        counts = {f"views_saying_{says}": sum(own["says"] == says for own in several) for says in (NOTHING, FEW)}
+        listed.append({"name": name, "views": len(several), **counts, "best": best})
+    return sorted(listed, key=lambda one: one["best"]["detail"] or 0.0)
+
+
+def _cautions(views: Sequence[dict[str, Any]], attributes: Sequence[dict[str, Any]]) -> list[str]:
+    found = []
+    for one in attributes:
+        void, many = one[f"views_saying_{NOTHING}"] + one[f"views_saying_{FEW}"], one["views"]
+        where = (
+            "in its view"
+            if many == 1
+            else f"in all {many} views that hold it"
+            if void == many
+            else f"in {void} of {many} views"
+        )
+        if void == many and one["best"]["says"] == NOTHING:
+            found.append(f"'{one['name']}' says nothing {where}: all published rows of a view show the same label.")
+        elif void:
+            found.append(
+                f"'{one['name']}' says little or nothing {where}: one label has most or all of the published rows."
+            )
+    poor = [view for view in views if view["distance"] is None or view["distance"] > POOR]
+    if poor:
+        found.append(
+            f"{len(poor)} of {len(views)} views are poor: most of their rows stand in groups that a sample does not bring up "
+            "to k. Coarser levels, a tree for these attributes, or fewer views (so that each gets more of epsilon) help."
+        )
+    return found
+
+
+def _view(
+    made: Made, counts: Counts, after: dict[tuple[str, ...], int], rows: int, beta: float, expected: Expected
+) -> dict[str, Any]:
+    columns = [_spelled(column.tolist()) for column in counts.tuples]
     before = dict(zip(zip(*columns, strict=True), counts.counts.tolist(), strict=True))
-    left, expected = sum(after.values()), rows * beta
-    small = sum(n for n in before.values() if n * beta < made.k)
-    distance = None
-    if rows and left:
-        keys = before.keys() | after.keys()
-        distance = round(sum(abs(before.get(key, 0) / rows - after.get(key, 0) / left) for key in keys) / 2, 6)
+    left, kept = sum(after.values()), expected.rows / rows if rows else 0.0
+    small = sum(n for n in before.values() if n * kept < made.k)
+    far = distance(before, after, expected.rows)
     return {
         "name": made.name,
         "columns": list(made.recoding.columns),
         "k": made.k,
         "rate": f"{beta:.6g}",
         "published": left,
-        "kept": round(left / expected, 4) if expected else None,
+        "kept": round(left / expected.rows, 4) if expected.rows else None,
         "groups": len(after),
         "groups_in": len(before),
         "in_small_groups": round(small / rows, 4) if rows else None,
-        "total_variation": distance,
+        "distance": None if far is None else round(far, 6),
     }
 
 
 def _page(values: dict[str, Any]) -> str:
-    mark, views = values["for_the_holder_only"], values["views"]
-    poor = [view for view in views if view["total_variation"] is None or view["total_variation"] > POOR]
-    cautions = []
-    if poor:
-        cautions.append(
-            f"{len(poor)} of {len(views)} views are poor: most of their rows stand in groups that a sample does not bring up "
-            "to k. Coarser levels, a tree for these attributes, or fewer views (so that each gets more of epsilon) help."
-        )
-    mean = values["mean_total_variation"]
+    mark, views, rows = values["for_the_holder_only"], values["views"], values["rows"]
+    mean = values["mean_distance"]
     text = page(
         "view_report",
         {
@@ -118,21 +181,25 @@ def _page(values: dict[str, Any]) -> str:
             "dataset": values["dataset"],
             "lead": f"Released on {values['date']}; the seal of the certificate begins {values['certificate'][:12]}.",
             "sentence": values["sentence"],
-            "cautions": cautions,
+            "cautions": values["cautions"],
+            "notes": values["notes"],
             "facts_of_all": [
-                (
-                    "rows in the original",
-                    f"{values['rows']:,}",
-                    "after the limit on the rows of one person, if there is one",
+                ("rows in the original", f"{rows['in']:,}", ""),
+                *(
+                    [("taking part", f"{rows['taking_part']:,}", "after the limit on the rows of one person")]
+                    if rows["taking_part"] != rows["in"]
+                    else []
                 ),
+                ("rows published", f"{rows['published']:,}", "of all views together"),
                 ("views", f"{len(views):,}", "each from its own sample"),
                 (
                     "mean distance",
                     "–" if mean is None else f"{mean:.3f}",
-                    "total variation between a view and the original",
+                    "between the groups of a view and those of the original under the same labels",
                 ),
                 ("epsilon, composed", values["composed"], f"one after another they would add up to {values['basic']}"),
             ],
+            "attributes": [_attribute_line(one) for one in values["attributes"]],
             "views": [
                 {
                     "columns": " × ".join(view["columns"]),
@@ -141,7 +208,10 @@ def _page(values: dict[str, Any]) -> str:
                     "kept": "–" if view["kept"] is None else f"{100 * view['kept']:.0f}\u00a0%",
                     "groups": f"{view['groups']:,} of {view['groups_in']:,}",
                     "small": "–" if view["in_small_groups"] is None else f"{100 * view['in_small_groups']:.0f}\u00a0%",
-                    "distance": "–" if view["total_variation"] is None else f"{view['total_variation']:.3f}",
+                    "distance": "–" if view["distance"] is None else f"{view['distance']:.3f}",
+                    "detail": " × ".join(
+                        "–" if own["detail"] is None else f"{own['detail']:.2f}" for own in view["details"].values()
+                    ),
                 }
                 for view in views
             ],
@@ -152,8 +222,15 @@ def _page(values: dict[str, Any]) -> str:
                     "bring fewer than k rows into the sample."
                 ),
                 (
-                    "Distance: half the sum of the differences between the shares of the original and of the published rows, "
-                    "from 0 (equal) to 1. Views are listed with the farthest first."
+                    "Distance: half the sum, over groups, of the differences between the share of the original's rows and the "
+                    "published rows over those expected in the sample, with the rows not shown as one more group: 0 where they "
+                    "agree, 1 where nothing is shown. Views are listed with the farthest first."
+                ),
+                (
+                    "Detail of an attribute: take two people at random; the probability that the published label of the first "
+                    "rules out the value of the second, over the probability that their values differ. 1 where everybody's value "
+                    "is shown, 0 where labels rule out nobody. A suppressed row counts 0. The interval (95\u00a0%) is there "
+                    "because the size of the sample is no longer known."
                 ),
                 "Nothing was drawn again for this report: the keys of the samples are destroyed.",
             ],
@@ -161,3 +238,17 @@ def _page(values: dict[str, Any]) -> str:
         },
     )
     return f"<!-- {mark} -->\n{text}"
+
+
+def _attribute_line(one: dict[str, Any]) -> dict[str, Any]:
+    best, void = one["best"], one[f"views_saying_{NOTHING}"] + one[f"views_saying_{FEW}"]
+    low, high = best["detail_low"], best["detail_high"]
+    return {
+        "name": one["name"],
+        "views": f"{one['views']:,}",
+        "detail": "–" if best["detail"] is None else f"{best['detail']:.3f}",
+        "between": "" if low is None or low == high else f"{low:.3f} to {high:.3f}",
+        "where": best["view"],
+        "void": f"{void:,}",
+        "poor": void > 0,
+    }

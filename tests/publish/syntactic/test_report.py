@@ -276,3 +276,12 @@ def test_nothing_of_it_lands_in_public(tmp_path, asked):
     assert {path.name for path in made.holder.iterdir()} == {"report.json", "report.html"}
     for path in made.holder.iterdir():
         assert MARK in path.read_text("utf-8").splitlines()[0]
+
+
+def test_a_column_that_says_nothing_heads_the_cautions():
+    values = {**SMALL, "old": SMALL["age"], "older": SMALL["age"], "flat": [1, 99, 1, 99, 1, 99, 1, 99]}
+    found, page, _ = reported(values, {**SMALL_ROLES, "old": AGE, "older": AGE, "flat": AGE}, FACES)
+    flat = next(one for one in found["loss"]["attributes"] if one["name"] == "flat")
+    assert flat["constant_after"]
+    assert found["cautions"][0] == "'flat' says nothing: every published row shows the same value."
+    assert page.index("'flat' says nothing") < page.index("in the original")

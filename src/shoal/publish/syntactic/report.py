@@ -236,8 +236,9 @@ def _given(one: Confidential) -> dict[str, Any]:
 
 def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
     fix = "a smaller t" if found["asked"]["t"] else "t"
-    said = [_homogeneous(one, found["kind"], fix) for one in found["disclosure"] if one["homogeneous_groups"]]
     attributes = found["loss"]["attributes"]
+    said = [*_void(attributes), *_poor(attributes, found["kind"])]
+    said += [_homogeneous(one, found["kind"], fix) for one in found["disclosure"] if one["homogeneous_groups"]]
     gone = [one for one in attributes if one["missing_before"] or one["missing_after"]]
     if gone:
         cells = ", ".join(
@@ -248,18 +249,6 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
     for one in attributes:
         if one["constant_before"]:
             said.append(f"'{one['name']}' is the same for everybody: nothing can be lost in it, and it hides nobody.")
-        elif one["constant_after"]:
-            said.append(f"'{one['name']}' shows one value for everybody: the published column says nothing any more.")
-        elif (one["loss"] or 0) > MUCH and found["kind"] != "faces":
-            said.append(
-                f"'{one['name']}': what a record shows lies {math.sqrt(one['loss'] / 100):.1f} standard deviations from what it "
-                "had, on average (root mean square); strangers would lie 1.4 apart. A smaller k keeps more."
-            )
-        elif (one["loss"] or 0) > MUCH:
-            said.append(
-                f"'{one['name']}' has lost {one['loss']:.0f}\u00a0% of its spread: the published column says little about single "
-                "records. A smaller k, or fewer quasi-identifiers, keep more."
-            )
     linkage = found["linkage"]
     bound, least = linkage["bound"], linkage["rate"] if linkage["exact"] else linkage["low"]
     if bound is not None and least is not None and least > bound:
@@ -272,6 +261,34 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
             f"The ledger notes {earlier} earlier release{'s' * (earlier != 1)} of this dataset without bound. Tables about the "
             "same people can be compared, and then groups of k hide fewer."
         )
+    return said
+
+
+def _void(attributes: list[dict[str, Any]]) -> list[str]:
+    """Columns that say nothing: they head the report, whatever their other numbers look like."""
+    return [
+        f"'{one['name']}' says nothing: every published row shows the same value."
+        for one in attributes
+        if one["constant_after"] and not one["constant_before"]
+    ]
+
+
+def _poor(attributes: list[dict[str, Any]], kind: str) -> list[str]:
+    """Columns that have lost more than half of their variance."""
+    said = []
+    for one in attributes:
+        if one["constant_before"] or one["constant_after"] or (one["loss"] or 0) <= MUCH:
+            continue
+        if kind != "faces":
+            said.append(
+                f"'{one['name']}': what a record shows lies {math.sqrt(one['loss'] / 100):.1f} standard deviations from what it "
+                "had, on average (root mean square); strangers would lie 1.4 apart. A smaller k keeps more."
+            )
+        else:
+            said.append(
+                f"'{one['name']}' has lost {one['loss']:.0f}\u00a0% of its spread: the published column says little about single "
+                "records. A smaller k, or fewer quasi-identifiers, keep more."
+            )
     return said
 
 
