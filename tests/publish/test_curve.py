@@ -11,12 +11,14 @@ import pytest
 from scipy.stats import binom
 
 from shoal.datasets.visits import write_policy
+from shoal.guarantee.release_curve import curve_of_promise
 from shoal.guarantee.rounding import exact
 from shoal.guarantee.safe_k import delta_tight
 from shoal.policy.policy import Policy
 from shoal.publish import verifier
 from shoal.publish.certificate import certificate, curve_points
 from shoal.publish.paper import certificate_page
+from shoal.publish.pictures import curve_picture
 from shoal.publish.plan import Plan, paid_plan
 from shoal.publish.verify import _curve
 from tests.publish.clinic import planned as clinic
@@ -196,3 +198,29 @@ def test_the_verifier_recomputes_the_curve(kind):
         forged = json.loads(json.dumps(made))
         forge(forged["curve"])
         assert _curve(forged, plan.parts).agrees is False
+
+
+@pytest.mark.parametrize("kind", ["row", "published", "silent", "repeat", "person"])
+def test_the_picture_of_a_plan_is_of_the_whole_release(kind):
+    plan = planned(kind)
+    picture = curve_picture(plan.curve)
+    line = dict(zip(picture.series[0].x, picture.series[0].y, strict=True))
+    assert [(mark.x, mark.y) for mark in picture.marks] == [(float(plan.total.epsilon), float(plan.total.delta))]
+    assert line[float(plan.total.epsilon)] <= float(plan.total.delta)
+    assert f"for {plan.promise.whose.words()}." in picture.caption
+    assert ("no smaller delta holds" in picture.caption) == (kind in ("row", "published", "silent"))
+    assert ("all 3 tables together" in picture.caption) == (kind == "repeat")
+
+
+def test_the_picture_of_a_plan_pays_for_the_recoding(tree):
+    picture = curve_picture(tree.curve)
+    line = dict(zip(picture.series[0].x, picture.series[0].y, strict=True))
+    assert line[1.0] == pytest.approx(8.673219e-07, rel=1e-6)
+    assert "with the 0.15 that were spent on choices" in picture.caption
+    assert curve_picture(curve_of_promise(tree.promise)).series == picture.series
+
+
+def test_the_json_of_a_plan_has_the_curve_of_the_whole_release(tree):
+    found = {point["epsilon"]: point["delta"] for point in tree.to_json()["curve"]}
+    assert found[1.0] == pytest.approx(8.673219e-07, rel=1e-6)
+    assert min(found) > 0.15

@@ -141,10 +141,11 @@ def _write(out: Path, files: dict[str, bytes]) -> list[Path]:
 
 def _files(found: Promise, points: list[Point], choices: list[Choice]) -> dict[str, bytes]:
     from shoal.cli.plan import as_fields
+    from shoal.guarantee.release_curve import curve_of_promise
     from shoal.page import plots
     from shoal.publish.pictures import curve_picture, frontier_picture
 
-    pictures = curve_picture(found), frontier_picture(found, choices)
+    pictures = curve_picture(curve_of_promise(found)), frontier_picture(found, choices)
     first, second = (plots.side_by_side([picture]) for picture in pictures)
     fields = {"version": VERSION, **as_fields(found, points, choices)}
     return {
@@ -176,8 +177,8 @@ def _page(found: Promise, choices: list[Choice], first: Picture, second: Picture
             "curve_caption": first.caption,
             "frontier": html.inline(second, "frontier"),
             "frontier_caption": second.caption,
-            "about_curve": "A mechanism does not have one epsilon. For every epsilon there is the delta that goes with it, and "
-            "all of them hold at once.",
+            "about_curve": "A release does not have one epsilon. For every epsilon there is the delta that goes with it, and "
+            f"all of them hold at once, for everything that is published and for {found.whose.words()}.",
             "about_frontier": "Each line keeps the same epsilon and delta. A larger sample needs larger groups; k / beta is "
             "about how many people of the whole table must share a description before it is shown.",
             "frontier_head": head,

@@ -30,7 +30,7 @@ PICTURES = ("png", "svg", "pdf")
     metavar="tight|published",
     help="The exact curve, or LQS11 Theorem 5.",
 )
-@click.option("--curve", "with_curve", is_flag=True, help="Add delta at other epsilons.")
+@click.option("--curve", "with_curve", is_flag=True, help="Add delta of the whole release at other epsilons.")
 @click.option(
     "--frontier", "with_frontier", is_flag=True, help="Add other choices of k and beta with the same promise."
 )
@@ -157,10 +157,11 @@ def check_picture(path: Path, force: bool) -> None:
 
 
 def _draw(found: Promise, choices: list[Choice] | None, path: Path, force: bool) -> None:
+    from shoal.guarantee.release_curve import curve_of_promise
     from shoal.page import files, plots
     from shoal.publish.pictures import curve_picture, frontier_picture
 
-    pictures = [curve_picture(found)]
+    pictures = [curve_picture(curve_of_promise(found))]
     if choices:
         pictures.append(frontier_picture(found, choices))
     content = plots.render(plots.side_by_side(pictures), path.suffix.lstrip(".").lower())
@@ -248,12 +249,13 @@ def numbers(found: Promise) -> list[tuple[str, str, str]]:
         if found.epsilon_recoding
         else []
     )
+    at = f"epsilon {short(found.epsilon_release, cost=True)}"
     published = found.delta_published
     gained = "" if published is None else f"{text_down(published / found.delta_tight, 3)} times the tight one"
     unit = (
         []
         if found.whose.is_one_step
-        else [("delta for this unit", text_up(found.delta_unit), "tight curve, step by step")]
+        else [("delta for this unit", text_up(found.delta_unit), f"of the sample, at {at}, step by step")]
     )
     return [
         ("epsilon", short(found.epsilon, cost=True), mark("epsilon")),
@@ -261,7 +263,7 @@ def numbers(found: Promise) -> list[tuple[str, str, str]]:
         ("delta", short(found.delta, cost=True), mark("delta")),
         ("k", str(found.k), mark("k")),
         ("beta", short(found.beta, cost=False), mark("beta")),
-        ("delta, tight", text_up(found.delta_under("tight")), "one row added or removed"),
+        ("delta, tight", text_up(found.delta_under("tight")), f"of the sample, at {at}, one row added or removed"),
         (
             "delta, published",
             "silent" if published is None else text_up(found.delta_under("published")),
@@ -280,7 +282,8 @@ def curve_rows(found: Promise, points: list[Point]) -> tuple[tuple[str, ...], li
     from shoal.guarantee.words import short
 
     unit = not found.whose.is_one_step
-    head = ("epsilon", "delta, tight", "delta, published", *(["delta, this unit"] if unit else []))
+    tight = "delta, one row" if unit else "delta, tight"
+    head = ("epsilon", tight, "delta, published", *(["delta, this unit"] if unit else []))
     rows = [
         (
             short(point.epsilon + found.epsilon_recoding, cost=True),

@@ -98,6 +98,12 @@ class ReleaseCurve:
         return compose(self.parts)
 
 
+def curve_of_promise(promise: Promise) -> ReleaseCurve:
+    """The curve of a release of one table with these numbers."""
+    total = ApproxDP(promise.epsilon, promise.delta)
+    return ReleaseCurve((promise,), promise.epsilon_recoding, ((total, 1),), total)
+
+
 def release_curve(
     samples: Sequence[Promise], paid: Fraction, parts: Sequence[tuple[Guarantee, int]], total: ApproxDP
 ) -> ReleaseCurve:

@@ -29,7 +29,7 @@ NEIGHBOURS = {
     "replace_one": "two tables are neighbours when the unit's rows in one are replaced by any others",
 }
 BOUND = {
-    "tight": "the exact curve of the mechanism: no smaller delta holds",
+    "tight": "the exact divergence of a sample: for one row added or removed, no smaller delta holds of it",
     "published": "LQS11 Theorem 5, which bounds the probability of a bad outcome",
 }
 RANDOMNESS = {

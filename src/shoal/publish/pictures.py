@@ -2,41 +2,82 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from shoal.guarantee import safe_k
 from shoal.guarantee.outlook import Choice
 from shoal.guarantee.promise import Promise, published
-from shoal.guarantee.rounding import exact
+from shoal.guarantee.release_curve import ReleaseCurve
+from shoal.guarantee.rounding import exact, text_up
 from shoal.page.picture import Axis, Level, Mark, Picture, Region, Series
 
 
-def curve_picture(plan: Promise) -> Picture:
-    """delta against epsilon: the tight curve, the published bound where it speaks, and the plan."""
-    top = max(3.0, 2 * float(plan.epsilon_release))
-    grid = [exact(round(top * i / 360, 6)) for i in range(361)]
-    tight = [safe_k.delta_tight(plan.k, plan.beta, e) for e in grid]
-    spoken = [(float(e), d) for e in grid if (d := published(plan.k, plan.beta, e)) is not None]
-    floor = float(plan.floor)
-    series = [Series("tight", [float(e) for e in grid], tight, colour=0)]
+def curve_picture(curve: ReleaseCurve) -> Picture:
+    """delta of a whole release against epsilon, for its unit: what is promised lies on the curve or above it.
+
+    For one sample the published bound stands beside it where it speaks; for a unit of several steps, one row's curve.
+    """
+    own, sample = curve.total.epsilon, curve.samples[0]
+    top = max(3.0, 2 * float(own))
+    one, step = curve.is_one_sample, sample.whose.is_one_step
+    fine = _grid(top, 360 if one and step else 120 if not one else 24)
+    whole = [(float(e), float(d)) for e in sorted({*fine, own}) if (d := curve.delta_at(e)) < 1]
+    series = [Series("this release", [e for e, _ in whole], [d for _, d in whole], colour=0)]
+    spoken: list[tuple[float, float]] = []
+    if one and step:
+        shifted = [(e, published(sample.k, sample.beta, e - curve.paid)) for e in fine if e >= curve.paid]
+        spoken = [(float(e), d) for e, d in shifted if d is not None]
+    elif one:
+        alone = [(float(e), safe_k.delta_tight(sample.k, sample.beta, e - curve.paid)) for e in fine if e >= curve.paid]
+        series.append(Series("one row alone", [e for e, _ in alone], [d for _, d in alone], colour=2, dashed=True))
     if spoken:
-        series.append(Series("published", [e for e, _ in spoken], [d for _, d in spoken], colour=1))
-    if not plan.whose.is_one_step:
-        coarse = [exact(round(top * i / 24, 6)) for i in range(25)]
-        unit = [plan.whose.delta(plan.k, plan.beta, e) for e in coarse]
-        series.append(Series("this unit", [float(e) for e in coarse], unit, colour=2))
-    alone = plan.whose.is_one_step
-    silent = float(spoken[0][0]) if spoken else top
-    low = min([floor, float(plan.delta), *tight])
+        series.append(Series("published bound", [e for e, _ in spoken], [d for _, d in spoken], colour=1))
+    silent = spoken[0][0] if spoken else 0.0
+    floor = float(sample.floor)
+    low = min(y for line in series for y in line.y)
     return Picture(
-        title=f"What a crowd of {plan.k} behind a sample of {float(plan.beta):.4g} promises",
-        x=Axis("epsilon of the release (log of the largest ratio)", limits=(0, top)),
-        y=Axis("delta (what is added after the ratio)", log=True, limits=(low / 30, 1.5)),
+        title=_title(curve),
+        x=Axis("epsilon of the whole release (log of the largest ratio)", limits=(0, top)),
+        y=Axis(
+            "delta (what is added after the ratio)", log=True, limits=(min(low, floor) / 30 if one else low / 30, 1.5)
+        ),
         series=series,
-        marks=[Mark(float(plan.epsilon_release), float(plan.delta), "this plan", right=not alone, above=not alone)],
-        levels=[Level(floor, "floor: beta to the power k")],
+        marks=[Mark(float(own), float(curve.total.delta), "promised", right=not step, above=not step)],
+        levels=[Level(floor, "floor: beta to the power k")] if one else [],
         regions=[Region(0, silent, "published theorem silent")] if silent > 0.06 * top else [],
-        caption="Lower is better. The tight curve is exact for one row added or removed: no smaller delta holds. The published "
-        "bound (LQS11 Theorem 5) bounds the probability of a bad outcome, which is more than the promise needs.",
+        caption=_caption(curve, spoken=bool(spoken)),
     )
+
+
+def _grid(top: float, steps: int) -> list[Fraction]:
+    return [exact(round(top * i / steps, 6)) for i in range(steps + 1)]
+
+
+def _title(curve: ReleaseCurve) -> str:
+    sample, count = curve.samples[0], len(curve.samples)
+    if count > 1:
+        return f"What all {count:,} tables together promise"
+    return f"What a crowd of {sample.k} behind a sample of {float(sample.beta):.4g} promises"
+
+
+def _caption(curve: ReleaseCurve, *, spoken: bool) -> str:
+    """What the curve is of, for whom, and how sharp it is."""
+    sample, count = curve.samples[0], len(curve.samples)
+    of = "the table" if count == 1 else f"all {count:,} tables together"
+    share = (
+        f", with the {text_up(curve.paid)} that were spent on choices before a sample was drawn," if curve.paid else ""
+    )
+    found = [f"Lower is better. delta of {of}{share} for {sample.whose.words()}."]
+    if count == 1 and sample.whose.is_one_step and not curve.paid:
+        found.append("The curve is exact: no smaller delta holds.")
+    if spoken:
+        found.append(
+            "The published bound (LQS11 Theorem 5) bounds the probability of a bad outcome, which is more than the promise "
+            "needs."
+        )
+    if count == 1 and not sample.whose.is_one_step:
+        found.append("The dashed curve is of one row added or removed, and promises nothing to the unit.")
+    return " ".join(found)
 
 
 def frontier_picture(plan: Promise, choices: list[Choice]) -> Picture:
@@ -52,6 +93,6 @@ def frontier_picture(plan: Promise, choices: list[Choice]) -> Picture:
         y=Axis("beta, the share of rows sampled (at most)", limits=(0, 1)),
         series=[Series("", [c.k for c in choices], [float(c.beta) for c in choices], dots=True, named=False)],
         marks=marks,
-        caption="Every point keeps the plan's epsilon and delta. To the right: more rows, in larger groups. Detail is finest "
-        f"where k / beta is smallest (k = {finest.k}); smaller crowds than that cost rows and win nothing.",
+        caption="Every point keeps the epsilon and delta of this table. To the right: more rows, in larger groups. Detail is "
+        f"finest where k / beta is smallest (k = {finest.k}); smaller crowds than that cost rows and win nothing.",
     )

@@ -27,6 +27,7 @@ from shoal.guarantee.promise import Promise, Whose
 from shoal.guarantee.release_curve import ReleaseCurve, release_curve
 from shoal.guarantee.rounding import exact_text, text_up
 from shoal.guarantee.syntactic import KAnonymity
+from shoal.guarantee.words import as_float, plain
 from shoal.ledger.entry import Budget, Cost
 from shoal.policy.policy import Policy
 from shoal.policy.recoding import Grow
@@ -168,7 +169,11 @@ class Plan(AnyPlan):
             ("delta", exact_text(self.total.delta), ""),
             ("k", str(numbers.k), "the smallest group that is shown"),
             ("beta", exact_text(numbers.beta), "the share of rows sampled"),
-            ("delta, tight", text_up(numbers.delta_under("tight")), "one row added or removed"),
+            (
+                "delta, tight",
+                text_up(numbers.delta_under("tight")),
+                f"of one sample alone, at epsilon {plain(numbers.epsilon_release)}, one row added or removed",
+            ),
             ("unit", self.unit.words(), self.policy.neighbours),
             ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
             *(
@@ -212,6 +217,10 @@ class Plan(AnyPlan):
             "bound": plan.bound,
             "delta_tight": plan.delta_tight,
             "delta_published": plan.delta_published,
+            "curve": [
+                {"epsilon": as_float(point.epsilon, cost=True), "delta": as_float(point.delta, cost=True)}
+                for point in self.curve.points()
+            ],
             "repeat": self.repeat,
             "views": [
                 {"name": view.name, "columns": list(view.columns), "k": own.k, "beta": float(own.beta)}

@@ -39,7 +39,7 @@ METHODS = (
 
 def report_page(plan: Plan, report: dict[str, Any]) -> str:
     """The report as script-free HTML whose first line says whom it is for."""
-    pictures = {"curve": curve_picture(plan.promise)}
+    pictures = {"curve": curve_picture(plan.curve)}
     choices = [Choice(choice["k"], exact(choice["beta"]), choice["meaning"]) for choice in report["frontier"]]
     if choices:
         pictures["frontier"] = frontier_picture(plan.promise, choices)
@@ -71,7 +71,7 @@ def report_page(plan: Plan, report: dict[str, Any]) -> str:
             "about_labels": "How the labels of each column are spread in the original and in the published table.",
             "summary": [_summary(column) for column in columns],
             "columns": [_column(column) for column in columns if column["labels_in"] > 1],
-            "about_frontier": "Each line keeps this release's epsilon and delta. A group of the original is shown about half of "
+            "about_frontier": f"Each line keeps {_kept(plan)}. A group of the original is shown about half of "
             "the time when it has as many rows as the group needed. None of these was tried on the table; a plan "
             "that is chosen because of this report is a plan tuned on the data.",
             "frontier": [
@@ -89,6 +89,13 @@ def report_page(plan: Plan, report: dict[str, Any]) -> str:
 
 
 _RANK = {NOTHING: 0, FEW: 1}
+
+
+def _kept(plan: Plan) -> str:
+    """What another choice of k and beta would keep."""
+    if plan.repeat == 1:
+        return "this release's epsilon and delta"
+    return f"the epsilon and delta of one of the {plan.repeat} tables"
 
 
 def _rows(rows: dict[str, Any]) -> list[Fact]:
