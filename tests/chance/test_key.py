@@ -19,7 +19,7 @@ def test_derivation_is_hkdf_expand():
 
     info = b"shoal/1\0stream\0" + bytes([0, 0, 0, 0, 0, 0, 0, 3]) + "noise é".encode()
     other = HKDFExpand(algorithm=hashes.SHA256(), length=32, info=info).derive(bytes(range(32)))
-    ours = Key(bytearray(range(32)), carries_guarantee=False).derive("stream", "noise é", 3)
+    ours = Key(bytearray(range(32))).derive("stream", "noise é", 3)
     assert ours.secret() == other
 
 

@@ -22,7 +22,7 @@ FIRST, SECOND = 0x8EA2B7CA516745BF, 0xEAFC49904B496089
 
 
 def standard(beta):
-    return RowMask(Key(bytearray(range(32)), carries_guarantee=False), beta)
+    return RowMask(Key(bytearray(range(32))), beta)
 
 
 def by_hand(file_id, row):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import ParameterError, PreconditionError, UsageError
 from shoal.guarantee import binomial, rounding
-from shoal.guarantee.claim import Claim, Status
+from shoal.guarantee.claim import StatedClaim, Status, make_claim
 from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd, SampledDP
 from shoal.guarantee.safe_k import delta_published
 from shoal.guarantee.smooth import SmoothCrowd, SmoothDP
@@ -113,21 +113,21 @@ def test_unit_has_no_default_and_speaks():
 
 
 def test_claim_rules():
-    claim = Claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED, ("safe-k-tight",))
+    claim = make_claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED, ("safe-k-tight",))
     assert claim.words().startswith("Proved: (1, 1e-06)-differential privacy")
-    assert Claim.from_saved(json.loads(json.dumps(claim.to_saved()))) == claim
-    assert Claim(KAnonymity(5), None, Status.CHECKED).words().startswith("Checked: 5-anonymity")
-    assert Claim(ApproxDP(1, 0), ROW, Status.NONE, randomness="test seed").words() == "No guarantee is made."
-    conditional = Claim(PureDP(1), ROW, Status.CONDITION, ("amplification",), ("the table is a random sample",))
+    assert StatedClaim.from_saved(json.loads(json.dumps(claim.to_saved()))).to_saved() == claim.to_saved()
+    assert make_claim(KAnonymity(5), None, Status.CHECKED).words().startswith("Checked: 5-anonymity")
+    assert make_claim(ApproxDP(1, 0), ROW, Status.NONE, randomness="test seed").words() == "No guarantee is made."
+    conditional = make_claim(PureDP(1), ROW, Status.CONDITION, ("amplification",), ("the table is a random sample",))
     assert "Condition: the table is a random sample" in conditional.words()
     wrong = [
-        lambda: Claim(ApproxDP(1, "1e-6"), None, Status.PROVED, ("safe-k-tight",)),
-        lambda: Claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED),
-        lambda: Claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED, ("magic",)),
-        lambda: Claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED, ("safe-k-tight",), randomness="test seed"),
-        lambda: Claim(ApproxDP(1, "1e-6"), ROW, Status.CHECKED, ("safe-k-tight",)),
-        lambda: Claim(KAnonymity(5), None, Status.PROVED),
-        lambda: Claim(PureDP(1), ROW, Status.CONDITION, ("amplification",)),
+        lambda: make_claim(ApproxDP(1, "1e-6"), None, Status.PROVED, ("safe-k-tight",)),
+        lambda: make_claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED),
+        lambda: make_claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED, ("magic",)),
+        lambda: make_claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED, ("safe-k-tight",), randomness="test seed"),
+        lambda: make_claim(ApproxDP(1, "1e-6"), ROW, Status.CHECKED, ("safe-k-tight",)),
+        lambda: make_claim(KAnonymity(5), None, Status.PROVED),
+        lambda: make_claim(PureDP(1), ROW, Status.CONDITION, ("amplification",)),
     ]
     for make in wrong:
         with pytest.raises(UsageError):

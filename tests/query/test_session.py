@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from shoal.chance.source import Source
-from shoal.errors import BudgetError, DataError, LedgerError
+from shoal.errors import BudgetError, DataError, LedgerError, UsageError
 from shoal.guarantee.claim import Status
 from shoal.ledger.entry import Budget
 from shoal.ledger.ledger import Ledger
@@ -235,6 +236,20 @@ def test_the_claim_of_an_answer(tmp_path):
             asking.dataset.unit,
             Status.PROVED,
         )
+        assert asking.claim(asking.ask(OLD, "0.1")).words() == claim.words()  # from the record
+
+
+def test_nothing_is_claimed_for_an_answer_of_another_hand(tmp_path):
+    with opened(tmp_path) as asking:
+        answer = asking.ask(OLD, "0.1")
+        for other in (
+            replace(answer, epsilon=Fraction(1, 1000)),
+            replace(answer, theorems=("safe-k-tight",)),
+            replace(answer, value=0),
+            replace(answer, charge=answer.charge + 1),
+        ):
+            with pytest.raises(UsageError, match="this session did not give"):
+                asking.claim(other)
 
 
 # --- shares -----------------------------------------------------------------------------------------------------

@@ -26,6 +26,9 @@ Kind = Literal["bits", "stream", "row mask"]
 class Key:
     """A 256-bit secret, and whether it came from the operating system.
 
+    A secret that is given carries no guarantee, whatever it is: nobody here knows who else has it, or had it before. Only
+    `Key.fresh` and what is derived from it do.
+
     A key does one of two things, never both: it derives other keys, or it runs AES-256.
     Derivation is HKDF-Expand (RFC 5869, one block of HMAC-SHA-256), whose `info` holds the kind, the number and
     the name in an encoding that no two triples share; so derived keys are independent as far as HMAC is a
@@ -34,27 +37,43 @@ class Key:
     Erasing is best effort: Python and OpenSSL may have made copies that we cannot reach.
     """
 
-    __slots__ = ("__weakref__", "_children", "_process", "_secret", "_stream", "carries_guarantee", "lock")
+    __slots__ = ("__weakref__", "_children", "_process", "_secret", "_stream", "_trusted", "lock")
 
-    def __init__(self, secret: bytearray, *, carries_guarantee: bool) -> None:
+    def __init__(self, secret: bytearray) -> None:
         self._secret = secret
         self._children: weakref.WeakSet[Key] = weakref.WeakSet()
         self.lock = threading.Lock()
         self._process = os.getpid()
         self._stream: CipherContext | None = None
-        self.carries_guarantee = carries_guarantee
+        self._trusted = False
         weakref.finalize(self, _wipe, secret)
 
     @classmethod
     def fresh(cls) -> Key:
         """From the operating system's generator."""
-        return cls(bytearray(os.urandom(32)), carries_guarantee=True)
+        return cls.made(bytearray(os.urandom(32)), trusted=True)
+
+    @classmethod
+    def made(cls, secret: bytearray, *, trusted: bool) -> Key:
+        """For this room alone: a key whose origin is known here."""
+        key = cls(secret)
+        key._trusted = trusted
+        return key
+
+    @property
+    def carries_guarantee(self) -> bool:
+        """Whether it came from the operating system and has been in no other hands."""
+        return self._trusted
+
+    def distrust(self) -> None:
+        """Mark a key that was handed in, and whatever is derived from it from now on, as carrying no guarantee."""
+        self._trusted = False
 
     @classmethod
     def seeded(cls, seed: int | str) -> Key:
         """From a seed that anyone can guess: the same each time, and marked as carrying no guarantee."""
         text = f"shoal test seed\0{type(seed).__name__}\0{seed}"
-        return cls(bytearray(hashlib.sha256(text.encode()).digest()), carries_guarantee=False)
+        return cls(bytearray(hashlib.sha256(text.encode()).digest()))
 
     @property
     def destroyed(self) -> bool:
@@ -65,7 +84,7 @@ class Key:
         """The key of that kind, name and number, which knows nothing of this one and cannot lead back to it."""
         self._check_process()
         info = b"shoal/1\0" + kind.encode() + b"\0" + number.to_bytes(8, "big") + name.encode() + b"\x01"
-        child = Key(bytearray(hmac.digest(self.secret(), info, "sha256")), carries_guarantee=self.carries_guarantee)
+        child = Key.made(bytearray(hmac.digest(self.secret(), info, "sha256")), trusted=self.carries_guarantee)
         self._children.add(child)
         return child
 

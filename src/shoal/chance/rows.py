@@ -134,7 +134,7 @@ class RowMask:
 
 def _restored(secret: bytes, beta: Fraction, carries_guarantee: bool) -> RowMask:
     """A portable mask on the other side of a pickle."""
-    return RowMask(Key(bytearray(secret), carries_guarantee=carries_guarantee), beta, portable=True)
+    return RowMask(Key.made(bytearray(secret), trusted=carries_guarantee), beta, portable=True)
 
 
 def _as_bytes(blocks: NDArray[Any]) -> memoryview:

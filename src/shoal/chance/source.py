@@ -22,7 +22,8 @@ class Source:
     """Where random bits come from; one for each release, closed when the release is done.
 
     `Source.secure()` is the one for real data. `Source.seeded(seed)` is for tests: it repeats, so everything drawn
-    from it, or from what it derives, says `carries_guarantee` False, and nothing may be claimed for it.
+    from it, or from what it derives, says `carries_guarantee` False, and nothing may be claimed for it. So does a
+    source that is given a key: whoever gave it may use it again.
 
     Each purpose takes its own stream. Asking again for a name gives the next stream of that name, so that two askers
     never share bits: noise that is used twice cancels. What a stream gives depends on its name and its number among
@@ -37,6 +38,10 @@ class Source:
     __slots__ = ("_asked", "_bits", "_key", "purpose")
 
     def __init__(self, key: Key, purpose: str = "release") -> None:
+        key.distrust()
+        self._open(key, purpose)
+
+    def _open(self, key: Key, purpose: str) -> None:
         self._key = key
         self._bits = key.derive("bits", "", 0)
         self._asked: Counter[tuple[str, str]] = Counter()
@@ -45,7 +50,14 @@ class Source:
     @classmethod
     def secure(cls) -> Source:
         """With a fresh key of 256 bits from the operating system."""
-        return cls(Key.fresh())
+        return cls._own(Key.fresh())
+
+    @classmethod
+    def _own(cls, key: Key, purpose: str = "release") -> Source:
+        """With a key that was made here and has been in no other hands."""
+        source = cls.__new__(cls)
+        source._open(key, purpose)  # noqa: SLF001 - its own
+        return source
 
     @classmethod
     def seeded(cls, seed: int | str) -> Source:
@@ -56,7 +68,7 @@ class Source:
 
     @property
     def carries_guarantee(self) -> bool:
-        """True if every bit comes from the operating system's generator; False if from a seed."""
+        """True if every bit comes from the operating system's generator; False if from a seed or from a key that was given."""
         return self._key.carries_guarantee
 
     @property
@@ -69,7 +81,7 @@ class Source:
         if not purpose:
             raise UsageError("a stream has no purpose", came=repr(purpose), allowed="a name, such as 'noise'")
         number = self._next("stream", purpose)
-        return Source(self._key.derive("stream", purpose, number), f"{self.purpose}/{purpose}#{number}")
+        return Source._own(self._key.derive("stream", purpose, number), f"{self.purpose}/{purpose}#{number}")
 
     def row_mask(self, beta: Fraction | int) -> RowMask:
         """A coin for each row, with a key of its own; asking again gives other coins."""

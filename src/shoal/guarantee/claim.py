@@ -1,8 +1,12 @@
-"""A guarantee with its unit and its status: what Shoal says about a release, and how sure it is of it."""
+"""A guarantee with its unit and its status: what Shoal says about a release, and how sure it is of it.
+
+A claim is made by a plan, by a method or by a session, from numbers that they have evaluated, through `make_claim`. Nobody
+else makes one: `Claim(...)` by hand takes the status `none` alone. What a file says is a `StatedClaim`, which promises nothing.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from enum import Enum
 from typing import Any, Literal
 
@@ -26,9 +30,13 @@ class Status(Enum):
     NONE = "none"
 
 
+_MAKER = object()
+"""Who holds it speaks for a plan, a method or a session."""
+
+
 @dataclass(frozen=True)
-class Claim:
-    """What holds, for whom, by which theorems, under which conditions, with which source of randomness."""
+class _Statement:
+    """A guarantee, whose, how it is known, by which theorems, under which conditions, with which source of randomness."""
 
     guarantee: Guarantee
     unit: Unit | None
@@ -37,7 +45,8 @@ class Claim:
     conditions: tuple[str, ...] = ()
     randomness: Randomness = "operating system"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """The rules of every statement; whether it is true is another matter."""
         unknown = [name for name in self.theorems if name not in THEOREMS]
         if unknown:
             raise UsageError("unknown theorem", came=", ".join(unknown), allowed="a name from the registry")
@@ -92,9 +101,46 @@ class Claim:
             "randomness": self.randomness,
         }
 
+
+@dataclass(frozen=True)
+class Claim(_Statement):
+    """What holds, for whom, by which theorems, under which conditions, with which source of randomness."""
+
+    maker: InitVar[object] = None
+
+    def __post_init__(self, maker: object) -> None:
+        if self.status is not Status.NONE and maker is not _MAKER:
+            raise UsageError(
+                "a claim is made by a plan, or by a session for an answer that it gave, not by hand",
+                came=f"status {self.status.value}",
+                allowed="status none",
+                fix="plan a policy and read the plan's claims",
+            )
+        self.check()
+
+
+def make_claim(
+    guarantee: Guarantee,
+    unit: Unit | None,
+    status: Status,
+    theorems: tuple[str, ...] = (),
+    conditions: tuple[str, ...] = (),
+    randomness: Randomness = "operating system",
+) -> Claim:
+    """For plans, methods and sessions alone: the claim that follows from numbers which the caller has evaluated."""
+    return Claim(guarantee, unit, status, theorems, conditions, randomness, maker=_MAKER)
+
+
+@dataclass(frozen=True)
+class StatedClaim(_Statement):
+    """What a file says holds. It has the form of a claim; whether it is true is for a verifier to find out."""
+
+    def __post_init__(self) -> None:
+        self.check()
+
     @classmethod
-    def from_saved(cls, saved: dict[str, Any]) -> Claim:
-        """Back from a file."""
+    def from_saved(cls, saved: dict[str, Any]) -> StatedClaim:
+        """As a file has it."""
         unit = saved["unit"]
         return cls(
             files.load(saved["guarantee"]),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from shoal.errors import CompositionError, UsageError
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy
 from shoal.guarantee.kind import Guarantee
-from shoal.guarantee.rounding import GUARD, Number, decimal, precise, up, whole
+from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, up, whole
 from shoal.guarantee.safe_k import check_delta, check_epsilon
 
 if TYPE_CHECKING:
@@ -152,6 +152,20 @@ def compose(parts: Iterable[Part]) -> Composition:
     if not pairs:
         raise UsageError("nothing to compose", fix="give at least one guarantee")
     return Composition(tuple(_merged(pairs)))
+
+
+def composed_within(parts: Sequence[tuple[Guarantee, int]], epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether parts cost at most (epsilon, delta) together; sums of exact numbers are compared exactly."""
+    found = compose(parts)
+    own = [(part.own, n) for part, n in found.parts if part.own]
+    if len(own) == len(found.parts) and sum(o[0] * n for o, n in own) <= epsilon:
+        return sum(o[1] * n for o, n in own) <= delta or _within(found, epsilon, delta)
+    return _within(found, epsilon, delta)
+
+
+def _within(found: Composition, epsilon: Fraction, delta: Fraction) -> bool:
+    reached = found.epsilon_at(delta)
+    return math.isfinite(reached) and exact(reached) <= epsilon
 
 
 def chosen_with_probability(first: ApproxDP, second: ApproxDP) -> ApproxDP:

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee import group, safe_k
-from shoal.guarantee.rounding import exact, text_up
+from shoal.guarantee.rounding import exact, text_up, whole
 from shoal.guarantee.solve import solve
+from shoal.guarantee.unit import NEIGHBOURS, Neighbours, Unit
 
 if TYPE_CHECKING:
     from shoal.guarantee.safe_k import Bound
-    from shoal.guarantee.unit import Neighbours
 
 _STEPS = 24
 _SMALLEST_BETA = Fraction(1, 10**12)
@@ -37,10 +37,25 @@ class Whose:
     rows: int = 1
     neighbours: Neighbours = "add_remove"
 
+    def __post_init__(self) -> None:
+        whole(self.rows, "the number of rows of one unit")
+        if self.neighbours not in NEIGHBOURS:
+            raise UsageError("unknown neighbouring relation", came=self.neighbours, allowed=" or ".join(NEIGHBOURS))
+
+    @classmethod
+    def of(cls, unit: Unit) -> Whose:
+        """What the theorems need to know of a unit."""
+        return cls(unit.max_rows, unit.neighbours)
+
     @property
     def is_one_step(self) -> bool:
         """Whether this is the theorems' own unit: one row, added or removed."""
         return self.rows == 1 and self.neighbours == "add_remove"
+
+    @property
+    def is_one_row(self) -> bool:
+        """Whether a unit has one row, whatever happens to it."""
+        return self.rows == 1
 
     @property
     def steps(self) -> int:
@@ -73,7 +88,10 @@ class Whose:
 
 @dataclass(frozen=True)
 class Promise:
-    """Numbers that hold together: a release at rate beta with crowds of k is (epsilon, delta)-DP for `whose`."""
+    """Numbers that hold together: a release at rate beta with crowds of k is (epsilon, delta)-DP for `whose`.
+
+    They are evaluated when they are put together, and refused where delta is smaller than what holds.
+    """
 
     epsilon_release: Fraction
     epsilon_recoding: Fraction
@@ -83,6 +101,30 @@ class Promise:
     bound: Bound
     solved: str
     whose: Whose
+
+    def __post_init__(self) -> None:
+        safe_k.check_epsilon(self.epsilon_recoding)
+        safe_k.check_delta(self.delta)
+        if self.bound == "published" and not self.whose.is_one_step:
+            raise PreconditionError(
+                "safe-k-published", "the published theorem speaks of one row added or removed", came=self.whose.words()
+            )
+        least = self._least_delta()
+        if self.delta < least:
+            raise PreconditionError(
+                f"safe-k-{safe_k.check_bound(self.bound)}",
+                f"k = {self.k} and beta = {float(self.beta):g} do not give this delta at epsilon = "
+                f"{text_up(self.epsilon_release)} for {self.whose.words()}",
+                came=f"delta = {text_up(self.delta)}",
+                allowed=f"delta >= {text_up(least)}",
+                fix="solve for it with `shoal plan`",
+            )
+
+    def _least_delta(self) -> Fraction:
+        """The smallest delta that is proved for these numbers."""
+        if self.whose.is_one_step:
+            return safe_k.delta_exactly(self.k, self.beta, self.epsilon_release, self.bound)
+        return Fraction(self.whose.delta(self.k, self.beta, self.epsilon_release))
 
     @property
     def epsilon(self) -> Fraction:
@@ -158,9 +200,9 @@ def promise(
         min(exact(step.beta), Fraction(step.beta)) if beta is None else beta,
         chosen,
         step.solved,
-        whose,
+        Whose(),
     )
-    return found if whose.is_one_step else _for_unit(found)
+    return found if whose.is_one_step else _for_unit(found, whose)
 
 
 def _after(total: Fraction, recoding: Fraction) -> Fraction:
@@ -173,15 +215,15 @@ def _after(total: Fraction, recoding: Fraction) -> Fraction:
     return total - recoding
 
 
-def _for_unit(step: Promise) -> Promise:
+def _for_unit(step: Promise, whose: Whose) -> Promise:
     """Move the number that was solved until the promise holds for the unit and not just for one step."""
-    epsilon, k, beta, whose = step.epsilon_release, step.k, step.beta, step.whose
+    epsilon, k, beta = step.epsilon_release, step.k, step.beta
     delta = step.delta
-    limit = float(delta)
     if step.solved == "delta":
-        delta = exact(whose.delta(k, beta, epsilon))
+        found = whose.delta(k, beta, epsilon)
+        delta = max(exact(found), Fraction(found))
     elif step.solved == "k":
-        k = _smallest_k(lambda size: whose.delta(size, beta, epsilon) <= limit, k, float(epsilon))
+        k = _smallest_k(lambda size: Fraction(whose.delta(size, beta, epsilon)) <= delta, k, float(epsilon))
     elif step.solved == "epsilon":
         epsilon = _smallest_epsilon(whose, k, beta, delta, epsilon)
     else:
@@ -217,7 +259,7 @@ def _smallest_epsilon(whose: Whose, k: int, beta: Fraction, delta: Fraction, low
     # from here on every step has reached its floor, and more epsilon cannot help
     high = max(low, exact(steps * (safe_k.epsilon_of_floor(k, beta) + 1e-9)))
     reachable = whose.delta(k, beta, high)
-    if reachable > float(delta):
+    if Fraction(reachable) > delta:
         raise InfeasibleError(
             f"no epsilon reaches delta = {text_up(delta)} for {whose.words()}: the obstacle is beta^k = "
             f"{text_up(safe_k.floor_of_delta(k, beta))}, paid at each of {steps} steps",
@@ -225,19 +267,19 @@ def _smallest_epsilon(whose: Whose, k: int, beta: Fraction, delta: Fraction, low
         )
     for _ in range(_STEPS):
         middle = exact(float((low + high) / 2))
-        low, high = (low, middle) if whose.delta(k, beta, middle) <= float(delta) else (middle, high)
+        low, high = (low, middle) if Fraction(whose.delta(k, beta, middle)) <= delta else (middle, high)
     return high
 
 
 def _largest_beta(curve: Callable[[Fraction], float], high: Fraction, delta: Fraction, k: int) -> Fraction:
     """Close in from both sides, by turns on a straight line through ln delta and by halves."""
-    limit, low = float(delta), high
-    above = below = math.log(curve(high) / limit)
+    low = high
+    above = below = _excess(curve(high), delta)
     while below > 0:
         if low < _SMALLEST_BETA:
             raise InfeasibleError(f"no beta above 1e-12 reaches delta = {text_up(delta)} with k = {k}", fix="raise k")
         high, above, low = low, below, _short(float(low) / 2)
-        below = math.log(max(curve(low), 1e-320) / limit)
+        below = _excess(curve(low), delta)
     for turn in range(_STEPS):
         if high <= low * (1 + _CLOSE):
             break
@@ -246,11 +288,17 @@ def _largest_beta(curve: Callable[[Fraction], float], high: Fraction, delta: Fra
         if middle in (low, high):
             break
         value = curve(middle)
-        if value <= limit:
-            low, below = middle, math.log(max(value, 1e-320) / limit)
+        if Fraction(value) <= delta:
+            low, below = middle, _excess(value, delta)
         else:
-            high, above = middle, math.log(value / limit)
+            high, above = middle, _excess(value, delta)
     return low
+
+
+def _excess(value: float, delta: Fraction) -> float:
+    """How far ln of a value lies above ln delta: above 0 exactly where the value is above delta."""
+    gap = math.log(max(value, 1e-320) / float(delta))
+    return max(gap, 1e-15) if Fraction(value) > delta else min(gap, 0.0)
 
 
 def _short(value: float) -> Fraction:

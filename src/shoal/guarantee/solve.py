@@ -34,11 +34,16 @@ from shoal.guarantee.safe_k import delta as delta_under
 _STEPS = 48
 _LARGEST_BETA = Fraction(999_999, 1_000_000)
 _JUMPS = 4000
+_FLOATS = 1e-9
+"""What naming exact numbers by their nearest floats may change of a delta, relatively."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Four numbers that hold together: at rate beta and crowd size k the release is (epsilon, delta)-DP."""
+    """Four numbers that hold together: at rate beta and crowd size k the release is (epsilon, delta)-DP.
+
+    They are evaluated when they are put together, and refused where delta is smaller than what holds.
+    """
 
     epsilon: float
     delta: float
@@ -46,6 +51,17 @@ class Setting:
     beta: float
     bound: Bound
     solved: str
+
+    def __post_init__(self) -> None:
+        least = delta_under(self.k, self.beta, self.epsilon, self.bound)
+        if self.delta < least * (1 - _FLOATS):
+            raise PreconditionError(
+                f"safe-k-{self.bound}",
+                f"k = {self.k} and beta = {self.beta:g} do not give this delta at epsilon = {self.epsilon:g}",
+                came=f"delta = {text_up(self.delta)}",
+                allowed=f"delta >= {text_up(least)}",
+                fix="solve for it with `solve`",
+            )
 
     @property
     def delta_tight(self) -> float:

@@ -18,14 +18,15 @@ from shoal.anonymize.partition.privtree import Habits as PrivHabits
 from shoal.anonymize.partition.privtree import PrivTree
 from shoal.anonymize.partition.tree import Habits, SurveyedTree
 from shoal.data.schema import Schema
-from shoal.errors import PolicyError, PreconditionError
+from shoal.errors import PolicyError, PreconditionError, UsageError
 from shoal.guarantee import words
-from shoal.guarantee.claim import Claim, Status
+from shoal.guarantee.claim import Claim, Status, make_claim
+from shoal.guarantee.compose import composed_within
 from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
 from shoal.guarantee.kind import Guarantee
 from shoal.guarantee.promise import Promise, Whose
 from shoal.guarantee.release_curve import ReleaseCurve, release_curve
-from shoal.guarantee.rounding import exact_text, text_up
+from shoal.guarantee.rounding import exact_text, text_up, whole
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.words import as_float, plain
 from shoal.ledger.entry import Budget, Cost
@@ -54,6 +55,39 @@ class Plan(AnyPlan):
     """The narrow tables, where there are any; `method` is then the first one's."""
     chooser: Chooser | None = None
     """Picks the views on the table, where the policy asks for that; `views` are then stand-ins of the right number."""
+
+    def __post_init__(self) -> None:
+        whole(self.repeat, "the number of releases")
+        methods = [view.method for view in self.views] or [self.method]
+        if any(method.unit != self.policy.unit for method in methods):
+            raise UsageError(
+                "the plan promises it to another unit than its policy",
+                came=self.method.unit.words(),
+                allowed=self.policy.unit.words(),
+            )
+        if self.views and self.repeat > 1:
+            raise UsageError("views are released once", came=self.repeat, allowed="1")
+        if self.method.drawn_before and len(self.promises) > 1:
+            raise PreconditionError(
+                "dps-does-not-compose",
+                "a table that is itself a sample gives one release",
+                came=f"{len(self.promises)} tables",
+            )
+        if not self._keeps(self.total):
+            raise PreconditionError(
+                self.composition if len(self.promises) > 1 else "basic-composition",
+                "what is published costs more than the plan promises",
+                came=f"({text_up(self.total.epsilon)}, {text_up(self.total.delta)})",
+                fix="make plans with `shoal.plan`, which solves them",
+            )
+
+    def _keeps(self, total: ApproxDP) -> bool:
+        """Whether everything that is published costs no more than this."""
+        epsilon = sum((promise.epsilon_release for promise in self.promises), start=self.paid)
+        delta = sum((promise.delta for promise in self.promises), start=Fraction(0))
+        if epsilon <= total.epsilon and delta <= total.delta:
+            return True
+        return len(self.promises) > 1 and composed_within(self.parts, total.epsilon, total.delta)
 
     def check(self, schema: Schema) -> None:
         """The theorems' premise about the tuple: a table shows all published attributes, a view those that it names."""
@@ -95,9 +129,9 @@ class Plan(AnyPlan):
             more = ("view-choice",) if self.chooser else ()
             theorems = (*names, *more, "pld-composition")
             smallest = min(view.method.promise.k for view in self.views)
-            crowd = Claim(KAnonymity(smallest), None, Status.CHECKED)
-            return (Claim(self.total, first.unit, first.status, theorems, first.conditions), crowd)
-        whole = first if self.repeat == 1 else Claim(
+            crowd = make_claim(KAnonymity(smallest), None, Status.CHECKED)
+            return (make_claim(self.total, first.unit, first.status, theorems, first.conditions), crowd)
+        whole = first if self.repeat == 1 else make_claim(
             self.total, first.unit, first.status, (*first.theorems, self.composition), first.conditions
         )  # fmt: skip
         return (whole, *rest)

@@ -14,9 +14,9 @@ from ruamel.yaml.error import YAMLError
 from shoal.anonymize.partition.scores import SCORES
 from shoal.errors import ShoalError, UsageError, VerificationError
 from shoal.guarantee import words
-from shoal.guarantee.claim import Claim, Status
-from shoal.guarantee.compose import compose
-from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP, SampledCrowd
+from shoal.guarantee.claim import StatedClaim, Status
+from shoal.guarantee.compose import compose, composed_within
+from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
 from shoal.guarantee.kind import Guarantee
 from shoal.guarantee.promise import Promise, Whose, published
 from shoal.guarantee.release_curve import release_curve
@@ -122,7 +122,7 @@ def _named(certificate: dict[str, Any]) -> list[Check]:
 
 
 def _claims(certificate: dict[str, Any]) -> list[Check]:
-    claims = [Claim.from_saved(saved) for saved in certificate["claims"]]
+    claims = [StatedClaim.from_saved(saved) for saved in certificate["claims"]]
     first, promised = claims[0], certificate["guarantee"]
     same = first.guarantee.to_saved() == {name: promised[name] for name in ("kind", "epsilon", "delta")}
     unit = first.unit is not None and first.unit.to_saved() == promised["unit"]
@@ -166,7 +166,7 @@ def _numbers(certificate: dict[str, Any]) -> list[Check]:
     checks.append(Check("charged parts", _charged(certificate) == last, "the ledger was charged for these parts"))
     if not certificate["basic"]:
         parts = [(load(p["guarantee"]), p["times"]) for p in last]
-        fits = _at_most(parts, exact(promised["epsilon"]), exact(promised["delta"]))
+        fits = composed_within(parts, exact(promised["epsilon"]), exact(promised["delta"]))
         checks.append(Check("the promise", fits, "the parts compose to no more than what is promised"))
     parts = [(load(p["guarantee"]), p["times"]) for p in last]
     return [*checks, _curve(certificate, parts), *_views(certificate, parts)]
@@ -175,7 +175,10 @@ def _numbers(certificate: dict[str, Any]) -> list[Check]:
 def _curve(certificate: dict[str, Any], parts: list[tuple[Guarantee, int]]) -> Check:
     """The curve of the whole release, from the numbers of its parts and what was paid before a sample was drawn."""
     promised, views = certificate["guarantee"], certificate.get("views")
-    total, samples = ApproxDP(promised["epsilon"], promised["delta"]), _promises(certificate)
+    try:
+        total, samples = ApproxDP(promised["epsilon"], promised["delta"]), _promises(certificate)
+    except ShoalError as error:
+        return Check("curve of the release", False, f"its numbers do not hold: {error.wrong}")
     paid = exact(promised["epsilon_recoding"]) * (1 if views is None else views["count"])
     if views is not None and views["chosen"] is not None:
         paid += exact(views["chosen"]["epsilon"])
@@ -218,14 +221,6 @@ def _charged(certificate: dict[str, Any]) -> list[dict[str, Any]]:
         each = SampledCrowd(part["k"], part["beta"]) if one else ApproxDP(part["epsilon"], part["delta"])
         found.append({"guarantee": each.to_saved(), "times": part["times"]})
     return found
-
-
-def _at_most(parts: list[tuple[Guarantee, int]], epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether the parts compose to at most (epsilon, delta); sums of exact numbers are compared exactly."""
-    own = [(part.own, n) for part, n in parts if isinstance(part, DifferentialPrivacy) and part.own]
-    if len(own) == len(parts):
-        return sum(o[0] * n for o, n in own) <= epsilon and sum(o[1] * n for o, n in own) <= delta
-    return exact(compose(parts).epsilon_at(delta)) <= epsilon
 
 
 def _ledger(certificate: dict[str, Any]) -> list[Check]:
@@ -331,7 +326,10 @@ def _promises(certificate: dict[str, Any]) -> list[Promise]:
 def _words(certificate: dict[str, Any]) -> list[Check]:
     """The promise in words, and the theorems, from the numbers."""
     promised = certificate["guarantee"]
-    plans = _promises(certificate)
+    try:
+        plans = _promises(certificate)
+    except ShoalError as error:
+        return [Check("words", False, f"the numbers that they speak of do not hold: {error.wrong}")]
     plan = plans[0]
     before = certificate["status"] == Status.CONDITION.value
     tuned = certificate["status"] == Status.TUNED.value or len(certificate["claims"][0]["conditions"]) > 1

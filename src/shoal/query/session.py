@@ -20,7 +20,7 @@ from typing import Self
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
 from shoal.errors import BudgetError, DataError, LedgerError, UsageError
-from shoal.guarantee.claim import Claim, Status
+from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.rounding import Number
 from shoal.ledger import refusals
 from shoal.ledger.account import Account
@@ -81,6 +81,7 @@ class Session:
         self._budget = budget if analyst is None else None
         self._owns = owns_ledger
         self._opened: tuple[Table, bytes] | None = None
+        self._given: set[tuple[int, bytes]] = set()
         if analyst is not None:
             if not 0 < len(analyst) <= _LONGEST_NAME or not analyst.isprintable():
                 raise UsageError("an analyst has a name", came=repr(analyst), allowed=f"1 to {_LONGEST_NAME} letters")
@@ -171,12 +172,18 @@ class Session:
         return [old or next(made) for old in found]
 
     def claim(self, answer: Answer) -> Claim:
-        """What holds for an answer by itself."""
+        """What holds for an answer by itself: one that this session gave, as it gave it."""
         from shoal.guarantee.differential import ApproxDP, PureDP
 
+        if (answer.charge, answer.content()) not in self._given:
+            raise UsageError(
+                "nothing is claimed for an answer that this session did not give",
+                came=f"an answer of charge {answer.charge}",
+                fix="ask the question here: an answer that is on record is free",
+            )
         guarantee = ApproxDP(answer.epsilon, answer.delta) if answer.delta else PureDP(answer.epsilon)
         status = Status.TUNED if self.dataset.tuned else Status.PROVED
-        return Claim(guarantee, self.dataset.unit, status, answer.theorems)
+        return make_claim(guarantee, self.dataset.unit, status, answer.theorems)
 
     # --- behind it -----------------------------------------------------------------------------------------------
 
@@ -226,7 +233,9 @@ class Session:
                         f"the answer of event {each.number} of the ledger is to another question",
                         fix="restore the ledger from a backup; nothing was charged",
                     )
-                return answer if answer.scope else replace(answer, scope=prepared.offer.scope)
+                known = answer if answer.scope else replace(answer, scope=prepared.offer.scope)
+                self._given.add((known.charge, known.content()))
+                return known
         return None
 
     def _answers(self, prepared: Sequence[Prepared], cost: Cost) -> list[Answer]:
@@ -255,6 +264,7 @@ class Session:
                 if each.key is not None
             ]
             self._ledger.answered_all(self.dataset.name, receipt, record, table=self.dataset.identity)
+        self._given.update((answer.charge, answer.content()) for answer in made)
         return made
 
     def _table(self) -> tuple[Table, bytes]:

@@ -23,7 +23,7 @@ from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
 from shoal.errors import PreconditionError
-from shoal.guarantee.claim import Claim, Status
+from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.syntactic import KAnonymity, LDiversity, TCloseness
 from shoal.guarantee.unit import Unit
 
@@ -61,11 +61,11 @@ class Microaggregation:
     def claims(self) -> tuple[Claim, ...]:
         """What will hold, counted on the table."""
         wanted = self.crowd.wanted
-        found = [Claim(KAnonymity(self.crowd.k), None, Status.CHECKED, ("microaggregation-k",), (), "none needed")]
+        found = [make_claim(KAnonymity(self.crowd.k), None, Status.CHECKED, ("microaggregation-k",), (), "none needed")]
         if wanted.l is not None:
-            found.append(Claim(LDiversity(wanted.l, "distinct"), None, Status.CHECKED, (), (), "none needed"))
+            found.append(make_claim(LDiversity(wanted.l, "distinct"), None, Status.CHECKED, (), (), "none needed"))
         if wanted.t is not None:
-            found.append(Claim(TCloseness(wanted.t, "emd"), None, Status.CHECKED, (), (), "none needed"))
+            found.append(make_claim(TCloseness(wanted.t, "emd"), None, Status.CHECKED, (), (), "none needed"))
         return tuple(found)
 
     def rules(self, schema: Schema) -> dict[str, str]:

@@ -27,7 +27,7 @@ from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
 from shoal.errors import PreconditionError
-from shoal.guarantee.claim import Claim, Status
+from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.syntactic import LDiversity, ProbabilisticK, TCloseness
 from shoal.guarantee.unit import Unit
 
@@ -82,11 +82,13 @@ class Swap:
     def claims(self, schema: Schema) -> tuple[Claim, ...]:
         """What will hold, and under which condition."""
         wanted = self.crowd.wanted
-        found = [Claim(ProbabilisticK(self.smallest(schema)), None, Status.CONDITION, ("probabilistic-k",), (LIMIT,))]
+        found = [
+            make_claim(ProbabilisticK(self.smallest(schema)), None, Status.CONDITION, ("probabilistic-k",), (LIMIT,))
+        ]
         if wanted.l is not None:
-            found.append(Claim(LDiversity(wanted.l, "distinct"), None, Status.CHECKED, (), (HIDDEN,)))
+            found.append(make_claim(LDiversity(wanted.l, "distinct"), None, Status.CHECKED, (), (HIDDEN,)))
         if wanted.t is not None:
-            found.append(Claim(TCloseness(wanted.t, "emd"), None, Status.CHECKED, (), (HIDDEN,)))
+            found.append(make_claim(TCloseness(wanted.t, "emd"), None, Status.CHECKED, (), (HIDDEN,)))
         return tuple(found)
 
     def rules(self, schema: Schema) -> dict[str, str]:

@@ -10,9 +10,9 @@ from shoal.data.schema import Schema
 from shoal.engine.base import Table
 from shoal.engine.people import bound_contributions
 from shoal.errors import PreconditionError
-from shoal.guarantee.claim import Claim, Status
+from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.differential import ApproxDP
-from shoal.guarantee.promise import Promise
+from shoal.guarantee.promise import Promise, Whose
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import Unit
 
@@ -34,6 +34,29 @@ class SafeK:
     drawn_before: bool = False
 
     def __post_init__(self) -> None:
+        if Whose.of(self.unit) != self.promise.whose:
+            raise PreconditionError(
+                "group-privacy",
+                "the numbers were solved for another unit than the one that is promised",
+                came=self.unit.words(),
+                allowed=self.promise.whose.words(),
+                fix="solve them for the unit",
+            )
+        if self.partition.epsilon > 0 and self.partition.steps != self.promise.whose.steps:
+            raise PreconditionError(
+                "eps-safe-recoding",
+                "the price of the recoding is for another number of rows than neighbours differ by",
+                came=self.partition.steps,
+                allowed=self.promise.whose.steps,
+            )
+        if self.drawn_before and not self.promise.whose.is_one_row:
+            raise PreconditionError(
+                "safe-k-tight",
+                "a table that is itself a sample of people holds all rows of a person or none, and the theorem needs rows "
+                "that come or go independently",
+                came=self.unit.words(),
+                allowed="one row of each person",
+            )
         if self.drawn_before and self.partition.epsilon > 0:
             raise PreconditionError(
                 "eps-safe-recoding",
@@ -79,8 +102,8 @@ class SafeK:
             conditions = (*conditions, "the plan was not tuned on the data, though parts of it were drafted from them")
         dp = ApproxDP(plan.epsilon, plan.delta)
         return (
-            Claim(dp, self.unit, status, self.theorems, conditions),
-            Claim(KAnonymity(plan.k), None, Status.CHECKED),
+            make_claim(dp, self.unit, status, self.theorems, conditions),
+            make_claim(KAnonymity(plan.k), None, Status.CHECKED),
         )
 
     @property

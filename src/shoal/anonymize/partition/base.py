@@ -64,6 +64,9 @@ class Recoding(ABC):
 class Partition(ABC):
     """How the recoding comes about, before any row is seen, and what it costs."""
 
+    steps: int
+    """By how many rows neighbours differ, where that is paid for."""
+
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
