@@ -345,7 +345,7 @@ def test_drawn_answers_hold_what_they_state(unit, effort):
         z=chance.choice(list("abc"), count),
     )
     with Source.seeded(1) as source:
-        taking = at_most(engine("duckdb").scan(data, own.schema), own.unit, source)
+        taking = at_most(engine("duckdb").scan(data, own.schema.with_names(own.unit.column)), own.unit, source)
     held = pd.DataFrame({name: taking.collect([name])[name] for name in ("x", "y", "z")})
     x = np.ma.compressed(taking.collect(["x"])["x"])
     asked = {
