@@ -19,6 +19,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "click_tree",
     "local_mathjax",
+    "patient_cells",
     "plain_docstrings",
     "room",
 ]
@@ -38,7 +39,7 @@ myst_heading_anchors = 3
 # A page with {code-cell} runs when it is built; an error in a cell is an error of the build.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 60
+nb_execution_timeout = -1  # no limit that a busy machine could miss
 nb_execution_show_tb = True
 nb_merge_streams = True
 

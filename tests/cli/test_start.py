@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import click
 import pytest
@@ -104,25 +103,28 @@ def test_an_interrupt_is_130(monkeypatch):
     assert done.stdout == ""
 
 
+READY = """
+import sys
+from shoal.cli import main, plan
+begin = plan.plan.callback
+def ready(**options):
+    print("ready", file=sys.stderr, flush=True)
+    begin(**options)
+plan.plan.callback = ready
+main()
+"""
+"""The command, which says when it has begun: a program that is still loading would not be interrupted in its work."""
+
+
 @pytest.mark.slow
 def test_a_real_interrupt_is_130_and_leaves_no_trace():
-    command = [
-        *SHELL,
-        "plan",
-        "--epsilon",
-        "1",
-        "--delta",
-        "1e-6",
-        "--k",
-        "400",
-        "--rows-per-person",
-        "9",
-        "--frontier",
-    ]
+    numbers = ["--epsilon", "1", "--delta", "1e-6", "--k", "400", "--rows-per-person", "9", "--frontier"]
+    command = [sys.executable, "-c", READY, "plan", *numbers]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(2)
+    assert running.stderr is not None
+    assert running.stderr.readline() == "ready\n"
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate()
     assert (running.returncode, out) == (130, "")
     assert "Traceback" not in err
 

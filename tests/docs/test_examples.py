@@ -20,6 +20,7 @@ PAGES = [
     ROOT / "README.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if NOTEBOOK not in page.read_text("utf-8")[:200]),
 ]
+NOTEBOOKS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page not in PAGES]
 SHELL = [sys.executable, "-c", "from shoal.cli import main; main()"]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -66,6 +67,14 @@ def test_a_notebook_that_fails_fails_the_build():
     text = (ROOT / "docs" / "conf.py").read_text("utf-8")
     assert 'nb_execution_mode = "force"' in text
     assert "nb_execution_raise_on_error = True" in text
+
+
+def test_no_page_and_no_kernel_has_a_time_limit():
+    # -1 is nbclient's word for none; a limit made builds fail on a machine that was busy with something else
+    text = (ROOT / "docs" / "conf.py").read_text("utf-8")
+    assert "nb_execution_timeout = -1" in text
+    assert '"patient_cells"' in text
+    assert not [page for page in PAGES + NOTEBOOKS if "timeout:" in page.read_text("utf-8")[:400]]
 
 
 def test_a_false_example_is_caught(tmp_path):

@@ -14,6 +14,7 @@ from shoal.ledger.account import ceiling
 from shoal.ledger.entry import Budget, Cost
 from shoal.ledger.ledger import Ledger, Registered
 from shoal.ledger.store import Store
+from tests.racing import outcomes_of
 
 ROW = Unit.row("add_remove")
 
@@ -274,11 +275,7 @@ def test_four_processes_never_overrun_and_lose_no_charge(tmp_path):
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(4), context.Queue()
     askers = [context.Process(target=_askers, args=(url, name, barrier, results)) for name in "abcd"]
-    for asker in askers:
-        asker.start()
-    charged = [results.get(timeout=120) for _ in askers]
-    for asker in askers:
-        asker.join()
+    charged = outcomes_of(askers, results)
     assert sum(charged) == 80
     with Ledger(url) as ledger:
         account = ledger.account("visits")

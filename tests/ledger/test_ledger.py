@@ -16,6 +16,7 @@ from shoal.guarantee.unit import Unit
 from shoal.ledger.entry import Budget, Cost, Event, canonical
 from shoal.ledger.ledger import Ledger
 from shoal.ledger.store import default_url
+from tests.racing import outcomes_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -262,11 +263,7 @@ def test_exactly_as_many_processes_win_as_the_budget_allows(tmp_path):
         for _ in range(4):
             spend(ledger, budget=Budget.of("0.5", "1e-5"))
     racers = [context.Process(target=_race, args=(url, barrier, results)) for _ in range(4)]
-    for racer in racers:
-        racer.start()
-    outcomes = sorted(results.get(timeout=120) for _ in racers)
-    for racer in racers:
-        racer.join()
+    outcomes = sorted(outcomes_of(racers, results))
     assert outcomes == ["charged", "refused", "refused", "refused"]
     with Ledger(url) as ledger:
         assert ledger.account("visits").spent.epsilon == Fraction(1, 2)

@@ -20,6 +20,7 @@ from shoal.query.session import session
 from shoal.query.tables import Contingency, Histogram
 from shoal.query.together import Together
 from tests.query.asking import POLICY, opened, policy, rich, spent, table
+from tests.racing import outcomes_of
 
 ROW, REPLACED = Unit.row("add_remove"), Unit.row("replace_one")
 PERSON = Unit.person("patient", 2, "add_remove")
@@ -201,11 +202,7 @@ def test_processes_share_one_budget_to_the_last_question(tmp_path):
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(2), context.Queue()
     askers = [context.Process(target=_asker, args=(str(tmp_path), barrier, results)) for _ in range(2)]
-    for asker in askers:
-        asker.start()
-    outcomes = [results.get(timeout=300) for _ in askers]
-    for asker in askers:
-        asker.join()
+    outcomes = outcomes_of(askers, results)
     with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
         account = ledger.account("clinic")
         charges = [event for event in ledger.events() if event.kind == "charge"]
