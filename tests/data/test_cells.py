@@ -6,6 +6,7 @@ import pytest
 
 from shoal.data.cells import MOST, STEPS, cells
 from shoal.data.level import MISSING, Cuts, Keep, Masked, Whole
+from shoal.data.line import point
 from shoal.data.schema import Attribute, Missing, Role
 from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
@@ -120,3 +121,31 @@ def test_sizes_are_exact():
     assert found.sizes == (Fraction(2), Fraction(5), Fraction(3))
     assert found.level == attribute("type: integer, domain: [3, 12], hierarchy: {intervals: [5]}").hierarchy.level(1)
     assert isinstance(cells(attribute("type: integer, domain: [3, 12]")).level, Keep)
+
+
+def test_the_work_grows_with_the_values_and_not_with_values_times_labels(monkeypatch):
+    """Counted, not timed: each value and each edge is made a point a few times, however many edges there are."""
+    import shoal.data.cells as module
+
+    calls = 0
+
+    def counting(kind, value):
+        nonlocal calls
+        calls += 1
+        return point(kind, value)
+
+    monkeypatch.setattr(module, "point", counting)
+    found = cells(attribute("type: integer, domain: [0, 32000], hierarchy: {intervals: [10, 100, 1000]}"))
+    assert len(found) == 3201
+    assert calls < 10 * 32_001
+    calls = 0
+    cut = cells(attribute("type: integer, domain: [0, 999999], hierarchy: {intervals: [250, 500, 1000]}"))
+    assert (len(cut), len(cut.groups)) == (4000, 2)
+    assert calls < 10 * 4000
+
+
+def test_values_of_a_level_of_intervals_lie_in_the_interval_that_their_label_says():
+    found = cells(attribute("type: integer, domain: [-7, 8], hierarchy: {intervals: [5, 10]}"), finest=1)
+    assert found.labels == ("[-10, -5)", "[-5, 0)", "[0, 5)", "[5, 10)")
+    assert found.sizes == (2, 5, 5, 4)
+    assert found.bounds == (-7, -5, 0, 5, 9)

@@ -7,6 +7,7 @@ its own, the last one.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -180,7 +181,8 @@ def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above:
     ordered = whole and (line is not None or attribute.type is Type.ORDINAL)
     bounds = None
     if ordered and line is not None:
-        starts = [point(line.type, values[codes.index(i)]) for i in range(len(labels))]
+        first = dict(zip(reversed(codes), reversed(values), strict=True))
+        starts = [point(line.type, first[cell]) for cell in range(len(labels))]
         end = line.high + 1 if line.type.discrete else line.high
         bounds = (*starts, end)
     return Cells(
@@ -199,7 +201,7 @@ def _labels(attribute: Attribute, level: Level, values: Sequence[str]) -> list[s
         return [level.mask(value) for value in values]
     if isinstance(level, Cuts):
         edges = [point(attribute.type, at) for at in level.edges]
-        return [level.labels[sum(at <= point(attribute.type, value) for at in edges)] for value in values]
+        return [level.labels[bisect_right(edges, point(attribute.type, value))] for value in values]
     return [SUPPRESSED] * len(values)
 
 
@@ -212,8 +214,9 @@ def _of_cuts(attribute: Attribute, level: Cuts, above: list[Cuts]) -> Cells:
     bounds = (line.low, *edges, end)
     sizes = tuple(line.size(a, b) if line.counted else Fraction(1) for a, b in pairwise([None, *edges, None]))
     groups = []
+    number = {edge: place for place, edge in enumerate(edges, 1)}
     for coarser in above:
-        inner = [edges.index(point(line.type, at)) + 1 for at in coarser.edges]
+        inner = [number[point(line.type, at)] for at in coarser.edges]
         spans = pairwise([0, *inner, len(level.labels)])
         groups.append(
             tuple(
