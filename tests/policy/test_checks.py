@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
 from tests.policy.written import BASE, edited, problems, the_problem
 
@@ -175,3 +176,23 @@ def test_a_budget_below_its_release():
     )
     assert the_problem(edited(("delta: 1e-5", "delta: 1e-7")), "budget.delta", 17).came == "1e-7"
     assert Policy.parse(edited(("epsilon: 3", "epsilon: 1"), ("delta: 1e-5", "delta: 1e-6"))).budget.epsilon == 1
+
+
+def test_no_value_and_no_label_is_one_that_is_kept_for_something_else():
+    def refusal(spec):
+        text = "version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n  a: " + spec
+        with pytest.raises(PolicyError) as caught:
+            Policy.parse(text)
+        return str(caught.value)
+
+    listed = refusal('{role: quasi, type: category, domain: [x, "(missing)"]}')
+    assert "a value that is the label of a missing value; got (missing)" in listed
+    assert "outside: suppress" in listed
+    assert "label of the whole domain; got *" in refusal('{role: quasi, type: ordinal, domain: [x, "*"]}')
+    given = refusal('{role: quasi, type: category, hierarchy: {groups: {g: [x, "*"]}}}')
+    assert "attributes.a.hierarchy" in given
+    cut = refusal('{role: quasi, type: integer, domain: [0, 9], hierarchy: {cuts: [5], labels: [low, "(missing)"]}}')
+    assert "level 1 has a label that is the label of a missing value" in cut
+    # what is never published may be called anything
+    free = '{role: identifier, type: category, domain: [x, "(missing)"]}'
+    Policy.parse("version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n  a: " + free)

@@ -36,6 +36,8 @@ def plan_policy(path: Path, lock: Path | None, *, force: bool, as_json: bool) ->
         screen.table(("view", "k", "beta"), _views(found))
         screen.line()
     screen.paragraph(found.recoding_words())
+    if found.work is not None:
+        screen.note(found.work)
 
 
 MOST_VIEWS = 40

@@ -68,6 +68,8 @@ def release(
     if lock is not None:
         hold_to_lock(planned, lock)
     showing = cells.cells_of(data, planned.schema, show=show_values)
+    if planned.work is not None:
+        screen.note(planned.work)
     if dry_run:
         with showing:
             _rehearse(planned, data, out, ledger, engine, force, as_json)

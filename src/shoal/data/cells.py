@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise, product
 from math import ceil, prod
 
@@ -66,8 +67,12 @@ class Cells:
 
     def loss(self, cells: Sequence[int]) -> float:
         """The loss of a label that stands for these cells; a missing value adds nothing to it."""
-        size, total = sum((self.sizes[cell] for cell in cells), Fraction(0)), sum(self.sizes, Fraction(0))
+        size, total = sum((self.sizes[cell] for cell in cells), Fraction(0)), self._total
         return float((size - 1) / (total - 1)) if total > 1 and size > 1 else 0.0
+
+    @cached_property
+    def _total(self) -> Fraction:
+        return sum(self.sizes, Fraction(0))
 
     def span(self, first: int, last: int) -> str:
         """The label of the cells first, …, last − 1 of an ordered attribute."""
@@ -201,6 +206,9 @@ def _labels(attribute: Attribute, level: Level, values: Sequence[str]) -> list[s
         return [level.mask(value) for value in values]
     if isinstance(level, Cuts):
         edges = [point(attribute.type, at) for at in level.edges]
+        if attribute.type.discrete:  # whole numbers are compared ten times as fast as fractions
+            whole = [ceil(at) for at in edges]
+            return [level.labels[bisect_right(whole, int(point(attribute.type, value)))] for value in values]
         return [level.labels[bisect_right(edges, point(attribute.type, value))] for value in values]
     return [SUPPRESSED] * len(values)
 

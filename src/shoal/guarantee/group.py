@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 from shoal.errors import ParameterError
 from shoal.guarantee.rounding import Number, decimal, exact, guarded_up, precise, whole
@@ -56,6 +57,7 @@ def delta_of_replaced_rows(remove: Curve, add: Curve, rows: int, epsilon: Number
 def chain_of_replaced_rows(remove: Curve, add: Curve, rows: int, epsilon: Number) -> Chain:
     """`delta_of_replaced_rows` with the split that it was found at, in the better order."""
     count, e = whole(rows, "the number of rows of one person"), _non_negative(epsilon)
+    remove, add = cache(remove), cache(add)  # both orders ask for the same points, and a point takes a millisecond
     chains = (_chain([remove] * count + [add] * count, e), _chain([add] * count + [remove] * count, e))
     return min(chains, key=lambda chain: chain.delta)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from shoal.data import build, suggest
-from shoal.data.domain import Domain
+from shoal.data.domain import Domain, Values
 from shoal.data.hierarchy import Hierarchy
+from shoal.data.level import MISSING, SUPPRESSED
 from shoal.data.schema import Attribute, Outside, Role, Type
 from shoal.errors import PolicyError, ShoalError
 from shoal.policy.attribute import AttributeAsked
@@ -52,10 +53,26 @@ def _attribute(
     hierarchy = None
     if (wanted := asked.hierarchy) is not None:
         hierarchy = _attempt((*path, "hierarchy"), problems, lambda: _hierarchy(wanted, kind, domain, folder))
+    if asked.published:
+        problems.extend(_reserved(path, domain, hierarchy))
     if len(problems) > before:
         return None
     domain = hierarchy.domain if domain is None and hierarchy is not None else domain
     return Attribute(name, asked.role, kind, domain, hierarchy, asked.missing, asked.outside)
+
+
+def _reserved(path: Path, domain: Domain | None, hierarchy: Hierarchy | None) -> Iterator[Problem]:
+    """No value and no label looks like the label of a missing value, and no value like the label of the whole domain."""
+    fix = "spell it differently in the table; to count it as missing, leave it out and set outside: suppress"
+    listed = domain if domain is not None else hierarchy.domain if hierarchy is not None else None
+    for word, what in ((MISSING, "a missing value"), (SUPPRESSED, "the whole domain")):
+        if isinstance(listed, Values) and word in listed.index:
+            where = "domain" if domain is not None else "hierarchy"
+            yield Problem((*path, where), f"a value that is the label of {what}", word, "any other text", fix)
+    for number, level in enumerate(hierarchy.levels if hierarchy is not None else ()):
+        if MISSING in (level.labels or ()):
+            wrong = f"level {number} has a label that is the label of a missing value"
+            yield Problem((*path, "hierarchy"), wrong, MISSING, "any other text")
 
 
 def _hierarchy(asked: HierarchyAsked, kind: Type, domain: Domain | None, folder: pathlib.Path | None) -> Hierarchy:

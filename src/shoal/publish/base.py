@@ -40,6 +40,11 @@ class AnyPlan(ABC):
         """Whether a domain or hierarchy was drafted from the data and not confirmed."""
         return bool(self.policy.profiled_keys())
 
+    @property
+    def work(self) -> str | None:
+        """What to expect of a run that takes long, from the policy alone; to be said before anything is charged."""
+        return None
+
     @abstractmethod
     def check(self, schema: Schema) -> None:
         """What the theorems ask of the columns."""

@@ -182,6 +182,12 @@ class Plan(AnyPlan):
         asked = self.policy.budget
         return None if asked is None else Budget.of(asked.epsilon, asked.delta)
 
+    @property
+    def work(self) -> str | None:
+        """What to expect of the first choice of a recoding that takes long, where there is one."""
+        partitions = [view.method.partition for view in self.views] or [self.method.partition]
+        return next((said for each in partitions if (said := each.work()) is not None), None)
+
     def recoding_words(self) -> str:
         """How the labels come about, in a sentence."""
         if not self.views:

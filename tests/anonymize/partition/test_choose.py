@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.anonymize.partition.choose import choose_scheme, log_weights
+from shoal.anonymize.partition.drawn import DrawnGrid
 from shoal.anonymize.partition.lattice import Lattice
 from shoal.anonymize.partition.scores import Discernibility, Ramp, Records, Target
 from shoal.chance.choose import scored as scored_draws
@@ -227,3 +228,11 @@ def test_scores_of_adult_are_those_of_the_recoded_table(name, shared_data):
     for index in (0, 977, 3111, int(scores.argmax()), 6479):
         sizes = table.recode(lattice.recoding(index)).count_by(lattice.names).counts
         assert scores[index] == score.of_scheme(sizes, None) * lattice.detail[index]
+
+
+def test_a_choice_among_very_many_says_so_before_any_row_is_read():
+    columns = [attribute(f"c{number}", "abcd", "xxyy") for number in range(11)]
+    most = DrawnGrid(Schema(tuple(columns)), Fraction(1), 2, HALF)
+    assert most.work().startswith("177,147 combinations of levels will be scored on the table, after the charge")
+    assert "c0 (3 levels), c1 (3 levels), c2 (3 levels)" in most.work()
+    assert DrawnGrid(Schema(tuple(columns[:10])), Fraction(1), 2, HALF).work() is None

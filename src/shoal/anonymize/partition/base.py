@@ -100,6 +100,10 @@ class Partition(ABC):
         """Decide on the whole table, never on the sample that is published."""
         return self.decide(table.recode(self.levels).count_by(self.columns), source, stage)
 
+    def work(self) -> str | None:
+        """What to expect of a decision that takes long, known before any row is seen; None where it does not."""
+        return None
+
     @abstractmethod
     def words(self) -> str:
         """One sentence for a person who reviews the plan."""

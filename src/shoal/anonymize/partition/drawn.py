@@ -20,6 +20,9 @@ from shoal.engine.base import Counts
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact_text
 
+MANY = 100_000
+"""From so many schemes on a person is told beforehand that scoring them takes a while."""
+
 
 @dataclass(frozen=True)
 class DrawnGrid(Partition):
@@ -77,6 +80,18 @@ class DrawnGrid(Partition):
             f"{exact_text(self.epsilon)}, better ones more often (score: {self.score})."
         )
         return f"{found} {self.lattice.rule}" if self.lattice.rule else found
+
+    def work(self) -> str | None:
+        schemes, shape = len(self.lattice), self.lattice.shape
+        if schemes < MANY:
+            return None
+        widest = sorted(range(len(shape)), key=lambda at: -shape[at])[:3]
+        named = ", ".join(f"{self.lattice.names[at]} ({shape[at]} levels)" for at in widest)
+        return (
+            f"{schemes:,} combinations of levels will be scored on the table, after the charge: up to some minutes for tens "
+            f"of thousands of rows, hours for millions. To have fewer, set release.recoding.choose.finest and coarsest, "
+            f"first of {named}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {

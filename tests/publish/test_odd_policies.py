@@ -1,0 +1,61 @@
+"""What a policy alone decides is refused by the plan: whatever can be planned can be released, however odd its names are."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from shoal.chance.source import Source
+from shoal.datasets.stand_in import stand_in
+from shoal.engine.duckdb import DuckDB
+from shoal.errors import PolicyError, ShoalError, UsageError
+from shoal.ledger.ledger import Ledger
+from shoal.policy.policy import Policy
+from shoal.publish.plan import plan
+from shoal.publish.run import release
+from tests.publish.odd_policies import odd_policy
+
+
+def published_or_refused(seed: int, folder) -> bool:
+    """Whether a policy ran to the end; False where the plan refused it, or no table can be made up for it."""
+    try:
+        planned = plan(Policy.parse(odd_policy(Random(seed))))  # noqa: S311 - which policy is tried is no secret
+    except ShoalError:
+        return False
+    try:
+        table = stand_in(planned.schema, 300, Source.seeded(seed), unit=planned.policy.unit)
+    except UsageError as error:
+        if "texts cannot be made from its pattern" not in str(error):
+            raise
+        return False
+    with Ledger(str(folder / f"{seed}.sqlite")) as ledger:
+        made = release(planned, table, folder / str(seed), ledger=ledger, engine=DuckDB())
+    assert not made.notes or "rows" in made.notes[0]  # the report was made too
+    return True
+
+
+@pytest.mark.slow
+def test_what_is_planned_is_released(tmp_path):
+    assert sum(published_or_refused(seed, tmp_path) for seed in range(76, 96)) >= 5
+
+
+@pytest.mark.long
+def test_what_is_planned_is_released_a_thousand_times(tmp_path):
+    assert sum(published_or_refused(seed, tmp_path) for seed in range(1000)) >= 200
+
+
+@pytest.mark.parametrize("recoding", ["levels: {a: 0}", "choose: {epsilon: 0.1}", "tree: {epsilon: 0.1}"])
+@pytest.mark.parametrize("value", ["(missing)", "*"])
+def test_a_value_that_is_a_label_of_ours_is_refused_before_anything_is_charged(value, recoding):
+    text = f"""
+version: 1
+dataset: d
+unit: row
+neighbours: add_remove
+attributes:
+  a: {{role: quasi, type: category, domain: [x, y, "{value}"], hierarchy: {{groups: {{g: [x, y, "{value}"]}}}}}}
+release: {{method: safe-k, epsilon: 1, delta: 1e-6, recoding: {{{recoding}}}}}
+"""
+    with pytest.raises(PolicyError, match=r"attributes\.a\.domain.*a value that is the label of"):
+        Policy.parse(text)
