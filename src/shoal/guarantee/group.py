@@ -57,8 +57,10 @@ def delta_of_replaced_rows(remove: Curve, add: Curve, rows: int, epsilon: Number
 def chain_of_replaced_rows(remove: Curve, add: Curve, rows: int, epsilon: Number) -> Chain:
     """`delta_of_replaced_rows` with the split that it was found at, in the better order."""
     count, e = whole(rows, "the number of rows of one person"), _non_negative(epsilon)
-    remove, add = cache(remove), cache(add)  # both orders ask for the same points, and a point takes a millisecond
-    chains = (_chain([remove] * count + [add] * count, e), _chain([add] * count + [remove] * count, e))
+    # Both orders ask for the same points, and a point takes a millisecond.
+    removed: list[Curve] = [cache(remove)] * count
+    added: list[Curve] = [cache(add)] * count
+    chains = (_chain(removed + added, e), _chain(added + removed, e))
     return min(chains, key=lambda chain: chain.delta)
 
 
