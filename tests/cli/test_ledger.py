@@ -253,7 +253,7 @@ def test_a_file_that_is_no_ledger(tmp_path, command):
 
 
 def test_a_ledger_from_the_future(book):
-    tampered(book, "UPDATE meta SET value = '2' WHERE name = 'version'")
+    tampered(book, "UPDATE meta SET value = '3' WHERE name = 'version'")
     error = refused("ledger", "show", "--ledger", book, code=4)
     assert error["wrong"] == "the ledger was written by a newer version"
 

@@ -215,7 +215,7 @@ def test_foreign_damaged_newer_and_unreachable_ledgers(tmp_path):
         Ledger(str(tmp_path / "noise"))
     with sqlite3.connect(tmp_path / "newer") as raw:
         raw.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT)")
-        raw.execute("INSERT INTO meta VALUES ('version', '2'), ('secret', '00')")
+        raw.execute("INSERT INTO meta VALUES ('version', '3'), ('secret', '00')")
     with pytest.raises(LedgerError, match="newer version"):
         Ledger(str(tmp_path / "newer"))
     with sqlite3.connect(tmp_path / "foreign") as raw:
@@ -288,7 +288,7 @@ def test_bad_values():
     with pytest.raises(ParameterError):
         Budget.of(-1, 0)
     with pytest.raises(UsageError, match="unknown kind"):
-        Event.after(None, "t", "d", "gossip", {})
+        Event.after("0" * 64, "t", "d", "gossip", {})
     with pytest.raises(UsageError, match="not floats"):
         canonical({"a": [0.1]})
     assert Cost.from_saved(cost().to_saved()) == cost()

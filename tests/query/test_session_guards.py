@@ -149,7 +149,7 @@ def _rewritten(path, change):
     """The ledger with changed events, chained anew: what a forger with the file would write."""
     with Ledger(str(path)) as ledger:
         events = ledger.events()
-    last = None
+    last = events[0].previous
     with sqlite3.connect(path) as raw:
         raw.execute("DELETE FROM events")
         for event in change(events):

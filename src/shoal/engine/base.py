@@ -30,6 +30,8 @@ from shoal.data.type import Type
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from shoal.engine.digest import Contents
+
 Array = npt.NDArray[Any]
 RowMask = Callable[[int, int], npt.NDArray[np.bool_]]
 """Which rows to keep: called with the number of the first row and how many; depends on nothing else."""
@@ -177,6 +179,9 @@ class Table(Protocol):
 
     def digest(self) -> bytes:
         """What the table holds, as 32 bytes: the same for the same rows in any order, file format and engine."""
+
+    def contents(self) -> Contents:
+        """The digest, and what each column holds by itself, by which the ledger knows the table again."""
 
     def write(self, path: Path, *, sort: bool = True) -> None:
         """To CSV or Parquet by suffix; sorted by its own values, so that the input's order does not show.

@@ -1,14 +1,18 @@
-"""What a table holds, as 32 bytes: the same for the same rows in any order, file format and engine.
+"""What a table holds, as numbers to know it by: of all its rows together, and of each column by itself.
 
-Each value becomes a 64-bit number, each row a mixture of its values' numbers, and the table the sum over its rows;
-so rows may come in any order, in parts, or counted. Names, types and the sum go through SHA-256. Chance collisions
-are out of the question; someone who changes a cell gets another digest, and is not stopped from doing that.
+Each value becomes a 64-bit number, each row a mixture of its values' numbers, and the table the sum over its rows; so rows
+may come in any order, in parts, or counted. A column is known by the sum of its values' numbers, under whatever name it has
+and whatever columns stand beside it. Sums go through SHA-256. Chance collisions are out of the question; someone who changes a
+cell gets another digest, and is not stopped from doing that.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,45 +28,115 @@ Words = npt.NDArray[np.uint64]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _ABSENT = np.uint64(0x2545F4914F6CDD1D)
+_CELLS = 10
+"""Different values of a column are told apart by so many bits of their numbers: up to 1,024 of them."""
+_ENOUGH = 64
+"""More bits are not noted: what a ledger holds says little about a column."""
+_EXACT = 2.0**53
+_WHOLE = "^(0|-?[1-9][0-9]{0,17})$"
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a table is known by: all rows together; and each column by itself, with the bits that it is worth.
+
+    `whole` depends on names, types, values and rows. A column's digest depends on its values, how often each occurs, and so on
+    the number of rows: not on its name, the order of the rows, the other columns, nor on whether whole numbers are declared as
+    integer, decimal or text. Its bits are about minus the logarithm of the chance that another column of as many rows and
+    different values has each of them equally often.
+    """
+
+    whole: bytes
+    columns: tuple[tuple[bytes, int], ...]
 
 
 class Digest:
-    """Takes rows in parts; `value` is the digest of all of them."""
+    """Takes rows in parts; `value` and `contents` are about all of them."""
 
     def __init__(self, columns: Sequence[tuple[str, Type]]) -> None:
         self._columns = tuple(columns)
         self._keys = [_key(name) for name, _ in columns]
         self._sums = [0, 0]
+        self._alone = [0 for _ in columns]
+        self._seen = [np.zeros(1 << _CELLS, dtype=np.bool_) for _ in columns]
         self._rows = 0
 
     def add(self, columns: Sequence[pa.Array], counts: npt.NDArray[np.int64] | None = None) -> None:
         """Some rows, each as often as its count says; texts may be dictionaries."""
         rows = np.zeros(len(columns[0]), dtype=np.uint64)
-        for held, key, (_, kind) in zip(columns, self._keys, self._columns, strict=True):
-            rows += _numbers(held, kind, key)
-        often = np.ones(len(rows), dtype=np.uint64) if counts is None else counts.astype(np.uint64)
+        often = None if counts is None else counts.astype(np.uint64)
+        for place, (held, (_, kind)) in enumerate(zip(columns, self._columns, strict=True)):
+            words = _numbers(held, kind)
+            self._alone[place] += int((words if often is None else words * often).sum(dtype=np.uint64))
+            self._seen[place][words >> np.uint64(64 - _CELLS)] = True
+            words *= self._keys[place]
+            rows += words
         for lane, lift in enumerate((np.uint64(0), _ODD)):
-            self._sums[lane] += int((_mixed(rows + lift) * often).sum(dtype=np.uint64))
-        self._rows += int(often.sum())
+            mixed = _mixed(rows + lift)
+            self._sums[lane] += int((mixed if often is None else mixed * often).sum(dtype=np.uint64))
+        self._rows += len(rows) if counts is None else int(counts.sum())
 
     def value(self) -> bytes:
-        """32 bytes."""
+        """All rows together, as 32 bytes."""
         named = sorted((name, kind.value) for name, kind in self._columns)
         sums = [total % (1 << 64) for total in self._sums]
-        return hashlib.sha256(repr((1, named, self._rows, sums)).encode()).digest()
+        return hashlib.sha256(repr((2, named, self._rows, sums)).encode()).digest()
+
+    def contents(self) -> Contents:
+        """All rows together, and each column by itself."""
+        alone = (
+            (hashlib.sha256(repr((2, self._rows, total % (1 << 64))).encode()).digest(), self._bits(seen))
+            for total, seen in zip(self._alone, self._seen, strict=True)
+        )
+        return Contents(self.value(), tuple(sorted(set(alone))))
+
+    def _bits(self, seen: npt.NDArray[np.bool_]) -> int:
+        """How much it says that two columns are alike: d values in n rows have about (n/d)^((d - 1)/2) histograms."""
+        different = int(seen.sum())
+        if different < 2:
+            return 0
+        return min(_ENOUGH, int((different - 1) / 2 * math.log2(1 + self._rows / different)))
 
 
-def digest(columns: Sequence[tuple[str, Type]], parts: Iterable[Sequence[pa.Array]]) -> bytes:
+def digest(columns: Sequence[tuple[str, Type]], parts: Iterable[Sequence[pa.Array]]) -> Digest:
     """The digest of rows that come in parts."""
     made = Digest(columns)
     for part in parts:
         made.add(part)
-    return made.value()
+    return made
+
+
+def file_digest(data: object) -> bytes | None:
+    """What a file holds, byte by byte, columns that the policy does not name included; None for a frame.
+
+    A folder of Parquet files is known by their contents in any order and under any names; one of a single file, by that file.
+    """
+    from shoal.engine.source import parquet_files
+
+    named = getattr(data, "path", data)
+    if not isinstance(named, str | Path):
+        return None
+    path = Path(named)
+    if path.is_file():
+        return _sha256(path)
+    if not path.is_dir():
+        return None
+    each = sorted(_sha256(file) for file in parquet_files(path))
+    return each[0] if len(each) == 1 else hashlib.sha256(b"".join(each)).digest()
+
+
+def _sha256(path: Path) -> bytes:
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            found.update(piece)
+    return found.digest()
 
 
 def _key(name: str) -> np.uint64:
-    """Keeps columns apart, by name and not by place."""
-    return np.uint64(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little"))
+    """Keeps columns apart in a row, by name and not by place; odd, so that no bit of a value is lost."""
+    return np.uint64(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little") | 1)
 
 
 def _mixed(words: Words) -> Words:
@@ -75,26 +149,51 @@ def _mixed(words: Words) -> Words:
     return words
 
 
-def _numbers(held: pa.Array, kind: Type, key: np.uint64) -> Words:
+def _numbers(held: pa.Array, kind: Type) -> Words:
     """A number for each value, by value and not by how it is stored; texts are worked out once for each different one."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(held.type) or kind in WORDS:
         coded = held if pa.types.is_dictionary(held.type) else held.dictionary_encode()
-        of_each: Words = np.append(_of_texts(coded.dictionary.cast(pa.large_string())), _ABSENT)
+        of_each: Words = np.append(_of_texts(coded.dictionary.cast(pa.large_string())), _mixed(np.array([_ABSENT])))
         places: npt.NDArray[np.int64] = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return _mixed(of_each ^ key)[places]
+        return of_each[places]
     bare: Any = held.cast(
         {Type.DATE: pa.int32(), Type.BOOLEAN: pa.int8(), Type.DATETIME: pa.int64()}.get(kind, held.type)
     )
     values = bare.fill_null(0).to_numpy(zero_copy_only=False)
-    words = values.view(np.uint64) if kind is Type.DECIMAL else values.astype(np.int64).view(np.uint64)
+    words = _of_decimals(values) if kind is Type.DECIMAL else values.astype(np.int64).view(np.uint64)
     if held.null_count:
         words = np.where(held.is_null().to_numpy(zero_copy_only=False), _ABSENT, words)
-    return _mixed(words ^ key)
+    return _mixed(words)
+
+
+def _of_decimals(values: npt.NDArray[np.float64]) -> Words:
+    """Whole numbers as integers, others by their bits."""
+    whole = (np.trunc(values) == values) & (np.abs(values) < _EXACT)
+    return np.where(whole, np.where(whole, values, 0).astype(np.int64).view(np.uint64), values.view(np.uint64))
 
 
 def _of_texts(texts: pa.Array) -> Words:
+    """Texts that spell a whole number as that number, others by their letters."""
+    from pyarrow import compute
+
+    words = _of_letters(texts)
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    if not len(texts) or offsets[0] == offsets[-1]:
+        return words
+    letters = np.frombuffer(texts.buffers()[2], dtype=np.uint8)
+    first = letters[np.minimum(offsets[:-1], offsets[-1] - 1)]
+    likely = np.flatnonzero((first == ord("-")) | ((first >= ord("0")) & (first <= ord("9"))))
+    if len(likely):
+        some = texts.take(likely)
+        spelled = compute.match_substring_regex(some, _WHOLE).to_numpy(zero_copy_only=False)
+        numbers = some.filter(spelled).cast("int64").to_numpy(zero_copy_only=False)
+        words[likely[spelled]] = _mixed(numbers.view(np.uint64))
+    return words
+
+
+def _of_letters(texts: pa.Array) -> Words:
     """A polynomial in the bytes of each text, for all texts at once."""
     offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
     sizes = np.diff(offsets)

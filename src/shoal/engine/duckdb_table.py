@@ -27,7 +27,7 @@ from shoal.engine.column import (
     recoded,
     refuse_uncovered,
 )
-from shoal.engine.digest import Digest
+from shoal.engine.digest import Contents, Digest
 from shoal.engine.duckdb_codes import Coded, coded
 from shoal.engine.grouped import GroupedTable, boxed
 from shoal.engine.relabel import relabelled
@@ -266,13 +266,16 @@ class DuckDBTable:
             yield pa.RecordBatch.from_arrays(shown, schema=shape)
 
     def digest(self) -> bytes:
+        return self.contents().whole
+
+    def contents(self) -> Contents:
         made = Digest([(part.name, part.type) for part in self.parts])
         held = sql.names(len(self.parts))
         carried = ["n"] if self.counted else []
         for batch in self.session.batches(f"SELECT {', '.join([*held, *carried])} FROM ({self.query})"):
             shown = [_shown(batch[x], part) for x, part in zip(held, self.parts, strict=True)]
             made.add(shown, batch["n"].to_numpy() if self.counted else None)
-        return made.value()
+        return made.contents()
 
     def write(self, path: Path, *, sort: bool = True) -> None:
         import pyarrow as pa

@@ -16,7 +16,7 @@ from shoal.data.type import Type
 from shoal.engine import files
 from shoal.engine.base import ABSENT, Array, Ask, Counts, Place, RowMask, RowWords, Table
 from shoal.engine.column import Column, natural
-from shoal.engine.digest import Digest
+from shoal.engine.digest import Contents, Digest
 from shoal.engine.duckdb_codes import Coded
 from shoal.engine.relabel import indices_of, numbers_of, refuse_unknown, relabelled
 from shoal.engine.shape import expanded
@@ -128,10 +128,13 @@ class GroupedTable:
             yield pa.RecordBatch.from_arrays(self._shown(at), schema=self._shape)
 
     def digest(self) -> bytes:
+        return self.contents().whole
+
+    def contents(self) -> Contents:
         self._glance()
         made = Digest([(part.name, part.type) for part in self.parts])
         made.add(self._shown(np.arange(len(self.counts))), self.counts)
-        return made.value()
+        return made.contents()
 
     def write(self, path: Path, *, sort: bool = True) -> None:
         files.write(Path(path), self._shape, self.batches(sort=sort), self._glance)

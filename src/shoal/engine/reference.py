@@ -22,7 +22,7 @@ from shoal.engine import files
 from shoal.engine.asks import refuse_asks
 from shoal.engine.base import Array, Ask, Counts, Place, RowMask, RowWords, Table
 from shoal.engine.column import DTYPES, Column, attached, means, ranks, recoded, refuse_uncovered
-from shoal.engine.digest import digest
+from shoal.engine.digest import Contents, digest
 from shoal.engine.reference_read import read_columns
 from shoal.engine.relabel import UNKNOWN, numbers_of, refuse_unknown, relabelled, shown_as
 from shoal.engine.source import Source, open_source
@@ -212,9 +212,13 @@ class ReferenceTable:
             yield pa.RecordBatch.from_arrays(shown, schema=shape)
 
     def digest(self) -> bytes:
+        return self.contents().whole
+
+    def contents(self) -> Contents:
         self.source.stamp.verify()
         kinds = [(part.name, part.type) for part in self.parts]
-        return digest(kinds, ([_arrow([row[i]], part) for i, part in enumerate(self.parts)] for row in self.held))
+        each = ([_arrow([row[i]], part) for i, part in enumerate(self.parts)] for row in self.held)
+        return digest(kinds, each).contents()
 
     def write(self, path: Path, *, sort: bool = True) -> None:
         import pyarrow as pa

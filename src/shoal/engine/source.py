@@ -254,7 +254,7 @@ def _recognized(source: object, schema: Schema) -> _Found:
         path = Path(source)
         suffix = path.suffix.lower()
         if path.is_dir():
-            return _parquet(path.name, _parquet_files(path))
+            return _parquet(path.name, parquet_files(path))
         if suffix in CSV:
             return _csv(path, schema)
         if suffix in PARQUET:
@@ -276,7 +276,7 @@ def _csv(path: Path, schema: Schema) -> _Found:
     return _Found(path.name, seen.names, kinds, rows, stamp, seen.batches, parsed=True)
 
 
-def _parquet_files(folder: Path) -> list[Path]:
+def parquet_files(folder: Path) -> list[Path]:
     """In the order of their names below the folder; names that begin with a dot or an underscore are notes."""
     files = [
         file

@@ -10,7 +10,7 @@ from typing import Any
 from shoal.errors import LedgerError
 from shoal.guarantee.rounding import exact
 from shoal.ledger.account import Account, Share, total
-from shoal.ledger.entry import GENESIS, Budget, Cost, Event
+from shoal.ledger.entry import Budget, Cost, Event
 
 SPENDING = ("charge",)
 """The kinds of event that cost something. An answer costs nothing: its question was charged before."""
@@ -153,11 +153,14 @@ class Shelf:
 class Book:
     """All datasets up to the last event that was taken in, and the first event that did not fit the chain."""
 
-    def __init__(self) -> None:
+    def __init__(self, genesis: str) -> None:
+        self.genesis = genesis
         self.last: Event | None = None
         self.broken: int | None = None
         self.owners: dict[str, str] = {}
         """The dataset under whose name a fingerprint was first seen."""
+        self.columns: dict[str, dict[frozenset[str], dict[str, int]]] = {}
+        """The columns of all tables of each dataset: by fingerprint, with the bits that each is worth."""
         self._shelves: dict[str, Shelf] = {}
 
     @property
@@ -168,6 +171,11 @@ class Book:
     def shelf(self, dataset: str) -> Shelf:
         """One dataset; an empty one if nothing has happened to it."""
         return self._shelves.get(dataset) or Shelf(dataset)
+
+    def news(self, dataset: str, columns: dict[str, int]) -> list[list[str | int]]:
+        """Columns as an event notes them; none where an earlier event of the dataset has the same."""
+        known = frozenset(columns) in self.columns.get(dataset, {})
+        return [] if known else [list(each) for each in columns.items()]
 
     def extend(self, events: list[Event]) -> None:
         """Take in what `since` asked for; LedgerError if the last event known is gone, or one cannot be read."""
@@ -181,29 +189,32 @@ class Book:
         for event in events:
             try:
                 self._take(event)
-            except (KeyError, TypeError, AttributeError):
+            except (KeyError, TypeError, AttributeError, ValueError):
                 raise LedgerError(
                     "an event of the ledger cannot be read", fix="restore the ledger from a backup"
                 ) from None
 
     def _take(self, event: Event) -> None:
-        if self.broken is None and not follows(self.last, event):
+        if self.broken is None and not follows(self.last or self.genesis, event):
             self.broken = self.since + 1
         self._shelves.setdefault(event.dataset, Shelf(event.dataset)).add(event)
         for fingerprint in event.payload.get("fingerprints", ()):
             self.owners.setdefault(fingerprint, event.dataset)
+        columns = dict(event.payload.get("columns", ()))
+        if columns:
+            self.columns.setdefault(event.dataset, {}).setdefault(frozenset(columns), columns)
         self.last = event
 
 
-def follows(last: Event | None, event: Event) -> bool:
-    """Whether an event is intact and is the one after `last`."""
-    number, previous = (0, GENESIS) if last is None else (last.number, last.hash)
+def follows(last: Event | str, event: Event) -> bool:
+    """Whether an event is intact and is the one after `last`, or the first after a genesis."""
+    number, previous = (0, last) if isinstance(last, str) else (last.number, last.hash)
     return event.number == number + 1 and event.previous == previous and event.intact
 
 
-def first_broken(events: list[Event]) -> int | None:
+def first_broken(events: list[Event], genesis: str) -> int | None:
     """The place of the first event that does not follow from the one before."""
-    last = None
+    last: Event | str = genesis
     for place, event in enumerate(events, 1):
         if not follows(last, event):
             return place
@@ -211,9 +222,9 @@ def first_broken(events: list[Event]) -> int | None:
     return None
 
 
-def summed(dataset: str, events: list[Event]) -> Account:
+def summed(dataset: str, events: list[Event], genesis: str) -> Account:
     """Where a dataset stands after these events."""
-    book = Book()
+    book = Book(genesis)
     book.extend(events)
     return account_of(book, dataset)
 

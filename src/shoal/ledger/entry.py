@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,8 +16,8 @@ from shoal.guarantee.kind import Guarantee
 from shoal.guarantee.rounding import Number, exact_text, text_up
 from shoal.guarantee.safe_k import check_delta, check_epsilon
 
-VERSION = 1
-"""The version of an event's form; a form once written keeps its meaning for ever."""
+VERSION = 2
+"""The version of an event's form; a form once written keeps its meaning for ever. Form 1 knew no columns and no key."""
 
 KINDS = ("budget", "look", "charge", "release", "answer", "sample_used", "unbounded", "registered", "session")
 """What can happen: the closed list."""
@@ -24,8 +25,10 @@ KINDS = ("budget", "look", "charge", "release", "answer", "sample_used", "unboun
 LONGEST, ASKED = 4000, 1000
 """Digits above and below the line of a number that is written down: of any, and of what questions and budgets may have."""
 
-GENESIS = "0" * 64
-"""What the first event is chained to."""
+
+def genesis(secret: bytes) -> str:
+    """What the first event is chained to: the key of the fingerprints, told by nothing but itself."""
+    return hmac.new(secret, f"shoal ledger {VERSION}".encode(), hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -110,12 +113,11 @@ class Event:
     hash: str
 
     @classmethod
-    def after(cls, last: Event | None, time: str, dataset: str, kind: str, payload: dict[str, Any]) -> Event:
-        """The next event of the chain."""
+    def after(cls, last: Event | str, time: str, dataset: str, kind: str, payload: dict[str, Any]) -> Event:
+        """The next event of the chain; the first is chained to its genesis."""
         if kind not in KINDS:
             raise UsageError("unknown kind of event", came=kind, allowed=", ".join(KINDS))
-        number = 1 if last is None else last.number + 1
-        previous = GENESIS if last is None else last.hash
+        number, previous = (1, last) if isinstance(last, str) else (last.number + 1, last.hash)
         return cls(
             number, time, dataset, kind, payload, previous, digest(number, time, dataset, kind, payload, previous)
         )

@@ -24,7 +24,7 @@ from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger import refusals
 from shoal.ledger.account import Account, Share, ceiling, difference, total
 from shoal.ledger.book import SPENDING, Book, Recorded, Shelf, account_of, first_broken, summed
-from shoal.ledger.entry import Budget, Cost, Event
+from shoal.ledger.entry import Budget, Cost, Event, genesis
 from shoal.ledger.registered import Registered
 from shoal.ledger.store import Appender, Store, default_url
 
@@ -46,7 +46,7 @@ class Ledger:
         self._store = Store(url or default_url())
         self._secret = self._store.secret
         self._clock = clock or (lambda: datetime.now(UTC))
-        self._book = Book()
+        self._book = Book(self._store.genesis)
         self._turn = threading.RLock()
 
     @property
@@ -73,6 +73,7 @@ class Ledger:
         neighbours: Neighbours,
         plan: str,
         table: bytes,
+        columns: Sequence[tuple[bytes, int]] = (),
         file: bytes | None = None,
         unit: Unit | None = None,
         uses_sample: bool = False,
@@ -82,9 +83,9 @@ class Ledger:
         """Charge an entry, durably, before the first random draw; or refuse and change nothing.
 
         `plan` is the hash of the locked plan, `table` a digest of the table's content, which is stored only under the
-        ledger's key, and so is `file`, a digest of the file it came from. Charges for different units do not add up, so
-        the first `unit` is kept to. `uses_sample` marks a table that is itself the random sample, from which nothing else
-        may ever be computed. The first charge fixes the budget.
+        ledger's key, and so are `columns` (a digest of each, and the bits it is worth) and `file`, a digest of the file it
+        came from. Charges for different units do not add up, so the first `unit` is kept to. `uses_sample` marks a table that
+        is itself the random sample, from which nothing else may ever be computed. The first charge fixes the budget.
 
         `questions` says what is asked, in the words of the question; there has to be a budget then. `session` names the
         analyst whose share is charged beside the dataset's budget.
@@ -93,7 +94,8 @@ class Ledger:
             refusals.broken(book)
             shelf = book.shelf(dataset)
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
-            refusals.renamed(dataset, fingerprints, book)
+            known = self._columns(columns)
+            refusals.renamed(dataset, fingerprints, known, book)
             refusals.used(shelf, uses_sample)
             refusals.other_unit(shelf, unit)
             refusals.other_neighbours(shelf, neighbours)
@@ -105,6 +107,7 @@ class Ledger:
                 "plan": plan,
                 "unit": None if unit is None else unit.to_saved(),
                 "fingerprints": fingerprints,
+                "columns": book.news(dataset, known),
             }
             if questions:
                 payload |= {"questions": list(questions), "session": session}
@@ -157,7 +160,13 @@ class Ledger:
         return Share(name, budget, total([], []))
 
     def register(
-        self, entry: Registered, *, budget: Budget | None, table: bytes, file: bytes | None = None
+        self,
+        entry: Registered,
+        *,
+        budget: Budget | None,
+        table: bytes,
+        columns: Sequence[tuple[bytes, int]] = (),
+        file: bytes | None = None,
     ) -> Registered:
         """Note where a dataset's policy and table lie, for questions; the same again changes nothing.
 
@@ -167,13 +176,14 @@ class Ledger:
         with self._exclusive() as (book, writer):
             refusals.broken(book)
             fingerprints = tuple(self.fingerprint(content) for content in (table, file) if content is not None)
-            refusals.renamed(entry.dataset, fingerprints, book)
+            known = self._columns(columns)
+            refusals.renamed(entry.dataset, fingerprints, known, book)
             shelf = book.shelf(entry.dataset)
             refusals.other_registration(shelf, entry.unit.to_saved(), entry.unit.neighbours)
             refusals.used(shelf, uses_sample=False)
             refusals.other_rate(shelf, entry.sampled)
             self._budget(writer, shelf, budget, "registered")
-            made = entry.with_fingerprints(fingerprints)
+            made = entry.with_fingerprints(fingerprints, tuple(known.items()))
             if shelf.registered is None or Registered.from_saved(entry.dataset, shelf.registered) != made:
                 writer.append(self._now(), entry.dataset, "registered", made.to_saved())
         return made
@@ -218,13 +228,24 @@ class Ledger:
         """Note that a charged release was written, by the hash of its certificate."""
         self._note(dataset, "release", {"charge": receipt.number, "certificate": certificate})
 
-    def unbounded(self, dataset: str, what: str, plan: str, table: bytes, file: bytes | None = None) -> None:
+    def unbounded(
+        self,
+        dataset: str,
+        what: str,
+        plan: str,
+        table: bytes,
+        *,
+        columns: Sequence[tuple[bytes, int]] = (),
+        file: bytes | None = None,
+    ) -> None:
         """Note a release whose guarantee does not compose; every later certificate of the dataset says so."""
         with self._exclusive() as (book, writer):
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
-            refusals.renamed(dataset, fingerprints, book)
+            known = self._columns(columns)
+            refusals.renamed(dataset, fingerprints, known, book)
             refusals.used(book.shelf(dataset), uses_sample=False)
-            payload = {"what": what, "plan": plan, "fingerprints": fingerprints}
+            found = book.news(dataset, known)
+            payload = {"what": what, "plan": plan, "fingerprints": fingerprints, "columns": found}
             writer.append(self._now(), dataset, "unbounded", payload)
 
     def look(self, dataset: str, what: str) -> None:
@@ -235,7 +256,8 @@ class Ledger:
         """Where a dataset stands, now or as of the charge of a receipt."""
         if upto is None:
             return account_of(self._caught_up(), dataset)
-        return summed(dataset, [event for event in self._store.events() if event.number <= upto.number])
+        events = [event for event in self._store.events() if event.number <= upto.number]
+        return summed(dataset, events, self._store.genesis)
 
     def left(self, dataset: str, session: str | None = None) -> Budget | None:
         """What questions may still cost, in all or within an analyst's share; None where nothing limits them."""
@@ -258,7 +280,13 @@ class Ledger:
     def verify(self) -> int:
         """Recompute the whole chain; the number of events, or a VerificationError that names the first broken one."""
         events = self._store.events()
-        broken = first_broken(events)
+        begun = genesis(self._store.secret)
+        if events and events[0].intact and events[0].previous != begun:
+            raise VerificationError(
+                "the key of the ledger's fingerprints is not the one that it was begun with, or its first events are gone",
+                fix="restore the ledger from a backup; tables would no longer be known again",
+            )
+        broken = first_broken(events, begun)
         if broken is not None:
             raise VerificationError(
                 f"event {broken} of the ledger does not fit the chain: it was changed, removed or put in later",
@@ -275,6 +303,10 @@ class Ledger:
     def fingerprint(self, content: bytes) -> str:
         """How a table is known here: a digest under a key that never leaves the ledger."""
         return hmac.new(self._secret, content, hashlib.sha256).hexdigest()
+
+    def _columns(self, columns: Sequence[tuple[bytes, int]]) -> dict[str, int]:
+        """How columns are known here, in an order that says nothing about the table."""
+        return dict(sorted((self.fingerprint(b"column" + content)[:32], bits) for content, bits in columns))
 
     @contextmanager
     def _exclusive(self) -> Iterator[tuple[Book, Appender]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,8 @@ from shoal.ledger.book import Book, Shelf
 from shoal.ledger.entry import ASKED, Budget, Cost, writable
 
 _LONG = 16
+ENOUGH = 30
+"""Bits that columns are worth together before a table is known by them."""
 
 
 def broken(book: Book) -> None:
@@ -24,17 +26,33 @@ def broken(book: Book) -> None:
         )
 
 
-def renamed(dataset: str, fingerprints: Sequence[str], book: Book) -> None:
-    """A table that is known under another name."""
+def renamed(dataset: str, fingerprints: Sequence[str], columns: Mapping[str, int], book: Book) -> None:
+    """A table that is known under another name: as a whole, by its file, or by its columns.
+
+    By its columns where at least half of the columns of one of the two are columns of the other, value by value as often, and
+    the columns that they share are worth `ENOUGH` bits: by chance that does not happen.
+    """
     for fingerprint in fingerprints:
         owner = book.owners.get(fingerprint, dataset)
         if owner != dataset:
-            raise BudgetError(
-                f"this table has been charged under the name '{owner}'",
-                came=dataset,
-                allowed="one name, so one budget, for one table",
-                fix=f"set `dataset: {owner}` in the policy",
-            )
+            raise _one_name(f"this table has been charged under the name '{owner}'", dataset, owner)
+    for owner, tables in book.columns.items():
+        if owner == dataset:
+            continue
+        for known in tables:
+            shared = known & columns.keys()
+            if 2 * len(shared) >= min(len(known), len(columns)) and sum(columns[each] for each in shared) >= ENOUGH:
+                wrong = f"{len(shared)} of the {len(columns)} columns of this table have been charged under the name '{owner}'"
+                raise _one_name(wrong, dataset, owner)
+
+
+def _one_name(wrong: str, dataset: str, owner: str) -> BudgetError:
+    return BudgetError(
+        wrong,
+        came=dataset,
+        allowed="one name, so one budget, for one table",
+        fix=f"set `dataset: {owner}` in the policy",
+    )
 
 
 def used(shelf: Shelf, uses_sample: bool) -> None:

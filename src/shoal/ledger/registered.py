@@ -24,6 +24,8 @@ class Registered:
     unit: Unit
     sampled: Fraction | None = None
     fingerprints: tuple[str, ...] = ()
+    columns: tuple[tuple[str, int], ...] = ()
+    """The fingerprint of each column, and the bits that it is worth."""
 
     def __post_init__(self) -> None:
         if self.sampled is None:
@@ -43,9 +45,9 @@ class Registered:
         """The fingerprint of the table's content."""
         return self.fingerprints[0]
 
-    def with_fingerprints(self, fingerprints: tuple[str, ...]) -> Registered:
+    def with_fingerprints(self, fingerprints: tuple[str, ...], columns: tuple[tuple[str, int], ...]) -> Registered:
         """The same, of a table that was looked at."""
-        return replace(self, fingerprints=fingerprints)
+        return replace(self, fingerprints=fingerprints, columns=columns)
 
     def to_saved(self) -> dict[str, Any]:
         """As plain values with exact text."""
@@ -56,6 +58,7 @@ class Registered:
             "unit": self.unit.to_saved(),
             "sampled": None if self.sampled is None else exact_text(self.sampled),
             "fingerprints": list(self.fingerprints),
+            "columns": [list(each) for each in self.columns],
         }
 
     @classmethod
@@ -63,4 +66,5 @@ class Registered:
         """Back from an event."""
         sampled = None if saved["sampled"] is None else exact(saved["sampled"])
         unit = Unit.from_saved(saved["unit"])
-        return cls(dataset, saved["policy"], saved["lock"], saved["data"], unit, sampled, tuple(saved["fingerprints"]))
+        fingerprints, columns = tuple(saved["fingerprints"]), tuple((name, bits) for name, bits in saved["columns"])
+        return cls(dataset, saved["policy"], saved["lock"], saved["data"], unit, sampled, fingerprints, columns)

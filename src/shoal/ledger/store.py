@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import LedgerError
-from shoal.ledger.entry import VERSION, Event
+from shoal.ledger.entry import VERSION, Event, genesis
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
@@ -48,6 +48,8 @@ class Store:
         self._reader = self._engine.execution_options(reading=True)
         with self._translated(), self._engine.begin() as connection:
             self._prepare(connection)
+            self.genesis = genesis(_secret(connection))
+            """What the first event is chained to."""
 
     def close(self) -> None:
         """Let go of the file."""
@@ -57,7 +59,7 @@ class Store:
     def secret(self) -> bytes:
         """The key under which tables are fingerprinted; it never leaves the ledger."""
         with self._translated(), self._engine.begin() as connection:
-            return bytes.fromhex(_meta(connection)["secret"])
+            return _secret(connection)
 
     def events(self, since: int = 0) -> list[Event]:
         """All of them in order, or those from number `since` on."""
@@ -77,7 +79,7 @@ class Store:
     def exclusive(self) -> Iterator[Appender]:
         """Read and append as one step that no other process can come between; durable when it ends without an error."""
         with self._translated(), self._engine.begin() as connection:
-            yield Appender(connection)
+            yield Appender(connection, self.genesis)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -104,11 +106,19 @@ class Store:
             raise LedgerError(
                 "the ledger is not one of ours, or damaged", came=self.url, fix="name another with --ledger"
             )
+        elif int(meta["version"]) < VERSION:
+            raise LedgerError(
+                "the ledger was written by an older version, which knew tables by other fingerprints",
+                came=f"form {meta['version']}",
+                allowed=f"form {VERSION}",
+                fix="keep it as a record, and begin a new one with `--ledger`, with what is left of each budget; "
+                "nothing was charged",
+            )
         elif int(meta["version"]) > VERSION:
             raise LedgerError(
                 "the ledger was written by a newer version",
                 came=f"form {meta['version']}",
-                allowed=f"form {VERSION} or older",
+                allowed=f"form {VERSION}",
                 fix="upgrade shoal; nothing was charged",
             )
 
@@ -139,8 +149,9 @@ class Store:
 class Appender:
     """The one who may write now."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, genesis: str) -> None:
         self._connection = connection
+        self._genesis = genesis
         self._last: Event | None = None
         self._placed = False
 
@@ -159,7 +170,7 @@ class Appender:
             number = self._connection.execute(text("SELECT MAX(number) FROM events")).scalar()
             self._last = _events(self._connection, number)[-1] if number is not None else None
             self._placed = True
-        event = Event.after(self._last, time, dataset, kind, payload)
+        event = Event.after(self._last or self._genesis, time, dataset, kind, payload)
         row = {**event.to_saved(), "payload": json.dumps(event.payload, sort_keys=True)}
         self._connection.execute(
             text(
@@ -202,6 +213,16 @@ def _meta(connection: Connection) -> dict[str, str]:
     from sqlalchemy import text
 
     return {row[0]: row[1] for row in connection.execute(text("SELECT name, value FROM meta")).all()}
+
+
+def _secret(connection: Connection) -> bytes:
+    try:
+        return bytes.fromhex(_meta(connection)["secret"])
+    except (KeyError, ValueError):
+        raise LedgerError(
+            "the key of the ledger's fingerprints is damaged",
+            fix="restore the ledger from a backup; nothing was charged",
+        ) from None
 
 
 def _address(url: str) -> tuple[URL, Path | None]:

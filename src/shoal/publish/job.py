@@ -66,13 +66,15 @@ class PaidJob:
     def enter(self, ledger: Ledger, table: Table, file: bytes | None) -> None:
         """Charge the whole release."""
         plan = self._plan
+        contents = table.contents()
         self._receipt = ledger.charge(
             plan.policy.dataset,
             plan.cost,
             budget=plan.budget,
             neighbours=plan.policy.neighbours,
             plan=plan.lock.sha256,
-            table=table.digest(),
+            table=contents.whole,
+            columns=contents.columns,
             file=file,
             unit=plan.method.unit,
             uses_sample=plan.method.drawn_before,

@@ -18,6 +18,7 @@ from typing import Any
 
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
+from shoal.engine.digest import file_digest
 from shoal.errors import DataError, ShoalError, UsageError
 from shoal.guarantee.claim import Claim
 from shoal.ledger.ledger import Ledger
@@ -27,7 +28,6 @@ from shoal.publish.job import Job, PaidJob
 from shoal.publish.plan import Plan
 from shoal.publish.syntactic.job import SyntacticJob
 from shoal.publish.syntactic.plan import SyntacticPlan
-from shoal.publish.verifier import sha256 as sha256_of
 
 Stage = Callable[[str], None]
 
@@ -92,7 +92,7 @@ def release(
     plan.check(table.schema)
     notes = work.notes(table.rows())
     stage("charging")
-    work.enter(ledger, table, _file_digest(data))
+    work.enter(ledger, table, file_digest(data))
     with _entered(work), _workshop(folder) as shop:
         public, private = shop / "public", shop / "holder"
         public.mkdir()
@@ -122,13 +122,6 @@ def _report(work: Job, table: Table, public: Path, private: Path, content: dict[
         shutil.rmtree(private, ignore_errors=True)
         return [f"the report could not be made ({type(error).__name__}); the release stands without it"]
     return []
-
-
-def _file_digest(data: object) -> bytes | None:
-    """What the whole file holds, columns the policy does not name included; None for a frame or a folder."""
-    if not isinstance(data, str | Path) or not Path(data).is_file():
-        return None
-    return bytes.fromhex(sha256_of(Path(data)))
 
 
 def refuse_target(out: str | Path, *, force: bool) -> None:

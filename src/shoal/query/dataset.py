@@ -11,6 +11,7 @@ from pathlib import Path
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Engine, Table
+from shoal.engine.digest import Contents, file_digest
 from shoal.engine.people import bound_contributions
 from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError, ShoalError, UsageError
 from shoal.guarantee.rounding import Number, exact
@@ -21,7 +22,6 @@ from shoal.policy.lock import lock
 from shoal.policy.policy import Policy
 from shoal.query.described import Described, described
 
-_PIECE = 1 << 20
 _COIN = Fraction(1, 2)
 
 
@@ -33,8 +33,8 @@ class Dataset:
     entry: Registered
     data: object
     """A path or a frame."""
-    seen: tuple[Table, bytes] | None = field(default=None, repr=False, compare=False)
-    """The table and its digest, where it was opened to be registered."""
+    seen: tuple[Table, Contents] | None = field(default=None, repr=False, compare=False)
+    """The table and what it holds, where it was opened to be registered."""
 
     @property
     def name(self) -> str:
@@ -66,24 +66,24 @@ class Dataset:
         """Whether a domain or hierarchy was drafted from the data and nobody has confirmed it."""
         return bool(self.policy.profiled_keys())
 
-    def open(self, engine: Engine, ledger: Ledger) -> tuple[Table, bytes]:
-        """The table, checked to be the one that was registered, and its digest; what is wrong with it is the holder's to know."""
+    def open(self, engine: Engine, ledger: Ledger) -> tuple[Table, Contents]:
+        """The table, checked to be the one that was registered, and its contents; what is wrong with it is for the holder."""
         if self.seen is not None:
             return self.seen
         try:
             table = engine.scan(self.data, self.schema)
-            digest = table.digest()
+            contents = table.contents()
         except ShoalError:
             raise DataError(
                 f"the table of dataset '{self.name}' cannot be opened as it was registered",
                 fix="its holder finds out why with `shoal query --register`; nothing was charged",
             ) from None
-        if ledger.fingerprint(digest) != self.entry.table:
+        if ledger.fingerprint(contents.whole) != self.entry.table:
             raise DataError(
                 f"the table of dataset '{self.name}' is not the one that was registered",
                 fix="its holder registers it again, under the same name and budget; nothing was charged",
             )
-        return table, digest
+        return table, contents
 
 
 def register(
@@ -118,9 +118,9 @@ def register(
             fix="leave it out, or name the analyst whose share it is",
         )  # fmt: skip
     table = engine.scan(data, policy.schema.with_names(policy.unit.column))
-    digest = table.digest()
-    made = ledger.register(entry, budget=wanted, table=digest, file=None if path is None else _file_digest(path))
-    return Dataset(policy, made, data, (table, digest))
+    contents = table.contents()
+    made = ledger.register(entry, budget=wanted, table=contents.whole, columns=contents.columns, file=file_digest(data))
+    return Dataset(policy, made, data, (table, contents))
 
 
 def find(name: str, ledger: Ledger) -> Dataset:
@@ -188,14 +188,3 @@ def _path_of(data: object) -> Path | None:
 def _policy_path(policy: Policy) -> str | None:
     where = Path(policy.file)
     return str(where.absolute()) if policy.folder is not None and where.is_file() else None
-
-
-def _file_digest(path: Path) -> bytes | None:
-    """What the whole file holds, columns that the policy does not name included; None for a folder."""
-    if not path.is_file():
-        return None
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            digest.update(piece)
-    return digest.digest()

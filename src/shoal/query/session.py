@@ -19,6 +19,7 @@ from typing import Self
 
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
+from shoal.engine.digest import Contents
 from shoal.errors import BudgetError, DataError, LedgerError, UsageError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.rounding import Number
@@ -80,7 +81,7 @@ class Session:
         self._engine = engine
         self._budget = budget if analyst is None else None
         self._owns = owns_ledger
-        self._opened: tuple[Table, bytes] | None = None
+        self._opened: tuple[Table, Contents] | None = None
         self._given: set[tuple[int, bytes]] = set()
         if analyst is not None:
             if not 0 < len(analyst) <= _LONGEST_NAME or not analyst.isprintable():
@@ -239,7 +240,7 @@ class Session:
         return None
 
     def _answers(self, prepared: Sequence[Prepared], cost: Cost) -> list[Answer]:
-        table, digest = self._table()
+        table, contents = self._table()
         told = [each.told for each in prepared]
         receipt = self._ledger.charge(
             self.dataset.name,
@@ -247,7 +248,8 @@ class Session:
             budget=self._budget,
             neighbours=self.dataset.unit.neighbours,
             plan=hashlib.sha256("\n".join(told).encode()).hexdigest(),
-            table=digest,
+            table=contents.whole,
+            columns=contents.columns,
             unit=self.dataset.unit,
             questions=told,
             session=self.analyst,
@@ -267,12 +269,12 @@ class Session:
         self._given.update((answer.charge, answer.content()) for answer in made)
         return made
 
-    def _table(self) -> tuple[Table, bytes]:
+    def _table(self) -> tuple[Table, Contents]:
         """The table as registered, with at most so many rows of each person as the policy says."""
         if self._opened is None:
-            table, digest = self.dataset.open(self._engine, self._ledger)
+            table, contents = self.dataset.open(self._engine, self._ledger)
             with Source.secure() as source:
-                self._opened = datasets.at_most(table, self.dataset.unit, source), digest
+                self._opened = datasets.at_most(table, self.dataset.unit, source), contents
         return self._opened
 
 

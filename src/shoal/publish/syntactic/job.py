@@ -65,7 +65,10 @@ class SyntacticJob:
         """Note it as unbounded; a table that may not be used is refused here, before anything is published."""
         plan = self._plan
         what = f"{plan.method.name}, k = {plan.k}"
-        ledger.unbounded(plan.policy.dataset, what, plan.lock.sha256, table.digest(), self._file)
+        contents = table.contents()
+        ledger.unbounded(
+            plan.policy.dataset, what, plan.lock.sha256, contents.whole, columns=contents.columns, file=self._file
+        )
 
     def appeared(self, ledger: Ledger, content: dict[str, Any]) -> None:
         """Nothing more to say."""
