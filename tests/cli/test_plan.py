@@ -74,7 +74,7 @@ def test_the_published_bound_may_be_silent():
 def test_the_words_never_call_the_tight_delta_a_chance_of_harm():
     tight, published = shoal("plan", *STORY).stdout, shoal("plan", *STORY, "--bound", "published").stdout
     tight, published = (" ".join(text.split()) for text in (tight, published))
-    assert "at most 2.719 times as likely with one person's row in the table as without it, plus 0.000001" in tight
+    assert "at most 2.719 times as likely with one row in the table as without it, plus 0.000001" in tight
     assert "it is not the chance that something goes wrong" in tight
     assert "with probability 0.000001" not in tight
     assert "Except with probability 0.000001" in published
@@ -133,7 +133,7 @@ def test_a_person_with_several_rows():
     assert found["delta_tight"] == safe_k.delta_tight(20, "0.2", 1)
     assert found["unit"] == {"whose": "person", "max_rows": 2}
     assert found["theorems"] == ["safe-k-tight", "group-privacy"]
-    assert "one person's rows (at most 2)" in found["words"][0]
+    assert "all rows (at most 2) of one unit" in found["words"][0]
 
 
 def test_the_crowd_for_several_rows_is_the_smallest_that_holds():

@@ -263,7 +263,7 @@ publish(Path(sys.argv[1]), changes, stage=stage)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", [s for s in STAGES if s != "choosing rows of each person"])
+@pytest.mark.parametrize("stage", [s for s in STAGES if s != "choosing rows of each unit"])
 def test_killed_at_every_stage(tmp_path, stage):
     write_table(tmp_path / "table.csv")
     done = subprocess.run([sys.executable, "-c", KILL, str(tmp_path), stage], check=False, cwd=Path.cwd())

@@ -16,6 +16,7 @@ from shoal.errors import UsageError
 if TYPE_CHECKING:
     from shoal.guarantee.outlook import Choice, Point
     from shoal.guarantee.promise import Promise
+    from shoal.guarantee.unit import Unit
     from shoal.page.picture import Picture
     from shoal.publish.run import Release
 
@@ -66,7 +67,7 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     with screen.bar("planning", len(crowds(planned.promise.whose)) + 11) as tick:
         points, choices = curve(planned.promise, tick), frontier(planned.promise, tick)
     with screen.busy("drawing the plan"):
-        written = _write(out, _files(planned.promise, points, choices))
+        written = _write(out, _files(planned.promise, planned.unit, points, choices))
     made, checks = _publish(out, policy, data)
     if as_json:
         names = [path.name for path in written]
@@ -139,7 +140,7 @@ def _write(out: Path, files: dict[str, bytes]) -> list[Path]:
     return [disk.write(out / name, content, force=True) for name, content in files.items()]
 
 
-def _files(found: Promise, points: list[Point], choices: list[Choice]) -> dict[str, bytes]:
+def _files(found: Promise, unit: Unit, points: list[Point], choices: list[Choice]) -> dict[str, bytes]:
     from shoal.cli.plan import as_fields
     from shoal.guarantee.release_curve import curve_of_promise
     from shoal.page import plots
@@ -153,11 +154,11 @@ def _files(found: Promise, points: list[Point], choices: list[Choice]) -> dict[s
         "curve.png": plots.render(first, "png"),
         "curve.svg": plots.render(first, "svg"),
         "frontier.png": plots.render(second, "png"),
-        "plan.html": _page(found, choices, *pictures).encode(),
+        "plan.html": _page(found, unit, choices, *pictures).encode(),
     }
 
 
-def _page(found: Promise, choices: list[Choice], first: Picture, second: Picture) -> str:
+def _page(found: Promise, unit: Unit, choices: list[Choice], first: Picture, second: Picture) -> str:
     from shoal import __version__
     from shoal.cli.plan import frontier_rows, numbers
     from shoal.guarantee.theorem import theorem
@@ -170,17 +171,17 @@ def _page(found: Promise, choices: list[Choice], first: Picture, second: Picture
         "plan",
         {
             "title": "A promise made before any row is read",
-            "lead": f"Sample at rate {float(found.beta):g}, groups of at least {found.k}: what each person is promised.",
-            "sentences": sentences(found),
+            "lead": f"Sample at rate {float(found.beta):g}, groups of at least {found.k}: what is promised to {unit.rows}.",
+            "sentences": sentences(found, unit),
             "numbers": numbers(found),
             "curve": html.inline(first, "curve"),
             "curve_caption": first.caption,
             "frontier": html.inline(second, "frontier"),
             "frontier_caption": second.caption,
             "about_curve": "A release does not have one epsilon. For every epsilon there is the delta that goes with it, and "
-            f"all of them hold at once, for everything that is published and for {found.whose.words()}.",
+            f"all of them hold at once, for everything that is published and for {unit.words()}.",
             "about_frontier": "Each line keeps the same epsilon and delta. A larger sample needs larger groups; k / beta is "
-            "about how many people of the whole table must share a description before it is shown.",
+            "about how many rows of the whole table must share a description before it is shown.",
             "frontier_head": head,
             "frontier_rows": rows,
             "chosen": str(found.k),

@@ -1,4 +1,4 @@
-"""`shoal plan`: any one of epsilon, delta, k and beta from the other three, and what that promises a person."""
+"""`shoal plan`: any one of epsilon, delta, k and beta from the other three, and what that promises."""
 
 from __future__ import annotations
 
@@ -35,13 +35,15 @@ PICTURES = ("png", "svg", "pdf")
     "--frontier", "with_frontier", is_flag=True, help="Add other choices of k and beta with the same promise."
 )
 @click.option("--people", metavar="N", help="People in the table: warn when N times delta is not far below 1.")
-@click.option("--rows-per-person", metavar="M", default="1", help="Promise it to a person with up to M rows.")
+@click.option(
+    "--rows-per-person", metavar="M", default="1", help="Promise it to a unit (a person, say) with up to M rows."
+)
 @click.option(
     "--neighbours",
     default="add_remove",
     show_default=True,
     metavar="add_remove|replace_one",
-    help="What hiding a person means.",
+    help="What hiding a unit means.",
 )
 @click.option(
     "--epsilon-recoding",

@@ -74,7 +74,7 @@ class DifferentialPrivacy(Guarantee):
 
 @dataclass(frozen=True)
 class PureDP(DifferentialPrivacy):
-    """epsilon-differential privacy: no outcome is more than e^epsilon times as likely with a person as without."""
+    """epsilon-differential privacy: no outcome is more than e^epsilon times as likely with one unit's data as without."""
 
     epsilon: Fraction
     kind: ClassVar[str] = "pure-dp"
@@ -98,7 +98,7 @@ class PureDP(DifferentialPrivacy):
     def words(self) -> str:
         return (
             f"{text_up(self.epsilon)}-differential privacy: no outcome is more than "
-            f"{text_up(_growth(self.epsilon))} times as likely with a person's data as without"
+            f"{text_up(_growth(self.epsilon))} times as likely with one unit's data as without"
         )
 
 
@@ -148,7 +148,7 @@ class ApproxDP(DifferentialPrivacy):
 
     def words(self) -> str:
         return (
-            f"({text_up(self.epsilon)}, {text_up(self.delta)})-differential privacy: no event is more likely with a person's "
+            f"({text_up(self.epsilon)}, {text_up(self.delta)})-differential privacy: no event is more likely with one unit's "
             f"data than {text_up(_growth(self.epsilon))} times its likelihood without, plus {text_up(self.delta)}"
         )
 

@@ -32,7 +32,7 @@ _CLOSE = Fraction(1, 10**6)
 
 @dataclass(frozen=True)
 class Whose:
-    """The unit of a plan that has no table yet: up to `rows` rows of one person, and what happens to them."""
+    """The unit of a plan that has no table yet: up to `rows` rows of one unit, and what happens to them."""
 
     rows: int = 1
     neighbours: Neighbours = "add_remove"
@@ -68,10 +68,14 @@ class Whose:
         names = ("group-privacy",) if self.rows > 1 else ()
         return (*names, "replace-one") if self.neighbours == "replace_one" else names
 
+    @property
+    def subject(self) -> str:
+        """The rows that come or go together, in plain words."""
+        return "one row" if self.rows == 1 else f"all rows (at most {self.rows}) of one unit"
+
     def words(self) -> str:
         """In plain words."""
-        what = "one row" if self.rows == 1 else f"all rows (at most {self.rows}) of one person"
-        return f"{what} {'added or removed' if self.neighbours == 'add_remove' else 'replaced by any other'}"
+        return f"{self.subject} {'added or removed' if self.neighbours == 'add_remove' else 'replaced by any other'}"
 
     def delta(self, k: int, beta: Fraction, epsilon: Fraction) -> float:
         """delta at epsilon for this unit, from the tight curve."""
@@ -234,7 +238,7 @@ def _for_unit(step: Promise, whose: Whose) -> Promise:
             f"delta is not below beta, so the promise to {whose.words()} is empty",
             came=f"delta = {text_up(delta)}, beta = {float(beta):g}",
             allowed="delta < beta",
-            fix="raise k or epsilon, lower beta, or bound the rows of one person",
+            fix="raise k or epsilon, lower beta, or bound the rows of one unit",
         )
     return Promise(epsilon, step.epsilon_recoding, delta, k, beta, step.bound, step.solved, whose)
 

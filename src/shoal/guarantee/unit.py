@@ -14,7 +14,7 @@ NEIGHBOURS: tuple[Neighbours, ...] = ("add_remove", "replace_one")
 
 @dataclass(frozen=True)
 class Unit:
-    """One row, or one person with at most `max_rows` rows found by the column that names them.
+    """One row, or all rows (at most `max_rows`) with the same value of the column that names a unit: a person, say.
 
     There is no default: a guarantee that does not say whose is no guarantee.
     """
@@ -45,13 +45,23 @@ class Unit:
         """All rows of one person, at most `max_rows` of them."""
         return cls("person", neighbours, column, max_rows)
 
+    @property
+    def name(self) -> str:
+        """What one of them is called, without saying what it is: a column may name people, households or machines."""
+        return "row" if self.whose == "row" else f"unit named by column '{self.column}'"
+
+    @property
+    def rows(self) -> str:
+        """The rows that are hidden together, in plain words."""
+        if self.whose == "row":
+            return "one row"
+        rows = "the one row" if self.max_rows == 1 else f"all rows (at most {self.max_rows})"
+        return f"{rows} of one {self.name}"
+
     def words(self) -> str:
         """In plain words."""
         change = "added or removed" if self.neighbours == "add_remove" else "replaced by any other"
-        if self.whose == "row":
-            return f"one row {change}"
-        rows = "the one row" if self.max_rows == 1 else f"all rows (at most {self.max_rows})"
-        return f"{rows} of one person, found by '{self.column}', {change}"
+        return f"{self.rows} {change}" if self.whose == "row" else f"{self.rows}, {change}"
 
     def to_saved(self) -> dict[str, Any]:
         """As plain values, for a file."""

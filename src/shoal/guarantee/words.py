@@ -12,6 +12,7 @@ from shoal.guarantee.compose import people_at_risk
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.promise import Promise, Whose
 from shoal.guarantee.rounding import GUARD, decimal, down, exact, exact_text, precise, text_down, text_up, up
+from shoal.guarantee.unit import Unit
 
 
 def growth(epsilon: Fraction) -> str:
@@ -42,23 +43,23 @@ def as_float(value: Fraction, *, cost: bool) -> float:
     return up(value) if cost else down(value)
 
 
-def sentences(plan: Promise, *, drawn_before: bool = False, tuned: bool = False) -> list[str]:
-    """What is promised, what the two numbers mean, and what it rests on."""
+def sentences(plan: Promise, unit: Unit | None = None, *, drawn_before: bool = False, tuned: bool = False) -> list[str]:
+    """What is promised, what the two numbers mean, and what it rests on; `unit` where a policy names it."""
     ratio, delta = growth(plan.epsilon), plain(plan.delta)
     recoding = _recoding(plan.epsilon_recoding, tuned)
     ground = (
-        f"This rests on {_listed(plan.theorems)}: {_sampling(plan, drawn_before)}; the recoding is {recoding}; "
+        f"This rests on {_listed(plan.theorems)}: {_sampling(plan, unit, drawn_before)}; the recoding is {recoding}; "
         f"and no group of fewer than {plan.k} equal rows is shown."
     )
-    return [_promised(ratio, delta, plan.whose), _about_delta(plan, ratio, delta), ground]
+    return [_promised(ratio, delta, plan.whose, unit), _about_delta(plan, ratio, delta), ground]
 
 
-def _promised(ratio: str, delta: str, unit: Whose) -> str:
-    whose = "one person's row" if unit.rows == 1 else f"one person's rows (at most {unit.rows})"
-    without = f"without {'it' if unit.rows == 1 else 'them'}"
-    other = without if unit.neighbours == "add_remove" else "with any other in place"
+def _promised(ratio: str, delta: str, whose: Whose, unit: Unit | None) -> str:
+    rows = whose.subject if unit is None else unit.rows
+    without = f"without {'it' if whose.rows == 1 else 'them'}"
+    other = without if whose.neighbours == "add_remove" else "with any other in place"
     return (
-        f"Whatever anyone concludes from the release, that conclusion is at most {ratio} times as likely with {whose} in the "
+        f"Whatever anyone concludes from the release, that conclusion is at most {ratio} times as likely with {rows} in the "
         f"table as {other}, plus {delta}; and the other way round."
     )
 
@@ -71,7 +72,9 @@ def _recoding(paid: Fraction, tuned: bool) -> str:
     )
 
 
-def view_sentences(total: ApproxDP, plans: Sequence[Promise], *, tuned: bool = False) -> list[str]:
+def view_sentences(
+    total: ApproxDP, plans: Sequence[Promise], unit: Unit | None = None, *, tuned: bool = False
+) -> list[str]:
     """The same for many narrow tables that keep one promise together."""
     first = plans[0]
     ratio, delta = growth(total.epsilon), plain(total.delta)
@@ -85,13 +88,14 @@ def view_sentences(total: ApproxDP, plans: Sequence[Promise], *, tuned: bool = F
         "as distributions of privacy loss (theorem pld-composition): for each of them every row is kept with probability "
         f"{rate}, independently; the recoding is {recoding}; and no group of fewer than {crowd} equal rows is shown."
     )
-    return [_promised(ratio, delta, first.whose), _about_delta(first, ratio, delta), ground]
+    return [_promised(ratio, delta, first.whose, unit), _about_delta(first, ratio, delta), ground]
 
 
-def _sampling(plan: Promise, drawn_before: bool) -> str:
+def _sampling(plan: Promise, unit: Unit | None, drawn_before: bool) -> str:
     rate = short(plan.beta, cost=False)
     if drawn_before:
-        return f"the table itself was drawn by keeping each person independently with probability at most {rate}"
+        each = "row" if unit is None else unit.name
+        return f"the table itself was drawn by keeping each {each} independently with probability at most {rate}"
     return f"each row is kept with probability {rate}, independently and from a fresh source of randomness"
 
 
@@ -112,18 +116,18 @@ def _about_delta(plan: Promise, ratio: str, delta: str) -> str:
     )
 
 
-def about_people(people: int, plan: Promise) -> str | None:
-    """n times delta in words, when it is not far below one (LQS10 section 6)."""
+def about_people(people: int, plan: Promise, named: str = "people") -> str | None:
+    """n times delta in words, when it is not far below one (LQS10 section 6); `named` says of what there are n."""
     together = people_at_risk(people, plan.delta)
     if exact_product(people, plan) >= 1:
         return (
-            f"{people:,} people times delta {plain(plan.delta)} is 1 or more: a release that exposes somebody outright "
+            f"{people:,} {named} times delta {plain(plan.delta)} is 1 or more: a release that exposes one of them outright "
             f"would meet this promise; ask for a delta far below {text_down(Fraction(1, people))}"
         )
     if together > 0.01:
         return (
-            f"{people:,} people times delta {plain(plan.delta)} is {text_up(together)}: the promise to each person is "
-            "kept, but it leaves that much room for exposing somebody among them; ask for a smaller delta"
+            f"{people:,} {named} times delta {plain(plan.delta)} is {text_up(together)}: the promise to each of them is "
+            "kept, but it leaves that much room for exposing one of them; ask for a smaller delta"
         )
     return None
 

@@ -134,7 +134,7 @@ def crowds(release: ReleaseAsked, who: UnitAsked | None, attributes: Mapping[str
             role, fix = attributes[name].role.value, "crowds are for confidential attributes, each ranked by itself"
             yield Problem(("release", "crowds", name), "not a confidential attribute", role, "confidential", fix)
     if who is not None and (who.max_rows or 1) > 1:
-        wrong = "a group of k rows hides nobody when several of them are one person's"
+        wrong = "a group of k rows hides no unit when several of them are one unit's"
         yield Problem(
             ("unit", "max_rows"), wrong, str(who.max_rows), "1", f"method {release.method} needs one row each"
         )

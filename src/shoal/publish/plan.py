@@ -226,9 +226,9 @@ class Plan(AnyPlan):
     def sentences(self) -> list[str]:
         """The promise for a person to read before any row is."""
         found = (
-            words.view_sentences(self.total, self.promises, tuned=self.tuned)
+            words.view_sentences(self.total, self.promises, self.unit, tuned=self.tuned)
             if self.views
-            else words.sentences(self.promise, drawn_before=self.method.drawn_before, tuned=self.tuned)
+            else words.sentences(self.promise, self.unit, drawn_before=self.method.drawn_before, tuned=self.tuned)
         )
         if self.repeat > 1:
             found.append(
@@ -309,10 +309,10 @@ def paid_plan(policy: Policy) -> Plan:
     if before and policy.unit.max_rows > 1:
         raise PreconditionError(
             "safe-k-tight",
-            "a table that is itself a sample of people holds all rows of a person or none, and the theorem needs rows "
+            "a table that is itself a sample of units holds all rows of a unit or none, and the theorem needs rows "
             "that come or go independently",
             came=f"max_rows: {policy.unit.max_rows}",
-            allowed="one row of each person",
+            allowed="one row of each unit",
             fix="set max_rows: 1",
         )
     whose = Whose(policy.unit.max_rows, policy.neighbours)

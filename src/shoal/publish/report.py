@@ -163,7 +163,8 @@ def _cautions(
             "analyst cannot tell whether they occur in the original."
         )
     people = rows["people"] or rows["in"]
-    risk = about_people(people, promise_with(plan.promise, plan.total.delta)) if people else None
+    named = "rows" if plan.unit.whose == "row" else "units"
+    risk = about_people(people, promise_with(plan.promise, plan.total.delta), named) if people else None
     if risk:
         found.append(risk + ".")
     return found

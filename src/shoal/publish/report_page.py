@@ -102,8 +102,8 @@ def _rows(rows: dict[str, Any]) -> list[Fact]:
     sampled, suppressed = rows["sampled"], rows["suppressed"]
     found: list[Fact] = [("in the original", f"{rows['in']:,}", "")]
     if rows["people"] is not None:
-        found.append(("people", f"{rows['people']:,}", "different values of the column that names them"))
-        found.append(("taking part", f"{rows['taking_part']:,}", "after the limit on the rows of one person"))
+        found.append(("units", f"{rows['people']:,}", "different values of the column that names them"))
+        found.append(("taking part", f"{rows['taking_part']:,}", "after the limit on the rows of one unit"))
     if rows["table_is_the_sample"]:
         found += [
             ("sampled", f"{sampled['expected']:,.0f}", "the table is itself the sample; nothing was drawn"),

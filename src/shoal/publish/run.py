@@ -36,7 +36,7 @@ STAGES = (
     "charging",
     "choosing the views",
     "choosing the recoding",
-    "choosing rows of each person",
+    "choosing rows of each unit",
     "sampling",
     "grouping",
     "writing",

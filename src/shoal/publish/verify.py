@@ -24,6 +24,7 @@ from shoal.guarantee.rounding import exact, text_up
 from shoal.guarantee.safe_k import delta_exactly
 from shoal.guarantee.saved import load
 from shoal.guarantee.theorem import THEOREMS
+from shoal.guarantee.unit import Unit
 from shoal.publish import verifier
 from shoal.publish.certificate import NOT_PROMISED, curve_points
 from shoal.publish.opening import HOW_TO_VERIFY
@@ -330,13 +331,13 @@ def _words(certificate: dict[str, Any]) -> list[Check]:
         plans = _promises(certificate)
     except ShoalError as error:
         return [Check("words", False, f"the numbers that they speak of do not hold: {error.wrong}")]
-    plan = plans[0]
+    plan, unit = plans[0], Unit.from_saved(promised["unit"])
     before = certificate["status"] == Status.CONDITION.value
     tuned = certificate["status"] == Status.TUNED.value or len(certificate["claims"][0]["conditions"]) > 1
     if "views" in certificate:
-        wanted = words.view_sentences(ApproxDP(promised["epsilon"], promised["delta"]), plans, tuned=tuned)
+        wanted = words.view_sentences(ApproxDP(promised["epsilon"], promised["delta"]), plans, unit, tuned=tuned)
     else:
-        wanted = words.sentences(plan, drawn_before=before, tuned=tuned)
+        wanted = words.sentences(plan, unit, drawn_before=before, tuned=tuned)
     said = certificate["words"][:3] == wanted
     names = set(certificate["claims"][0]["theorems"]) - {"pld-composition", "basic-composition"}
     return [

@@ -186,7 +186,7 @@ def _page(values: dict[str, Any]) -> str:
             "facts_of_all": [
                 ("rows in the original", f"{rows['in']:,}", ""),
                 *(
-                    [("taking part", f"{rows['taking_part']:,}", "after the limit on the rows of one person")]
+                    [("taking part", f"{rows['taking_part']:,}", "after the limit on the rows of one unit")]
                     if rows["taking_part"] != rows["in"]
                     else []
                 ),

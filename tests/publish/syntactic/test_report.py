@@ -214,7 +214,7 @@ def test_one_row_of_each_person_takes_part():
     found, page, _ = reported(values, roles, FACES, unit={"column": "who", "max_rows": 1})
     assert found["rows"] == {"in": 16, "taking_part": 8, "published": 8}
     assert found["loss"]["attributes"][0]["sse"] == 8
-    assert "one row of each person" in page
+    assert "one row of each unit" in page
 
 
 def test_what_else_is_cautioned():

@@ -173,12 +173,12 @@ def one_row_each(table: Table, unit: Unit, source: Source, stage: Stage) -> Tabl
     if unit.max_rows > 1:
         raise PreconditionError(
             "microaggregation-k",
-            "a group of k rows hides nobody when several of them are one person's",
+            "a group of k rows hides no unit when several of them are one unit's",
             came=f"max_rows: {unit.max_rows}",
-            allowed="one row of each person",
+            allowed="one row of each unit",
             fix="set max_rows: 1",
         )
-    stage("choosing rows of each person")
+    stage("choosing rows of each unit")
     return bound_contributions(table, unit, source.row_mask(Fraction(1, 2)).words, "microaggregation-k")
 
 

@@ -52,10 +52,10 @@ class SafeK:
         if self.drawn_before and not self.promise.whose.is_one_row:
             raise PreconditionError(
                 "safe-k-tight",
-                "a table that is itself a sample of people holds all rows of a person or none, and the theorem needs rows "
+                "a table that is itself a sample of units holds all rows of a unit or none, and the theorem needs rows "
                 "that come or go independently",
                 came=self.unit.words(),
-                allowed="one row of each person",
+                allowed="one row of each unit",
             )
         if self.drawn_before and self.partition.epsilon > 0:
             raise PreconditionError(
@@ -92,9 +92,9 @@ class SafeK:
         status = Status.TUNED if tuned else Status.PROVED
         if self.drawn_before:
             condition = (
-                "the table was drawn from a larger population by keeping each person independently with probability at most "
-                f"{float(plan.beta):g}, nothing else is ever computed from it, and nobody who knows that a person is in it "
-                "is held off"
+                f"the table was drawn from a larger population by keeping each {self.unit.name} independently with probability "
+                f"at most {float(plan.beta):g}, nothing else is ever computed from it, and nobody who knows that one of them "
+                "is in it is held off"
             )
             conditions = (condition,)
             status = Status.CONDITION
@@ -132,7 +132,7 @@ class SafeK:
         return labelled.at_least(labelled.columns, self.promise.k)
 
     def sample(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Table:
-        """The rows that take part: at most m of each person, then each with probability beta."""
+        """The rows that take part: at most m of each unit, then each with probability beta."""
         table = self.of_people(table, source, stage)
         if self.drawn_before:
             return table
@@ -140,8 +140,8 @@ class SafeK:
         return table.keep(source.row_mask(self.promise.beta).keep)
 
     def of_people(self, table: Table, source: Source, stage: Stage) -> Table:
-        """At most m rows of each person, chosen at random."""
+        """At most m rows of each unit, chosen at random."""
         if self.unit.whose != "person" or self.unit.column is None:
             return table
-        stage("choosing rows of each person")
+        stage("choosing rows of each unit")
         return bound_contributions(table, self.unit, source.row_mask(self.promise.beta).words, "safe-k-tight")

@@ -52,7 +52,7 @@ def _parameters(certificate: dict[str, Any]) -> list[Fact]:
             else []
         ),
         ("grouping", f"{grouping['name']}{gain}", GROUPED[grouping["name"]]),
-        ("who is counted", "a row" if unit.column is None else f"one row of each person, found by '{unit.column}'", ""),
+        ("who is counted", "a row" if unit.column is None else f"one row of each {unit.name}", ""),
         ("epsilon", "none", "no differential privacy is promised"),
     ]
 

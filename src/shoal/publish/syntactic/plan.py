@@ -94,21 +94,22 @@ class SyntacticPlan(AnyPlan):
         also += [f"has confidential values within {exact_text(wanted.t)} of the whole table's"] if wanted.t else []
         more = f" Every group also {' and '.join(also)}." if also else ""
         if isinstance(method, Microaggregation):
+            many = "rows" if self.unit.whose == "row" else "such units"
             return (
-                f"Whoever looks for a person by what they know of them finds at least {self.k} people who look the same, or "
-                f"nobody.{more}"
+                f"Whoever looks for a {self.unit.name} by what they know of it finds at least {self.k} {many} that look the "
+                f"same, or none.{more}"
             )
         names = ", ".join(sorted(one.name for one in self.policy.schema.confidential))
         if method.alone:
             return (
-                f"What a record shows of {names} was taken from that person's own record with probability at most 1/{self.k}, "
+                f"What a {self.unit.name} shows of {names} was taken from its own record with probability at most 1/{self.k}, "
                 "for each of them alone, as long as one knows nothing of the others in the group and of no dependence on what "
-                f"stayed. It comes from people of like rank, so it is near the truth by design.{more}"
+                f"stayed. It comes from records of like rank, so it is near the truth by design.{more}"
             )
         quasi = ", ".join(sorted(one.name for one in self.policy.schema.quasi))
         return (
-            f"Whoever finds a person by {quasi} sees beside them the other values of a record that is that person's own with "
-            f"probability at most 1/{self.k}, as long as they know nothing else of the person, nothing of the others in the "
+            f"Whoever finds a {self.unit.name} by {quasi} sees beside it the other values of a record that is its own with "
+            f"probability at most 1/{self.k}, as long as they know nothing else of it, nothing of the others in the "
             f"group, and of no dependence between the two.{more}"
         )
 
@@ -117,13 +118,13 @@ class SyntacticPlan(AnyPlan):
         names = ", ".join(sorted(one.name for one in self.policy.schema.confidential))
         if isinstance(self.method, Microaggregation):
             return (
-                f"People are grouped by {quasi}; everybody in a group shows the same, and the published table is counted. "
+                f"Records are grouped by {quasi}; all of a group show the same, and the published table is counted. "
                 "All other published attributes are as they were."
             )
         if self.method.alone:
-            return f"Exchanged at random, each by itself, among people of like rank: {names}. Everything else is as it was."
+            return f"Exchanged at random, each by itself, among records of like rank: {names}. Everything else is as it was."
         return (
-            f"People are grouped by {quasi}, and inside a group these change places at random, all together; everything else "
+            f"Records are grouped by {quasi}, and inside a group these change places at random, all together; everything else "
             "is as it was. Every column keeps its values, so each column's counts, mean and variance are exact."
         )
 

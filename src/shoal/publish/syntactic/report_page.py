@@ -92,7 +92,7 @@ def report_page(report: dict[str, Any]) -> str:
 def _rows(rows: dict[str, Any]) -> list[Fact]:
     found: list[Fact] = [("in the original", f"{rows['in']:,}", "")]
     if rows["taking_part"] != rows["in"]:
-        found.append(("taking part", f"{rows['taking_part']:,}", "one row of each person, chosen at random"))
+        found.append(("taking part", f"{rows['taking_part']:,}", "one row of each unit, chosen at random"))
     return [
         *found,
         ("published", f"{rows['published']:,}", "in the order of their own values, so rows cannot be told by place"),
