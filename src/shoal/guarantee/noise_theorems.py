@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shoal.guarantee.named import Theorem, premise
 
-ABOVE_ZERO = premise("epsilon is above 0", "shoal.mechanism.base.target_epsilon")
-DECLARED = premise("sensitivity and grid are declared without the data", "holder")
+ABOVE_ZERO = premise("positive-epsilon", "epsilon is above 0", "shoal.mechanism.base.target_epsilon")
+DECLARED = premise("sensitivity-declared", "sensitivity and grid are declared without the data", "holder")
 
 NOISE = (
     Theorem(
@@ -15,8 +15,16 @@ NOISE = (
         "Rounding each component to its grid and adding two-sided geometric noise of scale T/epsilon is epsilon-DP, with T the "
         "most that the rounded components move in sum.",
         (
-            premise("the scale is at least the sum of the moves over epsilon", "shoal.mechanism.laplace.Laplace"),
-            premise("answers are the multiples that they are declared to be", "shoal.mechanism.grid.check_multiples"),
+            premise(
+                "noise-scale",
+                "the scale is at least the sum of the moves over epsilon",
+                "shoal.mechanism.laplace.Laplace",
+            ),
+            premise(
+                "multiples",
+                "answers are the multiples that they are declared to be",
+                "shoal.mechanism.grid.check_multiples",
+            ),
             ABOVE_ZERO,
             DECLARED,
         ),
@@ -28,7 +36,9 @@ NOISE = (
         "Discrete Gaussian noise is (epsilon, delta)-DP with the delta of rho-zCDP for rho = (sum of squared moves)/(2 sigma^2), "
         "and where one unit moves one component alone with the exact sum over a half-line.",
         (
-            premise("0 < delta < 1, and no less than the delta proved", "shoal.mechanism.gaussian.Gaussian"),
+            premise(
+                "noise-delta", "0 < delta < 1, and no less than the delta proved", "shoal.mechanism.gaussian.Gaussian"
+            ),
             DECLARED,
         ),
     ),
@@ -39,9 +49,15 @@ NOISE = (
         "If no score moves by more than s, drawing with probability proportional to exp(epsilon score / (2 s)) is epsilon-DP; "
         "s in place of 2 s will do for a score that adding a record never lowers.",
         (
-            premise("add_remove neighbours where the 2 is left out", "shoal.mechanism.exponential.Exponential"),
+            premise(
+                "no-factor-two",
+                "add_remove neighbours where the 2 is left out",
+                "shoal.mechanism.exponential.Exponential",
+            ),
             ABOVE_ZERO,
-            premise("the options and the sensitivity of their scores are fixed without the data", "holder"),
+            premise(
+                "options-fixed", "the options and the sensitivity of their scores are fixed without the data", "holder"
+            ),
         ),
     ),
     Theorem(
@@ -50,7 +66,7 @@ NOISE = (
         "SC13 Theorem 1, with i from 1; Geng and Viswanath 2014",
         "Density M on [-d, d] and M e^(-i epsilon) on the i-th further interval of length Delta is epsilon-DP for every d; the "
         "least variance and the shortest interval have d in closed form.",
-        (premise("0 <= d <= Delta", "shoal.mechanism.box.BoxLaw"), ABOVE_ZERO),
+        (premise("inner-width", "0 <= d <= Delta", "shoal.mechanism.box.BoxLaw"), ABOVE_ZERO),
     ),
     Theorem(
         "staircase-box",
@@ -59,8 +75,10 @@ NOISE = (
         "Noise with weight e^(-i epsilon) on the i-th shell of boxes with half-sides z, z + s, z + 2 s, ... is epsilon-DP if one "
         "unit moves each component by at most s, on the real line and in whole steps of a grid.",
         (
-            premise("sides no shorter than the sensitivity on the grid", "shoal.mechanism.staircase.Staircase"),
-            premise("0 <= z <= s in whole steps", "shoal.mechanism.lattice.LatticeLaw"),
+            premise(
+                "sides", "sides no shorter than the sensitivity on the grid", "shoal.mechanism.staircase.Staircase"
+            ),
+            premise("inner-box", "0 <= z <= s in whole steps", "shoal.mechanism.lattice.LatticeLaw"),
             ABOVE_ZERO,
             DECLARED,
         ),
@@ -72,11 +90,13 @@ NOISE = (
         "Each row adds a whole number of steps between two ends that the policy fixes, or nothing: so the reach of a sum "
         "is known exactly, and parts that share no row move together no farther than one of them (two, for replace_one).",
         (
-            premise("what is added has a declared, bounded domain", "shoal.query.measure.line_of"),
+            premise("bounded-domain", "what is added has a declared, bounded domain", "shoal.query.measure.line_of"),
             premise(
-                "the conditions of disjoint parts share no row, by themselves", "shoal.query.predicate.Predicate.apart"
+                "disjoint-parts",
+                "the conditions of disjoint parts share no row, by themselves",
+                "shoal.query.predicate.Predicate.apart",
             ),
-            premise("at most max_rows rows of each person, chosen once", "shoal.query.dataset.at_most"),
+            premise("bounded-rows", "at most max_rows rows of each person, chosen once", "shoal.query.dataset.at_most"),
         ),
     ),
     Theorem(
@@ -85,7 +105,13 @@ NOISE = (
         "Shoal",
         "For q = a/b, score(v) = -max((b-a)#(x<v) - a#(x>=v), a#(x>v) - (b-a)#(x<=v), 0) moves by at most max(a, b-a) when "
         "a row comes or goes and by at most b when it is replaced.",
-        (premise("q is a share with a denominator of at most a million", "shoal.query.quantile.Quantile"),),
+        (
+            premise(
+                "quantile-share",
+                "q is a share with a denominator of at most a million",
+                "shoal.query.quantile.Quantile",
+            ),
+        ),
     ),
 )
 """Laplace, Gaussian, exponential, staircase; sensitivities of answers."""

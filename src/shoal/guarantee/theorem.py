@@ -15,18 +15,24 @@ def theorem(name: str) -> Theorem:
     return THEOREMS[name]
 
 
-_RATE = _premise("the sampling rate lies strictly between 0 and 1", "safe_k.check_beta")
-_CROWD = _premise("k is a whole number from 1 up", "safe_k.check_k")
-_EPSILON = _premise("epsilon is finite and not negative", "safe_k.check_epsilon")
-_FIXED = _premise("the recoding does not depend on the data", "holder")
-_OWN_SAMPLE = _premise("the sample is drawn afresh, independently, and used for nothing else", "holder")
-_FRESH = _premise("each release draws its own sample and discards it", "compose.compose")
-_FACTORS = _premise("the factors are no wider than epsilon allows", "shoal.mechanism.refinement.check_gain")
-_TOTAL = _premise("the refined probabilities sum to exactly one", "shoal.mechanism.refinement.check_gain")
-_MOVED = _premise("no more is moved than delta allows", "shoal.mechanism.refinement.check_gain")
-_PRIOR = _premise("the prior sums to exactly one and is nowhere negative", "shoal.mechanism.prior.shares")
-_PRIOR_FIXED = _premise("prior, distance and factors are fixed without the data", "holder")
-_ONE_PERSON = _premise("an individual question depends on one person, and an absent one gives the prior", "holder")
+_RATE = _premise("sampling-rate", "the sampling rate lies strictly between 0 and 1", "safe_k.check_beta")
+_CROWD = _premise("crowd-size", "k is a whole number from 1 up", "safe_k.check_k")
+_EPSILON = _premise("epsilon", "epsilon is finite and not negative", "safe_k.check_epsilon")
+_FIXED = _premise("recoding-fixed", "the recoding does not depend on the data", "holder")
+_OWN_SAMPLE = _premise("own-sample", "the sample is drawn afresh, independently, and used for nothing else", "holder")
+_FRESH = _premise("fresh-samples", "each release draws its own sample and discards it", "compose.compose")
+_FACTORS = _premise("factors", "the factors are no wider than epsilon allows", "shoal.mechanism.refinement.check_gain")
+_TOTAL = _premise(
+    "refined-total", "the refined probabilities sum to exactly one", "shoal.mechanism.refinement.check_gain"
+)
+_MOVED = _premise("moved-mass", "no more is moved than delta allows", "shoal.mechanism.refinement.check_gain")
+_PRIOR = _premise(
+    "prior-total", "the prior sums to exactly one and is nowhere negative", "shoal.mechanism.prior.shares"
+)
+_PRIOR_FIXED = _premise("prior-fixed", "prior, distance and factors are fixed without the data", "holder")
+_ONE_PERSON = _premise(
+    "one-person", "an individual question depends on one person, and an absent one gives the prior", "holder"
+)
 
 _ALL = (
     Theorem(
@@ -43,7 +49,13 @@ _ALL = (
         "The published bound on the probability of a bad outcome",
         "LQS10 Theorem 1, LQS11 Theorem 5",
         "The likelihood ratio leaves [e^-epsilon, e^epsilon] with probability at most d(k, beta, epsilon).",
-        (_CROWD, _RATE, _premise("epsilon >= -ln(1 - beta)", "safe_k.delta_published")),
+        (
+            _CROWD,
+            _RATE,
+            _premise("published-epsilon", "epsilon >= -ln(1 - beta)", "safe_k.delta_published"),
+            _FIXED,
+            _OWN_SAMPLE,
+        ),
     ),
     Theorem(
         "safe-k-monotone",
@@ -65,14 +77,14 @@ _ALL = (
         "A delta that is not below beta promises nothing",
         "LQS11 Definition 3",
         "Publishing raw sampled rows is (0, beta)-DP, so a meaningful promise has delta < beta.",
-        (_premise("delta < beta", "solve.solve"),),
+        (_premise("delta-below-beta", "delta < beta", "solve.solve"),),
     ),
     Theorem(
         "no-sampling-no-privacy",
         "Without sampling no delta below 1 can be had",
         "LQS11 Proposition 4",
         "Safe k-anonymization of the whole table is deterministic and satisfies (epsilon, delta)-DP for no delta < 1.",
-        (_premise("beta < 1", "safe_k.check_beta"),),
+        (_premise("beta-below-one", "beta < 1", "safe_k.check_beta"),),
     ),
     Theorem(
         "eps-safe-recoding",
@@ -80,14 +92,19 @@ _ALL = (
         "LQS11 Theorem 6, Definition 6, with the condition of the errata page",
         "If the recoding is chosen epsilon_1-privately on the full table (or on a separate sample), independently of the "
         "published sample, the whole is (epsilon_1 + epsilon_2, delta*(k, beta, epsilon_2))-DP.",
-        (_CROWD, _RATE, _FRESH, _premise("the recoding is not chosen on the published sample", "holder")),
+        (
+            _CROWD,
+            _RATE,
+            _FRESH,
+            _premise("recoding-apart", "the recoding is not chosen on the published sample", "holder"),
+        ),
     ),
     Theorem(
         "amplification",
         "Sampling amplifies privacy",
         "LQS11 Theorem 1",
         "(epsilon_1, delta_1) at rate beta_1 is (ln(1 + r (e^epsilon_1 - 1)), r delta_1) at rate beta_2 = r beta_1.",
-        (_premise("0 < beta_2 <= beta_1 <= 1", "amplify.amplify"),),
+        (_premise("smaller-rate", "0 < beta_2 <= beta_1 <= 1", "amplify.amplify"),),
     ),
     Theorem(
         "dependent-samples",
@@ -96,12 +113,20 @@ _ALL = (
         "Costs on samples at rates of at most beta that sum to at most (s, d) are together "
         "(ln(1 + beta (e^s - 1)), d)-DP for the population.",
         (
-            _premise("all samples have the same bound beta on their rate", "shoal.ledger.refusals.other_rate"),
-            _premise("neighbours add or remove one unit", "shoal.ledger.registered.Registered"),
             _premise(
-                "costs beside samples leave the sum of all within (epsilon, delta)", "shoal.ledger.refusals.overrun"
+                "one-rate", "all samples have the same bound beta on their rate", "shoal.ledger.refusals.other_rate"
             ),
-            _premise("a unit's places in all samples are drawn apart from the others' and from the answers", "holder"),
+            _premise("add-remove", "neighbours add or remove one unit", "shoal.ledger.registered.Registered"),
+            _premise(
+                "costs-beside-samples",
+                "costs beside samples leave the sum of all within (epsilon, delta)",
+                "shoal.ledger.refusals.overrun",
+            ),
+            _premise(
+                "places-apart",
+                "a unit's places in all samples are drawn apart from the others' and from the answers",
+                "holder",
+            ),
         ),
     ),
     Theorem(
@@ -116,7 +141,7 @@ _ALL = (
         "k-anonymity and its relatives do not compose",
         "Ganta, Kasiviswanathan and Smith 2008",
         "Two k-anonymous tables about overlapping people can identify someone together.",
-        (_premise("only differential guarantees are composed", "compose.compose"),),
+        (_premise("only-differential", "only differential guarantees are composed", "compose.compose"),),
     ),
     Theorem(
         "basic-composition",
@@ -132,9 +157,9 @@ _ALL = (
         "Answers that depend on disjoint groups of rows are together (max epsilon_i, delta)-DP when a row is added or removed, "
         "and the two largest add up when one is replaced.",
         (
-            _premise("no row can satisfy two of the conditions", "shoal.query.batch.disjoint"),
-            _premise("a unit has one row", "shoal.query.batch.cost"),
-            _premise("each answer has bits of its own", "shoal.query.session.Session"),
+            _premise("disjoint-conditions", "no row can satisfy two of the conditions", "shoal.query.batch.disjoint"),
+            _premise("one-row", "a unit has one row", "shoal.query.batch.cost"),
+            _premise("own-bits", "each answer has bits of its own", "shoal.query.session.Session"),
         ),
     ),
     Theorem(
@@ -143,7 +168,7 @@ _ALL = (
         "Kairouz, Oh and Viswanath 2015, Theorem 3.5",
         "With s = sum epsilon_i^2, the total is at most sum epsilon_i tanh(epsilon_i/2) + sqrt(2 s ln(1/delta')) at "
         "1 - (1 - delta') prod(1 - delta_i).",
-        (_FRESH, _premise("the parts are fixed in advance", "holder")),
+        (_FRESH, _premise("parts-fixed", "the parts are fixed in advance", "holder")),
     ),
     Theorem(
         "pld-composition",
@@ -153,8 +178,8 @@ _ALL = (
         "give a dominating pair on a grid.",
         (
             _FRESH,
-            _premise("delta is at least 1e-11", "compose.Composition.pld"),
-            _premise("the parts are fixed in advance", "holder"),
+            _premise("reliable-delta", "delta is at least 1e-11", "compose.Composition.pld"),
+            _premise("parts-fixed", "the parts are fixed in advance", "holder"),
         ),
     ),
     Theorem(
@@ -176,7 +201,7 @@ _ALL = (
         "A person with up to m rows",
         "Shoal; chain of neighbours",
         "delta_m(e_1 + ... + e_m) <= sum_i e^(e_1 + ... + e_{i-1}) delta(e_i) for every split.",
-        (_premise("m is a whole number from 1 up", "group.delta_of_rows"),),
+        (_premise("rows-of-unit", "m is a whole number from 1 up", "group.delta_of_rows"),),
     ),
     Theorem(
         "replace-one",
@@ -190,7 +215,7 @@ _ALL = (
         "One formula for all epsilons beyond the first",
         "LQS10 Definition 5, Theorems 5 and 6, with the printed delta_0 corrected",
         "delta at z epsilon_0 is at most delta_0 f(z); releases compose with sums of epsilon_0 and delta_0 and the larger f.",
-        (_CROWD, _RATE, _premise("epsilon_0 >= -ln(1 - beta) and z >= 1", "smooth.SmoothCrowd")),
+        (_CROWD, _RATE, _premise("smooth-range", "epsilon_0 >= -ln(1 - beta) and z >= 1", "smooth.SmoothCrowd")),
     ),
     Theorem(
         "sample-published",
@@ -198,9 +223,9 @@ _ALL = (
         "CM06 Theorems 3 and 7, with the condition of the errata page",
         "A sample at rate p is (c, epsilon', delta)-private for the given table.",
         (
-            _premise("r (p + epsilon) < 1/2", "plain_sample.check_published"),
-            _premise("c r (p + epsilon) <= 1/2 for c > 1", "plain_sample.check_published"),
-            _premise("p is at most the theorem's bound", "plain_sample.published_rate"),
+            _premise("cm06-half", "r (p + epsilon) < 1/2", "plain_sample.check_published"),
+            _premise("cm06-half-c", "c r (p + epsilon) <= 1/2 for c > 1", "plain_sample.check_published"),
+            _premise("cm06-rate", "p is at most the theorem's bound", "plain_sample.published_rate"),
         ),
     ),
     Theorem(
@@ -209,7 +234,7 @@ _ALL = (
         "Shoal; sharpens CM06",
         "A sample keeps (c, epsilon') when every value appears at most as often as its cap; the failure probability is "
         "1 - prod_v Pr[Bin(n_v, p) <= cap_v].",
-        (_premise("counts are whole numbers from 1 up and c >= 1", "plain_sample.sample_rate"),),
+        (_premise("counts", "counts are whole numbers from 1 up and c >= 1", "plain_sample.sample_rate"),),
     ),
     Theorem(
         "monotone-exponential",
@@ -217,7 +242,11 @@ _ALL = (
         "McSherry and Talwar 2007; Dwork and Roth 2014",
         "If adding a record lowers no score and raises none by more than s, drawing with probability proportional to "
         "exp(epsilon score / s) is epsilon-DP; if it lowers none by more than a and raises none by more than b, s = a + b.",
-        (),
+        (
+            _premise(
+                "schemes-fixed", "the options and the weights of their scores are fixed without the data", "holder"
+            ),
+        ),
     ),
     Theorem(
         "surveyed-tree",
@@ -227,9 +256,9 @@ _ALL = (
         "attribute within its box. It costs the epsilon of its counts plus that of each attribute's histogram; surveys of "
         "partitions that are computed from earlier answers add up, and every tree computed from the answers is covered.",
         (
-            _premise("every epsilon of a survey is above 0", "surveys.Survey"),
-            _premise("the surveys' shares add up to no more than the whole", "surveys.surveys"),
-            _premise("cells, weights, k and beta are fixed without the data", "holder"),
+            _premise("survey-epsilons", "every epsilon of a survey is above 0", "surveys.Survey"),
+            _premise("survey-shares", "the surveys' shares add up to no more than the whole", "surveys.surveys"),
+            _premise("cells-fixed", "cells, weights, k and beta are fixed without the data", "holder"),
         ),
     ),
     Theorem(
@@ -241,10 +270,10 @@ _ALL = (
         "ln Pr[c + 1 + X > T_t] / Pr[c + X > T_t] over the tests t with T_t - m <= c, where c = max(0, T - m); no smaller "
         "epsilon holds for every domain. Splits without a test cost nothing.",
         (
-            _premise("the noise has a scale above 0, the clamp m is not negative", "privtree.path_loss"),
-            _premise("thresholds never fall along a path", "privtree.path_loss"),
-            _premise("an empty box has less than one part on average", "privtree.SplitTest.check_empty"),
-            _premise("cells, weights, k, beta and habits are fixed without the data", "holder"),
+            _premise("test-noise", "the noise has a scale above 0, the clamp m is not negative", "privtree.path_loss"),
+            _premise("thresholds", "thresholds never fall along a path", "privtree.path_loss"),
+            _premise("empty-boxes", "an empty box has less than one part on average", "privtree.SplitTest.check_empty"),
+            _premise("habits-fixed", "cells, weights, k, beta and habits are fixed without the data", "holder"),
         ),
     ),
     Theorem(
@@ -255,8 +284,8 @@ _ALL = (
         "moves by at most one when a record is added; drawing views one after another with probability proportional to "
         "exp(epsilon distance / 2) costs the sum of the epsilons, and the histograms cost theirs.",
         (
-            _premise("every epsilon of a survey is above 0", "surveys.Survey"),
-            _premise("the candidates and how many are chosen are fixed without the data", "holder"),
+            _premise("survey-epsilons", "every epsilon of a survey is above 0", "surveys.Survey"),
+            _premise("candidates-fixed", "the candidates and how many are chosen are fixed without the data", "holder"),
         ),
     ),
     Theorem(
@@ -272,7 +301,7 @@ _ALL = (
         "Shoal",
         "score(g) = w(g) sum over classes of T(n), where T is floor(1000 n Pr[Bin(n - 1, beta) >= k - 1]) in a table and "
         "rises by 1000 beyond it, is monotone with sensitivity max w times the largest step of T.",
-        (_premise("k/beta is at most a million", "shoal.anonymize.partition.scores.Records"),),
+        (_premise("score-range", "k/beta is at most a million", "shoal.anonymize.partition.scores.Records"),),
     ),
     Theorem(
         "discernibility-score",
@@ -280,7 +309,11 @@ _ALL = (
         "Shoal",
         "With m = ceil(k/beta) and c = 8 m, adding a record raises score(g) = sum over classes of min(n, max(0, 2n - m)) "
         "max(0, c - n) by less than 2 c and lowers it by at most c - 1.",
-        (_premise("k/beta is at most 10^8", "shoal.anonymize.partition.scores.Discernibility"),),
+        (
+            _premise(
+                "discernibility-range", "k/beta is at most 10^8", "shoal.anonymize.partition.scores.Discernibility"
+            ),
+        ),
     ),
     Theorem(
         "target-score",
@@ -288,7 +321,7 @@ _ALL = (
         "Shoal",
         "score(g) = sum over classes of the other attributes of the largest min(n_v, max(0, 2 n_v - k/beta)) of a value v "
         "of the target is monotone with sensitivity 2.",
-        (_premise("the target has one level", "shoal.anonymize.partition.scores.Target.within"),),
+        (_premise("target-level", "the target has one level", "shoal.anonymize.partition.scores.Target.within"),),
     ),
     Theorem(
         "microaggregation-k",
@@ -297,9 +330,15 @@ _ALL = (
         "If people are divided into groups of at least k by their quasi-identifiers, and everybody in a group shows the same "
         "quasi-identifiers, then every combination of them that occurs, occurs at least k times.",
         (
-            _premise("every group has at least k records", "shoal.anonymize.method.microaggregation.Microaggregation"),
-            _premise("no person has two records", "shoal.anonymize.method.crowds.one_row_each"),
-            _premise("the attributes that an intruder may know are declared quasi-identifiers", "holder"),
+            _premise(
+                "groups-of-k",
+                "every group has at least k records",
+                "shoal.anonymize.method.microaggregation.Microaggregation",
+            ),
+            _premise("one-record-each", "no person has two records", "shoal.anonymize.method.crowds.one_row_each"),
+            _premise(
+                "quasi-declared", "the attributes that an intruder may know are declared quasi-identifiers", "holder"
+            ),
         ),
     ),
     Theorem(
@@ -310,17 +349,30 @@ _ALL = (
         "whom all assignments of a group's values to its members are equally likely beforehand takes a person's values from "
         "that person's own record with probability at most 1/k.",
         (
-            _premise("every group has at least k records", "shoal.anonymize.method.probabilistic_k.Swap"),
-            _premise("no person has two records", "shoal.anonymize.method.crowds.one_row_each"),
-            _premise("permutations are uniform, drawn afresh and forgotten", "shoal.anonymize.recode.shuffle.shuffle"),
             _premise(
+                "groups-of-k", "every group has at least k records", "shoal.anonymize.method.probabilistic_k.Swap"
+            ),
+            _premise("one-record-each", "no person has two records", "shoal.anonymize.method.crowds.one_row_each"),
+            _premise(
+                "uniform-permutations",
+                "permutations are uniform, drawn afresh and forgotten",
+                "shoal.anonymize.recode.shuffle.shuffle",
+            ),
+            _premise(
+                "order-of-file",
                 "who is grouped with whom does not depend on the order of the file",
                 "shoal.anonymize.method.crowds.Crowd",
             ),
             _premise(
-                "an intruder knows of a person only attributes that were parted from what they look for", "holder"
+                "parted-attributes",
+                "an intruder knows of a person only attributes that were parted from what they look for",
+                "holder",
             ),
-            _premise("the intruder knows nothing of the others in the group, nor of dependences", "holder"),
+            _premise(
+                "nothing-of-others",
+                "the intruder knows nothing of the others in the group, nor of dependences",
+                "holder",
+            ),
         ),
     ),
     Theorem(

@@ -18,6 +18,7 @@ from shoal.guarantee.safe_k import delta_exactly
 from shoal.ledger.ledger import Account
 from shoal.publish.opening import opening, sealed, theorem_entry
 from shoal.publish.plan import Plan
+from shoal.publish.premises import safe_k_answers
 
 DIGITS = 8
 """Significant digits of a printed delta, rounded up."""
@@ -31,48 +32,12 @@ NOT_PROMISED = (
     "It does not promise that the table is accurate: rows were left out at random, labels are coarse, and small groups are gone.",
 )
 
-HOW_PREMISES_WERE_CHECKED = {
-    "the recoding does not depend on the data": "the levels are in the locked plan, which was charged before a row was drawn",
-    "the sample is drawn afresh, independently, and used for nothing else": "a new key from the operating system for each "
-    "release, destroyed afterwards",
-    "each release draws its own sample and discards it": "a new key from the operating system for each release",
-    "cells, weights, k and beta are fixed without the data": "they are in the locked plan, which was charged before a row "
-    "was drawn",
-    "the parts are fixed in advance": "the number of releases or views is in the locked plan",
-}
-
-
-ONLY_THE_HOLDER_KNOWS = {
-    "the sample is drawn afresh, independently, and used for nothing else": "said by the holder: the table itself is the "
-    "sample; the ledger refuses every other use that it recognizes",
-    "each release draws its own sample and discards it": "said by the holder: the table itself is the sample",
-}
-"""For a table that is itself a random sample."""
-
-
-A_KEY_FOR_EACH_VIEW = {
-    "the sample is drawn afresh, independently, and used for nothing else": "a key of its own for each view, derived from a "
-    "new one of the operating system and destroyed with it",
-    "each release draws its own sample and discards it": "a key of its own for each view, derived from a new one of the "
-    "operating system",
-}
-"""For many views."""
-
-
-SETTLED_ON_THE_TABLE = {
-    "the recoding does not depend on the data": "it was settled on the whole table for its own epsilon before the sample was "
-    "drawn; given the recoding, the sample decides alone (theorem eps-safe-recoding)",
-    "the recoding is not chosen on the published sample": "it was settled on the whole table with a key of its own, which was "
-    "destroyed before the sample's key was made",
-}
-"""For a recoding that was chosen privately."""
-
 
 def certificate(
     plan: Plan, files: Mapping[str, str], tables: list[dict[str, Any]], account: Account, date: str
 ) -> dict[str, Any]:
     """The certificate of a release that has been charged and written; `account` includes its charge."""
-    first = plan.claims[0]
+    first, answers = plan.claims[0], safe_k_answers(plan)
     content: dict[str, Any] = {
         **opening(plan, date),
         "guarantee": {
@@ -91,7 +56,7 @@ def certificate(
         **({"views": _views(plan)} if plan.views else {}),
         "parts": [_part(promise, times) for promise, times in plan.distinct],
         "curve": curve_points(plan.curve),
-        "theorems": [_theorem(name, plan) for name in first.theorems],
+        "theorems": [theorem_entry(name, answers) for name in first.theorems],
         "not_promised": list(NOT_PROMISED),
         "recoding": {
             table["columns"][i]: name for table in tables for i, name in enumerate(table["recoding"].values())
@@ -149,13 +114,6 @@ def _part(numbers: Promise, times: int) -> dict[str, Any]:
         "times": times,
         "split": None if chain is None else [exact_text(share) for share in chain.split],
     }
-
-
-def _theorem(name: str, plan: Plan) -> dict[str, Any]:
-    how = HOW_PREMISES_WERE_CHECKED | (ONLY_THE_HOLDER_KNOWS if plan.method.drawn_before else {})
-    how |= A_KEY_FOR_EACH_VIEW if plan.views else {}
-    how |= SETTLED_ON_THE_TABLE if plan.promise.epsilon_recoding else {}
-    return theorem_entry(name, how)
 
 
 def _ledger(account: Account) -> dict[str, Any]:

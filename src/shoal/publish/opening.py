@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal import __version__
+from shoal.errors import PreconditionError
+from shoal.guarantee.named import How, Premise, PremiseAnswer
 from shoal.guarantee.theorem import theorem
 from shoal.publish.base import AnyPlan
 from shoal.publish.verifier import KNOWN_VERSION as VERSION
@@ -37,16 +39,26 @@ def sealed(content: dict[str, Any], plan: AnyPlan, files: Mapping[str, str]) -> 
     return {**whole, "seal": seal(whole)}
 
 
-def theorem_entry(name: str, how: Mapping[str, str]) -> dict[str, Any]:
-    """A theorem as a certificate states it, each premise with how it was checked."""
+def theorem_entry(name: str, answers: Mapping[str, PremiseAnswer]) -> dict[str, Any]:
+    """A theorem as a certificate states it, each premise with how it is met; a premise without an answer is an error."""
     known = theorem(name)
     return {
         "name": name,
         "title": known.title,
         "source": known.source,
         "statement": known.statement,
-        "premises": [
-            {"text": premise.text, "checked": how.get(premise.text, "checked by the program when planning")}
-            for premise in known.premises
-        ],
+        "premises": [_premise(name, premise, answers) for premise in known.premises],
     }
+
+
+def _premise(name: str, premise: Premise, answers: Mapping[str, PremiseAnswer]) -> dict[str, str]:
+    answer = answers.get(premise.key)
+    if answer is None or (answer.how is How.CHECKED and premise.enforced_by == "holder"):
+        raise PreconditionError(
+            name,
+            "the plan does not say how this premise is met",
+            came=premise.text,
+            allowed=", ".join(how.value for how in How),
+            fix="this is a fault of ours: please report it",
+        )
+    return {"id": premise.key, "text": premise.text, "how": answer.how.value, "checked": answer.detail}

@@ -14,8 +14,9 @@ from shoal.page.html import page
 from shoal.page.picture import Axis, Mark, Picture, Series
 
 STATUS = {
-    "proved": "The promise follows from the theorems below. Their premises are met by the way the release was made; nothing "
-    "has to be assumed about the data or about what anyone knows.",
+    "proved": "The promise follows from the theorems below for a plan that was fixed without the data, as the custodian says of "
+    "this one. All their other premises were checked by the program or are met by the way the release was made; nothing has "
+    "to be assumed about the data or about what anyone knows.",
     "proved with condition": "The promise follows from the theorems below on a condition that only the holder can know to be "
     "met. The sentence above says it.",
     "proved for a plan tuned on the data": "The theorems below prove the promise for a plan that is fixed without the data. "

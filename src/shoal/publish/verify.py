@@ -129,8 +129,13 @@ def _claims(certificate: dict[str, Any]) -> list[Check]:
     unit = first.unit is not None and first.unit.to_saved() == promised["unit"]
     named = {entry["name"] for entry in certificate["theorems"]} == set(first.theorems)
     stated = all(
-        (entry["title"], entry["source"], entry["statement"], [premise["text"] for premise in entry["premises"]])
-        == (known.title, known.source, known.statement, [premise.text for premise in known.premises])
+        (
+            entry["title"],
+            entry["source"],
+            entry["statement"],
+            [(each["id"], each["text"]) for each in entry["premises"]],
+        )
+        == (known.title, known.source, known.statement, [(each.key, each.text) for each in known.premises])
         for entry in certificate["theorems"]
         for known in [THEOREMS[entry["name"]]]
     )

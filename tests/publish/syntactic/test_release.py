@@ -139,7 +139,7 @@ def test_it_has_no_price_and_no_weights(tmp_path):
 
 def test_several_rows_of_one_person_are_refused():
     unit = {"unit": {"column": "patient", "max_rows": 2}}
-    with pytest.raises(PolicyError, match="hides nobody"):
+    with pytest.raises(PolicyError, match="hides no unit"):
         policy("swap", unit)
     assert policy("swap", {"unit": {"column": "patient", "max_rows": 1}}).unit.max_rows == 1
 

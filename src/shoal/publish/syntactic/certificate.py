@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shoal.guarantee.named import PremiseAnswer
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.ledger.ledger import Account
 from shoal.publish.opening import opening, sealed, theorem_entry
+from shoal.publish.premises import built, checked, stated
 from shoal.publish.syntactic.plan import NOT_PROMISED, SyntacticPlan
 
-HOW_PREMISES_WERE_CHECKED = {
-    "every group has at least k records": "counted by the program before anything was shown",
-    "no person has two records": "one row of each person was kept, or each row is its own person, as the policy says",
-    "permutations are uniform, drawn afresh and forgotten": "drawn with a new key from the operating system, which was "
-    "destroyed",
-    "the attributes that an intruder may know are declared quasi-identifiers": "said by the holder, in the policy",
-    "an intruder knows of a person only attributes that were parted from what they look for": "said by the holder, in the "
-    "policy's roles",
-    "the intruder knows nothing of the others in the group, nor of dependences": "nobody can check it: it is the condition",
-}
+
+def counted_answers(plan: SyntacticPlan) -> dict[str, PremiseAnswer]:
+    """For each premise that a plan of this kind may cite, how this plan meets it."""
+    each_row = plan.unit.column is None
+    return {
+        "groups-of-k": checked("counted before anything was shown"),
+        "one-record-each": stated(
+            "the policy makes each row a unit of its own; whose rows they are, only the custodian can know"
+        )
+        if each_row
+        else built(f"one row of each {plan.unit.name} was kept"),
+        "uniform-permutations": built("drawn with a new key from the operating system, which was destroyed"),
+        "order-of-file": built("records take the places of a drawn order before they are grouped"),
+        "quasi-declared": stated("by the roles in the policy"),
+        "parted-attributes": stated("by the roles in the policy"),
+        "nothing-of-others": stated("nobody can check it: it is the condition"),
+    }
 
 
 def certificate(
@@ -43,7 +52,7 @@ def certificate(
             "gain": exact_text(crowd.gain) if crowd.grouping == "vmdav" else None,
             "crowds": plan.crowds(),
         },
-        "theorems": [theorem_entry(name, HOW_PREMISES_WERE_CHECKED) for name in first.theorems],
+        "theorems": [theorem_entry(name, counted_answers(plan)) for name in first.theorems],
         "not_promised": list(NOT_PROMISED[plan.method.name]),
         "tables": [
             {

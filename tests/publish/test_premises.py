@@ -1,0 +1,125 @@
+"""Every premise of every theorem that a plan cites has an answer of that plan; nothing is called checked by default."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.errors import PreconditionError
+from shoal.guarantee.claim import Status
+from shoal.guarantee.named import How
+from shoal.guarantee.theorem import THEOREMS
+from shoal.publish.opening import theorem_entry
+from shoal.publish.plan import Plan, plan
+from shoal.publish.premises import FIXED_WITHOUT_DATA, safe_k_answers
+from shoal.publish.syntactic.certificate import counted_answers
+from tests.publish.clinic import planned
+from tests.publish.syntactic.clinic import policy as counted
+
+PAIRS = {"release.views": "pairs", "release.delta": "1e-4"}
+PEOPLE = {"unit": {"column": "patient", "max_rows": 2}, "release.epsilon": "4", "budget": None}
+SAMPLE = {"release.sampling": {"already": "0.2"}}
+KINDS = {
+    "levels": {},
+    "published": {"release.bound": "published"},
+    "tuned": {"attributes.age.provenance": "profiled"},
+    "repeat": {"release.repeat": 2, "release.epsilon": "2"},
+    "repeat of people": PEOPLE | {"release.repeat": 2},
+    "sample": SAMPLE,
+    "tuned sample": SAMPLE | {"attributes.age.provenance": "profiled"},
+    "people": PEOPLE,
+    "replace": {"neighbours": "replace_one", "release.epsilon": "4", "budget": None},
+    "tree": {"release.recoding": {"tree": {"epsilon": "0.3"}}},
+    "tree on a sample": {"release.recoding": {"tree": {"epsilon": "0.3", "sample": "0.25"}}},
+    "privtree": {"release.recoding": {"tree": {"epsilon": "0.3", "grow": "privtree"}}},
+    **{
+        f"choose by {score}": {"release.recoding": {"choose": {"epsilon": "0.3", "score": score}}}
+        for score in ("ramp", "records", "discernibility")
+    },
+    "choose for a target": {"release.recoding": {"choose": {"epsilon": "0.3", "score": "target", "target": "sex"}}},
+    "views": PAIRS,
+    "views of trees": PAIRS | {"release.recoding": {"tree": {"epsilon": "0.3"}}},
+    "views chosen": PAIRS | {"release.views": {"choose": {"epsilon": "0.2", "count": 2}}},
+}
+COUNTED = ("microaggregation", "diverse", "swap")
+CUSTODIANS = {"recoding-fixed", *FIXED_WITHOUT_DATA}
+"""What `proved` leaves to the custodian: that the plan was fixed without the data."""
+
+
+@pytest.fixture(scope="module", params=[*KINDS, *COUNTED])
+def made(request):
+    if request.param in COUNTED:
+        return plan(counted(request.param))
+    return planned(KINDS[request.param])
+
+
+def answers(made):
+    return safe_k_answers(made) if isinstance(made, Plan) else counted_answers(made)
+
+
+def premises(made):
+    return [premise for name in made.claims[0].theorems for premise in THEOREMS[name].premises]
+
+
+def test_a_plan_answers_for_each_premise_it_cites(made):
+    found = answers(made)
+    for premise in premises(made):
+        assert found[premise.key].detail
+        if premise.enforced_by == "holder":
+            assert found[premise.key].how is not How.CHECKED, premise.text
+    entries = [theorem_entry(name, found) for name in made.claims[0].theorems]
+    assert [each["id"] for entry in entries for each in entry["premises"]] == [each.key for each in premises(made)]
+
+
+def test_no_answer_is_the_default_of_another(made):
+    found = answers(made)
+    for name in made.claims[0].theorems:
+        for premise in THEOREMS[name].premises:
+            rest = {key: value for key, value in found.items() if key != premise.key}
+            with pytest.raises(PreconditionError, match=name):
+                theorem_entry(name, rest)
+
+
+def test_what_only_the_custodian_knows_is_in_the_status(made):
+    found, status = answers(made), made.claims[0].status
+    said = {premise.key for premise in premises(made) if found[premise.key].how is How.STATED}
+    if status is Status.PROVED:
+        assert said <= CUSTODIANS
+        assert all("only the custodian can know" in found[key].detail for key in said)
+    if made.tuned:
+        assert status is not Status.PROVED
+        assert all("drafted from the data" in found[key].detail for key in said & CUSTODIANS)
+    if "own-sample" in said:
+        assert status is Status.CONDITION
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [("views chosen", "candidates-fixed"), ("privtree", "habits-fixed"), ("choose by ramp", "schemes-fixed")],
+)
+def test_what_was_printed_as_checked_is_the_custodians(kind, key):
+    made = planned(KINDS[kind])
+    assert key in {premise.key for premise in premises(made)}
+    assert answers(made)[key].how is How.STATED
+
+
+def test_a_tree_on_a_sample_of_its_own_was_not_settled_on_the_whole_table():
+    for kind, words in (("tree", "on the whole table"), ("tree on a sample", "on a separate sample of the table")):
+        found = answers(planned(KINDS[kind]))
+        assert words in found["recoding-fixed"].detail
+        assert words in found["recoding-apart"].detail
+
+
+def test_rows_are_units_because_the_custodian_says_so():
+    each_row = plan(counted("microaggregation", {"unit": "row"}))
+    assert counted_answers(each_row)["one-record-each"].how is How.STATED
+    named = plan(counted("microaggregation", {"unit": {"column": "patient", "max_rows": 1}}))
+    assert counted_answers(named)["one-record-each"].how is How.BUILT
+
+
+def test_a_premise_has_one_key_and_a_key_one_premise():
+    texts: dict[str, set[str]] = {}
+    for theorem in THEOREMS.values():
+        for premise in theorem.premises:
+            texts.setdefault(premise.key, set()).add(premise.text)
+    assert {key: found for key, found in texts.items() if len(found) > 1} == {}
+    assert len({text for found in texts.values() for text in found}) == len(texts)
