@@ -8,12 +8,14 @@ import json
 import math
 from functools import cache
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import binom
 
 from shoal.guarantee import outlook
-from shoal.publish.report import MARK, MOST_LABELS, report, write_report
+from shoal.publish.report import MARK, MOST_LABELS, report, sample_sizes, write_report
 from tests.publish.made import csv_of, folders, planned, scanned, sealed
 from tests.publish.reading import Page
 
@@ -51,8 +53,19 @@ def test_rows(tmp_path):
     assert rows["sampled"] == {"expected": 40.0, "standard_deviation": round(math.sqrt(200 * 0.2 * 0.8), 1)}
     assert rows["suppressed"]["estimate"] == 0
     assert rows["suppressed"]["low"] == 0
-    assert rows["suppressed"]["high"] == round(1.96 * math.sqrt(32), 1)
+    assert rows["suppressed"]["high"] == int(binom.ppf(0.975, 200, 0.2)) - 40
     assert rows["kept"] == 1
+
+
+@pytest.mark.parametrize(("rows", "rate"), [(1, 0.5), (7, 0.01), (200, 0.2), (60_000, 0.15), (13, 1.0), (0, 0.3)])
+def test_the_size_of_the_sample_lies_between_its_ends_as_often_as_it_says(rows, rate):
+    low, high = sample_sizes(rows, rate)
+    inside = binom.cdf(high, rows, rate) - binom.cdf(low - 1, rows, rate)
+    assert inside >= 0.95 - 1e-12
+    middle, half = (low + high) / 2, 0.35 * (high - low)
+    if rows >= 200:
+        tight = binom.cdf(middle + half, rows, rate) - binom.cdf(np.ceil(middle - half) - 1, rows, rate)
+        assert tight < 0.95
 
 
 def test_columns_before_and_after(tmp_path):

@@ -66,7 +66,7 @@ def count(loaded: Loaded, where: Where, level: float) -> Estimate:
     _, total_most, _, _ = _counted(every)
     rest = float(bounds.lower(outside, view.beta, risk / 16))
     high = min(high, float(bounds.upper(total_most, every.view.beta, risk / 16)) - rest)
-    return Estimate(value, low, max(high, value), level, view.name, COUNT)
+    return Estimate(value, low, max(high, value), level, view.name, COUNT, loaded.records)
 
 
 def total(loaded: Loaded, level: float) -> Estimate:
@@ -75,7 +75,7 @@ def total(loaded: Loaded, level: float) -> Estimate:
     inside, most, _, value = _counted(overlap)
     low = float(bounds.lower(inside, overlap.view.beta, risk / 2))
     high = float(bounds.upper(most, overlap.view.beta, risk / 2))
-    return Estimate(value, low, high, level, overlap.view.name, MARGIN)
+    return Estimate(value, low, high, level, overlap.view.name, MARGIN, loaded.records)
 
 
 def share(loaded: Loaded, where: Where, level: float) -> Estimate:
@@ -85,7 +85,7 @@ def share(loaded: Loaded, where: Where, level: float) -> Estimate:
     value = min(1.0, part.value / whole.value) if whole.value else 0.0
     low = part.low / whole.high if whole.high else 0.0
     high = min(1.0, part.high / whole.low) if whole.low else 1.0
-    return Estimate(value, min(low, value), max(high, value), level, part.view, SHARE)
+    return Estimate(value, min(low, value), max(high, value), level, part.view, SHARE, loaded.records)
 
 
 def marginal(loaded: Loaded, attributes: Sequence[str], level: float, axes: Sequence[Axis] | None = None) -> Marginal:
@@ -131,6 +131,7 @@ def marginal(loaded: Loaded, attributes: Sequence[str], level: float, axes: Sequ
         level,
         view.name,
         CELL if set(attributes) == set(view.columns) and bool(np.all([own.all() for own in alone])) else MARGIN,
+        loaded.records,
     )
 
 

@@ -62,7 +62,7 @@ class Consistent:
         value = np.mean([self._of(view.name, view.columns, attributes) for view in views], axis=0)
         return Marginal(
             found.attributes, found.labels, value, np.minimum(found.low, value), np.maximum(found.high, value),
-            found.published, found.covered, level, ", ".join(view.name for view in views[:4]), METHOD,
+            found.published, found.covered, level, ", ".join(view.name for view in views[:4]), METHOD, found.records,
         )  # fmt: skip
 
     def _of(self, name: str, columns: Sequence[str], attributes: Sequence[str]) -> Floats:

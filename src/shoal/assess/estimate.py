@@ -38,19 +38,30 @@ class Estimate:
     level: float
     view: str
     method: str
+    records: str = "records"
+    """What is counted."""
 
     def words(self) -> str:
-        """For people."""
-        number = "{:,.0f}" if self.value >= 10 or self.value == int(self.value) else "{:,.4g}"
-        high = number.format(self.high) if math.isfinite(self.high) else "no bound"
+        """For people; ends are rounded outwards."""
+        whole = self.value >= 10 or (self.value == int(self.value) and self.low == int(self.low))
+        number = "{:,.0f}" if whole else "{:,.4g}"
+        high = _outwards(self.high, whole, up=True) if math.isfinite(self.high) else "no bound"
         return (
-            f"{number.format(self.value)} ({self.level:.4g} interval {number.format(self.low)} to {high}; "
-            f"from '{self.view}': {self.method})"
+            f"{number.format(self.value)} ({self.level:.4g} interval {_outwards(self.low, whole, up=False)} to {high}; "
+            f"of {self.records}; from '{self.view}': {self.method})"
         )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; no upper bound is null."""
         return {"version": VERSION, **asdict(self), "high": self.high if math.isfinite(self.high) else None}
+
+
+def _outwards(value: float, whole: bool, *, up: bool) -> str:
+    """An end of an interval, to the unit or to four digits, never inside of what it is."""
+    if whole:
+        return f"{math.ceil(value) if up else math.floor(value):,}"
+    scale = 10.0 ** (3 - math.floor(math.log10(value))) if value > 0 else 1.0
+    return f"{(math.ceil if up else math.floor)(value * scale) / scale:,.4g}"
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,8 @@ class Marginal:
     level: float
     view: str
     method: str
+    records: str = "records"
+    """What is counted."""
 
     @property
     def status(self) -> npt.NDArray[np.str_]:
@@ -120,7 +133,7 @@ class Marginal:
             taken = f"{name} (estimate)" if name in columns else name
             columns[taken] = getattr(self, name).ravel()
         return pa.table(columns).replace_schema_metadata(
-            {"level": f"{self.level:g}", "view": self.view, "method": self.method}
+            {"level": f"{self.level:g}", "view": self.view, "method": self.method, "records": self.records}
         )
 
     def to_pandas(self) -> Any:

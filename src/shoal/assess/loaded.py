@@ -54,6 +54,15 @@ class Loaded:
         """Every published attribute."""
         return tuple(dict.fromkeys(column for view in self.views for column in view.columns))
 
+    @cached_property
+    def records(self) -> str:
+        """What the estimates count: the rows that took part in the sampling, which need not be all rows of the table."""
+        unit = self.certificate.get("guarantee", {}).get("unit", {})
+        column, most = unit.get("column"), unit.get("max_rows", 1)
+        rows = "rows" if column is None else f"rows, at most {most:,} of each '{column}' and no further ones,"
+        whose = "the population that the table was sampled from" if _already(self.folder) else "the table"
+        return f"{rows} of {whose}"
+
     def table(self, name: str | None = None) -> View:
         """One table by name; the only one there is when no name is given."""
         if name is None and len(self.views) == 1:
@@ -182,6 +191,21 @@ def _check(place: Path, certificate: Mapping[str, Any]) -> None:
             raise VerificationError(
                 f"file '{name}' is not the one in the certificate", fix="get the folder again; `shoal verify` says more"
             )
+
+
+def _already(folder: Path) -> bool:
+    """Whether the locked plan says that the table was a sample before; not where there is no plan to read."""
+    path = folder / "policy.lock.yaml"
+    if not path.is_file():
+        return False
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        sampling = YAML(typ="safe").load(path)["release"]["sampling"]
+    except (YAMLError, KeyError, TypeError):
+        return False
+    return isinstance(sampling, dict) and sampling.get("already") is not None
 
 
 def _few(names: Sequence[str], most: int = 12) -> str:

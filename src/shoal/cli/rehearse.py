@@ -84,7 +84,6 @@ def _show(found: Rehearsal) -> None:
     names = [
         "rows sampled",
         "rows published",
-        "  least and most of the runs",
         "  as a share of those sampled",
         "groups",
         "granularity",
@@ -100,12 +99,11 @@ def _show(found: Rehearsal) -> None:
 
 
 def _column(one: Expected) -> list[tuple[str, str]]:
-    """A number and its interval for each line of the table."""
+    """A mean, and the least and the most of the runs, for each line of the table."""
     empty, published = one.empty, one.published
     return [
         (f"{one.sampled.mean:,.0f}", ""),
         _spread(published, ",.0f"),
-        (f"{published.least:,.0f}", f"to {published.most:,.0f}"),
         _spread(one.kept, ".0%"),
         _spread(one.groups, ",.0f" if one.groups.mean >= 10 else ".1f"),
         _spread(one.granularity, ".2f"),
@@ -117,5 +115,5 @@ def _column(one: Expected) -> list[tuple[str, str]]:
 def _spread(spread: Spread | None, form: str) -> tuple[str, str]:
     if spread is None:
         return "-", ""
-    low, high = format(spread.low, form), format(spread.high, form)
+    low, high = format(spread.least, form), format(spread.most, form)
     return format(spread.mean, form), "" if low == high else f"({low} to {high})"

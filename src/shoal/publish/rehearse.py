@@ -5,7 +5,6 @@ No row of anybody is read, so nothing is promised, nothing is charged, and it ma
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -33,28 +32,20 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Spread:
-    """What some runs gave: their mean with a 95 % interval (Student's t), and the least and the most of them."""
+    """What some runs gave: their mean, and the least and the most of them.
+
+    Runs are independent and alike, so one more lies below the least of n with a probability of at most 1/(n + 1), and above
+    the most likewise: between them with (n - 1)/(n + 1) or more, whatever their law is.
+    """
 
     mean: float
-    low: float
-    high: float
     least: float
     most: float
 
     @classmethod
-    def of(cls, values: Sequence[float], floor: float = 0.0, ceiling: float = math.inf) -> Spread:
-        """From one number for each run; `floor` and `ceiling` are what no number can pass.
-
-        One run says nothing about the others, so its interval is everything; where all agree it is that one number.
-        """
-        from scipy.special import stdtrit
-
-        mean, reach = float(np.mean(values)), math.inf
-        if len(values) > 1:
-            error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-            reach = error * float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2))
-        least, most = float(min(values)), float(max(values))
-        return cls(mean, max(floor, mean - reach), min(ceiling, mean + reach), least, most)
+    def of(cls, values: Sequence[float]) -> Spread:
+        """From one number for each run."""
+        return cls(float(np.mean(values)), float(min(values)), float(max(values)))
 
 
 @dataclass(frozen=True)
@@ -139,7 +130,11 @@ class Rehearsal:
             **asdict(self),
             "charged": False,
             "data_read": False,
-            "intervals": {"mean": "Student t, 95 %", "empty": "Clopper-Pearson, 95 %", "over": "stand-ins"},
+            "intervals": {
+                "least to most": "one more run, with probability (n - 1)/(n + 1) or more",
+                "empty": "Clopper-Pearson, 95 %",
+                "over": "stand-ins",
+            },
         }
 
     def words(self) -> list[str]:
@@ -155,9 +150,10 @@ class Rehearsal:
             f"part of a release.{known}{each}"
         )
         terms = (
-            "Each number is a mean over the runs, with the 95 % interval of that mean. Detail is 1 where everybody's value is "
-            "shown and 0 where nothing is said; people are weighed, and a suppressed one counts 0. Granularity is the mean over "
-            "the columns."
+            "Each number is a mean over the runs, with the least and the most of them; one more run of the same kind lies "
+            f"between these with a probability of {self.runs - 1}/{self.runs + 1} or more. Detail is 1 where everybody's value "
+            "is shown and 0 where nothing is said; people are weighed, and a suppressed one counts 0. Granularity is the mean "
+            "over the columns."
         )
         limits = (
             "A stand-in is not the data. Its frequencies and dependences are assumed, so take the numbers for their size, "
@@ -225,7 +221,7 @@ def rehearse(
         names = [attribute.name for attribute in plan.policy.schema.published]
         shown = {name for view in plan.views for name in view.columns} if plan.views else set(names)
         names = [name for name in names if name in shown or plan.chooser is not None]
-        expected.append(_expected(size, results, names, frozenset(known), max(1, len(plan.views))))
+        expected.append(_expected(size, results, names, frozenset(known)))
     return Rehearsal(
         dataset=plan.policy.dataset,
         plan=plan.lock.sha256,
@@ -362,11 +358,11 @@ def _taking_part(plan: Plan, table: Table) -> int:
 # --- all runs -----------------------------------------------------------------------------------------------------
 
 
-def _expected(rows: int, results: list[_Result], names: Sequence[str], public: frozenset[str], views: int) -> Expected:
+def _expected(rows: int, results: list[_Result], names: Sequence[str], public: frozenset[str]) -> Expected:
     full = [result for result in results if result.published]
 
-    def spread(of: Callable[[_Result], float], ceiling: float = rows * views) -> Spread:
-        return Spread.of([of(result) for result in results], ceiling=ceiling)
+    def spread(of: Callable[[_Result], float]) -> Spread:
+        return Spread.of([of(result) for result in results])
 
     def part(name: str) -> Detail:
         details = [value for result in results if (value := result.details.get(name)) is not None]
@@ -374,8 +370,8 @@ def _expected(rows: int, results: list[_Result], names: Sequence[str], public: f
         says = [result.says.get(name) for result in results]
         return Detail(
             name,
-            Spread.of(details, ceiling=1.0) if details else None,
-            Spread.of(distances, ceiling=1.0) if distances else None,
+            Spread.of(details) if details else None,
+            Spread.of(distances) if distances else None,
             name in public,
             says.count(NOTHING),
             says.count(FEW),
@@ -386,9 +382,9 @@ def _expected(rows: int, results: list[_Result], names: Sequence[str], public: f
         taking_part=spread(lambda result: result.taking_part),
         sampled=spread(lambda result: result.sampled),
         published=spread(lambda result: result.published),
-        kept=spread(lambda result: result.kept, 1.0),
+        kept=spread(lambda result: result.kept),
         groups=spread(lambda result: result.groups),
-        granularity=spread(lambda result: result.granularity, 1.0),
+        granularity=spread(lambda result: result.granularity),
         empty=Chance.of(len(results) - len(full), len(results)),
         attributes=tuple(part(name) for name in names),
     )

@@ -49,7 +49,7 @@ MARK = "For the holder only: computed from the original table. Keep it with the 
 MOST_LABELS = 20
 """Labels of a column that are shown; the others are added up."""
 SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-NORMAL_95 = 1.96
+CONFIDENCE = 0.95
 
 
 def write_report(
@@ -115,7 +115,7 @@ def _rows(plan: Plan, table: Table, published: int) -> dict[str, Any]:
     rate = 1.0 if plan.method.drawn_before else beta
     expected = plan.repeat * taking_part * rate
     deviation = math.sqrt(plan.repeat * taking_part * rate * (1 - rate))
-    low, high = (max(0.0, expected + side * NORMAL_95 * deviation - published) for side in (-1, 1))
+    low, high = (max(0, end - published) for end in sample_sizes(plan.repeat * taking_part, rate))
     return {
         "in": count,
         "people": people,
@@ -127,12 +127,30 @@ def _rows(plan: Plan, table: Table, published: int) -> dict[str, Any]:
         "published": published,
         "suppressed": {
             "estimate": round(max(0.0, expected - published), 1),
-            "low": round(low, 1),
-            "high": round(high, 1),
-            "method": "expected sampled less published; 95 % interval of the sample's size (normal)",
+            "low": low,
+            "high": high,
+            "method": "expected sampled less published; between the ends that hold the sample's size with 95 % or more, less "
+            "published (exact binomial)",
         },
         "kept": round(published / expected, 4) if expected else None,
     }
+
+
+def sample_sizes(rows: int, rate: float, confidence: float = CONFIDENCE) -> tuple[int, int]:
+    """The ends between which the size of a sample lies with this probability or more: quantiles of the binomial law."""
+    from shoal.assess.bounds import at_most
+
+    def least(share: float) -> int:
+        low, high = -1, rows
+        while high - low > 1:
+            middle = (low + high) // 2
+            reached = float(at_most(np.array([float(middle)]), np.array([float(rows)]), rate)[0]) >= share
+            low, high = (low, middle) if reached else (middle, high)
+        return high
+
+    if rate >= 1:
+        return rows, rows
+    return least((1 - confidence) / 2), least((1 + confidence) / 2)
 
 
 def rows_taking_part(plan: Plan, table: Table) -> int:

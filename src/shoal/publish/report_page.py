@@ -118,9 +118,9 @@ def _rows(rows: dict[str, Any]) -> list[Fact]:
                 f"each row with probability {_rate(rows['rate'])}{times}; ± one standard deviation",
             ),
             (
-                "suppressed, about",
+                "suppressed, estimated",
                 f"{suppressed['estimate']:,.0f}",
-                f"between {suppressed['low']:,.0f} and {suppressed['high']:,.0f} (95\u00a0%): expected sampled less published",
+                f"between {suppressed['low']:,} and {suppressed['high']:,} (95\u00a0% or more): expected sample less published",
             ),
         ]
     kept = "" if rows["kept"] is None else f"{_share(rows['kept'])} of the rows expected in the sample"
