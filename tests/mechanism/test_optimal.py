@@ -89,6 +89,24 @@ def test_far_corners(epsilon, criterion):
     assert np.isfinite(noise.sample(100, Source.seeded(1))).all()
 
 
+@pytest.mark.parametrize("grid", ["1", "1/2", None])
+@pytest.mark.parametrize("epsilon", ["0.4", "1", "2.5"])
+def test_the_interval_of_what_is_drawn_holds_it_and_a_smaller_one_does_not(epsilon, grid):
+    noise = OptimalNoise(epsilon, 1, "min_interval", grid=grid)
+    step = float(noise.grid[0])
+    offsets = np.arange(-int(40 / step), int(40 / step) + 1)
+    chances = noise.lattice.pmf(offsets[:, None])
+    half = noise.drawn_interval().high
+    assert chances[np.abs(offsets * step) <= half + 1e-12].sum() >= 0.95 - 1e-9
+    assert chances[np.abs(offsets * step) <= 0.7 * half].sum() < 0.95
+    assert chances[np.abs(offsets * step) <= half - step / 2].sum() < 0.95  # no shorter one would do
+
+
+def test_several_components_have_an_interval_each_of_what_is_drawn():
+    first, second = OptimalNoise(1, (1, 10), grid=1).drawn_interval()
+    assert second.high > first.high > 0
+
+
 def test_a_confidence_too_near_one_is_refused_rather_than_searched_for_ever():
     for confidence in ("0.9999999999999999", "1e-13"):
         with pytest.raises(ShoalError):

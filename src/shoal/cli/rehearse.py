@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil, floor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,7 @@ def _column(one: Expected) -> list[tuple[str, str]]:
         _spread(one.kept, ".0%"),
         _spread(one.groups, ",.0f" if one.groups.mean >= 10 else ".1f"),
         _spread(one.granularity, ".2f"),
-        (f"{empty.count} of {empty.runs}", f"({empty.low:.0%} to {empty.high:.0%})"),
+        (f"{empty.count} of {empty.runs}", f"({floor(100 * empty.low)}% to {ceil(100 * empty.high)}%)"),
         *(_spread(part.detail, ".2f") for part in one.attributes),
     ]
 

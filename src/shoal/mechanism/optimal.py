@@ -13,7 +13,7 @@ from shoal.chance.source import Source
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.rounding import Number, exact, whole
 from shoal.guarantee.unit import Unit
-from shoal.mechanism.base import Sensitivity, per_component, positive, widened
+from shoal.mechanism.base import Sensitivity, check_confidence, per_component, positive, widened
 from shoal.mechanism.box import BoxLaw, Interval
 from shoal.mechanism.grid import declared
 from shoal.mechanism.inner import CONFIDENCE, Criterion, best_inner
@@ -31,11 +31,12 @@ class OptimalNoise:
     `sensitivity` is a number, or one for each component: how far one unit moves it. `criterion` is min_variance or
     min_interval (in several dimensions total_variance, worst_component or region_volume), or `inner` gives the inner
     half-sides outright (d, or z). `variance`, `expected_error`, `density`, `cdf`, `interval` and `region` are those of
-    the continuous law; with a plain number they are plain numbers.
+    the continuous law, not of what is drawn; with a plain number they are plain numbers.
 
     What is drawn lives on `grid` (a 1024th of the sensitivity, if none is declared) with the law `lattice`, whose
-    `pmf` is exact. `sample` gives noise for study. To answer a question take `mechanism(unit)`, which rounds the answer
-    to the same grid: noise on a grid added to an answer off it would hide nothing.
+    `pmf` is exact; `drawn_interval` is of that law. `sample` gives noise for study. To answer a question take
+    `mechanism(unit)`, which rounds the answer to the same grid: noise on a grid added to an answer off it would hide
+    nothing.
     """
 
     def __init__(
@@ -95,9 +96,16 @@ class OptimalNoise:
         return self.law.cdf(value, component)
 
     def interval(self, confidence: Number = CONFIDENCE) -> Interval | tuple[Interval, ...]:
-        """The shortest interval of each component, each by itself."""
+        """The shortest interval of each component by the continuous law, each by itself; see `drawn_interval` for draws."""
         share = float(exact(confidence, "a confidence"))
         found = tuple(self.law.interval(share, j) for j in range(len(self.sensitivity)))
+        return found[0] if self._plain else found
+
+    def drawn_interval(self, confidence: Number = CONFIDENCE) -> Interval | tuple[Interval, ...]:
+        """The shortest symmetric interval that holds what is drawn on the grid with this probability or more, each by itself."""
+        steps = self.lattice.tails(check_confidence(confidence)).tolist()
+        wide = widened(self.grid, len(self.sensitivity))
+        found = tuple(Interval(-float(t * step), float(t * step)) for t, step in zip(steps, wide, strict=True))
         return found[0] if self._plain else found
 
     def region(self, confidence: Number = CONFIDENCE) -> Floats:

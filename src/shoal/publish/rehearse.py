@@ -151,9 +151,9 @@ class Rehearsal:
         )
         terms = (
             "Each number is a mean over the runs, with the least and the most of them; one more run of the same kind lies "
-            f"between these with a probability of {self.runs - 1}/{self.runs + 1} or more. Detail is 1 where everybody's value "
-            "is shown and 0 where nothing is said; people are weighed, and a suppressed one counts 0. Granularity is the mean "
-            "over the columns."
+            "between these with a probability of (n - 1)/(n + 1) or more, n being the runs that gave the number "
+            f"({self.runs} where all did). Detail is 1 where everybody's value is shown and 0 where nothing is said; people are "
+            "weighed, and a suppressed one counts 0. Granularity is the mean over the columns."
         )
         limits = (
             "A stand-in is not the data. Its frequencies and dependences are assumed, so take the numbers for their size, "

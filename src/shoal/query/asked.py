@@ -356,6 +356,10 @@ class Individual(Asked):
 
         return listed(self.attribute.type, self.domain)
 
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return ("where there are several rows of the name, the value in one of them, chosen at random",)
+
     def truth(self, table: Table) -> int | float | str | None:
         """The person's value: a number, or a text; None where the person or the value is not there."""
         counts = table.count_by([self.unit.column or "", self.attribute.name])

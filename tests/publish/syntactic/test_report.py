@@ -14,6 +14,7 @@ from shoal.engine.open import engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan import plan
+from shoal.publish.rehearse import Chance
 from shoal.publish.report import MARK
 from shoal.publish.run import release
 from shoal.publish.syntactic import matched
@@ -238,6 +239,25 @@ def test_without_confidential_attributes():
     both, page, _ = reported({"age": SMALL["age"], "pay": SMALL["pay"]}, {"age": AGE, "pay": AGE}, FACES)
     assert both["correlations"]["pairs"] == 1
     assert "1 pair of numbers: correlations moved by" in page
+
+
+def test_the_interval_of_a_matched_share_covers_it_and_a_smaller_one_does_not(effort):
+    """As `matched` draws: a record, then one of those nearest to it; the share is known here."""
+    sizes = np.array([0, 1, 2, 5, 5, 3, 0, 1, 2, 4])
+    share = np.mean([1 / size if size else 0.0 for size in sizes])
+    held = tight = 0
+    many = 400 * effort
+    for seed in range(many):
+        with Source.seeded(seed) as chance:
+            chosen = chance.stream("records").integers(len(sizes), 150).astype(np.int64)
+            found = Chance.of(matched._tried(sizes[chosen], chance.stream("guesses")), 150)
+        held += found.low <= share <= found.high
+        tight += (
+            found.share - 0.7 * (found.share - found.low) <= share <= found.share + 0.7 * (found.high - found.share)
+        )
+    slack = 5 * np.sqrt(many * 0.95 * 0.05)
+    assert held > 0.95 * many - slack
+    assert tight < 0.95 * many
 
 
 def test_a_large_table_is_matched_on_records_drawn_at_random(monkeypatch):

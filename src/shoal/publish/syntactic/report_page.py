@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from math import ceil, floor
 from typing import Any
 
 from shoal.page.html import page
@@ -260,10 +261,11 @@ def _linkage(found: dict[str, Any]) -> list[Fact]:
         return [("matched", "not computed", f"{found['rows']:,} records are too many to compare"), *bound, guessing]
     if not found["exact"]:
         interval = (
-            f"between {_percent(found['low'])} and {_percent(found['high'])} (95\u00a0%, Clopper and Pearson), from "
+            f"between {_outwards(found['low'], up=False)} and {_outwards(found['high'], up=True)} (95\u00a0%, Clopper and "
+            "Pearson), from "
         )
         interval += f"{found['attempts']:,} records drawn at random"
-        return [("matched, about", _percent(found["rate"]), interval), ("by", held, ""), *bound, guessing]
+        return [("matched, estimated", _percent(found["rate"]), interval), ("by", held, ""), *bound, guessing]
     return [
         ("matched", _percent(found["rate"]), f"by {held}"),
         ("for sure", f"{found['certain']:,}", "records whose own original alone is nearest"),
@@ -307,6 +309,11 @@ def _percent(value: float) -> str:
     if 0 < value < 0.001:
         return "< 0.001\u00a0%"
     return f"{value:.0f}\u00a0%" if value in (0, 100) else f"{value:.3g}\u00a0%"
+
+
+def _outwards(value: float, *, up: bool) -> str:
+    """An end of an interval of percents, to a tenth, never inside of what it is."""
+    return f"{(ceil if up else floor)(10 * value) / 10:g}\u00a0%"
 
 
 def _number(value: float | None) -> str:
