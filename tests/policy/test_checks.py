@@ -196,3 +196,11 @@ def test_no_value_and_no_label_is_one_that_is_kept_for_something_else():
     # what is never published may be called anything
     free = '{role: identifier, type: category, domain: [x, "(missing)"]}'
     Policy.parse("version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n  a: " + free)
+
+
+@pytest.mark.parametrize("domain", ["[2020-01-01, 9999-12-31]", "{values: [9999-12-31, 2020-01-01]}"])
+def test_a_day_without_a_day_after_it_ends_no_domain(domain):
+    # its boxes could not be named, which came out after the charge
+    text = "version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n  a: "
+    with pytest.raises(PolicyError, match="the last day that there is"):
+        Policy.parse(f"{text}{{role: quasi, type: date, domain: {domain}}}")

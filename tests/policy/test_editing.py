@@ -115,6 +115,17 @@ def test_values_that_need_quotes_get_them():
     assert policy.schema["answer"].domain.values == tuple(value for value in odd if value)
 
 
+def test_keys_of_several_words_are_not_broken_over_lines():
+    # found by a fuzz: the lock of such a policy could not be read again, so its release was charged and then refused
+    labels = [f"a label of quite a few words and the number {number}" for number in range(40)]
+    groups = {f"{label} or so": [label] for label in labels}
+    values = {"domain": {"values": labels}, "hierarchy": {"groups": [groups]}}
+    head = {"version": 1, "dataset": "d", "unit": "row", "neighbours": "add_remove"}
+    policy = Policy.of({**head, "attributes": {"a": {"role": "quasi", "type": "category", **values}}})
+    assert set(policy.schema["a"].hierarchy.labels(1)) == set(groups)
+    assert policy.with_changes({"attributes.a.missing": "refuse"}).schema["a"].hierarchy.labels(1)
+
+
 @given(
     st.lists(
         st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=8).filter(

@@ -60,14 +60,25 @@ def _interval(ends: tuple[str, ...], kind: Type) -> Interval:
         fix = "for single values write {values: [...]}" if kind in _LISTED else None
         raise PolicyError("an interval has two ends", came=f"{len(ends)} values", allowed=_ALLOWED[kind], fix=fix)
     low, high = (value_of(end, kind) for end in ends)
+    _refuse_last_day(high, kind)
     return Interval(low, high)
+
+
+def _refuse_last_day(last: Any, kind: Type) -> None:
+    """Intervals of days are named by the day after their last, and the calendar has none after this one."""
+    if kind is Type.DATE and last == dt.date.max:
+        raise PolicyError(
+            "the last day that there is, which no interval can end with", came=last, allowed="up to 9999-12-30"
+        )
 
 
 def _values(values: tuple[str, ...], kind: Type) -> Values:
     if kind in _READERS and kind not in _LISTED:
         raise PolicyError(f"a list of values for type {kind.value}", allowed=_ALLOWED[kind])
     if kind in _LISTED:
-        values = tuple(str(value_of(value, kind)) for value in values)
+        found = [value_of(value, kind) for value in values]
+        _refuse_last_day(max(found, default=None), kind)
+        values = tuple(map(str, found))
     if twice := [value for value, count in Counter(values).items() if count > 1]:
         raise PolicyError("a value is listed twice", came=shown(twice[0]), fix="list each value once")
     return Values(values)

@@ -64,11 +64,15 @@ def _checked(text: str, meant: Tree) -> str:
     return text
 
 
+ENDLESS = 2**30
+"""No line is broken: ruamel breaks a key of several words as it would a sentence, and then nobody can read the file."""
+
+
 def _yaml(text: str) -> YAML:
     yaml = YAML(typ="rt", pure=True)
     yaml.Resolver = _TextResolver
     yaml.preserve_quotes = True
-    yaml.width = max(120, *(len(line) for line in text.splitlines()), 0)
+    yaml.width = ENDLESS
     nested, dashed = _NESTED.search(text), _DASHED.search(text)
     offset = max(0, len(dashed[2]) - len(dashed[1])) if dashed else 0
     yaml.indent(mapping=len(nested[1]) if nested else 2, sequence=offset + 2, offset=offset)
