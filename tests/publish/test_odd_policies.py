@@ -59,3 +59,27 @@ release: {{method: safe-k, epsilon: 1, delta: 1e-6, recoding: {{{recoding}}}}}
 """
     with pytest.raises(PolicyError, match=r"attributes\.a\.domain.*a value that is the label of"):
         Policy.parse(text)
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_lock_that_cannot_be_read_again_is_refused_before_anything_is_charged(broken, tmp_path, monkeypatch):
+    text = """
+version: 1
+dataset: d
+unit: row
+neighbours: add_remove
+attributes:
+  row: {role: quasi, type: ordinal, domain: [group, shoal, count, None, "`", ">= 7", a to b, A, <b>], hierarchy: auto}
+release: {method: safe-k, epsilon: 1, delta: 1e-6, sampling: {beta: 0.1}, recoding: {levels: {row: 1}}}
+"""
+    planned = plan(Policy.parse(text))
+    table = stand_in(planned.schema, 300, Source.seeded(1))
+    if broken:
+        monkeypatch.setattr("shoal.policy.editing.ENDLESS", 120)
+    with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
+        if broken:
+            with pytest.raises(PolicyError, match="cannot be read again"):
+                release(planned, table, tmp_path / "out", ledger=ledger, engine=DuckDB())
+        else:
+            release(planned, table, tmp_path / "out", ledger=ledger, engine=DuckDB())
+        assert any(event.kind == "charge" for event in ledger.events()) is not broken

@@ -1,6 +1,6 @@
 """One release, from a plan and a table to a folder that exists whole or not at all.
 
-    check the target -> open the table -> charge the ledger -> draw -> write -> verify -> rename -> note the release
+    check the target and the lock -> open the table -> charge the ledger -> draw -> write -> verify -> rename -> note the release
 
 The charge comes before the first random draw and stands whatever happens afterwards: failing is an output too.
 """
@@ -19,7 +19,7 @@ from typing import Any
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
 from shoal.engine.digest import file_digest
-from shoal.errors import DataError, ShoalError, UsageError
+from shoal.errors import DataError, PolicyError, ShoalError, UsageError
 from shoal.guarantee.claim import Claim
 from shoal.ledger.ledger import Ledger
 from shoal.publish import verify as verifying
@@ -28,6 +28,7 @@ from shoal.publish.job import Job, PaidJob
 from shoal.publish.plan import Plan
 from shoal.publish.syntactic.job import SyntacticJob
 from shoal.publish.syntactic.plan import SyntacticPlan
+from shoal.publish.verify_lock import unlocked
 
 Stage = Callable[[str], None]
 
@@ -87,6 +88,7 @@ def release(
     if source is not None and not source.carries_guarantee:
         raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
     work = job(plan)
+    _refuse_unreadable_lock(plan)
     stage("reading")
     table = engine.scan(data, plan.schema)
     plan.check(table.schema)
@@ -112,6 +114,25 @@ def release(
             _move(private, holder, force)
         work.appeared(ledger, content)
     return Release(folder, holder if holder.is_dir() else None, plan.claims, content, rows, tuple(notes))
+
+
+def _refuse_unreadable_lock(plan: AnyPlan) -> None:
+    """Read the lock as the verification will, before anything is charged: the policy alone decides whether that works."""
+    text = plan.lock.text
+    try:
+        same = unlocked(text).lock().text == text
+    except Exception as error:
+        raise _unreadable(plan) from error
+    if not same:
+        raise _unreadable(plan)
+
+
+def _unreadable(plan: AnyPlan) -> PolicyError:
+    return PolicyError(
+        "the lock of this policy cannot be read again, so nobody could verify a release by it",
+        came=plan.policy.dataset,
+        fix="this is a fault of ours: please report it; nothing was charged. Simpler names and labels may help",
+    )
 
 
 def _report(work: Job, table: Table, public: Path, private: Path, content: dict[str, Any]) -> list[str]:
