@@ -46,8 +46,8 @@ class SafeK:
             raise PreconditionError(
                 "eps-safe-recoding",
                 "the price of the recoding is for another number of rows than neighbours differ by",
-                came=self.partition.steps,
-                allowed=self.promise.whose.steps,
+                came=str(self.partition.steps),
+                allowed=str(self.promise.whose.steps),
             )
         if self.drawn_before and not self.promise.whose.is_one_row:
             raise PreconditionError(
