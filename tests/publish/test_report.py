@@ -68,6 +68,12 @@ def test_the_size_of_the_sample_lies_between_its_ends_as_often_as_it_says(rows, 
         assert tight < 0.95
 
 
+@pytest.mark.parametrize("rate", [0.001, 0.07, 0.3, 0.5, 0.99])
+def test_a_group_as_large_as_needed_is_shown_in_half_of_all_samples_or_more(rate):
+    k = np.arange(1, 200)
+    assert (binom.sf(k - 1, np.ceil(k / rate), rate) >= 0.5).all()
+
+
 def test_columns_before_and_after(tmp_path):
     age, place = reported(tmp_path)[0]["columns"]
     assert (age["name"], age["level"], age["levels"]) == ("age", 1, 4)
@@ -273,7 +279,7 @@ def test_little_published_and_labels_gone_are_said(tmp_path):
     shown = {"age": ["[20, 30)"] * 12, "place": ["north"] * 12}
     cautions = reported(tmp_path, shown=shown)[0]["cautions"]
     assert [caution.split(":")[0] for caution in cautions[:2]] == ["'age' says nothing", "'place' says nothing"]
-    assert "Only about 30\u00a0% of the sampled rows are published" in cautions[2]
+    assert "The published rows are only 30\u00a0% of the sample's expected size" in cautions[2]
     assert "in 2 of 2 columns" in cautions[3]
 
 

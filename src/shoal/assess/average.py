@@ -13,9 +13,9 @@ from shoal.errors import DataError
 
 @dataclass(frozen=True)
 class Average:
-    """A mean over runs; the interval covers the long-run mean with probability about `level`.
+    """A mean over runs; its interval covers the long-run mean with probability `level` if runs are independent and normal.
 
-    It rests on the runs being independent and their mean nearly normal. One run has no interval. A method without
+    For runs of another law that is not proved, and no promise rests on it. One run has no interval. A method without
     chance gives the same number each time, and then `exact` is true and the interval is that number.
     """
 
@@ -26,7 +26,7 @@ class Average:
     level: float
     runs: int
     exact: bool
-    method: str = "Student's t over independent runs"
+    method: str = "Student's t over independent runs, exact where they are normal"
 
     @classmethod
     def of(cls, values: Iterable[float], level: float = 0.95, *, exact: bool = False) -> Average:

@@ -171,8 +171,8 @@ def _cautions(
         )
     elif rows["kept"] is not None and rows["kept"] < 0.5:
         found.append(
-            f"Only about {100 * rows['kept']:.0f}\u00a0% of the sampled rows are published; the others stood in groups "
-            "smaller than k. Coarser labels or fewer columns make larger groups."
+            f"The published rows are only {100 * rows['kept']:.0f}\u00a0% of the sample's expected size; sampled rows in groups "
+            "smaller than k are not published. Coarser labels or fewer columns make larger groups."
         )
     gone = [column["name"] for column in columns if column["labels_in"] > column["labels_published"] > 0]
     if gone:

@@ -71,8 +71,8 @@ def report_page(plan: Plan, report: dict[str, Any]) -> str:
             "about_labels": "How the labels of each column are spread in the original and in the published table.",
             "summary": [_summary(column) for column in columns],
             "columns": [_column(column) for column in columns if column["labels_in"] > 1],
-            "about_frontier": f"Each line keeps {_kept(plan)}. A group of the original is shown about half of "
-            "the time when it has as many rows as the group needed. None of these was tried on the table; a plan "
+            "about_frontier": f"Each line keeps {_kept(plan)}. A group of the original with as many rows as the "
+            "group needed, or more, is shown in at least half of all samples. None of these was tried on the table; a plan "
             "that is chosen because of this report is a plan tuned on the data.",
             "frontier": [
                 _choice(choice) for choice in report["frontier"] if not choice["dominated"] or choice["this_plan"]
