@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -131,7 +132,7 @@ class Noisy(Offer):
     def drawn(self, noisy: Steps) -> Drawn:
         """The answer that these numbers with noise give; no row is looked at."""
         value = self.asked.finish(noisy)
-        found = self.asked.behind(noisy, self._tails)
+        found = self.asked.behind(noisy, cache(self._tails))  # of all components, once for each confidence
         computed = [each for each in found if each is not None]
         if not computed:
             return Drawn(value, self.errors)
