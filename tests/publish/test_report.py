@@ -358,7 +358,7 @@ def test_a_parquet_file_of_several_stretches(tmp_path):
 
 
 def test_labels_are_words_in_every_script(tmp_path):
-    labels = ["<b>bold", "شارع", "x" * 100, "(missing)"]
+    labels = ["<b>bold", "شارع", "x" * 100, "(gone)"]
     listed = ", ".join(json.dumps(label, ensure_ascii=False) for label in labels)
     attributes = f'  "كلمة": {{role: quasi, type: category, domain: [{listed}], hierarchy: auto}}\n'
     original = {"كلمة": labels * 30}
