@@ -343,3 +343,14 @@ def test_an_unreachable_workload_is_told_how_many_views_fit():
     assert "of this kind" in refused.value.allowed
     most = int(refused.value.allowed.split()[0])
     assert 0 <= most < 3
+
+
+def test_views_with_crowds_of_their_own_are_not_told_as_the_first_one():
+    changes = PAIRS | {"release.views": {"every": "pairs", "allocation": "weighted"}, "attributes.age.weight": 4}
+    made = planned(changes)
+    crowds = sorted({view.method.promise.k for view in made.views})
+    assert len(crowds) > 1
+    facts = {name: (value, note) for name, value, note in made.facts()}
+    assert facts["k"] == (f"{crowds[0]} to {crowds[-1]}", "the smallest group that each view shows")
+    assert facts["delta, tight"][1].startswith("of the first view alone")
+    assert made.to_json()["k"] == crowds[0]

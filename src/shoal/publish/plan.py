@@ -203,16 +203,27 @@ class Plan(AnyPlan):
 
     def facts(self) -> list[tuple[str, str, str]]:
         numbers = self.promise
+        crowds, rates = sorted({each.k for each in self.promises}), sorted({each.beta for each in self.promises})
+        several = len(crowds) > 1
+        alone = "of the first view alone" if several else "of one sample alone"
         return [
             ("dataset", self.policy.dataset, f"plan {self.lock.sha256[:16]}"),
             ("epsilon", exact_text(self.total.epsilon), "the whole release"),
             ("delta", exact_text(self.total.delta), ""),
-            ("k", str(numbers.k), "the smallest group that is shown"),
-            ("beta", exact_text(numbers.beta), "the share of rows sampled"),
+            (
+                "k",
+                f"{crowds[0]} to {crowds[-1]}" if several else str(crowds[0]),
+                "the smallest group that each view shows" if several else "the smallest group that is shown",
+            ),
+            (
+                "beta",
+                " to ".join(exact_text(rate) for rate in {rates[0]: 0, rates[-1]: 0}),
+                "the share of rows sampled",
+            ),
             (
                 "delta, tight",
                 text_up(numbers.delta_under("tight")),
-                f"of one sample alone, at epsilon {plain(numbers.epsilon_release)}, one row added or removed",
+                f"{alone}, at epsilon {plain(numbers.epsilon_release)}, one row added or removed",
             ),
             ("unit", self.unit.words(), self.policy.neighbours),
             ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
@@ -252,7 +263,7 @@ class Plan(AnyPlan):
             "epsilon_recoding": float(plan.epsilon_recoding),
             "epsilon_release": float(plan.epsilon_release),
             "delta": float(self.total.delta),
-            "k": plan.k,
+            "k": min(each.k for each in self.promises),
             "beta": float(plan.beta),
             "bound": plan.bound,
             "delta_tight": plan.delta_tight,
