@@ -74,6 +74,17 @@ WIDER = [
     (pa.int64(), pa.int64()), (pa.string(), pa.string_view()), (pa.string(), pa.binary()),
 ]  # fmt: skip
 """The type of a column, and the type that one more row may give it."""
+LIKELY = {
+    Type.INTEGER: [None, 3.0, 2.5, 2**63, D("2.50"), True, "1"],
+    Type.DECIMAL: [None, 1, 2**60 + 1, D("2.50"), D("0.0000001"), "1.5"],
+    Type.CATEGORY: [None, 1, 2.5, True, b"x", ""],
+    Type.ORDINAL: [None, 1, 2.5, True],
+    Type.TEXT: [None, 1, 2.5, True, b"x"],
+    Type.BOOLEAN: [None, 1, 0, "true"],
+    Type.DATE: [None, dt.datetime(2024, 12, 31, 10), dt.datetime(2024, 12, 31), "2024-12-31"],
+    Type.DATETIME: [None, dt.date(2024, 12, 31), dt.datetime(2024, 12, 31, 10, tzinfo=dt.UTC), "2024-12-31"],
+}
+"""What is most likely to give a column of Python objects another type."""
 KINDS = ("csv", "bytes", "pandas", "polars", "arrow", "parquet", "feather", "folder")
 
 
@@ -96,9 +107,9 @@ def attribute(name, kind, draw):
 
 def schema_and_names(draw):
     """A schema of one to three columns, the names of the file's columns, and how the file is written."""
-    kinds = [draw.choice(list(Type)) for _ in range(draw.choice([1, 1, 2, 3]))]
+    kinds = [draw.choice([*Type, Type.CATEGORY, Type.TEXT]) for _ in range(draw.choice([1, 1, 2, 3]))]
     read = [attribute(f"c{place}", kind, draw) for place, kind in enumerate(kinds)]
-    dropped = [Attribute(f"d{place}", Role.DROP, Type.TEXT) for place in range(draw.choice([0, 0, 1]))]
+    dropped = [Attribute(f"d{place}", Role.DROP, Type.TEXT) for place in range(draw.choice([0, 1, 1]))]
     extra = [f"e{place}" for place in range(draw.choice([0, 0, 1, 2]))]
     names = [one.name for one in (*read, *dropped)] + extra
     draw.shuffle(names)
@@ -136,6 +147,9 @@ def csv_case(draw, folder: Path, *, raw: bool):
         kind = Type.TEXT if one is None or one.role is Role.DROP else one.type
         return draw.choice(["", *TEXTS[kind]])
 
+    unread = [name for name in names if name not in by_name or by_name[name].role is Role.DROP]
+    odd_names = unread if unread and draw.random() < 0.6 else [draw.choice(names)] if draw.random() < 0.6 else names
+
     def encoded(text):
         return text.encode(form.encoding, errors="replace")
 
@@ -145,12 +159,14 @@ def csv_case(draw, folder: Path, *, raw: bool):
         header = b"\xef\xbb\xbf" + header
     if raw:
         if draw.random() < 0.7:  # as many cells as there should be, if none of them breaks the line
-            usual_cell = [encoded(cell(usual(name), delimiter, form.quote, draw)) for name in names]
-            odd = encoded(delimiter).join(draw.choice([one, draw.choice(BYTES)]) for one in usual_cell) + encoded(end)
+            cells = {name: encoded(cell(usual(name), delimiter, form.quote, draw)) for name in names}
+            odd = encoded(delimiter).join(
+                draw.choice(BYTES) if name in odd_names else cells[name] for name in names
+            ) + encoded(end)
         else:
             odd = b"".join(draw.choice(BYTES) for _ in range(draw.randrange(1, 8))) + encoded(end)
     else:
-        odd = encoded(line(lambda name: draw.choice(HOSTILE) if draw.random() < 0.4 else usual(name)) + end)
+        odd = encoded(line(lambda name: draw.choice(HOSTILE) if name in odd_names else usual(name)) + end)
     at = draw.randrange(len(lines) + 1)
     suffix = draw.choice([".csv", ".txt", ".tsv"])
     files = folder / f"base{suffix}", folder / f"more{suffix}"
@@ -168,7 +184,9 @@ def object_rows(draw, schema):
         return draw.choice((WHOLE if whole[name] else VALUES)[kinds[name]])
 
     rows = [{name: usual(name) for name in kinds} for _ in range(draw.randrange(1, 6))]
-    odd = {name: draw.choice(ODD) if draw.random() < 0.4 else usual(name) for name in kinds}
+    odd = {name: usual(name) for name in kinds}
+    name = draw.choice(list(kinds))
+    odd[name] = draw.choice(LIKELY[kinds[name]] if draw.random() < 0.7 else ODD)
     return rows, odd
 
 
@@ -201,7 +219,9 @@ def typed_case(draw):
         values = [_stored(narrow, draw) for _ in range(count)]
         base[one.name] = pa.array(values, narrow)
         odd = _stored(wide if not pa.types.is_dictionary(wide) else pa.string(), draw)
-        widened = [_widened(value, wide) for value in values]
+        widened = [
+            _widened(value, wide) for value in base[one.name].to_pylist()
+        ]  # as stored: 0.1 is another number in 32 bits
         more[one.name] = pa.array([*widened[:at], odd, *widened[at:]], wide)
     return schema, pa.table(base), pa.table(more), at
 
@@ -241,7 +261,7 @@ def _widened(value, kind):
 
 def case(draw, folder: Path):
     """A schema, a source, the same with one more row, and where that row is. None where a library refuses to build it."""
-    kind = draw.choice(KINDS)
+    kind = draw.choice([*KINDS, "csv", "bytes", "bytes", "pandas", "pandas"])
     try:
         if kind in ("csv", "bytes"):
             return kind, *csv_case(draw, folder, raw=kind == "bytes")

@@ -247,6 +247,15 @@ def test_a_broken_page_inside_a_parquet_file(engine, tmp_path):
     refused(engine, path, TWO, "cannot be read")
 
 
+def test_text_that_is_no_utf_8_is_refused_and_not_quoted(engine, tmp_path):
+    broken = pa.array([b"x", SECRET.encode() + b"\xff"], pa.binary()).view(pa.string())
+    frame = pa.table({"age": [1, 2], "town": broken})
+    parquet.write_table(frame, tmp_path / "t.parquet")
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1]), broken)
+    for source in (frame, tmp_path / "t.parquet", pa.table({"age": [1, 2], "town": coded})):
+        refused(engine, source, TWO, r"cannot be read")
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_file_that_changes_while_it_is_read(engine, tmp_path, suffix):
     path = tmp_path / f"t{suffix}"

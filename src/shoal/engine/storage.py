@@ -131,10 +131,12 @@ def plain(column: pa.Array) -> pa.Array:
     import pyarrow as pa
 
     kind = plain_type(column.type)
-    if column.type == kind:
-        return column
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if storage_of(column.type) is Storage.TEXT:
+        column.validate(full=True)  # bytes that are no UTF-8 end here: what others say of them quotes them
+    if column.type == kind:
+        return column
     if pa.types.is_timestamp(column.type):
         # As a bare number it is counted in UTC; a cast to a type without a zone might mean local time.
         return column.cast(pa.int64()).cast(pa.timestamp(column.type.unit)).cast(kind)
