@@ -165,6 +165,13 @@ def test_objects_of_several_kinds_are_refused(engine, values):
             engine.scan(pd.DataFrame({"x": pd.Series(values, dtype=object)}), one(kind))
 
 
+def test_columns_that_are_not_read_may_hold_anything(engine):
+    frame = pd.DataFrame({"note": pd.Series([1, "x", object()], dtype=object), "x": [1, 2, 3], 5: [[], {}, None]})
+    table = engine.scan(frame, one(Type.INTEGER))
+    assert table.collect(["x"])["x"].tolist() == [1, 2, 3]
+    assert table.notes == ("the frame: 2 columns that the policy does not name were not read",)
+
+
 # --- footers ------------------------------------------------------------------------------------------------------
 
 

@@ -262,7 +262,7 @@ def _recognized(source: object, schema: Schema) -> _Found:
         if suffix in ARROW:
             return _arrow(path)
         raise DataError("this kind of file is not known", came=suffix or "a name without an ending", allowed=ALLOWED)
-    return _frame(source)
+    return _frame(source, schema)
 
 
 def _csv(path: Path, schema: Schema) -> _Found:
@@ -325,11 +325,11 @@ def _arrow(path: Path) -> _Found:
     return _Found(path.name, tuple(shape.names), tuple(shape.types), rows, stamp, opener)
 
 
-def _frame(source: object) -> _Found:
+def _frame(source: object, schema: Schema) -> _Found:
     """A frame in memory. The types of one without rows say nothing: pandas makes every such column one of floats."""
     import pyarrow as pa
 
-    table = as_arrow(source)
+    table = as_arrow(source, [attribute.name for attribute in _asked(schema)])
     if not table.num_rows:
         table = pa.table([pa.nulls(0) for _ in table.column_names], names=table.column_names)
 
@@ -340,8 +340,8 @@ def _frame(source: object) -> _Found:
     return _Found("the frame", tuple(shape.names), tuple(shape.types), table.num_rows, Stamp(()), opener)
 
 
-def as_arrow(source: object) -> pa.Table:
-    """A pandas, Polars or PyArrow frame as an Arrow table."""
+def as_arrow(source: object, asked: Sequence[str]) -> pa.Table:
+    """A pandas, Polars or PyArrow frame as an Arrow table; columns that are not asked for are empty where it is converted."""
     import narwhals as nw
     import pyarrow as pa
 
@@ -355,8 +355,11 @@ def as_arrow(source: object) -> pa.Table:
         unknown = frame is source
         if not unknown:
             frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-            if not _mixed(frame):
-                return frame.to_arrow()
+            names = [str(name) for name in frame.columns]
+            read = [name for name in frame.columns if name in asked]
+            if not _mixed(frame.select(read)):
+                held = frame.select(read).to_arrow() if read else None
+                return pa.table([held[name] if name in read else pa.nulls(len(frame)) for name in names], names=names)
     except (pa.ArrowException, nw.exceptions.NarwhalsError, TypeError, ValueError, OverflowError):
         pass
     if unknown:
