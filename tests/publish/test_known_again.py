@@ -172,6 +172,12 @@ def test_two_columns_of_a_panel_do_not_make_it_the_same_table(book, tmp_path):
     charge(book, policy("second"), later.assign(sex=frame["sex"]), tmp_path)
 
 
+def test_rows_that_are_numbered_do_not_make_two_tables_one(book, tmp_path):
+    """One column of two is half, and half is not enough."""
+    charge(book, policy("first", ["id", "age"]), people(), tmp_path)
+    charge(book, policy("second", ["id", "age"]), people(seed=4), tmp_path)
+
+
 def test_columns_that_say_little_do_not_make_two_tables_one(book, tmp_path):
     """A column of two values is alike in many tables: sex and code alone are no evidence in 40 rows."""
     frame = people(40)

@@ -29,8 +29,8 @@ def broken(book: Book) -> None:
 def renamed(dataset: str, fingerprints: Sequence[str], columns: Mapping[str, int], book: Book) -> None:
     """A table that is known under another name: as a whole, by its file, or by its columns.
 
-    By its columns where at least half of the columns of one of the two are columns of the other, value by value as often, and
-    the columns that they share are worth `ENOUGH` bits: by chance that does not happen.
+    By its columns where more than half of the columns of the one that has fewer are columns of the other, value by value as
+    often, and the columns that they share are worth `ENOUGH` bits: by chance that does not happen.
     """
     for fingerprint in fingerprints:
         owner = book.owners.get(fingerprint, dataset)
@@ -41,7 +41,7 @@ def renamed(dataset: str, fingerprints: Sequence[str], columns: Mapping[str, int
             continue
         for known in tables:
             shared = known & columns.keys()
-            if 2 * len(shared) >= min(len(known), len(columns)) and sum(columns[each] for each in shared) >= ENOUGH:
+            if 2 * len(shared) > min(len(known), len(columns)) and sum(columns[each] for each in shared) >= ENOUGH:
                 wrong = f"{len(shared)} of the {len(columns)} columns of this table have been charged under the name '{owner}'"
                 raise _one_name(wrong, dataset, owner)
 
