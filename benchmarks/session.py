@@ -31,7 +31,7 @@ def prepared(folder, rows=50_000):
     path = folder / "asked.yaml"
     path.write_text(policy.with_changes({"release": None, "budget": budget}).dump())
     pq.write_table(visits(rows, seed=1), folder / "visits.parquet")
-    register(path, folder / "visits.parquet", ledger=str(folder / "ledger.sqlite"))
+    register(path, folder / "visits.parquet", ledger=str(folder / "ledger.sqlite"), new_ledger=True)
     return policy.dataset
 
 

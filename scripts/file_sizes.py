@@ -8,9 +8,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 AIM, STOP = 150, 400
-LONGER = {"src/shoal/publish/verifier.py": 600, "src/shoal/publish/plan.py": 460}
-"""Files that may be longer: the verifier is one file because it travels alone, and must be readable before all else; a plan
-holds what it promises, what it costs and how it says so together."""
+LONGER = {
+    "src/shoal/publish/verifier.py": 600,
+    "src/shoal/publish/plan.py": 460,
+    "src/shoal/engine/source.py": 450,
+    "src/shoal/query/session.py": 450,
+}
+"""Files that may be longer: the verifier is one file because it travels alone, and must be readable before all else; the
+others are one idea each, which a cut at 400 would tear."""
 
 
 def sizes(folders: list[Path]) -> dict[Path, int]:

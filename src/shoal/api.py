@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.assess.check import check
+from shoal.errors import UsageError
 from shoal.guarantee import compose as composing
 from shoal.guarantee import safe_k
 from shoal.guarantee.amplify import Amplified, allowance, amplify
@@ -113,15 +114,38 @@ def microaggregate(
     return group(values, k, method, scale=scale, gain=gain, domain=domain)
 
 
-def plan(policy: Policy) -> AnyPlan:
-    """Resolve a policy into everything that will happen; no row is read. InfeasibleError when it cannot be reached."""
+def plan(policy: Policy | str | Path) -> AnyPlan:
+    """Resolve a policy, or a policy file by its path, into everything that will happen; no row is read.
+
+    `plan.page()` is the plan as a page of HTML. InfeasibleError when what is asked for cannot be reached.
+    """
     from shoal.publish.plan import plan as resolve
 
-    return resolve(policy)
+    return resolve(_policy(policy, "a plan is made from a policy"))
+
+
+def _policy(given: object, wrong: str) -> Policy:
+    """A policy, or the one in a file."""
+    from shoal.policy.policy import Policy
+
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, str | Path):
+        return Policy.load(given)
+    raise UsageError(wrong, came=type(given).__name__, allowed="a Policy, or the path of a policy file")
+
+
+def _plan(given: object) -> AnyPlan:
+    """A plan, or that of a policy or of a policy file."""
+    from shoal.publish.base import AnyPlan
+
+    if isinstance(given, AnyPlan):
+        return given
+    return plan(_policy(given, "neither a plan nor a policy"))
 
 
 def rehearse(
-    plan: Plan,
+    plan: Plan | Policy | str | Path,
     *,
     rows: int | Sequence[int] = 50_000,
     runs: int = 5,
@@ -129,29 +153,47 @@ def rehearse(
     seed: int = 0,
     engine: str = "duckdb",
 ) -> Rehearsal:
-    """Run a plan on stand-ins drawn from the policy alone: what to expect, without a look at the data and without a charge."""
+    """Run a plan on stand-ins drawn from the policy alone: what to expect, without a look at the data and without a charge.
+
+    `plan` may be a policy, or the path of a policy file.
+    """
     from shoal.engine.open import engine as named
+    from shoal.publish.plan import Plan, paid_plan
     from shoal.publish.rehearse import rehearse as run
 
-    return run(plan, rows=rows, runs=runs, engine=named(engine), marginals=marginals, seed=seed)
+    own = plan if isinstance(plan, Plan) else paid_plan(_plan(plan).policy)
+    return run(own, rows=rows, runs=runs, engine=named(engine), marginals=marginals, seed=seed)
 
 
 def release(
-    plan: AnyPlan,
+    plan: AnyPlan | Policy | str | Path,
     data: object,
     out: str | Path,
     *,
-    ledger: str | None = None,
+    ledger: str | Path | None = None,
+    new_ledger: bool = False,
+    again: bool = False,
     engine: str = "duckdb",
     force: bool = False,
 ) -> Release:
-    """Publish a table (a path or a frame) as planned into the folder `out`; charged to the ledger at this path or URL."""
+    """Publish a table (a path or a frame) as planned into the folder `out`; charged to the ledger at this path or URL.
+
+    `plan` may be a policy, or the path of a policy file, which is then planned first.
+    A ledger that is named must be there, unless `new_ledger` says that it is to be made; without a name it is the one in
+    the user's data folder. The same plan of the same table is refused unless `again` says that it is meant: it would
+    cost its full price once more.
+    """
     from shoal.engine.open import engine as named
-    from shoal.ledger.ledger import Ledger
+    from shoal.ledger.place import open_ledger
     from shoal.publish.run import release as run
 
-    with Ledger(ledger) as book:
-        return run(plan, data, out, ledger=book, engine=named(engine), force=force)
+    if not isinstance(out, str | Path):
+        raise UsageError("a release needs a folder to be written to", came=type(out).__name__, allowed="a path")
+    if ledger is not None and not isinstance(ledger, str | Path):
+        raise UsageError("a ledger is named by a path or a URL", came=type(ledger).__name__, allowed="text or a path")
+    own = _plan(plan)
+    with open_ledger(None if ledger is None else str(ledger), new=new_ledger) as book:
+        return run(own, data, out, ledger=book, engine=named(engine), force=force, again=again)
 
 
 def load(folder: str | Path, *, verify: bool = True) -> Loaded:
@@ -161,11 +203,18 @@ def load(folder: str | Path, *, verify: bool = True) -> Loaded:
     return read(folder, verify=verify)
 
 
-def verify(folder: str | Path) -> list[Check]:
+class Checks(list["Check"]):
+    """What was recomputed, one by one; all agree."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} checks, all agree>"
+
+
+def verify(folder: str | Path) -> Checks:
     """Recompute everything in a release folder that can be; VerificationError when something does not agree."""
     from shoal.publish.verify import require
     from shoal.publish.verify import verify as check_all
 
     checks = check_all(folder)
     require(checks)
-    return checks
+    return Checks(checks)

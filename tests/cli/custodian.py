@@ -12,7 +12,8 @@ BEFORE = {"policy.yaml", "table.csv", "ledger.sqlite"}
 
 
 def furnished(folder: Path, changes: dict[str, object] | None = None, rows: int = 600) -> Path:
-    """Put the clinic's policy, with some keys changed, and a table there."""
+    """Put the clinic's policy, with some keys changed, a table and an empty ledger there."""
+    Ledger(str(folder / "ledger.sqlite")).close()
     (folder / "policy.yaml").write_text(policy(changes).dump())
     write_table(folder / "table.csv", rows)
     return folder

@@ -33,7 +33,7 @@ def test_a_lock_holds_the_meaning_and_not_the_spelling(tmp_path):
     table = write_table(tmp_path / "table.csv")
     written(tmp_path, "# a remark\n" + POLICY.replace("epsilon: 1\n", "epsilon: 1.0\n"))
     where = ("--out", tmp_path / "out", "--ledger", tmp_path / "ledger", "--no-report")
-    assert shoal("release", policy, table, *where, "--lock", lock).exit_code == 0
+    assert shoal("release", policy, table, *where, "--new-ledger", "--lock", lock).exit_code == 0
     written(tmp_path, POLICY.replace("epsilon: 1\n", "epsilon: 1.5\n"))
     error = refused(
         "release", policy, table, "--out", tmp_path / "two", "--ledger", tmp_path / "ledger", "--lock", lock, code=2

@@ -19,9 +19,11 @@ def clinic(tmp_path):
     (tmp_path / "policy.yaml").write_text(POLICY)
     table().to_csv(tmp_path / "table.csv", index=False)
     files = ("--policy", tmp_path / "policy.yaml", "--data", tmp_path / "table.csv")
-    done = shoal("query", "--register", "clinic", *files, "--ledger", tmp_path / "ledger.sqlite")
+    done = shoal("query", "--register", "clinic", *files, "--ledger", tmp_path / "ledger.sqlite", "--new-ledger")
     assert done.exit_code == 0, done.output
-    assert done.stdout == "'clinic' may be asked; what is hidden: one row added or removed\n"
+    first, second = done.stdout.splitlines()
+    assert first == "'clinic' may be asked; what is hidden: one row added or removed"
+    assert second == f"ledger: {tmp_path / 'ledger.sqlite'} (new: nothing had been spent)"
     return lambda *more: ("query", "clinic", "--ledger", tmp_path / "ledger.sqlite", *more)
 
 
@@ -86,7 +88,16 @@ def test_one_person_with_a_prior(tmp_path):
     (tmp_path / "policy.yaml").write_text(POLICY.replace("unit: row", "unit: {column: patient, max_rows: 1}"))
     table().to_csv(tmp_path / "table.csv", index=False)
     book = ("--ledger", tmp_path / "ledger.sqlite")
-    shoal("query", "--register", "--policy", tmp_path / "policy.yaml", "--data", tmp_path / "table.csv", *book)
+    shoal(
+        "query",
+        "--register",
+        "--policy",
+        tmp_path / "policy.yaml",
+        "--data",
+        tmp_path / "table.csv",
+        *book,
+        "--new-ledger",
+    )
     (tmp_path / "prior.yaml").write_text("{flu: 0.5, cold: 0.25, rare: 0.25}\n")
     asked = ("query", "clinic", *book, "--value-of", "10", "--attribute", "diag", "--epsilon", ".5")
     assert answer(*asked, "--prior", tmp_path / "prior.yaml")["value"] in {"flu", "cold", "rare"}
@@ -134,7 +145,7 @@ def test_a_sample(tmp_path):
     table().to_csv(tmp_path / "table.csv", index=False)
     book = ("--ledger", tmp_path / "ledger.sqlite")
     files = ("--policy", tmp_path / "policy.yaml", "--data", tmp_path / "table.csv")
-    assert answer("query", "--register", *files, "--sampled", ".01", *book)["sampled"] == "0.01"
+    assert answer("query", "--register", *files, "--sampled", ".01", *book, "--new-ledger")["sampled"] == "0.01"
     assert float(json.loads(shoal("query", "clinic", *book, "--json").stdout)["left"]["epsilon"]) > 2.44
     assert "sample at rate 0.01" in shoal("query", "clinic", *book).stdout
     assert answer("query", "clinic", *OLD[:2], "--epsilon", "2", *book)["spent"]["epsilon"] == "2"
@@ -182,11 +193,25 @@ def test_bad_questions_are_exit_2_and_cost_nothing(clinic, tmp_path, options):
 def test_datasets_that_cannot_be_asked(tmp_path):
     book = ("--ledger", tmp_path / "ledger.sqlite")
     refused("query", *book, code=2)
-    assert refused("query", "nobody", *book, code=2)["wrong"] == "no dataset of this name may be asked"
+    assert refused("query", "nobody", *book, code=4)["wrong"] == "there is no ledger here"
     (tmp_path / "policy.yaml").write_text(POLICY)
     (tmp_path / "table.csv").write_text("patient,age,sex,diag,note\n1,200,f,flu,x\n")
     files = ("--policy", tmp_path / "policy.yaml", "--data", tmp_path / "table.csv")
     refused("query", "--register", "other", *files, *book, code=2)
-    assert refused("query", "--register", *files, *book, code=5)["kind"] == "DomainError"
+    assert refused("query", "--register", *files, *book, "--new-ledger", code=5)["kind"] == "DomainError"
     refused("query", "--register", "--policy", tmp_path / "policy.yaml", *book, code=2)
     refused("query", "--register", *files, "--sampled", "2", *book, code=2)
+    assert refused("query", "nobody", *book, code=2)["wrong"] == "no dataset of this name may be asked"
+    refused("query", "nobody", *book, "--new-ledger", code=2)
+
+
+def test_a_repeat_at_a_higher_price_is_said_before_it_is_charged(clinic, tmp_path):
+    assert shoal(*clinic("--count", "age >= 65", "--epsilon", ".1")).stderr == ""
+    assert shoal(*clinic("--count", "age >= 65", "--epsilon", ".1")).stderr == ""  # free
+    better = ("--count", "age >= 65", "--epsilon", ".2")
+    for more in (("--price",), ()):
+        done = shoal(*clinic(*better, *more))
+        assert "this very question was answered at epsilon 0.1" in done.stderr
+    assert float(spent(tmp_path)) == pytest.approx(0.3)
+    done = shoal(*clinic("--count", "age >= 65", "--epsilon", ".1"))
+    assert f"ledger     {tmp_path / 'ledger.sqlite'}" in done.stdout

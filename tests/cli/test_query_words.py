@@ -28,7 +28,7 @@ def clinic(tmp_path_factory):
     rows.to_csv(folder / "table.csv", index=False)
     book = ("--ledger", folder / "ledger.sqlite")
     files = ("--policy", folder / "policy.yaml", "--data", folder / "table.csv")
-    assert shoal("query", "--register", "clinic", *files, *book).exit_code == 0
+    assert shoal("query", "--register", "clinic", *files, *book, "--new-ledger").exit_code == 0
     return lambda *more: ("query", "clinic", *book, *more)
 
 
@@ -169,7 +169,16 @@ def test_a_prior_outside_the_domain_is_exit_2(tmp_path, prior):
     (tmp_path / "policy.yaml").write_text(POLICY.replace("unit: row", "unit: {column: patient, max_rows: 1}"))
     table().to_csv(tmp_path / "table.csv", index=False)
     book = ("--ledger", tmp_path / "ledger.sqlite")
-    shoal("query", "--register", "--policy", tmp_path / "policy.yaml", "--data", tmp_path / "table.csv", *book)
+    shoal(
+        "query",
+        "--register",
+        "--policy",
+        tmp_path / "policy.yaml",
+        "--data",
+        tmp_path / "table.csv",
+        *book,
+        "--new-ledger",
+    )
     asked = ("query", "clinic", *book, "--value-of", "17", "--attribute", "age", "--epsilon", ".1", "--prior", prior)
     error = refused(*asked, code=2)
     assert "a value outside its declared domain" in error["wrong"]

@@ -12,6 +12,7 @@ from shoal.engine.duckdb_table import DuckDBTable
 from shoal.ledger.ledger import Ledger
 from tests.cli.custodian import BEFORE, account, asked, furnished, nothing_happened
 from tests.cli.run import answer, refused, shoal
+from tests.publish.clinic import write_table
 
 
 @pytest.fixture
@@ -35,14 +36,26 @@ def test_words_say_the_promise_the_rows_and_where(place):
     assert "no group of fewer than 14 equal rows" in " ".join(done.stdout.split())
     assert f" rows published in {place / 'out'}\n" in done.stdout
     assert f"certificate: {place / 'out' / 'certificate.html'}\n" in done.stdout
-    assert done.stdout.endswith(f"for your eyes only: {place / 'out.holder' / 'report.html'}\n")
-    assert done.stderr == ""
+    assert f"for your eyes only: {place / 'out.holder' / 'report.html'}\n" in done.stdout
+    assert "charged: (1, 0.001) to 'clinic'; left: (2, 0.009) of (3, 0.01); 2 more like this fit\n" in done.stdout
+    assert done.stdout.endswith(f"ledger: {place / 'ledger.sqlite'}\n")
     assert {path.name for path in place.iterdir()} == BEFORE | {"out", "out.holder"}
 
 
 def test_json_has_the_fields_that_others_rely_on(place):
     found = answer(*asked(place, "--no-report"))
-    assert set(found) == {"version", "out", "holder", "rows_published", "guarantee", "seal"}
+    assert set(found) == {
+        "version", "out", "holder", "rows_published", "guarantee", "seal", "charged", "budget", "left", "more_fit",
+        "ledger", "for_the_holder_only",
+    }  # fmt: skip
+    assert found["charged"] == {"epsilon": "1", "delta": "0.001"}
+    assert found["left"] == {"epsilon": "2", "delta": "0.009"}
+    assert found["more_fit"] == 2
+    assert found["ledger"] == {"url": str(place / "ledger.sqlite"), "new": False}
+    alone = found["for_the_holder_only"]
+    assert alone["mark"].startswith("For the holder only")
+    assert alone["rows_in"] == 600
+    assert (alone["columns"], alone["cautions"], alone["columns_not_read"]) == ([], [], [])
     assert (found["out"], found["holder"]) == (str(place / "out"), None)
     rows = (place / "out" / "table.csv").read_text().splitlines()[1:]
     assert found["rows_published"] == len(rows) > 0
@@ -59,7 +72,7 @@ def test_json_has_the_fields_that_others_rely_on(place):
 
 
 def test_json_names_the_holders_folder(made):
-    again = answer(*asked(made, out="again"))
+    again = answer(*asked(made, "--again", out="again"))
     assert again["holder"] == str(made / "again.holder")
     assert (made / "again.holder" / "report.html").is_file()
 
@@ -108,6 +121,9 @@ def test_the_environment_names_the_ledger(place, monkeypatch):
     done = shoal("release", place / "policy.yaml", place / "table.csv", "--out", place / "out", "--no-report")
     assert done.exit_code == 0, done.output
     assert account(place).releases == 1
+    monkeypatch.setenv("SHOAL_LEDGER", str(place / "lodger.sqlite"))
+    error = refused("release", place / "policy.yaml", place / "table.csv", "--out", place / "other", code=4)
+    assert error["wrong"] == "there is no ledger here"
 
 
 def test_repeats_are_one_entry(tmp_path):
@@ -136,6 +152,79 @@ def test_a_table_with_few_rows_is_no_refusal(tmp_path):
     assert done.stderr.startswith("warning: the table has fewer than 2k")
 
 
+# --- what the holder alone is told --------------------------------------------------------------------------------
+
+
+def test_the_holder_is_told_of_how_many_rows_and_what_each_column_says(tmp_path):
+    changes = {"attributes.more": {"role": "drop"}, "release.recoding": {"levels": {"age": 2, "sex": 0, "diag": 2}}}
+    furnished(tmp_path, changes)
+    rows = (tmp_path / "table.csv").read_text().splitlines()
+    lines = [f"{rows[0]},more,other", *(f"{row},x,y" for row in rows[1:])]
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    done = shoal(*asked(tmp_path))
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.stderr.split())
+    assert "For you alone; computed from the original" in told
+    assert "rows published of 600 in the table" in told
+    assert "table.csv: 1 column not read, which the policy does not name: other" in told
+    assert "table.csv: 1 column not read, which the policy drops: more" in told
+    assert "caution: 'diag' says nothing: every published row shows '*'." in told
+    assert told.index("caution: 'diag'") < told.index("age detail 0.")
+    assert "diag detail 0.000 (0.000 to 0.000); says nothing; 100 % show '*'" in told
+    assert "600" not in done.stdout
+    assert "detail" not in done.stdout
+    found = answer(*asked(tmp_path, "--again", out="other"))["for_the_holder_only"]
+    assert found["rows_in"] == 600
+    assert [column["says"] for column in found["columns"]] == [None, None, "nothing"]
+    assert found["cautions"][0].startswith("'diag' says nothing")
+
+
+# --- which ledger, and what was released before -------------------------------------------------------------------
+
+
+def test_a_ledger_that_was_typed_and_is_not_there_is_refused(place):
+    where = ("--out", place / "out", "--ledger", place / "lodger.sqlite")
+    command = ("release", place / "policy.yaml", place / "table.csv", *where)
+    for more in ((), ("--dry-run",)):
+        error = refused(*command, *more, code=4)
+        assert error["wrong"] == "there is no ledger here"
+        assert "--new-ledger" in error["fix"]
+    assert not (place / "lodger.sqlite").exists()
+    assert "(new: nothing had been spent)" in shoal(*command, "--new-ledger").stdout
+    error = refused(*command[:4], place / "other", *command[5:], "--new-ledger", "--again", code=4)
+    assert error["wrong"] == "the ledger is not new: something is in it already"
+
+
+def test_the_ledger_of_the_user_is_made_and_announced(place, monkeypatch):
+    monkeypatch.delenv("SHOAL_LEDGER", raising=False)
+    monkeypatch.setattr("platformdirs.user_data_dir", lambda *_: str(place / "home"))
+    command = ("release", place / "policy.yaml", place / "table.csv", "--out", place / "out", "--no-report")
+    dry = shoal(*command, "--dry-run")
+    assert dry.exit_code == 0, dry.output
+    assert "there is no ledger yet" in dry.stderr
+    assert not (place / "home").exists()
+    assert answer(*command)["ledger"] == {"url": str(place / "home" / "ledger.sqlite"), "new": True}
+    second = (*command[:4], place / "more", "--no-report", "--again")
+    assert answer(*second)["ledger"]["new"] is False
+
+
+def test_a_repeat_is_said_before_it_is_charged(place):
+    assert shoal(*asked(place, "--no-report")).exit_code == 0
+    error = refused(*asked(place, out="second"), code=4)
+    assert "this very release was charged before (entry 2 of the ledger" in error["wrong"]
+    assert "costs (1, 0.001) once more" in error["wrong"]
+    assert "--again" in error["fix"]
+    assert len(account(place).costs) == 1
+    dry = shoal(*asked(place, "--dry-run", out="second"))
+    assert "without --again it would be refused" in dry.stderr
+    assert "was charged before" in answer(*asked(place, "--dry-run", out="second"))["repeat"]
+    assert shoal(*asked(place, "--no-report", "--again", out="second")).exit_code == 0
+    assert len(account(place).costs) == 2
+    assert shoal(*asked(place, "--no-report", out="third", table="other.csv")).exit_code == 5
+    write_table(place / "other.csv", seed=2)
+    assert shoal(*asked(place, "--no-report", out="third", table="other.csv")).exit_code == 0  # another table
+
+
 # --- cut short after the charge ---------------------------------------------------------------------------------
 
 
@@ -144,7 +233,7 @@ def test_a_failure_after_the_charge_says_that_it_stands(place, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(DuckDBTable, "write", full)
-    error = refused(*asked(place), code=5)
+    error = refused(*asked(place, "--again"), code=5)
     assert error["came"] == "No space left on device"
     assert error["fix"].endswith("nothing was published; the charge stands")
     assert {path.name for path in place.iterdir()} == BEFORE
@@ -167,5 +256,5 @@ def test_an_interruption_leaves_no_release_and_keeps_the_charge(place, monkeypat
     assert "Traceback" not in done.stderr
     assert {path.name for path in place.iterdir()} == BEFORE
     assert (len(account(place).costs), account(place).releases) == (charged, 0)
-    error = answer(*asked(place), code=130)["error"]
+    error = answer(*asked(place, "--again"), code=130)["error"]
     assert (error["kind"], error["exit_code"]) == ("Interrupted", 130)

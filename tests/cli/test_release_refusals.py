@@ -39,7 +39,7 @@ def test_a_folder_that_exists_is_left_alone(place):
 def test_a_release_is_replaced_by_force_alone(place):
     first = answer(*asked(place, "--no-report"))
     refused(*asked(place), code=2)
-    second = answer(*asked(place, "--no-report", "--force"))
+    second = answer(*asked(place, "--no-report", "--force", "--again"))
     assert first["seal"] != second["seal"]
     assert len(account(place).costs) == 2
 
@@ -109,8 +109,8 @@ def test_a_table_that_is_not_there(place):
 
 def test_a_budget_that_is_used_up(place):
     for number in range(3):
-        assert shoal(*asked(place, "--no-report", out=f"out-{number}")).exit_code == 0
-    error = refused(*asked(place), code=4)
+        assert shoal(*asked(place, "--no-report", "--again", out=f"out-{number}")).exit_code == 0
+    error = refused(*asked(place, "--again"), code=4)
     assert error["kind"] == "BudgetError"
     assert error["wrong"] == "dataset 'clinic' would overrun its budget"
     assert error["came"] == "(3, 0.003) spent and (1, 0.001) asked for"

@@ -56,6 +56,7 @@ def opened(folder: Path, asked: Policy | None = None, data: object = None, **opt
     """A session on a table in memory, with a ledger in the folder."""
     rows = table() if data is None else data
     options = {"ledger": str(folder / "ledger.sqlite"), **options}
+    options.setdefault("new_ledger", isinstance(options["ledger"], str) and not Path(options["ledger"]).exists())
     return session(asked or policy(), rows, **options)  # type: ignore[arg-type]
 
 

@@ -198,7 +198,7 @@ def test_processes_share_one_budget_to_the_last_question(tmp_path):
 
     (tmp_path / "policy.yaml").write_text(POLICY)
     table().to_csv(tmp_path / "table.csv", index=False)
-    register(tmp_path / "policy.yaml", tmp_path / "table.csv", ledger=str(tmp_path / "ledger.sqlite"))
+    register(tmp_path / "policy.yaml", tmp_path / "table.csv", ledger=str(tmp_path / "ledger.sqlite"), new_ledger=True)
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(2), context.Queue()
     askers = [context.Process(target=_asker, args=(str(tmp_path), barrier, results)) for _ in range(2)]

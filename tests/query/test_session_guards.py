@@ -99,7 +99,7 @@ def test_an_epsilon_that_cannot_be_written(tmp_path, epsilon):
 
 def test_a_variance_beyond_a_number_is_refused_before_the_charge(tmp_path):
     rows = pd.DataFrame({"huge": [1e200, -1e200], "both": [1.0, 1e300], "tiny": [0.0, 1e-170]})
-    with session(Policy.parse(WIDE), rows, ledger=str(tmp_path / "ledger")) as asking:
+    with session(Policy.parse(WIDE), rows, ledger=str(tmp_path / "ledger"), new_ledger=True) as asking:
         for name in ("huge", "both", "tiny"):
             with pytest.raises(UsageError, match="than a number can tell"):
                 asking.ask(Variance(name), 50)

@@ -137,7 +137,7 @@ def registered(tmp_path):
     (tmp_path / "policy.yaml").write_text(POLICY)
     table().to_csv(tmp_path / "table.csv", index=False)
     ledger = str(tmp_path / "ledger.sqlite")
-    register(tmp_path / "policy.yaml", tmp_path / "table.csv", ledger=ledger)
+    register(tmp_path / "policy.yaml", tmp_path / "table.csv", ledger=ledger, new_ledger=True)
     return tmp_path, ledger
 
 
@@ -244,7 +244,7 @@ def test_a_sample_is_released_or_asked_but_not_both(tmp_path):
             with pytest.raises(PreconditionError, match="dps-does-not-compose"):
                 session(drawn, table(), ledger=ledger)
         else:
-            with session(drawn, table(), ledger=ledger) as asking:
+            with session(drawn, table(), ledger=ledger, new_ledger=True) as asking:
                 assert asking.account.rate == Fraction(1, 10)
                 asking.ask(Count(), "0.1")
             with pytest.raises(PreconditionError, match="dps-does-not-compose"):

@@ -126,43 +126,52 @@ def forecast(
 @click.option("--delta", required=True, metavar="D", help="The new ceiling.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it stays in the record.")
 @click.option("--analyst", metavar="NAME", help="The share of this analyst, instead of the whole.")
+@click.option("--new-ledger", is_flag=True, help="Begin a new ledger there, with nothing spent.")
 @_WHERE
 @_JSON
 def budget(
-    dataset: str, epsilon: str, delta: str, reason: str, analyst: str | None, url: str | None, as_json: bool
+    dataset: str,
+    epsilon: str,
+    delta: str,
+    reason: str,
+    analyst: str | None,
+    new_ledger: bool,
+    url: str | None,
+    as_json: bool,
 ) -> None:
     """Fix or change the budget of a DATASET, openly: an event of its own with its reason."""
     from shoal.ledger.entry import Budget
 
     fixed = Budget.of(typed.number(epsilon, "epsilon"), typed.number(delta, "delta"))
-    with _open(url) as book:
+    from shoal.ledger.place import open_ledger
+
+    with open_ledger(url, new=new_ledger) as book:
         if analyst is None:
             book.set_budget(dataset, fixed, reason)
         else:
             book.set_share(dataset, analyst, fixed, reason)
         account, left = _standing(book, dataset)
+        made, place = book.made, book.url
     if as_json:
         screen.answer(_fields(account, left))
     else:
         _show(account, left)
-
-
-def _open(url: str | None) -> Ledger:
-    from shoal.ledger.ledger import Ledger
-
-    return Ledger(url)
+    if made:
+        screen.note(f"a new ledger was begun, with nothing spent: {place}")
 
 
 def _read(url: str | None) -> Ledger:
     """A ledger that is there: whoever looks at a wrong place is told so, and nothing is made."""
     from shoal.errors import UsageError
+    from shoal.ledger.ledger import Ledger
+    from shoal.ledger.store import default_url, file_of
 
-    path = None if url is None else url.removeprefix("sqlite:///")
-    if path is not None and "://" not in path and not Path(path).expanduser().exists():
+    path = file_of(url or default_url())
+    if path is not None and not path.exists():
         raise UsageError(
             "there is no ledger here", came=path, fix="name the one that releases and questions were charged to"
         )
-    return _open(url)
+    return Ledger(url)
 
 
 def _known(book: Ledger, dataset: str | None) -> list[str]:

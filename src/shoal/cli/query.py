@@ -57,6 +57,7 @@ _ASKED = ("count", "sum_of", "mean", "variance", "quantile", "histogram", "table
     "--sampled", metavar="RATE", help="With --register: the table is a random sample, drawn at this rate or below."
 )
 @click.option("--ledger", metavar="URL", help="Where spending is kept; a path or sqlite:///path. Also SHOAL_LEDGER.")
+@click.option("--new-ledger", is_flag=True, help="With --register: begin a new ledger there, with nothing spent.")
 @click.option(
     "--engine", type=click.Choice(["duckdb", "reference"]), default="duckdb", show_default=True, help="Where rows live."
 )
@@ -84,6 +85,8 @@ def query(dataset: str | None, register: bool, price: bool, as_json: bool, **giv
     beside += ["show-values"] if given["show_values"] else []
     if beside:
         raise UsageError(f"--{beside[0]} goes with --register")
+    if given["new_ledger"]:
+        raise UsageError("--new-ledger goes with --register", fix="a question needs the ledger that knows the dataset")
     words = [name for name in _ASKED if given[name] is not None]
     _refuse_stray(words, given, price)
     with _session(dataset, given) as session:
@@ -208,6 +211,12 @@ def _one(session: Session, question: Question, given: Mapping[str, Any], price: 
     from shoal.cli.told import show_answer, show_price
 
     asked = (question, _epsilon(given), given["mechanism"], _prior(given["prior"]), _delta(given) or 0)
+    before = session.answered_at(*asked)
+    if before is not None:
+        screen.note(
+            f"this very question was answered at epsilon {float(before):g}, and asking at that again costs nothing; "
+            "a better answer costs its full price"
+        )
     if price:
         offered = session.price(*asked)
         if as_json:
@@ -252,6 +261,7 @@ def _standing(session: Session) -> dict[str, Any]:
     spent, left = session.spent, session.left
     return {
         "analyst": session.analyst,
+        "ledger": session.ledger,
         "spent": {"epsilon": exact_text(spent.epsilon), "delta": exact_text(spent.delta)},
         "left": None if left is None else left.to_saved(),
     }
@@ -290,6 +300,7 @@ def _account(session: Session, as_json: bool) -> None:
 
 def _register(dataset: str | None, given: Mapping[str, Any], as_json: bool) -> None:
     from shoal.guarantee.rounding import exact_text
+    from shoal.ledger.place import open_ledger
     from shoal.policy.policy import Policy
     from shoal.query.session import register
 
@@ -305,12 +316,16 @@ def _register(dataset: str | None, given: Mapping[str, Any], as_json: bool) -> N
         raise UsageError("the policy is of another dataset", came=dataset, allowed=policy.dataset)
     rate = None if given["sampled"] is None else typed.number(given["sampled"], "the rate of the sample")
     schema = policy.schema.with_names(policy.unit.column)
-    with screen.busy("reading"), cells.cells_of(given["data"], schema, show=given["show_values"]):
-        found = register(policy, given["data"], sampled=rate, ledger=given["ledger"], engine=given["engine"])
+    with open_ledger(given["ledger"], new=given["new_ledger"]) as book:
+        with screen.busy("reading"), cells.cells_of(given["data"], schema, show=given["show_values"]):
+            found = register(policy, given["data"], sampled=rate, ledger=book, engine=given["engine"])
+        place = {"url": book.url, "new": book.made}
     if as_json:
         sampled = None if found.entry.sampled is None else exact_text(found.entry.sampled)
-        screen.answer({"dataset": found.name, "unit": found.unit.to_saved(), "sampled": sampled})
+        fields = {"dataset": found.name, "unit": found.unit.to_saved(), "sampled": sampled}
+        screen.answer({**fields, "ledger": place})
     else:
         screen.line(f"'{found.name}' may be asked; what is hidden: {found.unit.words()}")
+        screen.line(f"ledger: {place['url']}{' (new: nothing had been spent)' if place['new'] else ''}")
     if found.tuned:
         screen.warn("parts of the policy were drafted from the data and nobody has confirmed them")

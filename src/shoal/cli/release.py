@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shoal.cli import cells, screen
+from shoal.cli import cells, released, screen
 
 if TYPE_CHECKING:
     from shoal.publish.base import AnyPlan
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="The release folder to make."
 )
 @click.option("--ledger", metavar="URL", help="Where spending is kept; a path or sqlite:///path. Also SHOAL_LEDGER.")
+@click.option("--new-ledger", is_flag=True, help="Begin a new ledger there, with nothing spent.")
+@click.option("--again", is_flag=True, help="Pay once more for a release that the ledger knows: same plan, same table.")
 @click.option(
     "--engine", type=click.Choice(["duckdb", "reference"]), default="duckdb", show_default=True, help="Where rows live."
 )
@@ -39,6 +41,8 @@ def release(
     data: Path,
     out: Path,
     ledger: str | None,
+    new_ledger: bool,
+    again: bool,
     engine: str,
     lock: Path | None,
     dry_run: bool,
@@ -50,7 +54,9 @@ def release(
     """Publish DATA as POLICY asks, and certify it.
 
     The ledger is charged before the first random draw, and the charge stands whatever happens afterwards. The folder
-    appears whole or not at all; the holder's report lies beside it, in DIR.holder, and is not for others.
+    appears whole or not at all; the holder's report lies beside it, in DIR.holder, and is not for others. The same plan
+    of the same table is refused unless --again is said: it would cost its full price once more. A ledger that was
+    named and is not there is refused unless --new-ledger is said.
 
     \b
     shoal release policy.yaml visits.csv --out visits-2026
@@ -59,7 +65,7 @@ def release(
     from shoal.cli.planned import hold_to_lock
     from shoal.cli.stages import stages
     from shoal.engine.open import engine as named
-    from shoal.ledger.ledger import Ledger
+    from shoal.ledger.place import open_ledger
     from shoal.policy.policy import Policy
     from shoal.publish.plan import plan
     from shoal.publish.run import release as run
@@ -72,71 +78,63 @@ def release(
         screen.note(planned.work)
     if dry_run:
         with showing:
-            _rehearse(planned, data, out, ledger, engine, force, as_json)
+            _rehearse(planned, data, out, ledger, engine, force, new_ledger, as_json)
         return
     try:
-        with _tidy_end(), showing, Ledger(ledger) as book, stages() as stage:
+        with _tidy_end(), showing, open_ledger(ledger, new=new_ledger) as book, stages() as stage:
             made = run(
-                planned, data, out, ledger=book, engine=named(engine), force=force, report=not no_report, stage=stage
+                planned,
+                data,
+                out,
+                ledger=book,
+                engine=named(engine),
+                force=force,
+                report=not no_report,
+                again=again,
+                stage=stage,
             )
     except KeyboardInterrupt:
         screen.warn(
             "interrupted: there is no release; if the ledger was charged, the charge stands (`shoal ledger show`)"
         )
         raise
-    for note in made.notes:
-        screen.warn(note)
-    promised = made.certificate["guarantee"]
     if as_json:
-        fields = {"kind": promised["kind"], "neighbours": promised.get("neighbours"), "status": promised["status"]}
-        numbers = {name: planned_number(promised.get(name)) for name in ("epsilon", "delta")}
-        numbers |= {"k": promised["k"]} if "k" in promised else {}
-        screen.answer(
-            {
-                "out": str(made.folder),
-                "holder": None if made.holder is None else str(made.holder),
-                "rows_published": made.rows_published,
-                "guarantee": {**fields, **numbers, "unit": promised["unit"]},
-                "seal": made.certificate["seal"],
-            }
-        )
-        return
-    for sentence in planned.sentences():
-        screen.paragraph(sentence)
-    screen.line()
-    empty = "" if made.rows_published else " (every group was smaller than k: a valid, empty release)"
-    screen.line(f"{made.rows_published:,} rows published in {made.folder}{empty}")
-    screen.line(f"certificate: {made.folder / 'certificate.html'}")
-    if made.holder is not None:
-        screen.line(f"for your eyes only: {made.holder / 'report.html'}")
-
-
-def planned_number(text: str | None) -> float | None:
-    """A number of the certificate; None where it has none."""
-    from shoal.guarantee.rounding import exact
-
-    return None if text is None else float(exact(text))
+        for note in made.notes:
+            screen.warn(note)
+        screen.answer(released.fields(made))
+    else:
+        released.show(made, planned)
 
 
 def _rehearse(
-    planned: AnyPlan, data: Path, out: Path, ledger: str | None, engine: str, force: bool, as_json: bool
+    planned: AnyPlan, data: Path, out: Path, ledger: str | None, engine: str, force: bool, new: bool, as_json: bool
 ) -> None:
+    """Everything that can be known before the charge; no ledger is made for it."""
+    from shoal.engine.digest import file_digest
     from shoal.engine.open import engine as named
-    from shoal.ledger.ledger import Ledger
+    from shoal.ledger.place import open_ledger, would_be_made
     from shoal.publish.plan import Plan
-    from shoal.publish.run import refuse_target
+    from shoal.publish.run import refuse_target, repeats
 
     refuse_target(out, force=force)
     with screen.busy("reading"):
         table = named(engine).scan(data, planned.schema)
         planned.check(table.schema)
-    with Ledger(ledger) as book:
-        account = book.account(planned.policy.dataset)
+    forecast, repeat = None, None
+    fresh = would_be_made(ledger) and (new or not _typed(ledger))
+    if not fresh:
+        with open_ledger(ledger, new=new) as book:
+            account = book.account(planned.policy.dataset)
+            repeat = repeats(planned, table, file_digest(data), book)
+        forecast = account.forecast(planned.cost) if isinstance(planned, Plan) and account.budget else None
     fields = {
         **planned.to_json(),
         "dry_run": True,
         "out": str(out),
-        "forecast": account.forecast(planned.cost) if isinstance(planned, Plan) and account.budget else None,
+        "forecast": forecast,
+        "new_ledger": fresh,
+        "repeat": repeat,
+        "for_the_holder_only": {"mark": released.MARK, "rows_in": table.rows(), "notes": list(table.notes)},
     }
     if as_json:
         screen.answer(fields)
@@ -145,8 +143,23 @@ def _rehearse(
         screen.paragraph(sentence)
     screen.line()
     screen.line("The table fits the policy. Nothing was charged and nothing was written.")
-    if fields["forecast"] == 0:
+    screen.note(f"for you alone: the table has {table.rows():,} rows")
+    for note in table.notes:
+        screen.note(note)
+    if fresh:
+        screen.note("there is no ledger yet: the release would begin a new one, with nothing spent")
+    if repeat is not None:
+        screen.warn(f"{repeat}; without --again it would be refused")
+    if forecast == 0:
         screen.warn("the budget that is left does not cover this release: it would be refused")
+
+
+def _typed(ledger: str | None) -> bool:
+    import os
+
+    from shoal.ledger.store import ENVIRONMENT
+
+    return ledger is not None or bool(os.environ.get(ENVIRONMENT))
 
 
 @contextmanager

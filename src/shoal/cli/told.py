@@ -36,7 +36,7 @@ def show_answer(answer: Answer, session: Session) -> None:
     cost = "nothing: it is on record" if answer.free else _cost(answer)
     rows = [("question", words(answer.question)), ("mechanism", answer.mechanism), *_behind(answer)]
     rows += [*_errors(answer), *_scope(answer)]
-    screen.table(("", ""), [*rows, ("cost", cost), *_left(session.left, session.analyst)])
+    screen.table(("", ""), [*rows, ("cost", cost), *_left(session.left, session.analyst), ("ledger", session.ledger)])
 
 
 def show_price(price: Price, analyst: str | None) -> None:
@@ -66,7 +66,7 @@ def show_batch(answers: Sequence[Answer], price: Price, session: Session) -> Non
         if cost is None
         else f"({_exact(cost.epsilon)}, {_exact(cost.delta)}), charged once"
     )
-    screen.table(("", ""), [("cost", told), *_left(session.left, session.analyst)])
+    screen.table(("", ""), [("cost", told), *_left(session.left, session.analyst), ("ledger", session.ledger)])
 
 
 def show_account(session: Session) -> None:
@@ -75,6 +75,7 @@ def show_account(session: Session) -> None:
     everybody = "" if session.analyst is None else " of all"
     spent = f"{account.spent.words()}   {account.questions} questions, {account.releases} releases"
     rows = [
+        ("ledger", session.ledger),
         ("hidden", dataset.unit.words()),
         (f"budget{everybody}", account.budget.words() if account.budget else "none yet"),
         *([("", _sampled(session))] if account.rate else []),

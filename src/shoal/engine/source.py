@@ -22,6 +22,9 @@ from shoal.errors import DataError, ShoalError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LONGEST_NAME = 60
+"""Letters of a column's name that a note shows."""
+MOST_NAMES = 12
 STEP = 1 << 16
 """Rows of a frame that are handed over at a time."""
 CSV = (".csv", ".tsv", ".txt", ".tab")
@@ -152,8 +155,6 @@ def open_source(source: object, schema: Schema) -> Source:
     places = tuple(found.names.index(attribute.name) for attribute in asked)
     kinds = tuple(found.kinds[place] for place in places)
     _refuse_types(found, asked, kinds)
-    extra = len(found.names) - len(places)
-    notes = (f"{found.name}: {extra} columns that the policy does not name were not read",) if extra else ()
     return Source(
         name=found.name,
         attributes=asked,
@@ -164,10 +165,34 @@ def open_source(source: object, schema: Schema) -> Source:
         opener=found.opener,
         parquet=found.parquet if _by_itself(found, kinds) else (),
         stored=tuple(found.names[place] for place in places),
-        notes=notes,
+        notes=_not_read(found, schema, asked),
         parsed=found.parsed,
         form=schema.file,
     )
+
+
+def _not_read(found: _Found, schema: Schema, asked: Sequence[Attribute]) -> tuple[str, ...]:
+    """For the holder: which columns stayed outside, and why."""
+    taken, known = {attribute.name for attribute in asked}, {attribute.name for attribute in schema.attributes}
+    unnamed = [name for name in found.names if name not in known]
+    dropped = [name for name in found.names if name in known and name not in taken]
+    lists = (("the policy does not name", unnamed), ("the policy drops", dropped))
+    return tuple(
+        f"{found.name}: {len(names)} column{'s' * (len(names) > 1)} not read, which {why}: {_listed(names)}"
+        for why, names in lists
+        if names
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(_shown(name) for name in names[:MOST_NAMES])
+    return shown if len(names) <= MOST_NAMES else f"{shown}, …"
+
+
+def _shown(name: str) -> str:
+    """A column's name that is fit for a line of text."""
+    text = name if name.isprintable() else ascii(name)
+    return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}…"
 
 
 def _asked(schema: Schema) -> tuple[Attribute, ...]:

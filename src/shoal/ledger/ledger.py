@@ -54,6 +54,11 @@ class Ledger:
         """Where it is kept."""
         return self._store.url
 
+    @property
+    def made(self) -> bool:
+        """Whether it was new when it was opened: nothing had been spent."""
+        return self._store.made
+
     def close(self) -> None:
         """Let go of it."""
         self._store.close()
@@ -115,6 +120,21 @@ class Ledger:
             if uses_sample:
                 writer.append(self._now(), dataset, "sample_used", {"charge": event.number})
         return Receipt(event.number, event.hash)
+
+    def same_plan(self, dataset: str, plan: str) -> list[Event]:
+        """The charges, and notes of releases without bound, of this very plan."""
+        return [
+            event
+            for event in self.events(dataset)
+            if event.kind in ("charge", "unbounded") and event.payload.get("plan") == plan
+        ]
+
+    def same_release(self, dataset: str, plan: str, table: bytes, file: bytes | None = None) -> list[Event]:
+        """Those of this very plan for this very table: to charge it again would be a repeat."""
+        own = {self.fingerprint(content) for content in (table, file) if content is not None}
+        return [
+            event for event in self.same_plan(dataset, plan) if own.intersection(event.payload.get("fingerprints", ()))
+        ]
 
     def set_budget(self, dataset: str, budget: Budget, reason: str) -> None:
         """Change a budget: an event of its own, with its reason, for all to see."""

@@ -42,6 +42,8 @@ class Store:
     def __init__(self, url: str) -> None:
         address, path = _address(url)
         self.url = url if "://" in url else str(path)
+        self.made = False
+        """Whether there was no ledger before."""
         if path is not None:
             _for_its_owner(path)
         self._engine = _engine(address)
@@ -99,6 +101,7 @@ class Store:
         )
         connection.execute(text("CREATE TABLE IF NOT EXISTS answers (hash TEXT PRIMARY KEY, content BLOB NOT NULL)"))
         meta = _meta(connection)
+        self.made = not meta
         if not meta:
             rows = [{"n": "version", "v": str(VERSION)}, {"n": "secret", "v": secrets.token_hex(32)}]
             connection.execute(text("INSERT INTO meta (name, value) VALUES (:n, :v)"), rows)
@@ -111,7 +114,7 @@ class Store:
                 "the ledger was written by an older version, which knew tables by other fingerprints",
                 came=f"form {meta['version']}",
                 allowed=f"form {VERSION}",
-                fix="keep it as a record, and begin a new one with `--ledger`, with what is left of each budget; "
+                fix="keep it as a record, and begin a new one (`--ledger PATH --new-ledger`) with what is left of each budget; "
                 "nothing was charged",
             )
         elif int(meta["version"]) > VERSION:
@@ -243,6 +246,11 @@ def _address(url: str) -> tuple[URL, Path | None]:
     if named.startswith("file:"):
         raise LedgerError("a ledger in SQLite is named by its path", came=url, allowed="a path, or sqlite:///path")
     return address, Path(named)
+
+
+def file_of(url: str) -> Path | None:
+    """The file of a ledger; None for a database that is kept elsewhere."""
+    return _address(url)[1]
 
 
 def _for_its_owner(path: Path) -> None:

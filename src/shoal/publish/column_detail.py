@@ -1,12 +1,12 @@
 """How much a published column says about people: its detail, its distance from the original, and whether it says anything.
 
-People are weighed, not declared values. Of the N rows of the original let p(v) have value v and P(L) a value that label L may
+Rows are weighed, not declared values. Of the N rows of the original let p(v) have value v and P(L) a value that label L may
 stand for; n(L) published rows show L, and m rows were sampled on average. Then
 
-    detail   = Σ n(L) (1 − P(L)) / (m (1 − Σ p(v)²))     what a row's label rules out of everybody, over what the values would
+    detail   = Σ n(L) (1 − P(L)) / (m (1 − Σ p(v)²))     what a row's label rules out of all rows, over what the values would
     distance = (Σ |before(L) − n(L)/m| + |1 − Σ n(L)/m|) / 2     before(L) is the share of the original's rows that L labels
 
-So detail is the probability that the label of one sampled person rules out the value of another, over the probability
+So detail is the probability that the label of one sampled row rules out the value of another row, over the probability
 that the two values differ. A suppressed row adds 0 to it, and counts in full in the distance.
 """
 
@@ -33,6 +33,13 @@ LEAST = 0.1
 """Below this detail of the published rows any column is."""
 NORMAL_95 = 1.96
 
+DETAIL = (
+    "Detail: take two rows of the original at random; the probability that the published label of the first rules out the "
+    "value of the second, over the probability that their values differ. 1 where every row's value is shown, 0 where labels "
+    "rule out nothing. Rows of the original are weighed, not declared values; a suppressed row counts 0. The interval "
+    "(95\u00a0%) is there because the size of the sample is no longer known."
+)
+"""What the measure is, for a page."""
 NOTHING, FEW, CONSTANT = "nothing", "little", "one value in the original"
 
 
@@ -103,7 +110,7 @@ class ColumnDetail:
         if self.says == NOTHING and self.label is not None:
             return f"'{name}' says nothing: every published row shows '{self.label}'."
         if self.says == FEW and self.share is not None:
-            share = f"{math.floor(100 * self.share)}\u00a0%"
+            share = f"{min(99, round(100 * self.share))}\u00a0%"
             few = f"detail {self.detail:.3f}, and {share} of the published rows show '{self.label}'"
             return f"'{name}' says little: {few}, which stands for several values."
         return None

@@ -34,8 +34,8 @@ class Job(Protocol):
     ) -> tuple[dict[str, Any], int]:
         """All public files; the certificate, and how many rows were published."""
 
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> None:
-        """The holder's report."""
+    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
+        """Write the holder's report; its plain values."""
 
     def appears(self, ledger: Ledger, table: Table, content: dict[str, Any]) -> None:
         """The folder is about to appear."""
@@ -96,15 +96,14 @@ class PaidJob:
         papers(folder, content, certificate_page(content))
         return content, sum(each.rows for each in self._made)
 
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> None:
+    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
         """What went in, what came out and what got lost."""
         from shoal.publish.report import write_report
         from shoal.publish.view_report import write_view_report
 
         if self._plan.views:
-            write_view_report(self._plan, table, self._made, public, private, content)
-        else:
-            write_report(self._plan, table, self._made[0].recoding, public, private, content)
+            return write_view_report(self._plan, table, self._made, public, private, content)
+        return write_report(self._plan, table, self._made[0].recoding, public, private, content)
 
     def appears(self, ledger: Ledger, table: Table, content: dict[str, Any]) -> None:
         """Nothing: it was charged."""

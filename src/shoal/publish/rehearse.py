@@ -124,6 +124,11 @@ class Rehearsal:
     expected: tuple[Expected, ...]
     version: int = VERSION
 
+    def __repr__(self) -> str:
+        each = ", ".join(f"{one.published.mean:,.0f} of {one.rows:,} rows" for one in self.expected[:4])
+        more = ", …" if len(self.expected) > 4 else ""
+        return f"<Rehearsal of '{self.dataset}', {self.runs} runs: {each}{more} published on average>"
+
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {
@@ -152,8 +157,8 @@ class Rehearsal:
         terms = (
             "Each number is a mean over the runs, with the least and the most of them; one more run of the same kind lies "
             "between these with a probability of (n - 1)/(n + 1) or more, n being the runs that gave the number "
-            f"({self.runs} where all did). Detail is 1 where everybody's value is shown and 0 where nothing is said; people are "
-            "weighed, and a suppressed one counts 0. Granularity is the mean over the columns."
+            f"({self.runs} where all did). Detail is 1 where every row's value is shown and 0 where nothing is said; rows are "
+            "weighed, not declared values, and a suppressed one counts 0. Granularity is the mean over the columns."
         )
         limits = (
             "A stand-in is not the data. Its frequencies and dependences are assumed, so take the numbers for their size, "

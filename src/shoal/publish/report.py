@@ -54,7 +54,7 @@ CONFIDENCE = 0.95
 
 def write_report(
     plan: Plan, table: Table, recoding: Recoding, public: Path, private: Path, content: dict[str, Any]
-) -> None:
+) -> dict[str, Any]:
     """Write report.json and report.html into the holder's folder; the public folder is read and left as it is."""
     from shoal.publish.report_page import report_page
 
@@ -63,6 +63,7 @@ def write_report(
     text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False).replace("{\n ", "{", 1) + "\n"
     (private / "report.json").write_text(text, encoding="utf-8", newline="\n")
     (private / "report.html").write_text(report_page(plan, values), encoding="utf-8", newline="\n")
+    return values
 
 
 def report(plan: Plan, table: Table, recoding: Recoding, public: Path, content: dict[str, Any]) -> dict[str, Any]:

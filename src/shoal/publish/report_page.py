@@ -7,7 +7,7 @@ from typing import Any
 from shoal.guarantee.outlook import Choice
 from shoal.guarantee.rounding import exact
 from shoal.page.html import inline, page
-from shoal.publish.column_detail import CONSTANT, FEW, NOTHING
+from shoal.publish.column_detail import CONSTANT, DETAIL, FEW, NOTHING
 from shoal.publish.paper import Fact
 from shoal.publish.pictures import curve_picture, frontier_picture
 from shoal.publish.plan import Plan
@@ -21,12 +21,7 @@ METHODS = (
         "Kept: the published rows of a label, scaled up by the sampling rate, over its rows in the original. Chance moves it, "
         "above 100 % too; the fewer rows a label has, the more."
     ),
-    (
-        "Detail: take two people at random; the probability that the published label of the first rules out the value of the "
-        "second, over the probability that their values differ. 1 where everybody's value is shown, 0 where labels rule out "
-        "nobody. People of the original are weighed, not declared values; a suppressed row counts 0. The interval (95 %) is "
-        "there because the size of the sample is no longer known."
-    ),
+    DETAIL,
     (
         "Distance: half the sum, over labels, of the differences between the share of the original's rows and the published rows "
         "over those expected in the sample, with the rows not shown as one more label: 0 where they agree, 1 where nothing is "
@@ -66,7 +61,7 @@ def report_page(plan: Plan, report: dict[str, Any]) -> str:
                 for entry in report["groups"]["quantiles"]
             ],
             "about_columns": "Each column by itself; those that say nothing or little come first. Detail is how far labels tell "
-            "people apart: 1 where everybody's value is shown, 0 where nothing is said; suppressed rows count 0. Distance is how "
+            "rows apart: 1 where every row's value is shown, 0 where nothing is said; suppressed rows count 0. Distance is how "
             "far the labels shown are from the same labels of the original; below it stands what chance alone would give.",
             "about_labels": "How the labels of each column are spread in the original and in the published table.",
             "summary": [_summary(column) for column in columns],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,10 @@ from typing import Any
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
 from shoal.engine.digest import file_digest
-from shoal.errors import DataError, PolicyError, ShoalError, UsageError
+from shoal.errors import BudgetError, DataError, PolicyError, ShoalError, UsageError
 from shoal.guarantee.claim import Claim
+from shoal.guarantee.rounding import text_up
+from shoal.ledger.entry import Budget
 from shoal.ledger.ledger import Ledger
 from shoal.publish import verify as verifying
 from shoal.publish.base import AnyPlan
@@ -58,6 +60,27 @@ class Release:
     rows_published: int
     notes: tuple[str, ...] = ()
     """For the holder alone."""
+    charged: Budget | None = None
+    """What it cost; None for a release without a price."""
+    budget: Budget | None = None
+    left: Budget | None = None
+    """What is left of the budget; None where none is set."""
+    ledger: str = ""
+    new_ledger: bool = False
+    """Where it was charged, and whether that ledger was new."""
+    not_read: tuple[str, ...] = ()
+    """Which columns of the original were not read, and why: for the holder alone."""
+    rows_in: int = 0
+    """Rows of the original: for the holder alone."""
+    report: Mapping[str, Any] | None = None
+    """The holder's report as plain values, computed from the original: for the holder alone."""
+
+    def __repr__(self) -> str:
+        """What others may know of it; nothing that was computed from the original."""
+        promised = f"{self.claims[0].guarantee!r}, {self.claims[0].status.value}"
+        return (
+            f"<Release of '{self.certificate['dataset']}' in {self.folder}: {self.rows_published:,} rows; {promised}>"
+        )
 
 
 def job(plan: AnyPlan) -> Job:
@@ -79,9 +102,14 @@ def release(
     source: Source | None = None,
     force: bool = False,
     report: bool = True,
+    again: bool = False,
     stage: Stage = lambda _: None,
 ) -> Release:
-    """Run a plan. Raises before anything is charged where it can; after the charge, the error says that it stands."""
+    """Run a plan. Raises before anything is charged where it can; after the charge, the error says that it stands.
+
+    The same plan of the same table draws a new sample and costs its full price once more, so a repeat is refused unless
+    `again` says that it is meant.
+    """
     folder = Path(out).absolute()
     holder = folder.with_name(folder.name + ".holder")
     refuse_target(folder, force=force)
@@ -92,19 +120,23 @@ def release(
     stage("reading")
     table = engine.scan(data, plan.schema)
     plan.check(table.schema)
-    notes = work.notes(table.rows())
+    rows_in, file = table.rows(), file_digest(data)
+    notes = work.notes(rows_in)
+    if not again:
+        refuse_repeat(plan, table, file, ledger)
     stage("charging")
-    work.enter(ledger, table, file_digest(data))
+    work.enter(ledger, table, file)
     with _entered(work), _workshop(folder) as shop:
         public, private = shop / "public", shop / "holder"
         public.mkdir()
+        values: dict[str, Any] | None = None
         content, rows = work.write(table, public, source, ledger, stage)
         stage("verifying")
         verifying.require(verifying.verify(public))
         if report:
             stage("reporting")
             private.mkdir(mode=0o700)
-            notes += _report(work, table, public, private, content)
+            values = _report(work, table, public, private, content, notes)
         _sync(shop)
         work.appears(ledger, table, content)
         if force and holder.exists():
@@ -113,7 +145,23 @@ def release(
         if report and private.is_dir():
             _move(private, holder, force)
         work.appeared(ledger, content)
-    return Release(folder, holder if holder.is_dir() else None, plan.claims, content, rows, tuple(notes))
+    account = ledger.account(plan.policy.dataset)
+    return Release(
+        folder=folder,
+        holder=holder if holder.is_dir() else None,
+        claims=plan.claims,
+        certificate=content,
+        rows_published=rows,
+        notes=tuple(notes),
+        charged=Budget(plan.cost.epsilon, plan.cost.delta) if isinstance(plan, Plan) else None,
+        budget=account.budget,
+        left=account.left,
+        ledger=ledger.url,
+        new_ledger=ledger.made,
+        not_read=tuple(table.notes),
+        rows_in=rows_in,
+        report=values,
+    )
 
 
 def _refuse_unreadable_lock(plan: AnyPlan) -> None:
@@ -135,14 +183,47 @@ def _unreadable(plan: AnyPlan) -> PolicyError:
     )
 
 
-def _report(work: Job, table: Table, public: Path, private: Path, content: dict[str, Any]) -> list[str]:
+def refuse_repeat(plan: AnyPlan, table: Table, file: bytes | None, ledger: Ledger) -> None:
+    """Raise where the same plan was charged for the same table before; see `repeats`."""
+    said = repeats(plan, table, file, ledger)
+    if said is not None:
+        raise BudgetError(
+            said,
+            came=f"plan {plan.lock.sha256[:16]} of dataset '{plan.policy.dataset}'",
+            fix="use the release that is there, or say --again (again=True) if another one is meant; nothing was charged",
+        )
+
+
+def repeats(plan: AnyPlan, table: Table, file: bytes | None, ledger: Ledger) -> str | None:
+    """What is to be said before the same plan runs on the same table once more; None where it is the first time."""
+    name, own = plan.policy.dataset, plan.lock.sha256
+    if isinstance(plan, Plan) and plan.method.drawn_before:
+        return None  # it cannot be repeated at all, and the ledger says why
+    if not ledger.same_plan(name, own):
+        return None  # without a look at the table, which would take a pass over it
+    found = ledger.same_release(name, own, table.digest(), file)
+    if not found:
+        return None
+    last = found[-1]
+    when = f"entry {last.number} of the ledger, {last.time[:10]}"
+    if not isinstance(plan, Plan):
+        return f"this very release was made before ({when}); with each one more, groups of k hide fewer"
+    price = f"({text_up(plan.cost.epsilon)}, {text_up(plan.cost.delta)})"
+    done = any(e.kind == "release" and e.payload.get("charge") == last.number for e in ledger.events(name))
+    state = "was charged before" if done else "was charged before, though it did not appear"
+    return f"this very release {state} ({when}); a repeat draws a new sample and costs {price} once more"
+
+
+def _report(
+    work: Job, table: Table, public: Path, private: Path, content: dict[str, Any], notes: list[str]
+) -> dict[str, Any] | None:
     """Write the holder's report; a report that fails does not take the verified release with it."""
     try:
-        work.report(table, public, private, content)
+        return work.report(table, public, private, content)
     except Exception as error:  # noqa: BLE001 - whatever it is, the release stands without it
         shutil.rmtree(private, ignore_errors=True)
-        return [f"the report could not be made ({type(error).__name__}); the release stands without it"]
-    return []
+        notes.append(f"the report could not be made ({type(error).__name__}); the release stands without it")
+        return None
 
 
 def refuse_target(out: str | Path, *, force: bool) -> None:

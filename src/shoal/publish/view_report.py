@@ -18,6 +18,7 @@ from shoal.data.type import spelled
 from shoal.engine.base import Ask, Counts, Table
 from shoal.page.html import page
 from shoal.publish.column_detail import (
+    DETAIL,
     FEW,
     NOTHING,
     Expected,
@@ -40,12 +41,13 @@ POOR = 0.2
 
 def write_view_report(
     plan: Plan, table: Table, made: Sequence[Made], public: Path, private: Path, content: dict[str, Any]
-) -> None:
+) -> dict[str, Any]:
     """Write report.json and report.html into the holder's folder."""
     values = view_report(plan, table, made, public, content)
     text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False).replace("{\n ", "{", 1) + "\n"
     (private / "report.json").write_text(text, encoding="utf-8", newline="\n")
     (private / "report.html").write_text(_page(values), encoding="utf-8", newline="\n")
+    return values
 
 
 def view_report(
@@ -226,12 +228,7 @@ def _page(values: dict[str, Any]) -> str:
                     "published rows over those expected in the sample, with the rows not shown as one more group: 0 where they "
                     "agree, 1 where nothing is shown. Views are listed with the farthest first."
                 ),
-                (
-                    "Detail of an attribute: take two people at random; the probability that the published label of the first "
-                    "rules out the value of the second, over the probability that their values differ. 1 where everybody's value "
-                    "is shown, 0 where labels rule out nobody. A suppressed row counts 0. The interval (95\u00a0%) is there "
-                    "because the size of the sample is no longer known."
-                ),
+                DETAIL,
                 "Nothing was drawn again for this report: the keys of the samples are destroyed.",
             ],
             "footer": mark,

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Self
 
@@ -27,6 +28,7 @@ from shoal.ledger import refusals
 from shoal.ledger.account import Account
 from shoal.ledger.entry import Budget, Cost
 from shoal.ledger.ledger import Ledger
+from shoal.ledger.place import open_ledger
 from shoal.policy.policy import Policy
 from shoal.policy.problem import shown
 from shoal.query import batch as batches
@@ -118,6 +120,11 @@ class Session:
         return self._ledger.account(self.dataset.name)
 
     @property
+    def ledger(self) -> str:
+        """Where spending is kept."""
+        return self._ledger.url
+
+    @property
     def spent(self) -> Budget:
         """What was spent: by the analyst, or on the dataset where none is named."""
         account = self.account
@@ -138,6 +145,19 @@ class Session:
         found = self._on_record(prepared)
         cost = None if found else prepared.offer.cost
         return Price((prepared.asked.identity,), (found or prepared.offer,), cost, self.left)
+
+    def answered_at(
+        self, question: object, epsilon: Number, mechanism: str = "auto", prior: object = None, delta: Number = 0
+    ) -> Fraction | None:
+        """The largest epsilon below this one at which the very question was answered; None where it is new or would be free.
+
+        That answer is given again for nothing; asking for a better one costs its full price.
+        """
+        prepared = self._prepared(Ask(_question(question), epsilon, mechanism, prior, delta))
+        if prepared.key is None or self._on_record(prepared) is not None:
+            return None
+        found = self._ledger.recorded(self.dataset.name, prepared.key, self.dataset.identity)
+        return max((each.epsilon for each in found), default=None)
 
     def ask(
         self, question: object, epsilon: Number, mechanism: str = "auto", prior: object = None, delta: Number = 0
@@ -286,12 +306,14 @@ def session(
     analyst: str | None = None,
     sampled: Number | None = None,
     ledger: str | Ledger | None = None,
+    new_ledger: bool = False,
     engine: str = "duckdb",
 ) -> Session:
     """Open a session on a registered dataset by its name, or on a policy with its table, which registers them.
 
     `budget` is epsilon, or (epsilon, delta). It is the dataset's, fixed once for all; with an `analyst` it is that
-    analyst's share, which is held beside the dataset's. `ledger` is a path or URL.
+    analyst's share, which is held beside the dataset's. `ledger` is a path or URL; a path must be there, unless
+    `new_ledger` says that it is to be made.
     """
     from shoal.engine.open import engine as named
 
@@ -300,7 +322,7 @@ def session(
     if isinstance(ledger, Ledger):
         found = _dataset(dataset, data, ledger, engines, sampled, own)
         return Session(found, ledger, engines, budget=wanted, analyst=analyst)
-    book = Ledger(ledger)
+    book = open_ledger(ledger, new=new_ledger)
     try:
         found = _dataset(dataset, data, book, engines, sampled, own)
         return Session(found, book, engines, budget=wanted, analyst=analyst, owns_ledger=True)
@@ -327,14 +349,20 @@ def register(
     data: object,
     *,
     sampled: Number | None = None,
-    ledger: str | None = None,
+    ledger: str | Ledger | None = None,
+    new_ledger: bool = False,
     engine: str = "duckdb",
 ) -> Dataset:
-    """Let a table be asked under its policy's name: checks every row, and notes in the ledger where both lie."""
+    """Let a table be asked under its policy's name: checks every row, and notes in the ledger where both lie.
+
+    A ledger that is named by its path must be there, unless `new_ledger` says that it is to be made.
+    """
     from shoal.engine.open import engine as named
 
     meant = policy if isinstance(policy, Policy) else Policy.load(policy)
-    with Ledger(ledger) as book:
+    if isinstance(ledger, Ledger):
+        return datasets.register(meant, data, ledger=ledger, engine=named(engine), sampled=sampled)
+    with open_ledger(ledger, new=new_ledger) as book:
         return datasets.register(meant, data, ledger=book, engine=named(engine), sampled=sampled)
 
 

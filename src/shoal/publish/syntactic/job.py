@@ -9,6 +9,7 @@ from typing import Any
 from shoal.anonymize.method.crowds import Masked
 from shoal.chance.source import Source
 from shoal.engine.base import Table
+from shoal.errors import UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.publish.job import hashes, papers, today
 from shoal.publish.syntactic.certificate import certificate
@@ -54,12 +55,13 @@ class SyntacticJob:
         papers(folder, content, certificate_page(content))
         return content, self._masked.table.rows()
 
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> None:  # noqa: ARG002
+    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """What was lost, and what an intruder could still find."""
         from shoal.publish.syntactic.report import write_report
 
-        if self._masked is not None:
-            write_report(self._plan, table, self._masked, private, content)
+        if self._masked is None:
+            raise UsageError("a report before the table was written")
+        return write_report(self._plan, table, self._masked, private, content)
 
     def appears(self, ledger: Ledger, table: Table, content: dict[str, Any]) -> None:  # noqa: ARG002
         """Note it as unbounded; a table that may not be used is refused here, before anything is published."""

@@ -37,7 +37,9 @@ MOST_PAIRS = 20
 """Correlations that are listed: those that moved most."""
 
 
-def write_report(plan: SyntacticPlan, table: Table, masked: Masked, private: Path, content: dict[str, Any]) -> None:
+def write_report(
+    plan: SyntacticPlan, table: Table, masked: Masked, private: Path, content: dict[str, Any]
+) -> dict[str, Any]:
     """Write report.json and report.html into the holder's folder."""
     from shoal.publish.syntactic.report_page import report_page
 
@@ -46,6 +48,7 @@ def write_report(plan: SyntacticPlan, table: Table, masked: Masked, private: Pat
     text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False).replace("{\n ", "{", 1) + "\n"
     (private / "report.json").write_text(text, encoding="utf-8", newline="\n")
     (private / "report.html").write_text(report_page(values), encoding="utf-8", newline="\n")
+    return values
 
 
 def report(plan: SyntacticPlan, table: Table, masked: Masked, content: dict[str, Any]) -> dict[str, Any]:
