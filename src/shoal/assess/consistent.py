@@ -55,6 +55,9 @@ class Consistent:
     margins: Mapping[str, Floats] = field(repr=False)
     tables: Mapping[str, Floats] = field(repr=False)
 
+    def __repr__(self) -> str:
+        return f"<Consistent views of {self.loaded.folder}: {self.total:,.0f} records by estimate>"
+
     def marginal(self, *attributes: str, level: float = LEVEL) -> Marginal:
         """Every cell of attributes that some view holds together."""
         views = self.loaded.covering(attributes)

@@ -41,6 +41,9 @@ class Estimate:
     records: str = "records"
     """What is counted."""
 
+    def __repr__(self) -> str:
+        return f"<Estimate {self.value:.6g}, {self.level:g} interval {self.low:.6g} to {self.high:.6g}, from '{self.view}'>"
+
     def words(self) -> str:
         """For people; ends are rounded outwards."""
         whole = self.value >= 10 or (self.value == int(self.value) and self.low == int(self.low))
@@ -99,6 +102,11 @@ class Marginal:
     method: str
     records: str = "records"
     """What is counted."""
+
+    def __repr__(self) -> str:
+        of = " x ".join(self.attributes)
+        published = f"{int(self.published.sum()):,} of {len(self):,} cells published"
+        return f"<Marginal of {of}: {published}, {self.level:g} intervals, from '{self.view}'>"
 
     @property
     def status(self) -> npt.NDArray[np.str_]:

@@ -44,6 +44,10 @@ class Loaded:
     certificate: Mapping[str, Any] = field(repr=False)
     views: tuple[View, ...]
 
+    def __repr__(self) -> str:
+        tables = "one table" if len(self.views) == 1 else f"{len(self.views)} views"
+        return f"<Loaded release {self.folder}: {tables} of {_few(self.attributes, 8)}>"
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of its tables."""

@@ -128,6 +128,11 @@ class Observed:
     recursive_c: float
     confidential: tuple[Confidential, ...]
 
+    def __repr__(self) -> str:
+        worst = self.worst
+        more = "" if worst is None else f", l = {worst.l}, t = {worst.t:.3g}"
+        return f"<Observed: {self.rows:,} rows in {self.classes:,} classes, k = {self.k}{more}>"
+
     @property
     def worst(self) -> Measures | None:
         """The worst of each measure over the confidential attributes; None without one."""

@@ -47,6 +47,9 @@ class Synthetic:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def __repr__(self) -> str:
+        return f"<Synthetic table: {len(self):,} rows of nobody, {len(self.columns)} columns>"
+
     def to_arrow(self) -> pa.Table:
         """The rows, sorted by their own values; the schema's metadata says that they are synthetic."""
         import pyarrow as pa

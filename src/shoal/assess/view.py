@@ -42,6 +42,10 @@ class View:
     _domains: Mapping[str, Domain] = field(repr=False)
     _cache: dict[Any, Meaning] = field(repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        shown = ", ".join(self.columns[:8]) + (f", … ({len(self.columns)} in all)" if len(self.columns) > 8 else "")
+        return f"<View '{self.name}': {shown}; k = {self.k}, beta = {float(self.beta):g}>"
+
     @property
     def weight(self) -> float:
         """How many records a published row stands for."""

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shoal.cli import screen
+from shoal.cli import released, screen
 from shoal.cli.commands import VERSION
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal.guarantee.outlook import Choice, Point
-    from shoal.guarantee.promise import Promise
-    from shoal.guarantee.unit import Unit
-    from shoal.page.picture import Picture
+    from shoal.publish.plan import Plan
     from shoal.publish.run import Release
 
 MARKER = ".shoal-demo"
@@ -26,15 +24,6 @@ MARKER = ".shoal-demo"
 NAME = "visits-2026"
 ROWS = 50_000
 SEED = 2026
-
-CAUTIONS = (
-    "One visit of each patient, drawn at random, takes part: the promise is to a person, not to a row.",
-    "It holds for each person. With n people, keep n times delta far below 1: shoal plan --people.",
-    "One sample serves one publication and is then discarded; the ledger adds up what fresh samples cost.",
-    "What is true of everyone can still be learnt; the promise is that nobody's own row made the difference.",
-)
-
-COMMAND = "shoal release policy.yaml visits.csv --out visits-2026"
 
 
 @click.command()
@@ -67,7 +56,7 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     with screen.bar("planning", len(crowds(planned.promise.whose)) + 11) as tick:
         points, choices = curve(planned.promise, tick), frontier(planned.promise, tick)
     with screen.busy("drawing the plan"):
-        written = _write(out, _files(planned.promise, planned.unit, points, choices))
+        written = _write(out, _files(planned, points, choices))
     made, checks = _publish(out, policy, data)
     if as_json:
         names = [path.name for path in written]
@@ -88,9 +77,12 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
         screen.paragraph(sentence)
     screen.line()
     screen.line(f"{made.rows_published:,} rows published, {checks} checks of the certificate agree")
+    for line in released.account_lines(made, planned):
+        screen.line(line)
     screen.line(f"The plan, made before any row was read: {out / 'plan.html'}")
     screen.line(f"What others get:                        {made.folder / 'certificate.html'}")
     screen.line(f"For the holder's eyes only:             {out / (NAME + '.holder') / 'report.html'}")
+    released.for_the_holder(made)
 
 
 def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, int]:
@@ -140,12 +132,14 @@ def _write(out: Path, files: dict[str, bytes]) -> list[Path]:
     return [disk.write(out / name, content, force=True) for name, content in files.items()]
 
 
-def _files(found: Promise, unit: Unit, points: list[Point], choices: list[Choice]) -> dict[str, bytes]:
+def _files(planned: Plan, points: list[Point], choices: list[Choice]) -> dict[str, bytes]:
     from shoal.cli.plan import as_fields
     from shoal.guarantee.release_curve import curve_of_promise
     from shoal.page import plots
     from shoal.publish.pictures import curve_picture, frontier_picture
+    from shoal.publish.plan_page import plan_page
 
+    found = planned.promise
     pictures = curve_picture(curve_of_promise(found)), frontier_picture(found, choices)
     first, second = (plots.side_by_side([picture]) for picture in pictures)
     fields = {"version": VERSION, **as_fields(found, points, choices)}
@@ -154,43 +148,5 @@ def _files(found: Promise, unit: Unit, points: list[Point], choices: list[Choice
         "curve.png": plots.render(first, "png"),
         "curve.svg": plots.render(first, "svg"),
         "frontier.png": plots.render(second, "png"),
-        "plan.html": _page(found, unit, choices, *pictures).encode(),
+        "plan.html": plan_page(planned, data="visits.csv", policy="policy.yaml", choices=choices).encode(),
     }
-
-
-def _page(found: Promise, unit: Unit, choices: list[Choice], first: Picture, second: Picture) -> str:
-    from shoal import __version__
-    from shoal.cli.plan import frontier_rows, numbers
-    from shoal.guarantee.theorem import theorem
-    from shoal.guarantee.words import sentences
-    from shoal.page import html
-
-    head, rows = frontier_rows(choices)
-    theorems = [theorem(name) for name in found.theorems]
-    return html.page(
-        "plan",
-        {
-            "title": "A promise made before any row is read",
-            "lead": f"Sample at rate {float(found.beta):g}, groups of at least {found.k}: what is promised to {unit.rows}.",
-            "sentences": sentences(found, unit),
-            "numbers": numbers(found),
-            "curve": html.inline(first, "curve"),
-            "curve_caption": first.caption,
-            "frontier": html.inline(second, "frontier"),
-            "frontier_caption": second.caption,
-            "about_curve": "A release does not have one epsilon. For every epsilon there is the delta that goes with it, and "
-            f"all of them hold at once, for everything that is published and for {unit.words()}.",
-            "about_frontier": "Each line keeps the same epsilon and delta. A larger sample needs larger groups; k / beta is "
-            "about how many rows of the whole table must share a description before it is shown.",
-            "frontier_head": head,
-            "frontier_rows": rows,
-            "chosen": str(found.k),
-            "theorems": [
-                {"name": t.name, "statement": t.statement, "source": t.source, "premises": [p.text for p in t.premises]}
-                for t in theorems
-            ],
-            "cautions": CAUTIONS,
-            "command": COMMAND,
-            "footer": f"Written by Shoal {__version__}. Costs are rounded up and allowances down, so no number here flatters.",
-        },
-    )

@@ -55,6 +55,9 @@ PICTURES = ("png", "svg", "pdf")
     "--plot", "plot_file", metavar="FILE", type=click.Path(path_type=Path), help="Draw it: .png, .svg or .pdf."
 )
 @click.option("--lock", metavar="FILE", type=click.Path(path_type=Path), help="With POLICY: lock the plan in FILE.")
+@click.option(
+    "--page", metavar="FILE", type=click.Path(path_type=Path), help="With POLICY: write the plan as a page of HTML."
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def plan(
@@ -72,6 +75,7 @@ def plan(
     epsilon_recoding: str,
     plot_file: Path | None,
     lock: Path | None,
+    page: Path | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -81,7 +85,7 @@ def plan(
     fixed in advance, and show only groups of at least k equal rows.
 
     \b
-    shoal plan policy.yaml
+    shoal plan policy.yaml --page plan.html
     shoal plan --epsilon 1 --delta 1e-6 --beta .2
     shoal plan --k 20 --beta .1 --epsilon 1 --curve
     shoal plan --epsilon 1 --delta 1e-6 --k 30 --frontier --plot frontier.svg
@@ -91,8 +95,10 @@ def plan(
 
     if policy is not None:
         others: list[object] = [epsilon, delta, k, beta, people, plot_file, with_curve, with_frontier]
-        _policy(policy, lock, force, as_json, others)
+        _policy(policy, lock, page, force, as_json, others)
         return
+    if page is not None:
+        raise UsageError("only the plan of a policy has a page", fix="name the policy: shoal plan POLICY --page FILE")
     if lock is not None:
         raise UsageError(
             "only the plan of a policy can be locked", fix="name the policy: shoal plan POLICY --lock FILE"
@@ -127,16 +133,18 @@ def plan(
     _caution(found, count, plot_file)
 
 
-def _policy(policy: Path, lock: Path | None, force: bool, as_json: bool, others: list[object]) -> None:
+def _policy(
+    policy: Path, lock: Path | None, page: Path | None, force: bool, as_json: bool, others: list[object]
+) -> None:
     from shoal.cli.planned import plan_policy
 
     if any(others):
         raise UsageError(
             "a policy says its numbers itself",
             came="a policy and other options",
-            allowed="POLICY, --lock, --force, --json",
+            allowed="POLICY, --lock, --page, --force, --json",
         )
-    plan_policy(policy, lock, force=force, as_json=as_json)
+    plan_policy(policy, lock, page, force=force, as_json=as_json)
 
 
 def _whose(rows: str, neighbours: str) -> Any:

@@ -15,13 +15,20 @@ if TYPE_CHECKING:
     from shoal.publish.plan import Plan
 
 
-def plan_policy(path: Path, lock: Path | None, *, force: bool, as_json: bool) -> None:
-    """Plan a policy file and say what it promises; write its lock where one is asked for."""
+def plan_policy(path: Path, lock: Path | None, page: Path | None, *, force: bool, as_json: bool) -> None:
+    """Plan a policy file and say what it promises; write its lock and its page where they are asked for."""
+    from shoal.page import files
     from shoal.policy.policy import Policy
     from shoal.publish.plan import Plan, plan
 
+    if page is not None:
+        files.refuse_overwriting(page, force=force)
     with screen.busy("planning"):
         found = plan(Policy.load(path))
+    if page is not None:
+        with screen.busy("drawing the plan"):
+            files.write(page, found.page(), force=force)
+        screen.note(f"the plan as a page: {page}")
     if lock is not None:
         _write_lock(found, lock, force=force)
     if as_json:

@@ -41,6 +41,9 @@ class Hierarchy:
     def __len__(self) -> int:
         return len(self.levels)
 
+    def __repr__(self) -> str:
+        return f"<Hierarchy {self.kind}: {len(self)} levels>"
+
     def level(self, index: int) -> Level:
         """One level, or a UsageError that says how many there are."""
         if not 0 <= index < len(self.levels):

@@ -45,6 +45,11 @@ class Outside(Enum):
     SUPPRESS = "suppress"  # treated as missing
 
 
+def _cut(text: str, most: int = 60) -> str:
+    """A text that fits into a line."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 @dataclass(frozen=True)
 class Attribute:
     """One column."""
@@ -71,6 +76,11 @@ class Attribute:
                 came=self.type.value,
                 allowed="outside: error or suppress",
             )
+
+    def __repr__(self) -> str:
+        domain = "no domain" if self.domain is None else _cut(self.domain.words())
+        levels = "" if self.hierarchy is None else f", {len(self.hierarchy)} levels"
+        return f"<Attribute {_cut(self.name)!r}: {self.role.value}, {self.type.value}, {domain}{levels}>"
 
     def _refuse_merging(self) -> None:
         """Raise where reading could give two people one name, or a row none."""
@@ -107,6 +117,11 @@ class Schema:
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise UsageError("an attribute is described twice", came=", ".join(twice))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(_cut(name) for name in self.names[:8])
+        more = "" if len(self.names) <= 8 else f", … ({len(self.names)} in all)"
+        return f"<Schema: {shown}{more}>"
 
     @cached_property
     def by_name(self) -> dict[str, Attribute]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.data.schema import Attribute, Schema, Type
@@ -27,7 +27,7 @@ _OURS = {key.path.rpartition(".")[2] for key in every_key()}
 class Lock:
     """A policy as it was when it was locked."""
 
-    text: str
+    text: str = field(repr=False)
     sha256: str
 
 

@@ -44,6 +44,10 @@ class Policy:
     hashes: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The hash of the file that an attribute's hierarchy was read from, by the attribute's name."""
 
+    def __repr__(self) -> str:
+        method = "no release" if self.release is None else self.release.method
+        return f"<Policy '{self.dataset}' from {self.file}: {len(self.schema.attributes)} attributes, {method}>"
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
         """Read a policy file; PolicyError with everything that is wrong in it."""

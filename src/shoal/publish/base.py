@@ -66,6 +66,12 @@ class AnyPlan(ABC):
     def recoding_words(self) -> str:
         """How what is shown comes about, in a sentence."""
 
+    def page(self) -> str:
+        """The plan as a page of HTML, to be printed, reviewed and signed before the data are touched."""
+        from shoal.publish.plan_page import plan_page
+
+        return plan_page(self)
+
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Plain values, with the fields of `shoal plan`."""

@@ -89,6 +89,12 @@ class Plan(AnyPlan):
             return True
         return len(self.promises) > 1 and composed_within(self.parts, total.epsilon, total.delta)
 
+    def __repr__(self) -> str:
+        views = f", {len(self.views)} views" if self.views else ""
+        numbers = f"epsilon {text_up(self.total.epsilon)}, delta {text_up(self.total.delta)}, k {self.promise.k}{views}"
+        status = self.claims[0].status.value
+        return f"<Plan of '{self.policy.dataset}': {numbers}, {self.unit.words()}, {status}>"
+
     def check(self, schema: Schema) -> None:
         """The theorems' premise about the tuple: a table shows all published attributes, a view those that it names."""
         if not self.views:

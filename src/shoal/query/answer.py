@@ -39,6 +39,10 @@ class Answer:
     scope: tuple[str, ...] = ()
     """What the answer and its errors are about, where that is not every row and value as it is."""
 
+    def __repr__(self) -> str:
+        cost = "free: it is on record" if self.free else f"for ({exact_text(self.epsilon)}, {exact_text(self.delta)})"
+        return f"<Answer {_cut(str(self.value))} to {_cut(self.question)}, {self.mechanism}, {cost}>"
+
     def to_json(self) -> dict[str, Any]:
         """As plain values, numbers of the guarantee as exact text."""
         return {
@@ -103,6 +107,11 @@ class Price:
     """None where every answer is on record: then it is free."""
     left: Budget | None
 
+    def __repr__(self) -> str:
+        cost = "nothing: on record" if self.cost is None else self.cost.words()
+        named = _cut(self.questions[0]) if len(self.questions) == 1 else f"{len(self.questions)} questions"
+        return f"<Price {cost} of {named}>"
+
     @property
     def free(self) -> bool:
         """Whether the answer is on record."""
@@ -151,3 +160,8 @@ class Price:
             "fits": self.fits,
             "left": None if self.left is None else self.left.to_saved(),
         }
+
+
+def _cut(text: str, most: int = 100) -> str:
+    """A text that fits into a line."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -36,6 +36,10 @@ class Dataset:
     seen: tuple[Table, Contents] | None = field(default=None, repr=False, compare=False)
     """The table and what it holds, where it was opened to be registered."""
 
+    def __repr__(self) -> str:
+        """Without its rows: a frame would print them."""
+        return f"<Dataset '{self.name}': {len(self.policy.schema.attributes)} attributes, {self.unit.words()}>"
+
     @property
     def name(self) -> str:
         """The name in the ledger."""

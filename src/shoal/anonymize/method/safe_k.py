@@ -33,6 +33,10 @@ class SafeK:
     unit: Unit
     drawn_before: bool = False
 
+    def __repr__(self) -> str:
+        drawn = ", the table is the sample" if self.drawn_before else ""
+        return f"<SafeK: k = {self.promise.k}, beta = {float(self.promise.beta):g}, {type(self.partition).__name__}{drawn}>"
+
     def __post_init__(self) -> None:
         if Whose.of(self.unit) != self.promise.whose:
             raise PreconditionError(

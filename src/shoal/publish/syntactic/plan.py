@@ -63,6 +63,9 @@ class SyntacticPlan(AnyPlan):
     method: Microaggregation | Swap
     format: str
 
+    def __repr__(self) -> str:
+        return f"<SyntacticPlan of '{self.policy.dataset}': {self.method.name}, k {self.k}, no differential privacy>"
+
     def check(self, schema: Schema) -> None:
         """What the theorems ask of the columns."""
         self.method.check(schema)
