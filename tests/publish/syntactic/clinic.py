@@ -40,6 +40,7 @@ def publish(
 ) -> Release:
     """Plan and release the clinic's table into a folder, with a ledger beside it."""
     table = options.pop("table", None) or write_table(folder / "table.csv", rows)
+    options.setdefault("again", True)
     with Ledger(str(folder / "ledger.sqlite")) as ledger:
         return release(
             plan(policy(which, changes)), table, folder / name, ledger=ledger, engine=engine("duckdb"), **options

@@ -179,3 +179,10 @@ def test_a_sample_that_was_used_is_not_used_again(tmp_path):
     with pytest.raises(PreconditionError, match="random sample"):
         publish(tmp_path, "swap", name="again", table=tmp_path / "table.csv")
     assert not (tmp_path / "again").exists()
+
+
+def test_the_same_release_without_a_price_is_refused_unless_it_is_meant(tmp_path):
+    publish(tmp_path, "swap", again=False)
+    with pytest.raises(BudgetError, match=r"made before .* groups of k hide fewer"):
+        publish(tmp_path, "swap", name="second", table=tmp_path / "table.csv", again=False)
+    assert not (tmp_path / "second").exists()
