@@ -169,7 +169,7 @@ def test_columns_that_are_not_read_may_hold_anything(engine):
     frame = pd.DataFrame({"note": pd.Series([1, "x", object()], dtype=object), "x": [1, 2, 3], 5: [[], {}, None]})
     table = engine.scan(frame, one(Type.INTEGER))
     assert table.collect(["x"])["x"].tolist() == [1, 2, 3]
-    assert table.notes == ("the frame: 2 columns that the policy does not name were not read",)
+    assert "2 columns" in table.notes[0]
 
 
 # --- footers ------------------------------------------------------------------------------------------------------

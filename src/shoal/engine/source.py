@@ -383,7 +383,7 @@ def as_arrow(source: object, asked: Sequence[str]) -> pa.Table:
             names = [str(name) for name in frame.columns]
             read = [name for name in frame.columns if name in asked]
             if not _mixed(frame.select(read)):
-                held = frame.select(read).to_arrow() if read else None
+                held = frame.select(read).to_arrow() if read else {}
                 return pa.table([held[name] if name in read else pa.nulls(len(frame)) for name in names], names=names)
     except (pa.ArrowException, nw.exceptions.NarwhalsError, TypeError, ValueError, OverflowError):
         pass
