@@ -197,7 +197,7 @@ def release(
 
 
 def load(folder: str | Path, *, verify: bool = True) -> Loaded:
-    """A release folder for the analyst: its tables with weights, and estimates with intervals that say what they cover."""
+    """A release folder, or its zip file, for the analyst: tables with weights, and estimates with what their intervals cover."""
     from shoal.assess.loaded import load as read
 
     return read(folder, verify=verify)
@@ -211,7 +211,7 @@ class Checks(list["Check"]):
 
 
 def verify(folder: str | Path) -> Checks:
-    """Recompute everything in a release folder that can be; VerificationError when something does not agree."""
+    """Recompute what can be in a release folder, or its zip file; VerificationError when something does not agree."""
     from shoal.publish.verify import require
     from shoal.publish.verify import verify as check_all
 

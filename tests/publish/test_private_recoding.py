@@ -219,7 +219,7 @@ def test_levels_outside_the_locked_range_are_caught(tmp_path):
     rule = json.loads((folder / place).read_text(encoding="utf-8"))
     (folder / place).write_text(json.dumps(rule | {"level": 0}), encoding="utf-8")
     forge(folder, lambda _: None)
-    assert "choice of the lock" in failures(folder)
+    assert {"levels of the lock", "meaning of age"} <= failures(folder)
 
 
 def everywhere(folder, old, new):
@@ -271,6 +271,6 @@ def test_a_tree_grown_on_a_separate_sample_pays_the_amplified_price(copied):
     assert inner == pytest.approx(math.log(1 + (math.exp(0.3) - 1) / 0.25), rel=1e-9)
     assert choice["rate"] == "0.25"
     forge(folder, lambda c: c["choice"].update(rate="0.1"))
-    assert "choice of the lock" in failures(folder)
+    assert "choice" in failures(folder)
     forge(folder, lambda c: c["choice"].pop("rate"))
     assert alone(folder) == 3

@@ -111,7 +111,7 @@ def test_what_a_hierarchy_decides_is_exact_also_when_it_is_a_file(held, hierarch
     assert alone(made.folder) == 0
     assert made.certificate["tables"][0]["shows"]["sex"] == "concept"
     made.certificate["tables"][0]["shows"]["sex"] = "mode"
-    assert failed(resealed(made.folder, made.certificate)) == {"tables of the lock"}
+    assert failed(resealed(made.folder, made.certificate)) == {"tables"}
 
 
 def test_the_page_is_looked_at_also_where_a_hierarchy_is_not_here(held):

@@ -23,6 +23,7 @@ from shoal.assess.atoms import Axis, axis
 from shoal.assess.domains import read_domains
 from shoal.assess.meaning import Meaning
 from shoal.assess.view import View, read_view
+from shoal.data.archive import Unpacked, is_archive
 from shoal.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Loaded:
     folder: Path
     certificate: Mapping[str, Any] = field(repr=False)
     views: tuple[View, ...]
+    held: Unpacked | None = field(default=None, repr=False, compare=False)
+    """The temporary folder of an archive: it is there as long as this is."""
 
     def __repr__(self) -> str:
         tables = "one table" if len(self.views) == 1 else f"{len(self.views)} views"
@@ -150,8 +153,15 @@ class Loaded:
 
 
 def load(folder: str | Path, *, verify: bool = True) -> Loaded:
-    """Read a release folder. `verify` compares every file with its hash in the certificate (`shoal verify` does more)."""
-    place = Path(folder)
+    """Read a release folder, or the zip file that `shoal share` made of it.
+
+    `verify` compares every file with its hash in the certificate (`shoal verify` does more). A zip file is unpacked into a
+    temporary folder, which is removed together with what is returned.
+    """
+    place, held = Path(folder), None
+    if is_archive(place):
+        held = Unpacked(place)
+        place = held.release
     paper = place / "certificate.json"
     if not paper.is_file():
         raise UsageError("no release folder", came=place, allowed="a folder with certificate.json")
@@ -181,7 +191,7 @@ def load(folder: str | Path, *, verify: bool = True) -> Loaded:
         ) from None
     if len({view.name for view in views}) != len(views):
         raise VerificationError("two tables of the certificate have one name")
-    return Loaded(place, certificate, tuple(views))
+    return Loaded(place, certificate, tuple(views), held)
 
 
 def _check(place: Path, certificate: Mapping[str, Any]) -> None:

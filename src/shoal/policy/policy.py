@@ -120,13 +120,22 @@ class Policy:
         return None if asked is None else filled(asked, [attribute.name for attribute in self.schema.published])
 
     def profiled_keys(self) -> tuple[str, ...]:
-        """The domains and hierarchies that were drafted from the data and that nobody has confirmed."""
+        """The domains and hierarchies that were drafted from the data and that nobody has confirmed, in alphabetical order.
+
+        A domain that is read off its hierarchy was drafted with it. So a policy and its lock name the same keys.
+        """
         return tuple(
             f"attributes.{name}.{key}"
-            for name, asked in self.asked.attributes.items()
+            for name in sorted(self.asked.attributes)
             for key in ("domain", "hierarchy")
-            if getattr(asked, key) is not None and getattr(asked.provenance, key) == "profiled"
+            if self._is_profiled(name, key)
         )
+
+    def _is_profiled(self, name: str, key: str) -> bool:
+        asked = self.asked.attributes[name]
+        if key == "domain" and asked.domain is None:
+            return self.schema[name].domain is not None and self._is_profiled(name, "hierarchy")
+        return getattr(asked, key) is not None and getattr(asked.provenance, key) == "profiled"
 
     def weight(self, name: str) -> Fraction:
         """How much an attribute's detail counts when a recoding is chosen; 1 unless the policy says otherwise."""

@@ -101,7 +101,7 @@ def write_rules(made: Sequence[Made], folder: Path) -> list[dict[str, Any]]:
         for name, rule in each.recoding.rules().items():
             text = json.dumps(rule, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
             if (name, text) not in places:
-                places[name, text] = _file_name(len(places) + 1, name)
+                places[name, text] = rule_file(len(places) + 1, name)
                 write_text(folder / places[name, text], text)
             own[name] = places[name, text]
         entry: dict[str, Any] = {"file": each.file, "k": each.k, "columns": list(own), "recoding": own}
@@ -144,8 +144,8 @@ def _listing(view: str | None, recoding: Boxes, folder: Path, known: dict[int, s
     return known[id(recoding)]
 
 
-def _file_name(number: int, name: str) -> str:
-    """A safe file name for an attribute of any name."""
+def rule_file(number: int, name: str) -> str:
+    """The file of an attribute's rule, with a safe name for an attribute of any name."""
     return f"recoding/{number:02d}-{plain_name(name)[:40]}.json"
 
 

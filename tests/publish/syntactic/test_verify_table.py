@@ -113,7 +113,7 @@ SPELLED = {
 @pytest.mark.parametrize("name", SPELLED)
 def test_a_table_in_another_order_or_spelling_is_seen(forger: Forger, kind, name):
     """The order of rows, or how a number is spelled, could tell who is who."""
-    assert failed(forger(kind, lambda place, _: SPELLED[name](place))) == {"text of table.csv"}
+    assert "text of table.csv" in failed(forger(kind, lambda place, _: SPELLED[name](place)))
 
 
 @pytest.mark.parametrize("value", ["John Smith", "12 o'clock"])
@@ -123,7 +123,7 @@ def test_a_number_is_a_number(forger: Forger, value):
         written(place, [head, *(f"{value},{line.partition(',')[2]}" for line in lines)])
 
     for kind in ("micro-csv", "swap-csv"):
-        assert failed(forger(kind, put)) == {"values of table.csv"}
+        assert "values of table.csv" in failed(forger(kind, put))
 
 
 def test_a_value_is_one_of_its_domain(forger: Forger):
@@ -155,7 +155,7 @@ def test_an_empty_text_is_not_a_missing_one(tmp_path):
         written(honest.folder, ["age,sex,diag", *rows])
         place = resealed(honest.folder, dict(honest.certificate))
         assert failed(place) == seen
-        assert alone(place) == 0
+        assert alone(place) == (3 if seen else 0)
 
 
 # --- the raw table under papers that agree ------------------------------------------------------------------------------
@@ -235,7 +235,9 @@ def test_values_that_only_look_equal_are_seen(forger: Forger, name):
     def put(place, _):
         put_columns(place, age=UNIQUE[name], sex=SAME)
 
-    assert failed(forger("micro-parquet", put)) - {"groups of table.parquet"} == {"values of table.parquet"}
+    found = failed(forger("micro-parquet", put))
+    assert "values of table.parquet" in found
+    assert found <= {"values of table.parquet", "groups of table.parquet", "order of table.parquet"}
 
 
 @pytest.mark.parametrize(
@@ -249,7 +251,8 @@ def test_values_that_only_look_equal_are_seen(forger: Forger, name):
     ],
 )
 def test_a_swap_shows_the_types_that_were_read(forger: Forger, columns):
-    assert failed(forger("swap-parquet", lambda place, _: put_columns(place, **columns))) == {"values of table.parquet"}
+    found = failed(forger("swap-parquet", lambda place, _: put_columns(place, **columns)))
+    assert {"values of table.parquet"} <= found <= {"values of table.parquet", "order of table.parquet"}
 
 
 def test_order_columns_and_notes_of_a_parquet_table(forger: Forger):
@@ -267,7 +270,7 @@ def test_order_columns_and_notes_of_a_parquet_table(forger: Forger):
     for kind in ("micro-parquet", "swap-parquet"):
         assert failed(forger(kind, rewritten(lambda rows: rows))) == set()
         backwards = rewritten(lambda rows: rows.take(list(range(ROWS))[::-1]))
-        assert failed(forger(kind, backwards)) == {"values of table.parquet"}
+        assert failed(forger(kind, backwards)) == {"values of table.parquet", "order of table.parquet"}
         renamed = rewritten(lambda rows: rows.rename_columns(["years", "sex", "diag"]))
         assert failed(forger(kind, renamed)) == {"columns of table.parquet"}
         more = rewritten(lambda rows: rows.append_column("name", pa.array([f"p{n}" for n in range(ROWS)])))

@@ -1,0 +1,145 @@
+"""Verify what labels stand for: each rule of a recoding against the level, the lattice or the cells that the lock declares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.anonymize.partition.base import Partition
+from shoal.anonymize.partition.drawn import DrawnGrid
+from shoal.anonymize.partition.grid import FixedGrid
+from shoal.anonymize.partition.rule import level_rule
+from shoal.anonymize.partition.sides import label_fits, nested
+from shoal.data.cells import cells
+from shoal.data.domain import Values
+from shoal.data.level import Keep
+from shoal.data.schema import Attribute, Schema, Type
+from shoal.publish.plan import Plan
+from shoal.publish.verifier import Check, inside
+
+FREE = (Type.CATEGORY, Type.TEXT, Type.BOOLEAN)
+"""Types whose values have no order: a lock lists them in the order of the alphabet, a rule in that of the policy."""
+
+
+def rule_checks(folder: Path, plan: Plan, tables: Sequence[Mapping[str, Any]]) -> list[Check]:
+    """One check for each file of a rule; None where a hierarchy was a file that is not in the folder."""
+    found: dict[tuple[str, str], Check] = {}
+    for number, table in enumerate(tables):
+        method = plan.views[number].method if plan.views else plan.method
+        for column, place in table["recoding"].items():
+            if (column, place) in found:
+                continue
+            text = inside(folder, place).read_bytes().decode("utf-8")
+            rule = json.loads(text)
+            name = f"meaning of {column}"
+            if text != json.dumps(rule, indent=1, ensure_ascii=False, sort_keys=True) + "\n":
+                found[column, place] = Check(name, False, "the rule is not written as we write it")
+            else:
+                fits, detail = _fits(method.partition, plan.policy.schema, column, rule, column in plan.policy.hashes)
+                found[column, place] = Check(name, fits, detail)
+    return list(found.values())
+
+
+def _fits(
+    partition: Partition, schema: Schema, column: str, rule: dict[str, Any], unread: bool
+) -> tuple[bool | None, str]:
+    """Whether a rule is one that the locked plan could settle on."""
+    attribute = schema[column]
+    named = rule["attribute"] == column and rule["type"] == attribute.type.value
+    if not isinstance(partition, FixedGrid | DrawnGrid):
+        finest: int = partition.finest.get(column, 0)  # type: ignore[attr-defined]
+        if unread:
+            return (None if named and rule["kind"] == "boxes" else False), "its hierarchy is a file that is not here"
+        return named and _is_box_rule(attribute, rule, finest), "labels stand for what the lock declares"
+    allowed = _levels(partition, column)
+    if unread:
+        level_fits = isinstance(partition, DrawnGrid) or rule["level"] in allowed
+        return (None if named and level_fits and rule["kind"] != "boxes" else False), (
+            "its hierarchy is a file that is not here"
+        )
+    index = rule["level"]
+    fits = named and type(index) is int and index in allowed
+    return fits and _is_level_rule(attribute, rule), "the level is one of the lock, with the labels that it declares"
+
+
+def _levels(partition: FixedGrid | DrawnGrid, column: str) -> tuple[int, ...]:
+    """The levels that an attribute may have."""
+    if isinstance(partition, FixedGrid):
+        return (partition.grid.indices.get(column, 0),)
+    return partition.lattice.levels[partition.lattice.names.index(column)]
+
+
+def _is_level_rule(attribute: Attribute, rule: dict[str, Any]) -> bool:
+    level = attribute.hierarchy.level(rule["level"]) if attribute.hierarchy else Keep()
+    return _same(attribute, rule, level_rule(attribute, rule["level"], level))
+
+
+def _is_box_rule(attribute: Attribute, rule: dict[str, Any], finest: int) -> bool:
+    """Whether the labels of a rule are sides of the attribute's cells, with their losses."""
+    keys = {"attribute", "type", "domain", "kind", "labels", "losses", "members", "cells", "level"}
+    pieces = cells(attribute, finest)
+    if set(rule) != keys or rule["kind"] != "boxes" or sorted(rule["cells"]) != sorted(pieces.labels):
+        return False
+    if pieces.ordered and rule["cells"] != list(pieces.labels):
+        return False
+    place = {label: number for number, label in enumerate(pieces.labels)}
+    told = [place[label] for label in rule["cells"]]
+    members = [_held(runs, told) for runs in rule["members"]]
+    base, over = rule["level"], nested(pieces)
+    own = level_rule(attribute, base["level"], pieces.level)
+    return (
+        rule["domain"] == base["domain"]
+        and _same(attribute, base, own)
+        and len(set(rule["labels"])) == len(rule["labels"]) == len(rule["losses"]) == len(members)
+        and all(
+            held is not None and label_fits(pieces, label, held, over) and loss == f"{pieces.loss(held):.6f}"
+            for label, loss, held in zip(rule["labels"], rule["losses"], members, strict=True)
+        )
+    )
+
+
+def _held(runs: Any, told: Sequence[int]) -> list[int] | None:
+    """The cells of runs that rise and do not touch; None where they do not."""
+    last = -2
+    for first, end in runs:
+        if type(first) is not int or type(end) is not int or not last + 1 < first <= end < len(told):
+            return None
+        last = end
+    return [told[cell] for first, end in runs for cell in range(first, end + 1)]
+
+
+def _same(attribute: Attribute, told: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """Whether a rule is the one wanted, up to the order of values that have none."""
+    own = json.loads(json.dumps(wanted))
+    free = attribute.type in FREE and own["kind"] in ("keep", "groups")
+    domain = _domain_fits(attribute, told["domain"], own["domain"])
+    plain = [{**rule, "domain": None, "labels": _listed(rule["labels"], free)} for rule in (told, own)]
+    return domain and json.dumps(plain[0], sort_keys=True) == json.dumps(plain[1], sort_keys=True)
+
+
+def _listed(labels: Any, free: bool) -> Any:
+    return sorted(labels) if free and labels is not None else labels
+
+
+def _domain_fits(attribute: Attribute, told: Any, wanted: Any) -> bool:
+    """Whether the words of a domain are those of the declared one; values without an order may be named in any."""
+    domain = attribute.domain
+    if told == wanted or not isinstance(domain, Values) or attribute.type not in FREE or not isinstance(told, str):
+        return bool(told == wanted)
+    shown, more = domain.words().rpartition(", … (")[0] or domain.words(), len(domain.values) > 6
+    ending = domain.words()[len(shown) :] if more else ""
+    if not told.endswith(ending):
+        return False
+    body = told[: len(told) - len(ending)] if ending else told
+    return any(_named(body, set(domain.values), min(6, len(domain.values))))
+
+
+def _named(text: str, values: set[str], many: int) -> Iterator[bool]:
+    """Whether a text names so many different values."""
+    for value in values:
+        if many == 1 and text == value:
+            yield True
+        elif many > 1 and text.startswith(f"{value}, "):
+            yield from _named(text[len(value) + 2 :], values - {value}, many - 1)

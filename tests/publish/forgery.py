@@ -1,0 +1,277 @@
+"""What a patient forger does to a certificate: every small change that its structure allows, with the seal made anew.
+
+A forger also draws the page anew, so the page is never what gives a forgery away here. Releases of all kinds are made once.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from shoal.guarantee.rounding import exact_text
+from shoal.publish import rebuild, verifier, verify
+from shoal.publish.syntactic import verify as counted
+from shoal.publish.verifier import Check
+from tests.publish.clinic import publish
+from tests.publish.syntactic.clinic import publish as publish_counted
+
+VIEWS = {"release.delta": "1e-4"}
+PAID: dict[str, dict[str, object]] = {
+    "levels": {},
+    "choose": {"release.recoding": {"choose": {"epsilon": "0.3"}}},
+    "tree": {"release.recoding": {"tree": {"epsilon": "0.3"}}},
+    "privtree": {"release.recoding": {"tree": {"epsilon": "0.3", "grow": "privtree"}}},
+    "sampled-tree": {"release.recoding": {"tree": {"epsilon": "0.3", "sample": "0.25"}}},
+    "already": {"release.sampling": {"already": "0.2"}},
+    "pairs": VIEWS | {"release.views": "pairs"},
+    "chosen": VIEWS | {"release.views": {"choose": {"epsilon": "0.2", "count": 2}}},
+    "view-trees": VIEWS | {"release.views": "pairs", "release.recoding": {"tree": {"epsilon": "0.3"}}},
+    "workload": VIEWS | {"release.views": {"workload": [["sex", "age"], ["diag"], ["diag", "age"]]}},
+    "person": {"unit": {"column": "patient", "max_rows": 2}, "release.epsilon": "2"},
+    "replace": {"neighbours": "replace_one", "release.epsilon": "2"},
+    "profiled": {"attributes.age.provenance": "profiled"},
+    "repeat": {"release.repeat": 2},
+    "published": {"release.bound": "published", "release.sampling": {"beta": "0.3"}},
+    "parquet": {"release.output": "parquet"},
+}
+COUNTED: dict[str, tuple[str, dict[str, object]]] = {
+    "microaggregation": ("microaggregation", {}),
+    "microaggregation-parquet": ("microaggregation", {"release.output": "parquet"}),
+    "diverse": ("diverse", {}),
+    "probabilistic-k": ("swap", {}),
+    "probabilistic-k-ranking": ("swap", {"release.grouping": "ranking", "attributes.diag.type": "ordinal"}),
+}
+KINDS = (*PAID, *COUNTED)
+Path_ = tuple[Any, ...]
+
+
+class Edit(NamedTuple):
+    """A change of a certificate: what was done, where, and the certificate afterwards."""
+
+    what: str
+    path: Path_
+    forged: dict[str, Any]
+
+
+def make(folder: Path, kind: str) -> Path:
+    """A release of this kind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if kind in COUNTED:
+        which, changes = COUNTED[kind]
+        return publish_counted(folder, which, changes, report=False).folder
+    return publish(folder, PAID[kind], rows=1500, report=False).folder
+
+
+@pytest.fixture(scope="session")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A folder of each kind, made when it is first asked for; nobody changes it."""
+    place, made = tmp_path_factory.mktemp("honest"), dict[str, Path]()
+
+    def folder(kind: str) -> Path:
+        if kind not in made:
+            made[kind] = make(place / kind, kind)
+        return made[kind]
+
+    return folder
+
+
+def certificate(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+
+
+def write(folder: Path, content: dict[str, Any], *, rehash: bool = True) -> None:
+    """The certificate with the hashes of the files as they are, and a new seal."""
+    if rehash and isinstance(content.get("files"), dict):
+        for name in content["files"]:
+            if (folder / name).is_file():
+                content["files"][name] = verifier.sha256(folder / name)
+        content["plan"] = content["files"].get("policy.lock.yaml", content.get("plan"))
+    content["seal"] = verifier.seal(content)
+    (folder / "certificate.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def caught(folder: Path) -> set[str]:
+    """The checks of `shoal verify` that a patient forger does not get around: the page and the seal are made anew."""
+    return {check.name for check in verify.verify(folder) if check.agrees is False} - {"certificate.html", "seal"}
+
+
+def alone(folder: Path) -> tuple[int, list[Check]]:
+    """The one-file verifier's exit code and its checks; code 3 and none where it gives up."""
+    try:
+        checks = verifier.verify(folder)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, OSError):
+        return 3, []
+    return verifier.report(checks)[1], checks
+
+
+# --- every small change --------------------------------------------------------------------------------------------
+
+
+def edits(content: dict[str, Any]) -> Iterator[Edit]:
+    """Each leaf changed, each key removed, keys added, entries of lists removed, doubled and exchanged, statuses raised."""
+    for path, value in _places(content):
+        if path in (("seal",), ()):
+            continue
+        for what, changed in _changes(value):
+            if changed == value:
+                continue
+            yield Edit(what, path, _with(content, path, changed))
+        if isinstance(path[-1], str):
+            yield Edit("key removed", path, _with(content, path, _GONE))
+    yield Edit("key added", ("note",), {**copy.deepcopy(content), "note": "trust us"})
+
+
+_GONE = object()
+STATUSES = {"proved with condition", "proved for a plan tuned on the data", "checked", "none"}
+
+
+def _places(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
+    yield path, value
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inside:
+        yield from _places(item, (*path, key))
+
+
+def _changes(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield "key added", {**value, "note": "trust us"}
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield "entry removed", [*value[:place], *value[place + 1 :]]
+            yield "entry doubled", [*value[: place + 1], *value[place:]]
+            if place and value[place - 1] != item:
+                yield "entries exchanged", [*value[: place - 1], item, value[place - 1], *value[place + 1 :]]
+        yield "entry added", [*value, "trust us"]
+    elif isinstance(value, bool):
+        yield "turned", not value
+    elif isinstance(value, int):
+        yield from (("larger", value + 1), ("smaller", value - 1))
+    elif value is None:
+        yield "filled", "0.001"
+    elif re.fullmatch(r"[0-9]+(\.[0-9]+)?(e-?[0-9]+)?(/[0-9]+)?", value):
+        yield "smaller by a hundredth", exact_text(Fraction(value) * 99 / 100)
+        yield "larger by a hundredth", exact_text(Fraction(value) * 101 / 100) if Fraction(value) else "1"
+        yield "no number", f"{value}x"
+    elif value in STATUSES:
+        yield "raised", "proved"
+        yield "no status", f"{value}x"
+    else:
+        yield "other words", f"{value}x"
+        yield "no words", ""
+
+
+def _with(content: dict[str, Any], path: Path_, value: Any) -> dict[str, Any]:
+    found = copy.deepcopy(content)
+    place = found
+    for step in path[:-1]:
+        place = place[step]
+    if value is _GONE:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = copy.deepcopy(value)
+    return found
+
+
+# --- what cannot be known ------------------------------------------------------------------------------------------
+
+
+def inherent(kind: str, edit: Edit) -> str | None:
+    """Why nobody can know better from the folder alone; None for everything else."""
+    if edit.path == ("ledger", "unbounded_releases") and edit.what == "larger":
+        return "how many other releases there were is in the holder's ledger alone"
+    if kind in COUNTED and edit.path == ("ledger", "charges") and edit.what == "larger":
+        return "what was charged before is in the holder's ledger alone"
+    return None
+
+
+PROSE = {*rebuild.WORDING, "premises"}
+NOT_COMPARED = {
+    "prose": lambda path: bool(PROSE & {step for step in path if isinstance(step, str)}),
+    "combinations of levels": lambda path: path[-1] in ("schemes", "sensitivity"),
+    "what columns show": lambda path: "shows" in path,
+    "settings of the tree": lambda path: path[-1] in ("surveys", "theta"),
+}
+"""What the one-file verifier does not compare, by the line in which it says so."""
+
+
+def said_not_verified(kind: str, edit: Edit, checks: list[Check]) -> bool:
+    """Whether the one-file verifier says that it does not look at what was changed."""
+    unknown = {check.name for check in checks if check.agrees is None}
+    if edit.path == ("software", "shoal") or inherent(kind, edit) is not None:
+        return True  # any version may have made it, as far as one file knows
+    if edit.what == "larger by a hundredth" and edit.path[-1] in ("composed", "composed_epsilon", "basic", "delta"):
+        return True  # a cost that is said to be larger than it is promises nothing false
+    return any(name in unknown and covers(edit.path) for name, covers in NOT_COMPARED.items())
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever does not depend on the certificate is computed once: the plan, the numbers, the rows. Only for edits of papers."""
+    plans: dict[Any, Any] = {}
+
+    def remembered(function: Callable[..., Any], key: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            own = (function.__name__, key(*arguments))
+            if own not in plans:
+                found = function(*arguments)
+                plans[own] = list(found) if isinstance(found, Iterator) else found
+            return copy.deepcopy(plans[own]) if isinstance(plans[own], dict) else plans[own]
+
+        return call
+
+    def text(value: Any) -> str:
+        return json.dumps(value, sort_keys=False, default=str)
+
+    def lock(folder: Path) -> str:
+        return (folder / "policy.lock.yaml").read_text()
+
+    monkeypatch.setattr(verify, "canonical", remembered(verify.canonical, lock))
+    monkeypatch.setattr(
+        rebuild,
+        "planned",
+        remembered(
+            rebuild.planned,
+            lambda policy, tables: (policy.text, text([[t.get("name"), t.get("columns")] for t in tables])),
+        ),
+    )
+    monkeypatch.setattr(
+        rebuild,
+        "made_again",
+        remembered(
+            rebuild.made_again,
+            lambda plan, files, tables, account, date: (plan.lock.sha256, text([files, tables, date]), account),
+        ),
+    )
+    monkeypatch.setattr(
+        rebuild, "rule_checks", remembered(rebuild.rule_checks, lambda folder, _, tables: (str(folder), text(tables)))
+    )
+    monkeypatch.setattr(
+        verifier,
+        "table_checks",
+        remembered(verifier.table_checks, lambda folder, table, k: (str(folder), text(table), k)),
+    )
+    monkeypatch.setattr(
+        counted,
+        "_table",
+        remembered(counted._table, lambda folder, told, _: (str(folder), text([told["tables"], told["guarantee"]]))),
+    )
+    monkeypatch.setattr(
+        verifier,
+        "reading_checks",
+        remembered(verifier.reading_checks, lambda folder, name, columns: (str(folder), name, text(columns))),
+    )
+    monkeypatch.setattr(verifier, "delta", lru_cache(None)(verifier.delta))
+    own = verifier.Composition.delta
+    monkeypatch.setattr(
+        verifier.Composition,
+        "delta",
+        remembered(own, lambda me, *rest: (str(me.parts), me.largest, rest)),
+    )
