@@ -27,12 +27,11 @@ test: $(VENV)/.dev ## every check and every test, the documentation included
 quick: $(VENV)/.dev ## the fast tests, in under a minute
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
-check: $(VENV)/.dev ## format, lint, types, import contracts, file sizes, addresses
+check: $(VENV)/.dev ## format, lint, types, import contracts, addresses
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/python scripts/file_sizes.py
 	@$(BIN)/python scripts/addresses.py
 
 slow: $(VENV)/.dev ## the long statistical runs and many more examples

@@ -25,14 +25,6 @@ def offences(text: str) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize(("lines", "code"), [(400, 0), (401, 1)])
-def test_file_sizes_stop_past_400_lines(tmp_path, lines, code):
-    (tmp_path / "planted.py").write_text("x = 1\n" * lines)
-    done = check("file_sizes.py", tmp_path)
-    assert done.returncode == code
-    assert ("planted.py: 401 lines" in done.stderr) == bool(code)
-
-
 @pytest.mark.parametrize(
     "planted",
     [
