@@ -204,10 +204,15 @@ def load(folder: str | Path, *, verify: bool = True) -> Loaded:
 
 
 class Checks(list["Check"]):
-    """What was recomputed, one by one; all agree."""
+    """What was recomputed, one by one; all agree that could be made."""
 
     def __repr__(self) -> str:
-        return f"<{len(self)} checks, all agree>"
+        unknown = sum(check.agrees is None for check in self)
+        return (
+            f"<{len(self) - unknown} checks agree, {unknown} could not be made>"
+            if unknown
+            else f"<{len(self)} checks, all agree>"
+        )
 
 
 def verify(folder: str | Path) -> Checks:
