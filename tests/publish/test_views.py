@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
 from shoal.anonymize.method.views import choose_views, draw_all
@@ -18,7 +20,8 @@ from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import SampledCrowd
 from shoal.policy.policy import Policy
 from shoal.policy.problem import RefusedPolicyError
-from shoal.publish import verifier
+from shoal.policy.views import Views
+from shoal.publish import rebuild, verifier
 from shoal.publish.plan import plan
 from shoal.publish.verify import require, verify
 from tests.publish.clinic import planned, publish, write_table
@@ -38,6 +41,7 @@ def released(tmp_path_factory):
         "parquet": PAIRS | {"release.output": "parquet"},
         "tree": PAIRS | {"release.recoding": {"tree": {"epsilon": "0.3"}}},
         "chosen": PAIRS | {"release.views": {"choose": {"epsilon": "0.2", "count": 2}}},
+        "limit": PAIRS | {"release.views": {"every": "pairs", "limit": 2}},
     }
     return {kind: publish(tmp_path_factory.mktemp(kind), changes, rows=4000).folder for kind, changes in kinds.items()}
 
@@ -97,6 +101,35 @@ def test_groups_workloads_singles_and_limits():
     assert len({view.name for view in planned(PAIRS).views}) == 3
 
 
+@given(
+    st.lists(st.text("abcxyzAB_é0", min_size=1, max_size=4), min_size=3, max_size=7, unique=True),
+    st.integers(1, 40),
+    st.sampled_from(["pairs", "triples"]),
+    st.randoms(use_true_random=False),
+)
+def test_views_of_a_limit_follow_from_the_names_alone(names, limit, width, chance):
+    """A lock does not keep the order of declaration, and both verifiers must find the same views as the plan."""
+    views = Views(every=width, limit=str(limit))
+    declared = chance.sample(names, len(names))
+    found = {frozenset(group) for group in views.fixed(declared)}
+    assert found == {frozenset(group) for group in views.fixed(sorted(names))}
+    every = list(itertools.combinations(sorted(names), 2 if width == "pairs" else 3))
+    assert found == {frozenset(group) for group in verifier.evenly(every, limit)}
+    assert len(found) == min(limit, len(every))
+
+
+def test_other_views_than_those_of_the_limit_are_refused():
+    declared = {"sex", "age", "diag"}
+    views = {"every": "pairs", "limit": 2}
+    asked = Views(every="pairs", limit="2")
+    own = [frozenset(group) for group in asked.fixed(sorted(declared))]
+    others = [frozenset(group) for group in itertools.combinations(sorted(declared), 2) if frozenset(group) not in own]
+    assert verifier._locked_views(views, own, declared)
+    assert not verifier._locked_views(views, [own[0], *others], declared)
+    assert rebuild._are_those(asked, own, declared)
+    assert not rebuild._are_those(asked, [own[0], *others], declared)
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
@@ -122,7 +155,7 @@ def test_what_cannot_be_planned(changes, error, words):
 # --- the release --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["pairs", "parquet", "tree", "chosen"])
+@pytest.mark.parametrize("kind", ["pairs", "parquet", "tree", "chosen", "limit"])
 def test_both_verifiers_agree_and_the_schema_knows_it(released, kind):
     require(verify(released[kind]))
     assert alone(released[kind]) == 0
@@ -324,10 +357,11 @@ def test_what_is_refused_before_it_is_charged(changes, error, words):
         planned(AUTO | {"release.views": "pairs"} | changes)
 
 
-def test_the_one_file_verifier_says_what_it_does_not_check(copied, capsys):
+def test_the_one_file_verifier_composes_views_itself(copied):
     folder = copied("pairs")
-    checks = verifier.verify(folder)
-    assert any(check.name == "the promise" and check.agrees is None for check in checks)
+    promised = [check for check in verifier.verify(folder) if check.promise]
+    assert promised
+    assert all(check.agrees for check in promised)
 
     def change(content):
         content["guarantee"]["delta"] = content["claims"][0]["guarantee"]["delta"] = "1e-30"

@@ -94,11 +94,15 @@ class Views(Part):
             return self.groups or self.workload or ()
         width = self.choose.width or 2 if self.choose else EVERY.index(self.every or "pairs") + 1
         found = tuple(combinations(published, width))
-        return found if self.limit is None else _spread(found, self.limit)
+        if self.limit is None:
+            return found
+        # By the names alone, so that a lock, which does not keep the order of declaration, says which views these are.
+        taken = {frozenset(group) for group in _spread(tuple(combinations(sorted(published), width)), self.limit)}
+        return tuple(group for group in found if frozenset(group) in taken)
 
 
-def _spread(groups: tuple[Group, ...], limit: int) -> tuple[Group, ...]:
-    """So many of them, one after another the first whose attributes and pairs have occurred least, in declared order."""
+def _spread(groups: tuple[Group, ...], limit: int) -> list[Group]:
+    """So many of them, one after another the first whose pairs and then attributes have occurred least."""
     left, used, pairs = list(groups), Counter[str](), Counter[tuple[str, str]]()
     found: list[Group] = []
     while left and len(found) < limit:
@@ -107,4 +111,4 @@ def _spread(groups: tuple[Group, ...], limit: int) -> tuple[Group, ...]:
         found.append(best)
         used.update(best)
         pairs.update(combinations(best, 2))
-    return tuple(sorted(found, key=groups.index))
+    return found

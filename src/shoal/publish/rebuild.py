@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.ledger.entry import Budget, Cost
 from shoal.ledger.ledger import Account
 from shoal.policy.policy import Policy
-from shoal.policy.views import EVERY, Group, Views
+from shoal.policy.views import Group, Views
 from shoal.publish.certificate import DIGITS
 from shoal.publish.certificate import certificate as made_again
 from shoal.publish.plan import Plan, chosen_views, paid_plan
@@ -166,24 +165,9 @@ def _views_of_the_lock(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> C
 
 
 def _are_those(views: Views, found: Sequence[frozenset[str]], published: set[str]) -> bool:
-    """Of views with a limit: as many as there may be, over attributes that occur about as often as each other.
-
-    Which ones those are depends on the order in which the policy declares its attributes, which a lock does not keep.
-    """
-    if named := views.groups or views.workload:
-        return {frozenset(group) for group in named} == set(found)
-    width = (views.choose.width or 2) if views.choose is not None else EVERY.index(views.every or "pairs") + 1
-    every = {frozenset(group) for group in combinations(published, width)}
-    if views.choose is not None:
-        return set(found) <= every and len(found) == views.choose.count
-    if views.limit is None or views.limit >= len(every):
-        return set(found) == every
-    uses = [sum(name in group for group in found) for name in published]
-    return set(found) <= every and len(found) == views.limit and max(uses) - min(uses) <= SPREAD
-
-
-SPREAD = 2
-"""By how much the uses of two attributes differ at most where a limit leaves views out (`policy.views` takes them evenly)."""
+    """Whether these are all the views asked for; of those chosen privately, whether they could have been."""
+    every = {frozenset(group) for group in views.fixed(sorted(published))}
+    return set(found) <= every and len(found) == (views.choose.count if views.choose is not None else len(every))
 
 
 # --- what the folder holds -----------------------------------------------------------------------------------------

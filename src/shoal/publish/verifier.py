@@ -1084,11 +1084,22 @@ def _locked_views(asked: dict[str, Any], found: list[frozenset[str]], published:
         return {frozenset(group) for group in named} == set(found)
     choose = asked.get("choose")
     width = (choose.get("width") or 2) if choose else ["singles", "pairs", "triples"].index(asked["every"]) + 1
-    every = {frozenset(group) for group in combinations(sorted(published), width)}
+    every = list(combinations(sorted(published), width))
     if choose:
-        return set(found) <= every and len(found) == choose["count"]
-    limit = asked.get("limit")
-    return set(found) == every if limit is None or limit >= len(every) else set(found) <= every and len(found) == limit
+        return set(found) <= {frozenset(group) for group in every} and len(found) == choose["count"]
+    return set(found) == {frozenset(group) for group in evenly(every, asked.get("limit"))}
+
+
+def evenly(groups: list[Any], limit: Optional[int]) -> list[Any]:
+    """As many groups as the limit allows: each time the first whose pairs, and then whose attributes, were taken least."""
+    left, taken, pairs, names = list(groups), [], Counter(), Counter()
+    while left and (limit is None or len(taken) < limit):
+        best = min(left, key=lambda g: (sum(pairs[p] for p in combinations(g, 2)), sum(names[name] for name in g)))
+        left.remove(best)
+        taken.append(best)
+        pairs.update(combinations(best, 2))
+        names.update(best)
+    return taken
 
 
 def choice_checks(certificate: dict[str, Any], plan: Plan) -> Iterator[Check]:
