@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.data.file_format import STANDARD, FileFormat
 from shoal.data.schema import Attribute, Role, Schema, Type
+from shoal.engine import csv_file
 from shoal.engine.csv_file import look
 from shoal.engine.csv_survey import survey
 from shoal.engine.duckdb import DuckDB
@@ -196,3 +197,23 @@ def test_a_cell_longer_than_a_block(path):
 def test_utf_16_where_the_policy_says_so(path, encoding, mark):
     path.write_bytes((mark + "a,b\n1,ü\n2,x\n").encode(encoding))
     assert read(path, FileFormat(encoding))[1][0] == ("1", "ü")
+
+
+@pytest.mark.parametrize("form", [STANDARD, FileFormat("iso-8859-1")])
+def test_a_line_end_in_a_cell_is_kept_wherever_a_block_ends(path, form, monkeypatch):
+    """Arrow takes an LF away that follows a CR at the end of a block, inside quotes too: rows before would decide it."""
+    monkeypatch.setattr(csv_file, "BLOCK", 64)
+    for longer in range(900, 1200):
+        path.write_text(f'a,b\n{"x" * longer},y\n"\r\n","\r"\n', newline="")
+        assert read(path, form)[1][1] == ("\r\n", "\r")
+
+
+@pytest.mark.parametrize("added", ["x\r", "x\r\n"])
+def test_a_row_that_ends_otherwise_swallows_no_empty_row_of_one_column(path, added):
+    path.write_text("a\n1\n\n2\n", newline="")
+    assert read(path)[1] == [("1",), (None,), ("2",)]
+    path.write_text(f"a\n1\n{added}\n2\n", newline="")
+    with pytest.raises(DataError, match="lines of a file with one column end in several ways"):
+        read(path)
+    path.write_text(f"a,b\n1,2\n{added.rstrip()},y\r\n\n2,3\n", newline="")
+    assert read(path)[1] == [("1", "2"), ("x", "y"), ("2", "3")]

@@ -59,7 +59,7 @@ class Csv:
         chosen = [names[place] for place in wanted]
         reader = arrow_csv.open_csv(
             pa.OSFile(str(self.path))
-            if self.encoding == "utf-8"
+            if self.encoding == "utf-8" and not self.survey.multiline
             else pa.PythonFile(_Recoded(self.path, self.encoding)),
             read_options=arrow_csv.ReadOptions(
                 column_names=names, block_size=max(BLOCK, 2 * self.survey.longest + 1024)
@@ -189,7 +189,11 @@ def _not_in(path: Path, encoding: str) -> DataError:
 
 
 class _Recoded(io.RawIOBase):
-    """A file as UTF-8 bytes, for a reader that wants a file."""
+    """A file as UTF-8 bytes, for a reader that wants a file; no piece of it ends between a CR and an LF.
+
+    Arrow takes an LF away that begins a piece after a CR, inside quotes too: how long the rows before are would decide whether a
+    cell keeps its LF.
+    """
 
     def __init__(self, path: Path, encoding: str) -> None:
         self._blocks = _utf8(path, encoding)
@@ -199,11 +203,14 @@ class _Recoded(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        while not self._rest:
-            try:
-                self._rest = next(self._blocks)
-            except StopIteration:
-                return b""
-        part = self._rest if size < 0 else self._rest[:size]
-        self._rest = self._rest[len(part) :]
+        held = self._rest
+        while len(held) < 2 or held.endswith(b"\r"):  # with what follows, if anything does
+            block = next(self._blocks, None)
+            if block is None:
+                break
+            held += block
+        part = held if size < 0 else held[:size]
+        if part.endswith(b"\r") and held[len(part) : len(part) + 1] == b"\n" and len(part) > 1:
+            part = part[:-1]
+        self._rest = held[len(part) :]
         return part

@@ -67,6 +67,9 @@ class _Walk:
     longest: int = 0
     multiline: bool = False
     ragged: list[int] = field(default_factory=list)
+    crs: int = 0  # line ends that begin with a CR
+    pairs: int = 0  # those of them that are CR LF
+    lfs: int = 0  # line ends that are an LF
 
     def step(self, block: Bytes) -> None:
         meaning = self.table[block]
@@ -91,6 +94,9 @@ class _Walk:
         ends = outside & ((kind == CR) | ((kind == LF) & (previous != CR)))
         self.multiline = self.multiline or bool((~outside & ((kind == CR) | (kind == LF))).any())
         second = outside & (kind == LF) & (previous == CR)  # of CR LF
+        self.crs += int((ends & (kind == CR)).sum())
+        self.lfs += int((ends & (kind == LF)).sum())
+        self.pairs += int(second.sum())
         self._records(at, ends, second, np.cumsum(outside & (kind == DELIMITER)))
         self.inside = int((self.inside + quotes.sum()) & 1)
         self.last = int(meaning[-1])
@@ -150,6 +156,14 @@ class _Walk:
                 came=f"{self.name}, the first of them in row {self.ragged[0]}{COUNTED}",
                 allowed=f"{self.fields} cell{'s' * (self.fields != 1)}",
                 fix="quote cells that hold the delimiter, and check that `file: {delimiter: ...}` in the policy is right",
+            )
+        if self.fields == 1 and sum(map(bool, (self.lfs, self.pairs, self.crs - self.pairs))) > 1:
+            # An empty line is a row here, so an LF alone would be a row of its own or the end of the row before.
+            raise DataError(
+                "lines of a file with one column end in several ways, so that an empty line may be a row or none",
+                came=self.name,
+                allowed="LF, CR LF or CR, the same in every line",
+                fix="save the file again as CSV from the program that made it",
             )
         return Survey(max(0, self.records), self.multiline, self.longest)
 
