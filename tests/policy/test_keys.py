@@ -154,9 +154,9 @@ def test_provenance():
         )
     )
     assert policy.profiled_keys() == (
+        "attributes.answer.hierarchy",
         "attributes.zip.domain",
         "attributes.zip.hierarchy",
-        "attributes.answer.hierarchy",
     )
     assert Policy.parse(BASE).profiled_keys() == ()
 

@@ -165,7 +165,7 @@ QUESTIONS = [
 @pytest.mark.parametrize("rows", [0, 1])
 def test_every_question_is_answered(tmp_path, rows, name):
     asked = policy({"budget": {"epsilon": 100, "delta": "0.01"}})
-    with session(asked, table(rows), ledger=str(tmp_path / "ledger.sqlite"), engine=name) as asking:
+    with session(asked, table(rows), ledger=str(tmp_path / "ledger.sqlite"), new_ledger=True, engine=name) as asking:
         for question in QUESTIONS:
             assert asking.ask(question, 1).value is not None
         assert asking.spent.epsilon == len(QUESTIONS)
@@ -174,7 +174,7 @@ def test_every_question_is_answered(tmp_path, rows, name):
 @pytest.mark.parametrize("rows", [0, 1])
 def test_a_person_who_is_not_there_is_asked_about(tmp_path, rows):
     asked = policy({"unit": {"column": "patient", "max_rows": 1}, "budget": {"epsilon": 9, "delta": "0.01"}})
-    with session(asked, table(rows), ledger=str(tmp_path / "ledger.sqlite")) as asking:
+    with session(asked, table(rows), ledger=str(tmp_path / "ledger.sqlite"), new_ledger=True) as asking:
         assert asking.ask(ValueOf("p1", "diag"), 1, prior="uniform").value in ("flu", "cold", "rare")
 
 
