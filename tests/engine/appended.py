@@ -10,6 +10,7 @@ import datetime as dt
 import decimal
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -62,7 +63,7 @@ ODD = [
     None, float("nan"), 1, 0, True, 2.5, 3.0, 1e300, float("inf"), 2**60 + 1, 2**63, 2**70, -(2**63), "1", "x", "", "1.0", "NA", b"x",
     D("1"), D("2.50"), D("0.0000001"), D(10**25), dt.date(2024, 12, 31), dt.datetime(2024, 12, 31, 10), dt.datetime(1, 1, 1),
     dt.datetime(2024, 12, 31, 10, tzinfo=dt.timezone(dt.timedelta(hours=5))), pd.Timestamp("2024-01-01T00:00:00.000000001"),
-    dt.time(1, 2), [1], {"a": 1}, pd.NaT,
+    dt.time(1, 2), [1], {"a": 1}, pd.NaT, np.float16(0.1), np.uint64(2**64 - 1),
 ]  # fmt: skip
 """What may stand in a column of Python objects."""
 WIDER = [
@@ -76,7 +77,7 @@ WIDER = [
 """The type of a column, and the type that one more row may give it."""
 LIKELY = {
     Type.INTEGER: [None, 3.0, 2.5, 2**63, D("2.50"), True, "1"],
-    Type.DECIMAL: [None, 1, 2**60 + 1, D("2.50"), D("0.0000001"), "1.5"],
+    Type.DECIMAL: [None, 1, 2**60 + 1, D("2.50"), D("0.0000001"), "1.5", np.float16(0.1), np.uint64(2**64 - 1)],
     Type.CATEGORY: [None, 1, 2.5, True, b"x", ""],
     Type.ORDINAL: [None, 1, 2.5, True],
     Type.TEXT: [None, 1, 2.5, True, b"x"],

@@ -165,6 +165,29 @@ def test_objects_of_several_kinds_are_refused(engine, values):
             engine.scan(pd.DataFrame({"x": pd.Series(values, dtype=object)}), one(kind))
 
 
+@pytest.mark.parametrize(
+    "values",
+    [[np.float16(0.1), 1], [np.uint64(2**64 - 1), 2.5], [np.uint8(200), np.float32(0.5)], [np.longdouble(0.1), 1]],
+    ids=str,
+)
+def test_numbers_that_arrow_joins_wrongly_are_refused(engine, values):
+    """Beside an integer Arrow reads a float16 of .1 as 0; beside a float, an unsigned 2^64 - 1 as -1."""
+    for each in (values, values[::-1]):
+        with pytest.raises(DataError, match="cannot be read"):
+            engine.scan(pd.DataFrame({"x": pd.Series(each, dtype=object)}), one(Type.DECIMAL))
+
+
+def test_categories_of_several_kinds_are_refused(engine):
+    times = [dt.datetime(2020, 1, 2, 3), dt.datetime(2020, 1, 3, 4)]
+    plain = pd.DataFrame({"x": pd.Categorical(times, categories=pd.Index(times, dtype=object))})
+    assert column(engine, plain, one(Type.DATETIME)) == times
+    mixed = [dt.date(2020, 1, 1), *times]
+    with pytest.raises(DataError, match="cannot be read"):
+        engine.scan(
+            pd.DataFrame({"x": pd.Categorical(mixed, categories=pd.Index(mixed, dtype=object))}), one(Type.DATETIME)
+        )
+
+
 def test_columns_that_are_not_read_may_hold_anything(engine):
     frame = pd.DataFrame({"note": pd.Series([1, "x", object()], dtype=object), "x": [1, 2, 3], 5: [[], {}, None]})
     table = engine.scan(frame, one(Type.INTEGER))

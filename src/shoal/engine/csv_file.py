@@ -203,14 +203,16 @@ class _Recoded(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        held = self._rest
-        while len(held) < 2 or held.endswith(b"\r"):  # with what follows, if anything does
+        pieces, length = [self._rest], len(self._rest)
+        while size < 0 or length <= size:  # as much as is asked for: a row may not lie in three pieces
             block = next(self._blocks, None)
             if block is None:
                 break
-            held += block
+            pieces.append(block)
+            length += len(block)
+        held = b"".join(pieces)
         part = held if size < 0 else held[:size]
-        if part.endswith(b"\r") and held[len(part) : len(part) + 1] == b"\n" and len(part) > 1:
+        if len(part) > 1 and part.endswith(b"\r") and held[len(part) : len(part) + 1] == b"\n":
             part = part[:-1]
         self._rest = held[len(part) :]
         return part
