@@ -187,3 +187,18 @@ def test_an_address_that_is_none(tmp_path, monkeypatch, url):
     with pytest.raises(LedgerError):
         Ledger(url)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_without_bound_is_not_noted_under_another_key(tmp_path):
+    """Under another key no table is known again: a sample that was used could be published once more."""
+    path = tmp_path / "ledger.sqlite"
+    with Ledger(str(path)) as ledger:
+        ledger.unbounded("visits", "k-anonymity 5", "p", b"t")
+        with pytest.raises(BudgetError, match="under the name 'visits'"):
+            ledger.unbounded("other", "k-anonymity 5", "p", b"t")
+    raw = sqlite3.connect(path)
+    raw.execute("UPDATE meta SET value = ? WHERE name = 'secret'", ("00" * 32,))
+    raw.commit()
+    raw.close()
+    with Ledger(str(path)) as ledger, pytest.raises(LedgerError, match="does not fit the chain"):
+        ledger.unbounded("other", "k-anonymity 5", "p", b"t")

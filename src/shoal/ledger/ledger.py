@@ -260,6 +260,7 @@ class Ledger:
     ) -> None:
         """Note a release whose guarantee does not compose; every later certificate of the dataset says so."""
         with self._exclusive() as (book, writer):
+            refusals.broken(book)
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
             known = self._columns(columns)
             refusals.renamed(dataset, fingerprints, known, book)
