@@ -136,3 +136,15 @@ def test_many_problems_are_one_message_in_the_order_of_the_file():
 def test_control_letters_do_not_reach_the_terminal():
     (problem,) = problems(edited(("epsilon: 1.0", 'epsilon: "\\e[31m1"')))
     assert problem.came == "\\x1b[31m1"
+
+
+def test_a_text_is_read_once_and_what_was_read_is_nobody_elses():
+    text = "version: 1\nlisted: [a, b]\n"
+    first = read(text)
+    first.tree["listed"].append("c")
+    first.lines.clear()
+    assert read(text).tree == {"version": "1", "listed": ["a", "b"]}
+    assert read(text).lines[("listed", 1)] == 2
+    for name in ("one", "two"):
+        with pytest.raises(PolicyError, match=f"{name}"):
+            read("a: [", name)

@@ -92,7 +92,8 @@ def groups(request: Request) -> Hierarchy:
         place = _places(request, level, at)
         by_label = at > 1 and set(place) <= set(below) and not (rest is None and set(place) == set(values))
         members = below if by_label else values
-        strange = [name for name in place if name not in set(members)]
+        known = set(members)
+        strange = [name for name in place if name not in known]
         if strange:
             raise request.wrong(f"level {at} names what is not in its domain", came=shortened(strange))
         without = [name for name in members if name not in place]

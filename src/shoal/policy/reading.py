@@ -9,7 +9,9 @@ written is what is meant, and one place is one value.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -60,9 +62,19 @@ class Document:
 
 def read(text: str, file: str = "policy") -> Document:
     """Read one document, or raise with everything that makes it unreadable."""
+    try:
+        known = _read(text)
+    except RefusedPolicyError as error:
+        raise RefusedPolicyError(error.problems, file) from None
+    return Document(deepcopy(known.tree), dict(known.lines))
+
+
+@lru_cache(maxsize=8)
+def _read(text: str) -> Document:
+    """The document of a text; a text that is written, checked, parsed and locked is read once, not once for each."""
     builder = _Builder()
     if len(text) > _LONGEST:
-        raise RefusedPolicyError([Problem((), "too long to be a policy", f"{len(text)} letters")], file)
+        raise RefusedPolicyError([Problem((), "too long to be a policy", f"{len(text)} letters")])
     try:
         for event in _events(text):
             builder.take(event)
@@ -78,9 +90,9 @@ def read(text: str, file: str = "policy") -> Document:
         # ruamel trips over some malformed texts instead of saying that they are malformed
         builder.problem("not YAML", came=type(error).__name__, line=builder.last_line)
     if builder.problems:
-        raise RefusedPolicyError(builder.problems, file)
+        raise RefusedPolicyError(builder.problems)
     if builder.root is None:
-        raise RefusedPolicyError([Problem((), "the policy is empty", fix="begin with `version: 1`")], file)
+        raise RefusedPolicyError([Problem((), "the policy is empty", fix="begin with `version: 1`")])
     return Document(builder.root, builder.lines)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def canonical(folder: Path) -> tuple[Policy, Check]:
     return policy, Check("text of the lock", policy.lock().text == found, "what was locked, and nothing beside it")
 
 
+@lru_cache(maxsize=4)
 def unlocked(text: str) -> Policy:
     """The policy that a lock was written from. Of a hierarchy that was read from a file, only the hash is known.
 
@@ -45,6 +47,8 @@ def unlocked(text: str) -> Policy:
         attributes[name]["hierarchy"][kind] = ELSEWHERE
     levelled = bool(hashes) and "recoding" in values.get("release", {})
     policy = Policy.of({**values, "attributes": bare} if not levelled else _without_release(values, bare))
+    if not hashes:
+        return policy
     asked = Asked.model_validate(read(text_of(values)).tree)
     schema = [replace(one, hierarchy=_unread(one)) if one.name in hashes else one for one in policy.schema.attributes]
     return replace(policy, asked=asked, schema=replace(policy.schema, attributes=tuple(schema)), hashes=hashes)
