@@ -83,3 +83,24 @@ release: {method: safe-k, epsilon: 1, delta: 1e-6, sampling: {beta: 0.1}, recodi
         else:
             release(planned, table, tmp_path / "out", ledger=ledger, engine=DuckDB())
         assert any(event.kind == "charge" for event in ledger.events()) is not broken
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        {"recoding": {"tree": {"epsilon": "0.5"}}},
+        {"recoding": {"tree": {"epsilon": "0.5", "grow": "privtree"}}},
+        {"recoding": {"levels": {"code": 0, "sex": 0}}, "views": {"choose": {"count": 1, "epsilon": "0.5"}}},
+    ],
+)
+def test_a_domain_that_cannot_be_cut_into_cells_is_refused_by_the_plan(release):
+    # it was charged, and then the tree could not be grown
+    listed = [f"v{number}" for number in range(4097)]
+    attributes = {
+        "code": {"role": "quasi", "type": "category", "domain": listed},
+        "sex": {"role": "quasi", "type": "category", "domain": ["f", "m"]},
+    }
+    common = {"method": "safe-k", "epsilon": "2", "delta": "1e-6", "sampling": {"beta": "0.3"}}
+    values = {"version": 1, "dataset": "d", "unit": "row", "neighbours": "add_remove", "attributes": attributes}
+    with pytest.raises(PolicyError, match="attribute 'code': too many values for boxes"):
+        plan(Policy.of({**values, "release": {**common, **release}}))

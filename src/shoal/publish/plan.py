@@ -17,6 +17,7 @@ from shoal.anonymize.partition.grid import FixedGrid, Grid
 from shoal.anonymize.partition.privtree import Habits as PrivHabits
 from shoal.anonymize.partition.privtree import PrivTree
 from shoal.anonymize.partition.tree import Habits, SurveyedTree
+from shoal.data.cells import cells
 from shoal.data.schema import Schema
 from shoal.errors import PolicyError, PreconditionError, UsageError
 from shoal.guarantee import words
@@ -332,6 +333,7 @@ def paid_plan(policy: Policy) -> Plan:
             allowed="one row of each unit",
             fix="set max_rows: 1",
         )
+    _check_cells(policy, asked)
     whose = Whose(policy.unit.max_rows, policy.neighbours)
     if asked.views is not None:
         return _of_views(policy, asked, asked.views, whose)
@@ -339,6 +341,17 @@ def paid_plan(policy: Policy) -> Plan:
     method = SafeK(found, partition(policy, asked, found), policy.unit, drawn_before=before)
     method.check(policy.schema)
     return Plan(policy, method, asked.repeat, total, asked.output.format)
+
+
+def _check_cells(policy: Policy, asked: ReleaseAsked) -> None:
+    """Refuse domains that cannot be cut into cells where boxes or chosen views need them: the policy alone decides it."""
+    if asked.recoding is not None and asked.recoding.tree is not None:
+        finest = asked.recoding.tree.finest or {}
+        for attribute in policy.schema.published:
+            cells(attribute, finest.get(attribute.name, 0))
+    if asked.views is not None and asked.views.choose is not None:
+        for attribute in policy.schema.published:
+            cells(attribute)
 
 
 def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -> Plan:
