@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.chance import choose, draws, exact, order, whole
+from shoal.chance.choose import Listed
 from shoal.chance.key import Key
 from shoal.chance.rows import RowMask
 from shoal.errors import UsageError
@@ -142,6 +143,10 @@ class Source:
     def choose_scored(self, scores: NDArray[np.int64], factor: Fraction | int) -> int:
         """As `choose` with the weights factor · score, for many whole scores; see `choose.scored`."""
         return int(choose.scored(self, scores, factor, 1)[0])
+
+    def choose_listed(self, lists: Iterable[Listed], factor: Fraction) -> int:
+        """As `choose_scored`, from lists of the best scores that are made longer until they decide; see `choose.listed`."""
+        return choose.listed(self, lists, factor)
 
     def _next(self, kind: str, name: str) -> int:
         """The number of the next key of this kind and name."""

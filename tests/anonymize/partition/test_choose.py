@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.choose import choose_scheme, log_weights
+from shoal.anonymize.partition.choose import choose_scheme, log_weights, near_best
 from shoal.anonymize.partition.drawn import DrawnGrid
 from shoal.anonymize.partition.lattice import Lattice
 from shoal.anonymize.partition.scores import Discernibility, Ramp, Records, Target
@@ -20,7 +20,7 @@ from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
 from shoal.engine.open import engine
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.safe_k import delta_tight
 from shoal.policy.policy import Policy
 from tests.anonymize.partition.tiny import attribute, chances, counted, hockey_stick, joint
@@ -233,6 +233,40 @@ def test_scores_of_adult_are_those_of_the_recoded_table(name, shared_data):
 def test_a_choice_among_very_many_says_so_before_any_row_is_read():
     columns = [attribute(f"c{number}", "abcd", "xxyy") for number in range(11)]
     most = DrawnGrid(Schema(tuple(columns)), Fraction(1), 2, HALF)
-    assert most.work().startswith("177,147 combinations of levels will be scored on the table, after the charge")
+    assert most.work().startswith("one of 177,147 combinations of levels will be drawn on the table, after the charge")
     assert "c0 (3 levels), c1 (3 levels), c2 (3 levels)" in most.work()
     assert DrawnGrid(Schema(tuple(columns[:10])), Fraction(1), 2, HALF).work() is None
+
+
+# --- only schemes near the best are scored -----------------------------------------------------------------------
+
+
+@settings(max_examples=25)
+@given(rows, st.sampled_from([(1, HALF), (2, Fraction(9, 10))]), st.sampled_from([1, 40]), st.integers(0, 1000))
+def test_a_choice_that_scores_few_schemes_is_the_choice_that_scores_all(table, setting, epsilon, seed):
+    counts = counted(LATTICE.names, table)
+    for score in (Ramp(*setting), Records(*setting)):
+        want = choose_scheme(LATTICE, counts, score, epsilon, Source.seeded(seed))
+        assert choose_scheme(LATTICE, counts, score, epsilon, Source.seeded(seed), few=1) == want
+        factor = Fraction(epsilon) / score.spread(LATTICE)
+        for nats in (1, 3):
+            lists = near_best(LATTICE, counts, score, factor, nats=nats)
+            assert LATTICE.scheme(Source.seeded(seed).choose_listed(lists, factor)) == want
+
+
+def test_schemes_that_cannot_be_drawn_are_not_scored():
+    table = [(city, sex) for city, sex in product("abcd", "fm") for _ in range(200)]
+    score, counts = Ramp(3, HALF), counted(LATTICE.names, table)
+    first = next(near_best(LATTICE, counts, score, Fraction(1) / score.spread(LATTICE), nats=30))
+    assert 0 < len(first.indices) < len(LATTICE)
+    assert first.others == len(LATTICE) - len(first.indices)
+
+
+def test_a_score_without_a_bound_is_scored_in_full():
+    table = [("a", "f")] * 9 + [("b", "m")] * 6
+    for score, lattice in ((Discernibility(2, HALF), LATTICE), (Target(2, HALF, "sex"), WITH_TARGET)):
+        counts = counted(lattice.names, table)
+        drawn = [choose_scheme(lattice, counts, score, 1, Source.seeded(7), few=few) for few in (1, 10**6)]
+        assert drawn[0] == drawn[1]
+        with pytest.raises(UsageError, match="without a proved bound"):
+            next(near_best(lattice, counts, score, Fraction(10**6)))

@@ -74,7 +74,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class _Step:
+class Step:
     """One way to decide one attribute: the tail of a tuple becomes a label and a shorter tail."""
 
     rank: Whole  # of (label, shorter tail) for each tail
@@ -87,7 +87,9 @@ class _Step:
 
 
 @dataclass(frozen=True)
-class _Node:
+class Node:
+    """Distinct tuples in order: what is decided of each, what is not, and how many rows have it."""
+
     head: Whole
     tail: Whole
     counts: Whole
@@ -115,12 +117,12 @@ def score_all(
     decided = [moving[at] for at in order]
     fixed = [column for at, column in enumerate(columns) if len(column) == 1 and at != within]
     coarsest = [Column(column.codes, column.levels[-1:]) for column in moving]
-    decided.insert(0, _merged([*fixed, *coarsest], len(counts)))
+    decided.insert(0, merged([*fixed, *coarsest], len(counts)))
     if within is not None:
         decided.append(columns[within])
     tree = _Tree(decided, np.asarray(counts, dtype=np.int64), worth, runs=within is not None, void=void)
     scores = np.zeros(tree.shape, dtype=np.int64)
-    tell = _teller(progress, scores.size)
+    tell = teller(progress, scores.size)
     workers = threads if threads is not None else (2 if len(tree.root.counts) >= THREADED else 1)
 
     def work(job: tuple[int, ...]) -> None:
@@ -152,6 +154,22 @@ def one_by_one(columns: Sequence[Column], counts: Whole, worth: Worth, *, within
     return np.array(scores, dtype=np.int64)
 
 
+class Steps:
+    """The steps of each attribute in turn, one for each of its levels, and the tuples before anything is decided."""
+
+    def __init__(self, columns: Sequence[Column], counts: Whole) -> None:
+        tail = np.zeros(len(counts), dtype=np.int64)
+        steps: list[list[Step]] = []
+        for column in reversed(columns):
+            step, tail = _steps(column, tail)
+            steps.append(step)
+        self.of = steps[::-1]
+        kept, place = np.unique(tail, return_inverse=True)
+        sums = np.zeros(len(kept), dtype=np.int64)
+        np.add.at(sums, place, counts)
+        self.root = Node(np.zeros(len(kept), dtype=np.int64), kept, sums)
+
+
 class _Tree:
     """The tree of schemes over one table of distinct tuples."""
 
@@ -159,16 +177,8 @@ class _Tree:
         self.worth, self.runs, self.void, self.depth = worth, runs, void, len(columns)
         self.shape = [len(column) for column in columns]
         self.leaves = [prod(self.shape[depth:]) for depth in range(self.depth + 1)]
-        tail = np.zeros(len(counts), dtype=np.int64)
-        steps: list[list[_Step]] = []
-        for column in reversed(columns):
-            step, tail = _steps(column, tail)
-            steps.append(step)
-        self.steps = steps[::-1]
-        kept, place = np.unique(tail, return_inverse=True)
-        sums = np.zeros(len(kept), dtype=np.int64)
-        np.add.at(sums, place, counts)
-        self.root = _Node(np.zeros(len(kept), dtype=np.int64), kept, sums)
+        made = Steps(columns, counts)
+        self.steps, self.root = made.of, made.root
 
     def jobs(self, least: int) -> list[tuple[int, ...]]:
         """Choices of the first levels: subtrees that can be worked on side by side."""
@@ -184,10 +194,10 @@ class _Tree:
         """
         node = self.root
         for depth, level in enumerate(job):
-            node = _child(node, self.steps[depth][level], self.void)
+            node = child(node, self.steps[depth][level], self.void)
         yield from self._walk(node, job)
 
-    def _walk(self, node: _Node, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+    def _walk(self, node: Node, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
         depth = len(place)
         if not len(node.counts):
             yield place, 0
@@ -197,9 +207,9 @@ class _Tree:
             return
         # Coarse levels first: they are most of the work, so the time that is left is overestimated, not underestimated.
         for level, step in reversed(list(enumerate(self.steps[depth]))):
-            yield from self._walk(_child(node, step, self.void), (*place, level))
+            yield from self._walk(child(node, step, self.void), (*place, level))
 
-    def _leaves(self, node: _Node, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+    def _leaves(self, node: Node, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
         """The last attribute: its labels already lie in order, so classes are runs; each level's from the last one's."""
         head, tail, counts = node.head, node.tail, node.counts
         for level, step in enumerate(self.steps[-1]):
@@ -207,17 +217,17 @@ class _Tree:
             if not step.same and len(counts):
                 new = head[1:] != head[:-1]
                 new |= label[1:] != label[:-1]
-                starts = _starts(new)
+                starts = starts_of(new)
                 if len(starts) < len(counts):
                     counts = np.add.reduceat(counts, starts)
                     head, tail = head.take(starts), tail.take(starts)
             runs = None
             if self.runs:
-                runs = _starts(head[1:] != head[:-1]) if len(head) else head
+                runs = starts_of(head[1:] != head[:-1]) if len(head) else head
             yield (*place, level), self.worth(counts, runs)
 
 
-def _child(node: _Node, step: _Step, void: int) -> _Node:
+def child(node: Node, step: Step, void: int) -> Node:
     """Decide one attribute, and drop the classes that are worth nothing below."""
     rank, head, counts = step.rank.take(node.tail), node.head, node.counts
     if not len(counts):
@@ -228,7 +238,7 @@ def _child(node: _Node, step: _Step, void: int) -> _Node:
         if not step.sorted:
             order = key.argsort()
             key, counts = key.take(order), counts.take(order)
-        starts = _starts(key[1:] != key[:-1])
+        starts = starts_of(key[1:] != key[:-1])
         if len(starts) < len(counts):
             key, counts = key.take(starts), np.add.reduceat(counts, starts)
         rank, head = key & ((1 << step.bits) - 1), key >> step.bits
@@ -238,14 +248,14 @@ def _child(node: _Node, step: _Step, void: int) -> _Node:
     new = label[1:] != label[:-1]
     np.cumsum(new, out=renumbered[1:])
     if void:
-        big = np.add.reduceat(counts, _starts(new)) > void
+        big = np.add.reduceat(counts, starts_of(new)) > void
         if not big.all():
             keep = np.flatnonzero(big.take(renumbered))
-            return _Node(renumbered.take(keep), step.rest.take(rank.take(keep)), counts.take(keep))
-    return _Node(renumbered, step.rest.take(rank), counts)
+            return Node(renumbered.take(keep), step.rest.take(rank.take(keep)), counts.take(keep))
+    return Node(renumbered, step.rest.take(rank), counts)
 
 
-def _starts(new: npt.NDArray[np.bool_]) -> Whole:
+def starts_of(new: npt.NDArray[np.bool_]) -> Whole:
     """Where runs begin, given for each place but the first whether one does."""
     found = np.flatnonzero(new)
     starts = np.empty(len(found) + 1, dtype=np.int64)
@@ -254,7 +264,7 @@ def _starts(new: npt.NDArray[np.bool_]) -> Whole:
     return starts
 
 
-def _merged(columns: Sequence[Column], count: int) -> Column:
+def merged(columns: Sequence[Column], count: int) -> Column:
     """One column of one level that tells apart what these columns of one level tell apart."""
     number = np.zeros(count, dtype=np.int64)
     for column in columns:
@@ -272,7 +282,7 @@ def _numbered(major: Whole, minor: Whole) -> Whole:
     return ranks
 
 
-def _steps(column: Column, tail: Whole) -> tuple[list[_Step], Whole]:
+def _steps(column: Column, tail: Whole) -> tuple[list[Step], Whole]:
     """The steps of one attribute, one for each level, and the longer tails of the tuples before it is decided."""
     longer = _numbered(column.orders[0][column.codes], tail)
     count = int(longer.max()) + 1 if len(longer) else 0
@@ -289,11 +299,11 @@ def _steps(column: Column, tail: Whole) -> tuple[list[_Step], Whole]:
         rises = bool(np.all(rank[1:] >= rank[:-1]))
         label_bits = int(label.max()).bit_length() if count else 0
         bits = max(ranks - 1, 0).bit_length()
-        steps.append(_Step(rank, bits, label[first], rest[first], label_bits, rises, rises and ranks == count))
+        steps.append(Step(rank, bits, label[first], rest[first], label_bits, rises, rises and ranks == count))
     return steps, longer
 
 
-def _teller(progress: Progress | None, total: int) -> Callable[[int], None]:
+def teller(progress: Progress | None, total: int) -> Callable[[int], None]:
     """Count schemes that are done, from any thread, and say so a few hundred times."""
     if progress is None:
         return lambda _: None

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from shoal.anonymize.partition.base import Partition, Stage, StageProgress
-from shoal.anonymize.partition.choose import choose_scheme
+from shoal.anonymize.partition.choose import bounded, choose_scheme
 from shoal.anonymize.partition.grid import Grid
 from shoal.anonymize.partition.lattice import Lattice
 from shoal.anonymize.partition.scores import SCORES, Score, Target
@@ -85,11 +85,16 @@ class DrawnGrid(Partition):
         schemes, shape = len(self.lattice), self.lattice.shape
         if schemes < MANY:
             return None
+        took = (
+            "up to a minute of one core for tens of thousands of rows, minutes for hundreds of thousands, longer for millions"
+            if bounded(self.scoring)
+            else "all are scored, up to some minutes for tens of thousands of rows, hours for millions"
+        )
         widest = sorted(range(len(shape)), key=lambda at: -shape[at])[:3]
         named = ", ".join(f"{self.lattice.names[at]} ({shape[at]} levels)" for at in widest)
         return (
-            f"{schemes:,} combinations of levels will be scored on the table, after the charge: up to some minutes for tens "
-            f"of thousands of rows, hours for millions. To have fewer, set release.recoding.choose.finest and coarsest, "
+            f"one of {schemes:,} combinations of levels will be drawn on the table, after the charge: {took}. "
+            f"To have fewer, set release.recoding.choose.finest and coarsest, "
             f"first of {named}"
         )
 

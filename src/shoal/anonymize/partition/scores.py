@@ -93,6 +93,11 @@ class Score(ABC):
     def of_classes(self, sizes: Whole) -> Whole:
         """The worth of classes of these sizes, from 0 up."""
 
+    def bound(self, sizes: Whole) -> int | None:
+        """At least what these classes are worth, and what any division of them is worth; None where no bound is proved."""
+        del sizes
+        return None
+
     def of_scheme(self, sizes: Whole, runs: Whole | None) -> int:
         """The worth of all classes of one scheme together."""
         del runs
@@ -136,6 +141,10 @@ class Ramp(Score):
 
     def of_classes(self, sizes: Whole) -> Whole:
         return _ramp(sizes, self.crowd)
+
+    def bound(self, sizes: Whole) -> int:
+        """The worth itself: r(n)/n never falls as n grows, so r(a) + r(b) ≤ (a + b) · r(a + b)/(a + b)."""
+        return int(self.of_classes(sizes).sum())
 
 
 @dataclass(frozen=True)
@@ -195,8 +204,25 @@ class Records(Score):
         worth: Whole = self.table.take(sizes, mode="clip") + self.parts * np.maximum(sizes - last, 0)
         return worth
 
+    @cached_property
+    def rates(self) -> Whole:
+        """For each size of the table, the most that a row is worth in a class of up to that size, in 2^-20, rounded up."""
+        sizes = np.arange(1, len(self.table), dtype=np.int64)
+        each = -((-self.table[1:] << _FINE) // sizes)
+        return np.maximum.accumulate(np.append(0, each))
+
+    def bound(self, sizes: Whole) -> int:
+        """Each row at the highest rate of any class that is no larger: that rate never falls as classes grow.
+
+        Beyond the table T(n) = T(L) + 1000·(n − L), so T(n)/n is at most the larger of T(L)/L and 1000.
+        """
+        most = max(int(self.rates[-1]), self.parts << _FINE)
+        rate = np.where(sizes < len(self.rates), self.rates.take(sizes, mode="clip"), most)
+        return int((sizes * rate).sum() >> _FINE)
+
 
 _SETTLED = Decimal("1e-9")
+_FINE = 20
 
 
 @dataclass(frozen=True)
