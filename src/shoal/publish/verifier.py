@@ -1092,7 +1092,10 @@ def _locked_views(asked: dict[str, Any], found: list[frozenset[str]], published:
 
 def evenly(groups: list[Any], limit: Optional[int]) -> list[Any]:
     """As many groups as the limit allows: each time the first whose pairs, and then whose attributes, were taken least."""
-    left, taken, pairs, names = list(groups), [], Counter(), Counter()
+    left = list(groups)
+    taken: list[Any] = []
+    pairs: Counter[Any] = Counter()
+    names: Counter[str] = Counter()
     while left and (limit is None or len(taken) < limit):
         best = min(left, key=lambda g: (sum(pairs[p] for p in combinations(g, 2)), sum(names[name] for name in g)))
         left.remove(best)
