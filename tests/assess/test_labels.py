@@ -122,6 +122,14 @@ def test_what_nobody_can_have_is_refused_and_not_answered_with_nothing(homes, wh
         homes[0].count(where)
 
 
+def test_names_that_are_no_texts_and_unknown_names_are_refused_in_words(homes):
+    loaded, _ = homes
+    with pytest.raises(UsageError, match="one by one; got list"):
+        loaded.marginal(list(loaded.attributes[:2]))
+    with pytest.raises(UsageError, match="no published attribute"):
+        loaded.axis("nobody")
+
+
 def test_both_forms_spell_labels_alike(homes):
     assert homes[0].table().meanings["rent"].texts == ("1.5", "2", "2.25")
     assert homes[0].marginal("since").labels == (("2024-01-01", "2024-01-02"),)

@@ -79,6 +79,26 @@ def test_a_file_without_a_policy(text):
         Policy.parse(text)
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        "name,pay\nSecretAnn,31\nSecretBob,27\n",
+        "- SecretAnn\n- SecretBob\n",
+        '[{"name": "SecretAnn", "pay": 31}]',
+        "&SecretAnn,31\n",
+        "*SecretAnn,31\n",
+        "!SecretAnn 31\n",
+        '"SecretAnn","31"\n',
+        "name\tpay\nSecretAnn\t31\n",
+    ],
+)
+def test_a_table_given_for_a_policy_is_never_quoted(table):
+    with pytest.raises(PolicyError) as caught:
+        Policy.parse(table)
+    assert "Secret" not in str(caught.value)
+    assert "31" not in str(caught.value)
+
+
 def test_a_file_that_is_far_too_long():
     with pytest.raises(PolicyError, match="too long"):
         read("a" * 20_000_000)

@@ -188,7 +188,7 @@ def test_what_is_not_allowed(build, words):
 
 
 def test_one_person_has_one_row():
-    assert "a person may have several rows" in refused(lambda: ValueOf("p", "c"), TWO["add_remove"])
+    assert "a unit may have several rows" in refused(lambda: ValueOf("p", "c"), TWO["add_remove"])
     assert "attribute 'note' has no declared domain" in refused(lambda: ValueOf("p", "note"), SINGLE)
     assert "attribute 'person' has the role identifier" in refused(lambda: ValueOf("p", "person"), SINGLE)
     stranger = Unit.person("c", 1, "add_remove")

@@ -94,6 +94,12 @@ def marginal(loaded: Loaded, attributes: Sequence[str], level: float, axes: Sequ
     `axes` asks for finer pieces, such as those of all views together.
     """
     risk = tail(level)
+    if odd := [each for each in attributes if not isinstance(each, str)]:
+        raise UsageError(
+            "attributes are named one by one",
+            came=type(odd[0]).__name__,
+            allowed="texts, such as marginal('age', 'sex')",
+        )
     if not attributes or len(set(attributes)) != len(attributes):
         raise UsageError(
             "a marginal of no attributes, or of one twice", came=", ".join(attributes) or None, fix="name each once"

@@ -102,6 +102,7 @@ class Loaded:
 
     def axis(self, name: str) -> Axis:
         """The pieces of an attribute's domain that the labels of all views are made of."""
+        self.covering((name,))
         return self._axes[name]
 
     @cached_property

@@ -53,6 +53,11 @@ def _problem(detail: ErrorDetails, document: Document) -> Problem:
         wrong, allowed, fix = context["wrong"], context["allowed"], context["fix"]
     else:
         (wrong, allowed), fix = _NATIVE.get(detail["type"], ("not in the form that belongs here", None)), None
+    if not path and came is document.tree:  # perhaps a table, whose rows are nobody's to print
+        kind = "a list" if isinstance(came, list) else "a text without keys" if isinstance(came, str) else "a mapping"
+        return Problem(
+            path, wrong, kind, allowed, fix or "name the policy where a policy belongs, the table where data do"
+        )
     return Problem(path, wrong, None if came is None else shown(came), allowed, fix)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -90,7 +90,9 @@ def _read(text: str) -> Document:
         # ruamel trips over some malformed texts instead of saying that they are malformed
         builder.problem("not YAML", came=type(error).__name__, line=builder.last_line)
     if builder.problems:
-        raise RefusedPolicyError(builder.problems)
+        mapping = isinstance(builder.root, dict)  # anything else may be a table given for a policy: it is not quoted
+        quiet = [each if mapping else replace(each, came=None) for each in builder.problems]
+        raise RefusedPolicyError(quiet)
     if builder.root is None:
         raise RefusedPolicyError([Problem((), "the policy is empty", fix="begin with `version: 1`")])
     return Document(builder.root, builder.lines)

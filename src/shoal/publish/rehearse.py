@@ -187,7 +187,7 @@ class Rehearsal:
             said = [f"say nothing, all published rows showing one label: {', '.join(nothing)}"] if nothing else []
             said += [f"say little: {', '.join(little)}"] if little else []
             if said:
-                fix = "Finer levels for them, or leaving them out, make a better table."
+                fix = "Try the policy without them, with views of fewer columns, or with finer levels where it fixes levels."
                 found.append(f"At {one.rows:,} rows, in half of the runs or more, columns {'; and '.join(said)}. {fix}")
         return found
 

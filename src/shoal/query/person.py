@@ -50,7 +50,7 @@ class ValueOf(Question):
             )
         if unit.max_rows != 1:
             raise UsageError(
-                "a person may have several rows, so none of them is the value",
+                "a unit may have several rows, so none of them is the value",
                 came=unit.max_rows,
                 allowed="max_rows: 1",
             )

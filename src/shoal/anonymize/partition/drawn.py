@@ -86,9 +86,9 @@ class DrawnGrid(Partition):
         if schemes < MANY:
             return None
         took = (
-            "up to a minute of one core for tens of thousands of rows, minutes for hundreds of thousands, longer for millions"
+            "this may take minutes where rows are hundreds of thousands, and longer where epsilon is small"
             if bounded(self.scoring)
-            else "all are scored, up to some minutes for tens of thousands of rows, hours for millions"
+            else "all of them are scored, which may take minutes for tens of thousands of rows and hours for millions"
         )
         widest = sorted(range(len(shape)), key=lambda at: -shape[at])[:3]
         named = ", ".join(f"{self.lattice.names[at]} ({shape[at]} levels)" for at in widest)
