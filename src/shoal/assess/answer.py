@@ -94,7 +94,8 @@ def marginal(loaded: Loaded, attributes: Sequence[str], level: float, axes: Sequ
     `axes` asks for finer pieces, such as those of all views together.
     """
     risk = tail(level)
-    if odd := [each for each in attributes if not isinstance(each, str)]:
+    given: Sequence[object] = attributes
+    if odd := [each for each in given if not isinstance(each, str)]:
         raise UsageError(
             "attributes are named one by one",
             came=type(odd[0]).__name__,
