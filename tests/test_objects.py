@@ -56,6 +56,20 @@ def test_wrong_types_are_refused_in_words(call, words):
         call()
 
 
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (shoal.load, "a release is named by its path; got int"),
+        (shoal.verify, "a release is named by its path; got int"),
+        (shoal.Policy.load, "a policy file is named by its path; got int"),
+        (shoal.Policy.parse, "a policy is parsed from its text; got int"),
+    ],
+)
+def test_numbers_are_no_paths(call, words):
+    with pytest.raises(UsageError, match=words):
+        call(3)
+
+
 def test_the_folder_and_the_ledger_are_paths(place):
     with pytest.raises(UsageError, match="a folder to be written to"):
         shoal.release(place / "policy.yaml", place / "table.csv", 3)

@@ -135,6 +135,13 @@ def _policy(given: object, wrong: str) -> Policy:
     raise UsageError(wrong, came=type(given).__name__, allowed="a Policy, or the path of a policy file")
 
 
+def _release_path(given: object) -> str | Path:
+    """Where a release lies."""
+    if isinstance(given, str | Path):
+        return given
+    raise UsageError("a release is named by its path", came=type(given).__name__, allowed="its folder or its zip file")
+
+
 def _plan(given: object) -> AnyPlan:
     """A plan, or that of a policy or of a policy file."""
     from shoal.publish.base import AnyPlan
@@ -200,7 +207,7 @@ def load(folder: str | Path, *, verify: bool = True) -> Loaded:
     """A release folder, or its zip file, for the analyst: tables with weights, and estimates with what their intervals cover."""
     from shoal.assess.loaded import load as read
 
-    return read(folder, verify=verify)
+    return read(_release_path(folder), verify=verify)
 
 
 class Checks(list["Check"]):
@@ -220,6 +227,6 @@ def verify(folder: str | Path) -> Checks:
     from shoal.publish.verify import require
     from shoal.publish.verify import verify as check_all
 
-    checks = check_all(folder)
+    checks = check_all(_release_path(folder))
     require(checks)
     return Checks(checks)

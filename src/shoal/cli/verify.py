@@ -49,7 +49,5 @@ def _outcome(checks: list[Check], failed: int) -> str:
         return f"{len(checks)} checks, {failed} failed: do not rely on this folder"
     unknown = sum(each.agrees is None for each in checks)
     if unknown:
-        return (
-            f"{len(checks) - unknown} checks agree, {unknown} could not be made: the rest is what its certificate says"
-        )
+        return f"{len(checks) - unknown} checks agree, none failed, {unknown} could not be made: they are listed above"
     return f"{len(checks)} checks, all agree: this folder is what its certificate says"

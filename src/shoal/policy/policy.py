@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shoal.data.schema import Attribute, Schema
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.policy import checks, editing
 from shoal.policy.attribute import AttributeAsked
@@ -51,6 +51,8 @@ class Policy:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
         """Read a policy file; PolicyError with everything that is wrong in it."""
+        if not isinstance(path, str | os.PathLike):
+            raise UsageError("a policy file is named by its path", came=type(path).__name__, allowed="text or a path")
         where = Path(path)
         try:
             text = where.read_bytes().decode("utf-8-sig")
@@ -64,6 +66,8 @@ class Policy:
     @classmethod
     def parse(cls, text: str, folder: str | os.PathLike[str] | None = None, file: str = "policy") -> Policy:
         """Read the text of a policy; hierarchy files are looked for in `folder`, and `file` is named in errors."""
+        if not isinstance(text, str):
+            raise UsageError("a policy is parsed from its text", came=type(text).__name__, allowed="text")
         where = None if folder is None else Path(folder)
         document = read(text, file)
         asked, problems = _model(document)
