@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from shoal.errors import BudgetError, DataError, DomainError, PreconditionError,
 from shoal.ledger.ledger import Ledger
 from shoal.publish.run import STAGES, release
 from shoal.publish.verify import require, verify
-from tests.publish.clinic import planned, publish, write_table
+from tests.publish.clinic import planned, policy, publish, write_table
 
 
 def account(folder):
@@ -234,6 +235,16 @@ def test_wrong_tables_are_refused_before_the_charge(tmp_path):
     with pytest.raises(DomainError):
         publish(tmp_path, table=tmp_path / "far.csv")
     assert account(tmp_path).costs == ()
+
+
+def test_a_plan_changed_by_hand_is_refused_before_the_charge(tmp_path):
+    """Its release could not be verified against its lock, so it was charged and then failed."""
+    own = replace(planned(), policy=policy({"release.epsilon": "0.5"}))
+    table = write_table(tmp_path / "table.csv")
+    with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
+        with pytest.raises(UsageError, match="not the one that its policy makes"):
+            release(own, table, tmp_path / "out", ledger=ledger, engine=engine("duckdb"))
+        assert not [event for event in ledger.events() if event.kind == "charge"]
 
 
 def test_a_failure_after_the_charge_keeps_the_charge_and_leaves_nothing(tmp_path, monkeypatch):

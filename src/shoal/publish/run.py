@@ -28,6 +28,7 @@ from shoal.publish import verify as verifying
 from shoal.publish.base import AnyPlan
 from shoal.publish.job import Job, PaidJob
 from shoal.publish.plan import Plan
+from shoal.publish.plan import plan as resolve
 from shoal.publish.syntactic.job import SyntacticJob
 from shoal.publish.syntactic.plan import SyntacticPlan
 from shoal.publish.verify_lock import unlocked
@@ -117,6 +118,7 @@ def release(
         raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
     work = job(plan)
     _refuse_unreadable_lock(plan)
+    _refuse_other_plan(plan)
     stage("reading")
     table = engine.scan(data, plan.schema)
     plan.check(table.schema)
@@ -173,6 +175,16 @@ def _refuse_unreadable_lock(plan: AnyPlan) -> None:
         raise _unreadable(plan) from error
     if not same:
         raise _unreadable(plan)
+
+
+def _refuse_other_plan(plan: AnyPlan) -> None:
+    """Raise where a plan is not the one that its policy makes: its release would be charged, and then fail to verify."""
+    if resolve(plan.policy).to_json() != plan.to_json():
+        raise UsageError(
+            "the plan is not the one that its policy makes",
+            came=f"a plan of dataset '{plan.policy.dataset}' that was changed",
+            fix="change the policy and plan it again; nothing was charged",
+        )
 
 
 def _unreadable(plan: AnyPlan) -> PolicyError:
