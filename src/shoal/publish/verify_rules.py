@@ -19,8 +19,8 @@ from shoal.data.schema import Attribute, Schema, Type
 from shoal.publish.plan import Plan
 from shoal.publish.verifier import Check, inside
 
-FREE = (Type.CATEGORY, Type.TEXT, Type.BOOLEAN)
-"""Types whose values have no order: a lock lists them in the order of the alphabet, a rule in that of the policy."""
+FREE = frozenset(Type) - {Type.ORDINAL}
+"""Types whose listed values are locked in the order of the alphabet, and stand in a rule in that of the policy."""
 
 
 def rule_checks(folder: Path, plan: Plan, tables: Sequence[Mapping[str, Any]]) -> list[Check]:
@@ -111,7 +111,7 @@ def _held(runs: Any, told: Sequence[int]) -> list[int] | None:
 
 
 def _same(attribute: Attribute, told: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """Whether a rule is the one wanted, up to the order of values that have none."""
+    """Whether a rule is the one wanted, up to the order of listed values that are not ordinal."""
     own = json.loads(json.dumps(wanted))
     free = attribute.type in FREE and own["kind"] in ("keep", "groups")
     domain = _domain_fits(attribute, told["domain"], own["domain"])
@@ -124,7 +124,7 @@ def _listed(labels: Any, free: bool) -> Any:
 
 
 def _domain_fits(attribute: Attribute, told: Any, wanted: Any) -> bool:
-    """Whether the words of a domain are those of the declared one; values without an order may be named in any."""
+    """Whether the words of a domain are those of the declared one; values of a list may be named in any order, but for ordinal ones."""
     domain = attribute.domain
     if told == wanted or not isinstance(domain, Values) or attribute.type not in FREE or not isinstance(told, str):
         return bool(told == wanted)
