@@ -124,7 +124,7 @@ def _listed(labels: Any, free: bool) -> Any:
 
 
 def _domain_fits(attribute: Attribute, told: Any, wanted: Any) -> bool:
-    """Whether the words of a domain are those of the declared one; values of a list may be named in any order, but for ordinal ones."""
+    """Whether the words of a domain are those of the declared one; a list that is not ordinal may be in any order."""
     domain = attribute.domain
     if told == wanted or not isinstance(domain, Values) or attribute.type not in FREE or not isinstance(told, str):
         return bool(told == wanted)
