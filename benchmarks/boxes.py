@@ -81,8 +81,8 @@ def boxed(table, known):
 
 def work(job, path):
     """One job, on a table that was opened."""
-    from shoal.data.level import MISSING, Keep
-    from shoal.engine.duckdb import DuckDB
+    from shoal.data.hierarchy.level import MISSING, Keep
+    from shoal.engine.duckdb.engine import DuckDB
 
     schema, levels = meaning() if job != "wide" else (wide_schema(path), {})
     table = DuckDB().scan(path, schema)

@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from shoal.guarantee.compose import compose
+from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import SampledCrowd
-from shoal.guarantee.safe_k import delta_published, delta_tight
-from shoal.guarantee.solve import frontier, solve
+from shoal.guarantee.safe_k.curve import delta_published, delta_tight
+from shoal.guarantee.safe_k.solve import frontier, solve
 
 
 def milliseconds(job: Callable[[], object], repeats: int = 7) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from shoal.assess.check import check
+from shoal.assess.disclosure.check import check
 from shoal.datasets.visits import write_policy, write_visits
 from shoal.policy.policy import Policy
 

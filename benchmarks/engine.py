@@ -77,7 +77,7 @@ def values(name, size):
 def meaning():
     """The schema of the file, and one level for each column."""
     from shoal.data.domain import Interval, Values
-    from shoal.data.level import Cuts, Groups
+    from shoal.data.hierarchy.level import Cuts, Groups
     from shoal.data.schema import Attribute, Role, Schema
     from shoal.data.type import Type
 
@@ -106,7 +106,7 @@ def work(job, path):
     import duckdb
 
     from shoal.chance.source import Source
-    from shoal.engine.duckdb import DuckDB
+    from shoal.engine.duckdb.engine import DuckDB
 
     out = path.with_name(f"{job}.parquet")
     start = time.process_time(), time.perf_counter()

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.assess import consistent
-from shoal.assess.loaded import load
-from shoal.assess.synthetic import synthetic
+from shoal.assess.release import consistency as consistent
+from shoal.assess.release.base import load
+from shoal.assess.release.synthetic import synthetic
 from shoal.chance.source import Source
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,7 +68,7 @@ def visits(rows=30_000, seed=1):
 
 def stand_in(seed, rows=30_000):
     """A made-up world with as many values as Adult has."""
-    from shoal.datasets.stand_in import stand_in as made
+    from shoal.datasets.simulated import stand_in as made
     from shoal.policy.policy import Policy
 
     sizes = [16, 2, 5, 7, 16, 41, 8, 14]
@@ -113,7 +113,7 @@ def distance(a, b):
 
 def one_run(folder, sizes, truth, records, rng):
     """Every figure of one release."""
-    from tests.assess.released import write_pairs
+    from tests.assess.release.released import write_pairs
 
     loaded = load(write_pairs(folder, sizes, truth, K, BETA, rng))
     known = {name: counts / records for name, counts in truth.items()}
@@ -147,7 +147,7 @@ def one_run(folder, sizes, truth, records, rng):
 
 def main(runs):
     """Print the table."""
-    from tests.assess.released import all_pairs
+    from tests.assess.release.released import all_pairs
 
     tables = {"visits": visits(), "stand-in 1": stand_in(1), "stand-in 2": stand_in(2)}
     if ADULT.is_dir():

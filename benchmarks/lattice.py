@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
+from shoal.anonymize.generalize.exponential import log_weights
+from shoal.anonymize.generalize.lattice import Lattice
+from shoal.anonymize.generalize.scores import Discernibility, Ramp, Records, Target
 from shoal.anonymize.kernel.rollup import Column, score_all
-from shoal.anonymize.partition.choose import log_weights
-from shoal.anonymize.partition.lattice import Lattice
-from shoal.anonymize.partition.scores import Discernibility, Ramp, Records, Target
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
-from shoal.engine.duckdb import DuckDB
-from shoal.guarantee.solve import solve
+from shoal.engine.duckdb.engine import DuckDB
+from shoal.guarantee.safe_k.solve import solve
 from shoal.policy.policy import Policy
 
 ROOT = Path(__file__).resolve().parent.parent

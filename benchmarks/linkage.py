@@ -15,11 +15,11 @@ import time
 
 import numpy as np
 
-from shoal.anonymize.partition.microaggregate import microaggregate
-from shoal.anonymize.partition.ranking import ranking
-from shoal.anonymize.recode import centroid
-from shoal.anonymize.recode.shuffle import shuffle
-from shoal.assess.linkage import linkage
+from shoal.anonymize.aggregate import centroid
+from shoal.anonymize.aggregate.shuffle import shuffle
+from shoal.anonymize.cluster.microaggregate import microaggregate
+from shoal.anonymize.cluster.ranking import ranking
+from shoal.assess.distortion.linkage import linkage
 from shoal.chance.source import Source
 
 AIM_SECONDS, AIM_GB = 10, 1.0

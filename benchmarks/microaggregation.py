@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.anonymize.kernel.cloud import Flat, Plain, Tree
-from shoal.anonymize.partition.microaggregate import microaggregate
-from shoal.anonymize.partition.near import mdav
-from shoal.anonymize.recode import centroid
+from shoal.anonymize.aggregate import centroid
+from shoal.anonymize.cluster.mdav import mdav
+from shoal.anonymize.cluster.microaggregate import microaggregate
+from shoal.anonymize.kernel.remaining_points import Flat, Plain, Tree
 
 DATA = Path(os.environ.get("SHOAL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 LEFT_OUT = ("UTILNAME", "STATE", "YEAR", "MONTH")

@@ -12,13 +12,13 @@ from shoal.chance.source import Source
 from shoal.guarantee.differential import ApproxDP, PureDP
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
-from shoal.mechanism.box import BoxLaw, compare_with_laplace
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
 from shoal.mechanism.geometric import Geometric
-from shoal.mechanism.inner import best_inner
 from shoal.mechanism.laplace import Laplace
-from shoal.mechanism.staircase import Staircase
+from shoal.mechanism.staircase.box import BoxLaw, compare_with_laplace
+from shoal.mechanism.staircase.inner import best_inner
+from shoal.mechanism.staircase.mechanism import Staircase
 
 MILLION = 1_000_000
 ROW = Unit.row("add_remove")

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.anonymize.partition.privtree import Habits, PrivTree
-from shoal.anonymize.partition.tree import SurveyedTree
+from shoal.anonymize.generalize.tree.privtree import Habits, PrivTree
+from shoal.anonymize.generalize.tree.safe_tree import SurveyedTree
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
-from shoal.engine.duckdb import DuckDB
-from shoal.guarantee.privtree import calibrate, published
-from shoal.guarantee.solve import solve
+from shoal.engine.duckdb.engine import DuckDB
+from shoal.guarantee.safe_k.solve import solve
+from shoal.guarantee.tree.privtree import calibrate, published
 from shoal.policy.policy import Policy
 
 ROOT = Path(__file__).resolve().parent.parent

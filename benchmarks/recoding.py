@@ -23,16 +23,16 @@ import lattice
 import numpy as np
 
 import engine
-from shoal.anonymize.partition.choose import log_weights
-from shoal.anonymize.partition.coded import Coded
-from shoal.anonymize.partition.scores import Ramp
-from shoal.anonymize.partition.tree import Habits, SurveyedTree
+from shoal.anonymize.generalize.exponential import log_weights
+from shoal.anonymize.generalize.scores import Ramp
+from shoal.anonymize.generalize.tree.coded import Coded
+from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
-from shoal.engine.duckdb import DuckDB
-from shoal.guarantee.solve import solve
+from shoal.engine.duckdb.engine import DuckDB
+from shoal.guarantee.safe_k.solve import solve
+from shoal.policy.model.recoding import SHARES
 from shoal.policy.policy import Policy
-from shoal.policy.recoding import SHARES
 
 sys.path.insert(0, str(lattice.ROOT / "scripts"))
 from recoding_defaults import Judge, Judged, mean
@@ -170,7 +170,7 @@ def work(job, path):
     beta, k = Fraction(1, 2), 20
     schema, levels = (wide_schema(), {}) if job == "wide" else engine.meaning()
     if job == "wide":
-        from shoal.datasets.stand_in import stand_in
+        from shoal.datasets.simulated import stand_in
 
         with Source.seeded(1) as source:
             path = stand_in(schema, WIDE_ROWS, source)

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from shoal.datasets.visits import visits, write_policy
 from shoal.errors import BudgetError
 from shoal.guarantee.differential import PureDP
-from shoal.ledger.entry import Budget, Cost
+from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.query.numbers import Count
+from shoal.query.questions.moments import Count
 from shoal.query.session import register, session
 
 PROCESSES, EACH, ROOM = 8, 125, 900

@@ -22,8 +22,8 @@ from shoal.engine.open import engine
 from shoal.guarantee.differential import GaussianDP
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan import plan
-from shoal.publish.run import release
+from shoal.publish.plan.safe_k import plan
+from shoal.publish.run.release import release
 
 ROOT = Path(__file__).resolve().parents[1]
 ADULT = ROOT.parent / "shared" / "data" / "adult"

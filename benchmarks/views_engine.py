@@ -31,7 +31,7 @@ def wide_levels(schema):
     """Labels for sixty columns: some twenty intervals of numbers and dates, the first letters of texts."""
     import datetime as dt
 
-    from shoal.data.level import Cuts, Masked
+    from shoal.data.hierarchy.level import Cuts, Masked
     from shoal.data.type import Type
 
     edges = {
@@ -51,7 +51,7 @@ def work(job, path):
     """One job, on a table that was opened."""
     from shoal.chance.source import Source
     from shoal.engine.base import Ask
-    from shoal.engine.duckdb import DuckDB
+    from shoal.engine.duckdb.engine import DuckDB
 
     schema, levels = (wide_schema(path), {}) if path.name == "wide.parquet" else meaning()
     levels = levels or wide_levels(schema)

@@ -24,22 +24,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.partition import model, sides, tree
-from shoal.anonymize.partition.boxes import Tree
-from shoal.anonymize.partition.coded import Coded
-from shoal.anonymize.partition.sides import Sides
-from shoal.anonymize.partition.tree import Habits, SurveyedTree
+from shoal.anonymize.generalize.tree import model, sides
+from shoal.anonymize.generalize.tree import safe_tree as tree
+from shoal.anonymize.generalize.tree.boxes import Tree
+from shoal.anonymize.generalize.tree.coded import Coded
+from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
+from shoal.anonymize.generalize.tree.sides import Sides
 from shoal.chance.source import Source
 from shoal.data.cells import Cells, cells
 from shoal.data.schema import Schema
-from shoal.datasets.stand_in import stand_in
+from shoal.datasets.simulated import stand_in
 from shoal.datasets.visits import visits
 from shoal.engine.open import engine
-from shoal.guarantee.outlook import pick
-from shoal.guarantee.promise import Whose
-from shoal.guarantee.solve import solve
+from shoal.guarantee.safe_k.frontier import pick
+from shoal.guarantee.safe_k.promise import Whose
+from shoal.guarantee.safe_k.solve import solve
+from shoal.policy.model.recoding import SHARES
 from shoal.policy.policy import Policy
-from shoal.policy.recoding import SHARES
 
 ROOT = Path(__file__).resolve().parent.parent
 DELTA = Fraction(1, 10**6)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from shoal.datasets.visits import visits, write_policy
 from shoal.engine.open import engine
 from shoal.policy.policy import Policy
-from shoal.publish.views import Sharing
+from shoal.publish.plan.views import Sharing
 
 DELTA = Fraction(1, 10**6)
 EPSILONS = (Fraction(1), Fraction(2))

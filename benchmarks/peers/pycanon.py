@@ -13,7 +13,7 @@ import time
 import venv
 from pathlib import Path
 
-from shoal.assess.check import check
+from shoal.assess.disclosure.check import check
 from shoal.data.schema import Schema
 from shoal.policy.policy import Policy
 

@@ -22,15 +22,17 @@ SECTION = """
 
 
 class Room(SphinxDirective):
-    """One section for each public module of the package, in alphabetical order."""
+    """One section for each public module of the package and of its sub-packages, in alphabetical order."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """List the modules and hand each to autodoc."""
         package = import_module(self.arguments[0])
-        names = [found.name for found in pkgutil.iter_modules(package.__path__) if not found.name.startswith("_")]
-        text = "".join(SECTION.format(title=name, module=f"{package.__name__}.{name}") for name in sorted(names))
+        start = f"{package.__name__}."
+        found = [each.name for each in pkgutil.walk_packages(package.__path__, start)]
+        public = sorted(name for name in found if not name.rpartition(".")[2].startswith("_"))
+        text = "".join(SECTION.format(title=name.removeprefix(start), module=name) for name in public)
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 

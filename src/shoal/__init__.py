@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from shoal.errors import ShoalError
     from shoal.guarantee.claim import Claim, Status
     from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd, SampledDP
-    from shoal.guarantee.smooth import SmoothDP
+    from shoal.guarantee.safe_k.smooth import SmoothDP
     from shoal.guarantee.unit import Unit
-    from shoal.mechanism.optimal import OptimalNoise
-    from shoal.mechanism.refinement import KnowledgeRefinement
+    from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
+    from shoal.mechanism.staircase.optimal import OptimalNoise
     from shoal.policy.policy import Policy
-    from shoal.query.numbers import Count, Mean, Sum, Variance
-    from shoal.query.person import ValueOf
-    from shoal.query.quantile import Quantile
+    from shoal.query.questions.moments import Count, Mean, Sum, Variance
+    from shoal.query.questions.person import ValueOf
+    from shoal.query.questions.quantile import Quantile
+    from shoal.query.questions.tables import Contingency, Histogram
+    from shoal.query.questions.vector import Together
     from shoal.query.session import Session, register, session
-    from shoal.query.tables import Contingency, Histogram
-    from shoal.query.together import Together
 
 _API = (
     "allowance amplify check compose delta frontier load microaggregate plan rehearse release sample_rate solve verify"
@@ -50,17 +50,17 @@ _WHERE = {
     "shoal.errors": ["ShoalError"],
     "shoal.guarantee.claim": ["Claim", "Status"],
     "shoal.guarantee.differential": ["ApproxDP", "GaussianDP", "LaplaceDP", "PureDP", "SampledCrowd", "SampledDP"],
-    "shoal.guarantee.smooth": ["SmoothDP"],
+    "shoal.guarantee.safe_k.smooth": ["SmoothDP"],
     "shoal.guarantee.unit": ["Unit"],
-    "shoal.mechanism.optimal": ["OptimalNoise"],
-    "shoal.mechanism.refinement": ["KnowledgeRefinement"],
+    "shoal.mechanism.staircase.optimal": ["OptimalNoise"],
+    "shoal.mechanism.refinement.mechanism": ["KnowledgeRefinement"],
     "shoal.policy.policy": ["Policy"],
-    "shoal.query.numbers": ["Count", "Mean", "Sum", "Variance"],
-    "shoal.query.person": ["ValueOf"],
-    "shoal.query.quantile": ["Quantile"],
+    "shoal.query.questions.moments": ["Count", "Mean", "Sum", "Variance"],
+    "shoal.query.questions.person": ["ValueOf"],
+    "shoal.query.questions.quantile": ["Quantile"],
     "shoal.query.session": ["Session", "register", "session"],
-    "shoal.query.tables": ["Contingency", "Histogram"],
-    "shoal.query.together": ["Together"],
+    "shoal.query.questions.tables": ["Contingency", "Histogram"],
+    "shoal.query.questions.vector": ["Together"],
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 

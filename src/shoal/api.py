@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.check import check
+from shoal.assess.disclosure.check import check
 from shoal.errors import UsageError
-from shoal.guarantee import compose as composing
-from shoal.guarantee import safe_k
-from shoal.guarantee.amplify import Amplified, allowance, amplify
+from shoal.guarantee.composition import compose as composing
+from shoal.guarantee.composition.amplify import Amplified, allowance, amplify
 from shoal.guarantee.plain_sample import Rate, sample_rate
 from shoal.guarantee.rounding import Number
-from shoal.guarantee.solve import Setting, frontier, solve
+from shoal.guarantee.safe_k import curve as safe_k
+from shoal.guarantee.safe_k.solve import Setting, frontier, solve
 
 if TYPE_CHECKING:
-    from shoal.assess.loaded import Loaded
+    from shoal.assess.release.base import Loaded
     from shoal.datasets.marginals import Marginals
     from shoal.policy.policy import Policy
-    from shoal.publish.base import AnyPlan
-    from shoal.publish.plan import Plan
+    from shoal.publish.plan.base import AnyPlan
+    from shoal.publish.plan.safe_k import Plan
     from shoal.publish.rehearse import Rehearsal
-    from shoal.publish.run import Release
-    from shoal.publish.verifier import Check
+    from shoal.publish.run.release import Release
+    from shoal.publish.verify.standalone import Check
 
 __all__ = [
     "Amplified",
@@ -109,7 +109,7 @@ def microaggregate(
 
     `method` is mdav, vmdav, approx, ranking (a label for each column), optimal (one column) or insensitive (with `domain`).
     """
-    from shoal.anonymize.partition.microaggregate import microaggregate as group
+    from shoal.anonymize.cluster.microaggregate import microaggregate as group
 
     return group(values, k, method, scale=scale, gain=gain, domain=domain)
 
@@ -119,7 +119,7 @@ def plan(policy: Policy | str | Path) -> AnyPlan:
 
     `plan.page()` is the plan as a page of HTML. InfeasibleError when what is asked for cannot be reached.
     """
-    from shoal.publish.plan import plan as resolve
+    from shoal.publish.plan.safe_k import plan as resolve
 
     return resolve(_policy(policy, "a plan is made from a policy"))
 
@@ -144,7 +144,7 @@ def _release_path(given: object) -> str | Path:
 
 def _plan(given: object) -> AnyPlan:
     """A plan, or that of a policy or of a policy file."""
-    from shoal.publish.base import AnyPlan
+    from shoal.publish.plan.base import AnyPlan
 
     if isinstance(given, AnyPlan):
         return given
@@ -165,7 +165,7 @@ def rehearse(
     `plan` may be a policy, or the path of a policy file.
     """
     from shoal.engine.open import engine as named
-    from shoal.publish.plan import Plan, paid_plan
+    from shoal.publish.plan.safe_k import Plan, paid_plan
     from shoal.publish.rehearse import rehearse as run
 
     own = plan if isinstance(plan, Plan) else paid_plan(_plan(plan).policy)
@@ -191,8 +191,8 @@ def release(
     cost its full price once more.
     """
     from shoal.engine.open import engine as named
-    from shoal.ledger.place import open_ledger
-    from shoal.publish.run import release as run
+    from shoal.ledger.location import open_ledger
+    from shoal.publish.run.release import release as run
 
     if not isinstance(out, str | Path):
         raise UsageError("a release needs a folder to be written to", came=type(out).__name__, allowed="a path")
@@ -205,7 +205,7 @@ def release(
 
 def load(folder: str | Path, *, verify: bool = True) -> Loaded:
     """A release folder, or its zip file, for the analyst: tables with weights, and estimates with what their intervals cover."""
-    from shoal.assess.loaded import load as read
+    from shoal.assess.release.base import load as read
 
     return read(_release_path(folder), verify=verify)
 
@@ -224,8 +224,8 @@ class Checks(list["Check"]):
 
 def verify(folder: str | Path) -> Checks:
     """Recompute what can be in a release folder, or its zip file; VerificationError when something does not agree."""
-    from shoal.publish.verify import require
-    from shoal.publish.verify import verify as check_all
+    from shoal.publish.verify.release import require
+    from shoal.publish.verify.release import verify as check_all
 
     checks = check_all(_release_path(folder))
     require(checks)

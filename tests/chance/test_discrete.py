@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.chance.draws import LARGEST, _digits
+from shoal.chance.discrete import LARGEST, _digits
 from shoal.chance.source import Source
 from shoal.errors import ParameterError
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.chance.certified import _exp_above, _exp_below, _halved_and_squared, exp_bounds, ratio_bounds, scaled, settle
+from shoal.chance.enclosure import _exp_above, _exp_below, _halved_and_squared, exp_bounds, ratio_bounds, scaled, settle
 
 gammas = st.fractions(0, 300) | st.fractions(0, 1) | st.builds(Fraction, st.integers(0, 10**6), st.integers(1, 10**15))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.chance.choose import Listed, _groups, listed, scored
+from shoal.chance.exponential import Listed, _groups, listed, scored
 from shoal.chance.source import Source
 from shoal.errors import ParameterError
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.chance.order import permutation
+from shoal.chance.permutation import permutation
 from shoal.chance.source import Source
 from shoal.errors import ParameterError
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.chance.key import Key
-from shoal.chance.rows import CHUNK, WORD, RowMask
+from shoal.chance.row_mask import CHUNK, WORD, RowMask
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
 

@@ -8,10 +8,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from shoal.chance import choose, draws
-from shoal.chance.certified import scaled
-from shoal.chance.cuts import WORD, Cuts
+from shoal.chance import discrete as draws
+from shoal.chance import exponential as choose
+from shoal.chance.enclosure import scaled
 from shoal.chance.source import Source
+from shoal.chance.unit_interval import WORD, Cuts
 from tests.statistical.fit import fits
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.assess.check import check
+from shoal.assess.disclosure.check import check
 from tests.cli.run import answer, refused, shoal
 
 CLINIC = Path(__file__).resolve().parents[2] / "examples" / "clinic"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.guarantee.compose import compose
+from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd
 from tests.cli.run import answer, refused, shoal
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shoal.guarantee.differential import SampledCrowd
-from shoal.ledger.entry import Budget, Cost
+from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger
 from tests.cli.run import answer, refused, shoal
 from tests.publish.clinic import policy

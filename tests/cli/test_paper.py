@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from shoal.lab import lqs_tables
-from shoal.lab.paper import SOURCES
+from shoal.lab.papers import lqs_tables
+from shoal.lab.papers.catalogue import SOURCES
 from tests.cli.run import answer, refused, shoal
 
 

@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from shoal.guarantee import group, safe_k
-from shoal.guarantee.solve import solve
+from shoal.guarantee.composition import group
+from shoal.guarantee.safe_k import curve as safe_k
+from shoal.guarantee.safe_k.solve import solve
 from tests.cli.run import answer, shoal
 
 STORY = ("--epsilon", "1", "--delta", "1e-6", "--beta", ".2")

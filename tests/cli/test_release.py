@@ -7,8 +7,8 @@ import json
 import pytest
 
 from shoal.anonymize.method.safe_k import SafeK
-from shoal.engine.duckdb import DuckDB
-from shoal.engine.duckdb_table import DuckDBTable
+from shoal.engine.duckdb.engine import DuckDB
+from shoal.engine.duckdb.table import DuckDBTable
 from shoal.ledger.ledger import Ledger
 from tests.cli.custodian import BEFORE, account, asked, furnished, nothing_happened
 from tests.cli.run import answer, refused, shoal

@@ -6,7 +6,7 @@ import io
 import re
 import sys
 
-from shoal.anonymize.partition.base import StageProgress
+from shoal.anonymize.generalize.base import StageProgress
 from shoal.cli.stages import stages
 from tests.cli.test_screen import Terminal
 

@@ -24,10 +24,10 @@ from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
 from shoal.mechanism.geometric import Geometric
 from shoal.mechanism.laplace import Laplace
-from shoal.mechanism.lattice import LatticeLaw
 from shoal.mechanism.noise import AdditiveNoise
-from shoal.mechanism.refinement import KnowledgeRefinement
-from shoal.mechanism.staircase import Staircase
+from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
+from shoal.mechanism.staircase.lattice import LatticeLaw
+from shoal.mechanism.staircase.mechanism import Staircase
 
 ROW = Unit.row("add_remove")
 REPLACED = Unit.row("replace_one")

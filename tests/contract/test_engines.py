@@ -13,9 +13,9 @@ from pyarrow import parquet
 
 from shoal.chance.source import Source
 from shoal.data.file_format import FileFormat
-from shoal.data.level import Cuts, Groups, Keep
+from shoal.data.hierarchy.level import Cuts, Groups, Keep
 from shoal.data.schema import Type
-from shoal.engine.duckdb import DuckDB
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.open import engine
 from shoal.engine.reference import Reference
 from shoal.errors import DomainError, UsageError

@@ -14,13 +14,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from shoal.chance.source import Source
-from shoal.data.level import MISSING, Cuts, Groups, Keep, Masked, Whole
+from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Masked, Whole
 from shoal.data.schema import Type
-from shoal.engine import asks as asks_module
-from shoal.engine import duckdb_codes, duckdb_table
+from shoal.engine import marginals as asks_module
 from shoal.engine.base import Ask
-from shoal.engine.duckdb import DuckDB
-from shoal.engine.grouped import GroupedTable
+from shoal.engine.duckdb import codes as duckdb_codes
+from shoal.engine.duckdb import table as duckdb_table
+from shoal.engine.duckdb.engine import DuckDB
+from shoal.engine.duckdb.grouped import GroupedTable
 from shoal.engine.reference import Reference
 from shoal.errors import DataError, DomainError, UsageError
 from tests.engine.tables import (

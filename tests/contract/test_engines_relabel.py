@@ -12,10 +12,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from shoal.data.level import MISSING, Cuts, Groups, Keep, Whole
+from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Whole
 from shoal.data.schema import Type
-from shoal.engine import duckdb_codes
-from shoal.engine.duckdb import DuckDB
+from shoal.engine.duckdb import codes as duckdb_codes
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.reference import Reference
 from shoal.errors import UsageError
 from tests.engine.tables import (

@@ -15,8 +15,8 @@ from shoal.guarantee.differential import (
     SampledDP,
 )
 from shoal.guarantee.plain_sample import SamplePrivacy
+from shoal.guarantee.safe_k.smooth import SmoothDP
 from shoal.guarantee.saved import KINDS, load
-from shoal.guarantee.smooth import SmoothDP
 from shoal.guarantee.syntactic import KAnonymity, KMap, KnowledgeGain, LDiversity, ProbabilisticK, TCloseness
 
 EXAMPLES = [

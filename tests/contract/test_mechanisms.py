@@ -10,14 +10,14 @@ import pytest
 from shoal.chance.source import Source
 from shoal.errors import ShoalError
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
-from shoal.guarantee.theorem import THEOREMS
+from shoal.guarantee.theorem.registry import THEOREMS
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
 from shoal.mechanism.geometric import Geometric
 from shoal.mechanism.laplace import Laplace
-from shoal.mechanism.staircase import Staircase
+from shoal.mechanism.staircase.mechanism import Staircase
 from tests.contract.mechanism_cases import CASES, ROW, NoiseCase
 from tests.statistical.fit import fits
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from shoal.data.cells import MOST, STEPS, cells
-from shoal.data.level import MISSING, Cuts, Keep, Masked, Whole
+from shoal.data.hierarchy.level import MISSING, Cuts, Keep, Masked, Whole
 from shoal.data.line import point
 from shoal.data.schema import Attribute, Missing, Role
 from shoal.errors import PolicyError

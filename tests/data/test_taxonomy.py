@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data import tree
-from shoal.data.build import domain_of, hierarchy
 from shoal.data.domain import Values
+from shoal.data.hierarchy.build import domain_of, hierarchy
+from shoal.data.hierarchy.files import tree
 from shoal.data.schema import Type
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import PolicyError, UsageError

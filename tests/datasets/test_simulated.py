@@ -13,8 +13,8 @@ from shoal.chance.source import Source
 from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
 from shoal.datasets.marginals import load
-from shoal.datasets.stand_in import stand_in
-from shoal.engine.duckdb import DuckDB
+from shoal.datasets.simulated import stand_in
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.reference import Reference
 from shoal.errors import DomainError, ParameterError, ShoalError, UsageError
 from shoal.guarantee.unit import Unit
@@ -106,7 +106,7 @@ def test_every_stand_in_is_accepted_by_the_engine(schema, rows, seed, skew, depe
 
 @pytest.mark.parametrize("example", ["visits", "clinic"])
 def test_the_examples_have_stand_ins(example):
-    from tests.datasets.test_declared import EXAMPLE
+    from tests.datasets.test_visits_policy import EXAMPLE
 
     schema = Policy.load(EXAMPLE.parent / example / "policy.yaml").schema
     for seed in range(3):

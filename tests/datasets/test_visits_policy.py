@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from shoal.data.schema import Role
-from shoal.datasets import declared, hospital, visits
+from shoal.datasets import hospital, visits
+from shoal.datasets import visits_policy as declared
 from shoal.errors import UsageError
 from shoal.policy.policy import Policy
 

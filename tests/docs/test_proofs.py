@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from scipy.special import betainc
 
-from shoal.guarantee.pair import crowd_losses, on_grid
 from shoal.guarantee.plain_sample import keeps_privacy
-from shoal.guarantee.safe_k import delta_add, delta_remove, delta_tight
-from shoal.guarantee.theorem import THEOREMS
+from shoal.guarantee.safe_k.curve import delta_add, delta_remove, delta_tight
+from shoal.guarantee.safe_k.dominating_pair import crowd_losses, on_grid
+from shoal.guarantee.theorem.registry import THEOREMS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = ROOT / "docs" / "proofs"

@@ -19,7 +19,7 @@ from pyarrow import feather, parquet
 from shoal.data.domain import Interval, Values
 from shoal.data.file_format import FileFormat
 from shoal.data.schema import Attribute, Outside, Role, Schema, Type
-from shoal.engine.storage import READS, Storage, storage_of
+from shoal.engine.read.storage import READS, Storage, storage_of
 from shoal.errors import ShoalError
 
 D = decimal.Decimal

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.level import Cuts, Groups, Keep, Masked, Whole
+from shoal.data.hierarchy.level import Cuts, Groups, Keep, Masked, Whole
 from shoal.data.schema import Attribute, Role, Schema, Type
 
 TOWNS = ("Ürgüp", "Zug", "ab;c", 'q"uote', "line\nbreak", "عمان", "🦀 bay", "null", "NA")

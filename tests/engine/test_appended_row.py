@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from shoal.engine.duckdb import DuckDB
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.reference import Reference
 from tests.engine import appended
 

@@ -18,12 +18,12 @@ import pytest
 from shoal.chance.source import Source
 from shoal.data.schema import Attribute, Missing, Outside, Role, Schema
 from shoal.data.type import Type
+from shoal.engine.contribution import bound_contributions
 from shoal.engine.open import engine
-from shoal.engine.people import bound_contributions
 from shoal.errors import DataError, PolicyError, PreconditionError, UsageError
 from shoal.guarantee.unit import Unit
 from shoal.policy.policy import Policy
-from shoal.publish.plan import plan
+from shoal.publish.plan.safe_k import plan
 from shoal.query.dataset import at_most
 
 ENGINES = pytest.mark.parametrize("name", ["duckdb", "reference"])

@@ -16,21 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from shoal.data.level import MISSING
+from shoal.data.hierarchy.level import MISSING
 from shoal.data.schema import Attribute, Role, Schema, Type
-from shoal.engine import files
 from shoal.engine.column import Column
-from shoal.engine.duckdb import DuckDB
-from shoal.engine.frames import frame_like, to_arrow
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.reference import Reference
-from shoal.engine.shape import evened, expanded
+from shoal.engine.write import files
+from shoal.engine.write.batches import evened, expanded
+from shoal.engine.write.frames import frame_like, to_arrow
 from shoal.errors import DataError
 from tests.engine.tables import LEVELS, ROWS, SCHEMA, arrow
 
 
 def test_slow_libraries_are_imported_when_a_table_is_opened():
     script = (
-        "import sys, shoal.engine.duckdb, shoal.engine.reference\n"
+        "import sys, shoal.engine.duckdb.engine, shoal.engine.reference\n"
         "print([name for name in ('duckdb', 'narwhals', 'pandas', 'polars', 'pyarrow') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout == "[]\n"
@@ -39,7 +39,7 @@ def test_slow_libraries_are_imported_when_a_table_is_opened():
 def test_a_session_leaves_nothing_behind_and_is_silent(tmp_path):
     script = (
         "import pyarrow as pa\n"
-        "from shoal.engine.duckdb import DuckDB\n"
+        "from shoal.engine.duckdb.engine import DuckDB\n"
         "from shoal.data.schema import *\n"
         "table = DuckDB().scan(pa.table({'x': [1, 2]}), Schema((Attribute('x', Role.OTHER, Type.INTEGER),)))\n"
         "print(table.rows(), next(iter(table.batches())).num_rows)"

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from shoal.engine.tally import Tally
+from shoal.engine.tuple_counts import Tally
 
 SIZES = {
     "one word": [3, 1, 300, 5],

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import ParameterError, PreconditionError, UsageError
-from shoal.guarantee import binomial, rounding
+from shoal.guarantee import rounding
 from shoal.guarantee.claim import StatedClaim, Status, make_claim
 from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd, SampledDP
-from shoal.guarantee.safe_k import delta_published
-from shoal.guarantee.smooth import SmoothCrowd, SmoothDP
+from shoal.guarantee.safe_k import binomial
+from shoal.guarantee.safe_k.curve import delta_published
+from shoal.guarantee.safe_k.smooth import SmoothCrowd, SmoothDP
 from shoal.guarantee.syntactic import KAnonymity, KMap, KnowledgeGain, LDiversity, ProbabilisticK, TCloseness
 from shoal.guarantee.unit import Unit
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError, VerificationError
-from shoal.guarantee.amplify import amplify
+from shoal.guarantee.composition.amplify import amplify
 from shoal.guarantee.differential import LaplaceDP
 from shoal.guarantee.unit import Unit
 from shoal.ledger.account import ceiling
-from shoal.ledger.entry import Budget, Cost
+from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger, Registered
 from shoal.ledger.store import Store
 from tests.racing import outcomes_of

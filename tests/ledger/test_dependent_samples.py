@@ -10,11 +10,11 @@ from math import prod
 import pytest
 
 from shoal.errors import BudgetError
-from shoal.guarantee.amplify import allowance
+from shoal.guarantee.composition.amplify import allowance
 from shoal.guarantee.differential import ApproxDP, PureDP
 from shoal.guarantee.unit import Unit
 from shoal.ledger.account import ceiling
-from shoal.ledger.entry import Budget, Cost
+from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger, Registered
 
 Law = dict[tuple[int, ...], float]

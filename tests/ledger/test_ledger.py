@@ -13,7 +13,7 @@ from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionE
 from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import Unit
-from shoal.ledger.entry import Budget, Cost, Event, canonical
+from shoal.ledger.event import Budget, Cost, Event, canonical
 from shoal.ledger.ledger import Ledger
 from shoal.ledger.store import default_url
 from tests.racing import outcomes_of

@@ -8,11 +8,11 @@ from fractions import Fraction
 import pytest
 
 from shoal.errors import BudgetError, LedgerError, ParameterError
-from shoal.guarantee.amplify import amplify
+from shoal.guarantee.composition.amplify import amplify
 from shoal.guarantee.differential import ApproxDP, PureDP
 from shoal.guarantee.unit import Unit
 from shoal.ledger.account import ceiling
-from shoal.ledger.entry import Budget, Cost
+from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger, Registered
 
 ROW = Unit.row("add_remove")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from matplotlib.axes import Axes
 
-from shoal.data.build import hierarchy
 from shoal.data.domain import Interval, Pattern, Values
+from shoal.data.hierarchy.build import hierarchy
+from shoal.data.hierarchy.spans import spans
 from shoal.data.schema import Type
-from shoal.data.spans import spans
 from shoal.page.levels import draw_levels
 from shoal.page.plots import render
 

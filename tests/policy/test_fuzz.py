@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.errors import PolicyError
-from shoal.policy.keys import every_key
 from shoal.policy.policy import Policy
+from shoal.policy.text.keys import every_key
 from tests.policy.written import BASE
 
 PIECES = [
@@ -102,7 +102,7 @@ HIERARCHIES = st.sampled_from(
 )
 def test_a_policy_with_values_changed(changes):
     """Any tree of texts in the place of any value."""
-    from shoal.policy.reading import read
+    from shoal.policy.text.reading import read
 
     tree = read(BASE).tree
     assert isinstance(tree, dict)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.policy.policy import Policy
-from shoal.policy.reading import read
+from shoal.policy.text.reading import read
 from tests.policy.written import BASE, base, edited
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
-from shoal.policy.problem import Problem, RefusedPolicyError, dotted
+from shoal.policy.text.problem import Problem, RefusedPolicyError, dotted
 
 BASE = """\
 version: 1

@@ -8,8 +8,8 @@ from pathlib import Path
 from shoal.engine.open import engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan import Plan, plan
-from shoal.publish.run import Release, release
+from shoal.publish.plan.safe_k import Plan, plan
+from shoal.publish.run.release import Release, release
 
 POLICY = """
 version: 1

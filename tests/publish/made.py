@@ -16,8 +16,8 @@ from shoal.engine.base import Table
 from shoal.engine.reference import Reference
 from shoal.ledger.ledger import Account
 from shoal.policy.policy import Policy
-from shoal.publish.certificate import certificate
-from shoal.publish.plan import Plan, plan
+from shoal.publish.certificate.safe_k import certificate
+from shoal.publish.plan.safe_k import Plan, plan
 
 ROW = "unit: row\nneighbours: add_remove"
 ATTRIBUTES = """

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from shoal.chance.source import Source
-from shoal.datasets.stand_in import stand_in
+from shoal.datasets.simulated import stand_in
 from shoal.engine.reference import Reference
 from shoal.errors import DomainError, ParameterError
 from shoal.ledger import ledger as ledgers

@@ -7,8 +7,8 @@ import datetime as dt
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from shoal.data.build import hierarchy
 from shoal.data.domain import Interval, Values
+from shoal.data.hierarchy.build import hierarchy
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
 from shoal.guarantee.unit import Unit
 

@@ -9,13 +9,13 @@ import pytest
 
 from shoal.chance.source import Source
 from shoal.errors import ShoalError, UsageError
-from shoal.mechanism.prior import Discrete
-from shoal.mechanism.prior_joint import joint
-from shoal.mechanism.prior_steps import Uniform
-from shoal.query.known import known
-from shoal.query.known_grid import LISTED, Grid
-from shoal.query.numbers import Count, Sum
-from shoal.query.person import ValueOf
+from shoal.mechanism.refinement.prior import Discrete
+from shoal.mechanism.refinement.prior_joint import joint
+from shoal.mechanism.refinement.prior_steps import Uniform
+from shoal.query.prior import known
+from shoal.query.prior_grid import LISTED, Grid
+from shoal.query.questions.moments import Count, Sum
+from shoal.query.questions.person import ValueOf
 from tests.query.asking import opened, rich, spent, table
 
 PEOPLE = {

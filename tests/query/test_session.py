@@ -11,14 +11,14 @@ import pytest
 from shoal.chance.source import Source
 from shoal.errors import BudgetError, DataError, LedgerError, UsageError
 from shoal.guarantee.claim import Status
-from shoal.ledger.entry import Budget
+from shoal.ledger.event import Budget
 from shoal.ledger.ledger import Ledger
-from shoal.query.numbers import Count, Mean, Sum, Variance
-from shoal.query.person import ValueOf
-from shoal.query.quantile import Quantile
+from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.person import ValueOf
+from shoal.query.questions.quantile import Quantile
+from shoal.query.questions.tables import Contingency, Histogram
+from shoal.query.questions.vector import Together
 from shoal.query.session import session
-from shoal.query.tables import Contingency, Histogram
-from shoal.query.together import Together
 from tests.query.asking import SURE, opened, policy, rich, spent, table
 
 OLD = Count("age >= 65")

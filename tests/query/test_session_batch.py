@@ -8,17 +8,17 @@ from fractions import Fraction
 import pytest
 
 from shoal.errors import BudgetError, ParameterError, ShoalError, UsageError
-from shoal.guarantee.compose import compose
+from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.ledger.ledger import Ledger
 from shoal.query.batch import Ask, cost, load
-from shoal.query.disjoint import disjoint
-from shoal.query.numbers import Count, Mean, Sum
-from shoal.query.quantile import Quantile
+from shoal.query.condition.disjoint import disjoint
+from shoal.query.questions.moments import Count, Mean, Sum
+from shoal.query.questions.quantile import Quantile
+from shoal.query.questions.tables import Contingency, Histogram
+from shoal.query.questions.vector import Together
 from shoal.query.session import session
-from shoal.query.tables import Contingency, Histogram
-from shoal.query.together import Together
 from tests.query.asking import POLICY, opened, policy, rich, spent, table
 from tests.racing import outcomes_of
 

@@ -15,15 +15,15 @@ from shoal.chance.source import Source
 from shoal.engine.open import engine
 from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee.unit import Unit
-from shoal.ledger.entry import Event
+from shoal.ledger.event import Event
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.query.asked import Individual
 from shoal.query.dataset import at_most
-from shoal.query.known import known
-from shoal.query.numbers import Count, Mean, Sum, Variance
-from shoal.query.person import ValueOf
 from shoal.query.price import offer
+from shoal.query.prior import known
+from shoal.query.questions.meaning import Individual
+from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.person import ValueOf
 from shoal.query.session import session
 from tests.query.asking import SURE, opened, policy, rich, spent, table
 

@@ -12,9 +12,9 @@ from shoal.errors import BudgetError, UsageError
 from shoal.query.answer import Answer
 from shoal.query.batch import load
 from shoal.query.error import HARDLY, Error
-from shoal.query.numbers import Count, Mean, Sum, Variance
-from shoal.query.tables import Contingency, Histogram
-from shoal.query.together import Together, question
+from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.tables import Contingency, Histogram
+from shoal.query.questions.vector import Together, question
 from tests.query.asking import SURE, opened, rich
 
 MANY = rich()

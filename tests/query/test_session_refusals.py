@@ -10,14 +10,14 @@ import pytest
 from shoal.engine.open import engine
 from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError, ShoalError, UsageError
 from shoal.ledger.ledger import Ledger
-from shoal.publish.plan import plan
-from shoal.publish.run import release
+from shoal.publish.plan.safe_k import plan
+from shoal.publish.run.release import release
 from shoal.query.batch import Ask
-from shoal.query.numbers import Count, Mean, Sum, Variance
-from shoal.query.person import ValueOf
-from shoal.query.quantile import Quantile
+from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.person import ValueOf
+from shoal.query.questions.quantile import Quantile
+from shoal.query.questions.tables import Histogram
 from shoal.query.session import register, session
-from shoal.query.tables import Histogram
 from tests.query.asking import POLICY, opened, policy, spent, table
 
 PERSON = {"unit": {"column": "patient", "max_rows": "1"}}

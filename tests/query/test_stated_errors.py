@@ -20,13 +20,13 @@ from shoal.policy.policy import Policy
 from shoal.query.answer import Answer
 from shoal.query.dataset import at_most
 from shoal.query.error import CONFIDENCE, Error
-from shoal.query.known import known
-from shoal.query.numbers import Count, Mean, Sum, Variance
-from shoal.query.person import ValueOf
 from shoal.query.price import offer
-from shoal.query.quantile import RANK, Quantile
-from shoal.query.tables import Histogram
-from shoal.query.together import Together
+from shoal.query.prior import known
+from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.person import ValueOf
+from shoal.query.questions.quantile import RANK, Quantile
+from shoal.query.questions.tables import Histogram
+from shoal.query.questions.vector import Together
 from tests.query.asking import SURE, opened, rich, table
 
 SMALL = 0.7

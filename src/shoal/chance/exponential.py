@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.chance import exact
-from shoal.chance.certified import Bounds, exp_bounds, ratio_bounds, settle
-from shoal.chance.cuts import Cuts
+from shoal.chance.enclosure import Bounds, exp_bounds, ratio_bounds, settle
+from shoal.chance.unit_interval import Cuts
 from shoal.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -12,10 +12,14 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.chance import choose, draws, exact, order, whole
-from shoal.chance.choose import Listed
+from shoal.chance import discrete as draws
+from shoal.chance import exact
+from shoal.chance import exponential as choose
+from shoal.chance import permutation as order
+from shoal.chance import uniform as whole
+from shoal.chance.exponential import Listed
 from shoal.chance.key import Key
-from shoal.chance.rows import RowMask
+from shoal.chance.row_mask import RowMask
 from shoal.errors import UsageError
 
 

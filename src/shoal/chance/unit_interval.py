@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.chance.certified import Bounds
+from shoal.chance.enclosure import Bounds
 
 WORD = 1 << 64
 CHUNK = 1 << 17

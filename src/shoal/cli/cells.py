@@ -42,7 +42,7 @@ def cells_of(data: object, schema: Schema, *, show: bool) -> Iterator[None]:
 
 
 def _cells(data: object, schema: Schema, error: DataError) -> dict[str, dict[int, str]]:
-    from shoal.engine.source import open_source
+    from shoal.engine.read.source import open_source
 
     named = error.rows or {}
     source = open_source(data, schema)

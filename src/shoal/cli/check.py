@@ -13,7 +13,7 @@ from shoal.cli import cells, screen, typed
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.assess.observed import Bin, Confidential, Measures, Observed
+    from shoal.assess.disclosure.report import Bin, Confidential, Measures, Observed
 
 
 @click.command()
@@ -52,7 +52,7 @@ def check(
     shoal check visits.csv --policy policy.yaml --level age=2 --level zip=3 --k 5
     shoal check table.csv --policy policy.yaml --lenient --json
     """  # noqa: D301 - Click reads the real character
-    from shoal.assess.check import check as observe
+    from shoal.assess.disclosure.check import check as observe
     from shoal.policy.policy import Policy
 
     least = None if target is None else typed.whole(target, "k")

@@ -14,8 +14,8 @@ from shoal.cli import screen, typed
 from shoal.errors import CompositionError, UsageError
 
 if TYPE_CHECKING:
-    from shoal.guarantee.compose import Composition
-    from shoal.guarantee.kind import Guarantee
+    from shoal.guarantee.base import Guarantee
+    from shoal.guarantee.composition.compose import Composition
 
     Parts = list[tuple[Guarantee, int]]
 
@@ -125,7 +125,7 @@ def _read(texts: dict[str, Sequence[str]]) -> Parts:
 
 
 def _together(parts: Parts) -> Composition:
-    from shoal.guarantee.compose import compose as put_together
+    from shoal.guarantee.composition.compose import compose as put_together
     from shoal.guarantee.differential import SampledDP
 
     fresh = [(part.on_fresh_sample() if isinstance(part, SampledDP) else part, n) for part, n in parts]
@@ -134,7 +134,7 @@ def _together(parts: Parts) -> Composition:
 
 def _refuse_same_sample(parts: Parts) -> None:
     from shoal.guarantee.differential import SampledCrowd, SampledDP
-    from shoal.guarantee.theorem import theorem
+    from shoal.guarantee.theorem.registry import theorem
 
     if not any(isinstance(part, SampledCrowd | SampledDP) for part, _ in parts):
         raise UsageError("no part is private by sampling", came="--same-sample", fix="leave out --same-sample")
@@ -150,7 +150,7 @@ def _refuse_same_sample(parts: Parts) -> None:
 
 
 def _at_delta(total: Composition, delta: Fraction) -> dict[str, Any]:
-    from shoal.guarantee.words import as_float
+    from shoal.guarantee.sentences import as_float
 
     bounds = {"basic": total.basic(delta), "advanced": total.advanced(delta), "pld": total.pld(delta)}
     best = total.epsilon_at(delta)
@@ -169,7 +169,7 @@ def _at_delta(total: Composition, delta: Fraction) -> dict[str, Any]:
 
 
 def _at_epsilon(total: Composition, epsilon: Fraction) -> dict[str, Any]:
-    from shoal.guarantee.words import as_float
+    from shoal.guarantee.sentences import as_float
 
     delta = total.delta_at(epsilon)
     bound = "single" if total.count == 1 else "basic" if delta == total.basic_delta(epsilon) else "pld"
@@ -234,7 +234,7 @@ def _numbers(part: dict[str, Any]) -> str:
 
 def _draw(total: Composition, delta: Fraction, path: Path, force: bool) -> None:
     """Epsilon at delta when the whole list is run 1, 2, 4, ... times."""
-    from shoal.guarantee.compose import compose as put_together
+    from shoal.guarantee.composition.compose import compose as put_together
     from shoal.page import files, plots
     from shoal.page.picture import Axis, Picture, Series
 

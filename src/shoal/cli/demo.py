@@ -14,9 +14,9 @@ from shoal.cli.commands import VERSION
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.guarantee.outlook import Choice, Point
-    from shoal.publish.plan import Plan
-    from shoal.publish.run import Release
+    from shoal.guarantee.safe_k.frontier import Choice, Point
+    from shoal.publish.plan.safe_k import Plan
+    from shoal.publish.run.release import Release
 
 MARKER = ".shoal-demo"
 """Its presence says that a demonstration made the folder, so that the next one may replace its files."""
@@ -43,9 +43,9 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     replaces its own files.
     """
     from shoal.datasets.visits import write_policy, write_visits
-    from shoal.guarantee.outlook import crowds, curve, frontier
+    from shoal.guarantee.safe_k.frontier import crowds, curve, frontier
     from shoal.policy.policy import Policy
-    from shoal.publish.plan import paid_plan
+    from shoal.publish.plan.safe_k import paid_plan
 
     _check(out, force)
     _clear(out)
@@ -89,9 +89,9 @@ def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, int]:
     from shoal.engine.open import engine
     from shoal.ledger.ledger import Ledger
     from shoal.policy.policy import Policy
-    from shoal.publish.plan import plan
-    from shoal.publish.run import release
-    from shoal.publish.verify import require, verify
+    from shoal.publish.plan.safe_k import plan
+    from shoal.publish.run.release import release
+    from shoal.publish.verify.release import require, verify
 
     with screen.busy("publishing"), Ledger(str(out / "ledger.sqlite")) as book:
         made = release(plan(Policy.load(policy)), data, out / NAME, ledger=book, engine=engine())
@@ -134,10 +134,10 @@ def _write(out: Path, files: dict[str, bytes]) -> list[Path]:
 
 def _files(planned: Plan, points: list[Point], choices: list[Choice]) -> dict[str, bytes]:
     from shoal.cli.plan import as_fields
-    from shoal.guarantee.release_curve import curve_of_promise
+    from shoal.guarantee.safe_k.release_curve import curve_of_promise
     from shoal.page import plots
-    from shoal.publish.pictures import curve_picture, frontier_picture
-    from shoal.publish.plan_page import plan_page
+    from shoal.publish.plan.page import plan_page
+    from shoal.publish.report.pictures import curve_picture, frontier_picture
 
     found = planned.promise
     pictures = curve_picture(curve_of_promise(found)), frontier_picture(found, choices)

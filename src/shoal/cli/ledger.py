@@ -12,7 +12,7 @@ from shoal.cli import screen, typed
 
 if TYPE_CHECKING:
     from shoal.ledger.account import Account
-    from shoal.ledger.entry import Budget
+    from shoal.ledger.event import Budget
     from shoal.ledger.ledger import Ledger
 
     Left = dict[str | None, Budget | None]
@@ -95,7 +95,7 @@ def forecast(
     """How many more releases at this cost fit into the budget of a DATASET."""
     from shoal.errors import UsageError
     from shoal.guarantee.differential import ApproxDP
-    from shoal.ledger.entry import Cost
+    from shoal.ledger.event import Cost
 
     if (policy is None) == (epsilon is None):
         raise UsageError(
@@ -103,7 +103,7 @@ def forecast(
         )
     if policy is not None:
         from shoal.policy.policy import Policy
-        from shoal.publish.plan import paid_plan
+        from shoal.publish.plan.safe_k import paid_plan
 
         cost = paid_plan(Policy.load(policy)).cost
     else:
@@ -140,10 +140,10 @@ def budget(
     as_json: bool,
 ) -> None:
     """Fix or change the budget of a DATASET, openly: an event of its own with its reason."""
-    from shoal.ledger.entry import Budget
+    from shoal.ledger.event import Budget
 
     fixed = Budget.of(typed.number(epsilon, "epsilon"), typed.number(delta, "delta"))
-    from shoal.ledger.place import open_ledger
+    from shoal.ledger.location import open_ledger
 
     with open_ledger(url, new=new_ledger) as book:
         if analyst is None:

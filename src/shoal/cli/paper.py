@@ -11,7 +11,7 @@ import click
 from shoal.cli import screen
 
 if TYPE_CHECKING:
-    from shoal.lab.finding import Reproduction, Source
+    from shoal.lab.papers.comparison import Reproduction, Source
 
     Results = list[tuple[Source, Reproduction]]
 
@@ -62,8 +62,8 @@ def paper(
     shoal paper sc13 --data DIR --runs 20
     shoal paper lqs10 --plot figures
     """  # noqa: D301 - Click reads the real character
-    from shoal.lab.finding import Setting
-    from shoal.lab.paper import chosen
+    from shoal.lab.papers.catalogue import chosen
+    from shoal.lab.papers.comparison import Setting
 
     sources = chosen(names)
     if only_list:
@@ -150,7 +150,7 @@ def _show(source: Source, result: Reproduction) -> None:
 
 
 def _summary(results: Results) -> None:
-    from shoal.lab.finding import Verdict
+    from shoal.lab.papers.comparison import Verdict
 
     findings = [finding for _, result in results for finding in result.findings]
     counts = {verdict: sum(finding.verdict is verdict for finding in findings) for verdict in Verdict}

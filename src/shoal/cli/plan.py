@@ -11,8 +11,8 @@ from shoal.cli import screen, typed
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.guarantee.outlook import Choice, Point
-    from shoal.guarantee.promise import Promise
+    from shoal.guarantee.safe_k.frontier import Choice, Point
+    from shoal.guarantee.safe_k.promise import Promise
 
 PICTURES = ("png", "svg", "pdf")
 
@@ -90,8 +90,8 @@ def plan(
     shoal plan --k 20 --beta .1 --epsilon 1 --curve
     shoal plan --epsilon 1 --delta 1e-6 --k 30 --frontier --plot frontier.svg
     """  # noqa: D301 - Click reads the real character
-    from shoal.guarantee.outlook import crowds, curve, frontier
-    from shoal.guarantee.promise import promise
+    from shoal.guarantee.safe_k.frontier import crowds, curve, frontier
+    from shoal.guarantee.safe_k.promise import promise
 
     if policy is not None:
         others: list[object] = [epsilon, delta, k, beta, people, plot_file, with_curve, with_frontier]
@@ -148,7 +148,7 @@ def _policy(
 
 
 def _whose(rows: str, neighbours: str) -> Any:
-    from shoal.guarantee.promise import Whose
+    from shoal.guarantee.safe_k.promise import Whose
 
     if neighbours not in ("add_remove", "replace_one"):
         raise UsageError("unknown neighbouring relation", came=neighbours, allowed="add_remove or replace_one")
@@ -167,9 +167,9 @@ def check_picture(path: Path, force: bool) -> None:
 
 
 def _draw(found: Promise, choices: list[Choice] | None, path: Path, force: bool) -> None:
-    from shoal.guarantee.release_curve import curve_of_promise
+    from shoal.guarantee.safe_k.release_curve import curve_of_promise
     from shoal.page import files, plots
-    from shoal.publish.pictures import curve_picture, frontier_picture
+    from shoal.publish.report.pictures import curve_picture, frontier_picture
 
     pictures = [curve_picture(curve_of_promise(found))]
     if choices:
@@ -182,7 +182,7 @@ def as_fields(
     found: Promise, points: list[Point] | None = None, choices: list[Choice] | None = None, people: int | None = None
 ) -> dict[str, Any]:
     """The fields of the JSON answer: costs rounded up, the rate rounded down."""
-    from shoal.guarantee.words import as_float, sentences
+    from shoal.guarantee.sentences import as_float, sentences
 
     fields: dict[str, Any] = {
         "epsilon": as_float(found.epsilon, cost=True),
@@ -225,7 +225,7 @@ def as_fields(
 
 
 def _show(found: Promise, points: list[Point] | None, choices: list[Choice] | None) -> None:
-    from shoal.guarantee.words import sentences
+    from shoal.guarantee.sentences import sentences
 
     for sentence in sentences(found):
         screen.paragraph(sentence)
@@ -243,7 +243,7 @@ def _show(found: Promise, points: list[Point] | None, choices: list[Choice] | No
 def numbers(found: Promise) -> list[tuple[str, str, str]]:
     """The four numbers, which of them was solved, and the bounds beside each other."""
     from shoal.guarantee.rounding import text_down, text_up
-    from shoal.guarantee.words import short
+    from shoal.guarantee.sentences import short
 
     def mark(name: str) -> str:
         return "solved" if found.solved == name else "given"
@@ -289,7 +289,7 @@ def numbers(found: Promise) -> list[tuple[str, str, str]]:
 def curve_rows(found: Promise, points: list[Point]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """epsilon and the deltas at it, rounded up."""
     from shoal.guarantee.rounding import text_up
-    from shoal.guarantee.words import short
+    from shoal.guarantee.sentences import short
 
     unit = not found.whose.is_one_step
     tight = "delta, one row" if unit else "delta, tight"
@@ -315,7 +315,7 @@ def frontier_rows(choices: list[Choice]) -> tuple[tuple[str, ...], list[tuple[st
 
 
 def _caution(found: Promise, people: int | None, plot_file: Path | None) -> None:
-    from shoal.guarantee.words import about_people
+    from shoal.guarantee.sentences import about_people
 
     if people is not None and (words := about_people(people, found)):
         screen.warn(words)

@@ -11,15 +11,15 @@ from shoal.cli import screen
 from shoal.errors import PolicyError, UsageError
 
 if TYPE_CHECKING:
-    from shoal.publish.base import AnyPlan
-    from shoal.publish.plan import Plan
+    from shoal.publish.plan.base import AnyPlan
+    from shoal.publish.plan.safe_k import Plan
 
 
 def plan_policy(path: Path, lock: Path | None, page: Path | None, *, force: bool, as_json: bool) -> None:
     """Plan a policy file and say what it promises; write its lock and its page where they are asked for."""
     from shoal.page import files
     from shoal.policy.policy import Policy
-    from shoal.publish.plan import Plan, plan
+    from shoal.publish.plan.safe_k import Plan, plan
 
     if page is not None:
         files.refuse_overwriting(page, force=force)

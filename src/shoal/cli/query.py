@@ -13,7 +13,7 @@ from shoal.cli import cells, screen, typed
 from shoal.errors import ParameterError, UsageError
 
 if TYPE_CHECKING:
-    from shoal.query.question import Question
+    from shoal.query.questions.base import Question
     from shoal.query.session import Session
 
 _FILE = click.Path(path_type=Path)
@@ -141,7 +141,7 @@ def _session(dataset: str, given: Mapping[str, Any]) -> Session:
 
 
 def _question(given: Mapping[str, Any]) -> Question:
-    from shoal.query.together import question
+    from shoal.query.questions.vector import question
 
     word = next(name for name in _ASKED if given[name] is not None)
     value: str = given[word]
@@ -173,7 +173,7 @@ def _question(given: Mapping[str, Any]) -> Question:
 def _prior(text: str | None) -> object:
     if text is None or text.split(":")[0] == "uniform":
         return text
-    from shoal.query.file import plain_values
+    from shoal.query.question_file import plain_values
 
     return plain_values(text, "the prior", "a YAML file, uniform or uniform:LOW:HIGH")
 
@@ -300,7 +300,7 @@ def _account(session: Session, as_json: bool) -> None:
 
 def _register(dataset: str | None, given: Mapping[str, Any], as_json: bool) -> None:
     from shoal.guarantee.rounding import exact_text
-    from shoal.ledger.place import open_ledger
+    from shoal.ledger.location import open_ledger
     from shoal.policy.policy import Policy
     from shoal.query.session import register
 

@@ -47,7 +47,7 @@ def rehearse(policy: Path, rows: str, runs: str, marginals: Path | None, seed: s
     """  # noqa: D301 - Click reads the real character
     from shoal.datasets.marginals import load
     from shoal.policy.policy import Policy
-    from shoal.publish.plan import paid_plan
+    from shoal.publish.plan.safe_k import paid_plan
     from shoal.publish.rehearse import rehearse as run
 
     sizes = _sizes(rows)

@@ -13,7 +13,7 @@ import click
 from shoal.cli import cells, released, screen
 
 if TYPE_CHECKING:
-    from shoal.publish.base import AnyPlan
+    from shoal.publish.plan.base import AnyPlan
 
 
 @click.command()
@@ -65,10 +65,10 @@ def release(
     from shoal.cli.planned import hold_to_lock
     from shoal.cli.stages import stages
     from shoal.engine.open import engine as named
-    from shoal.ledger.place import open_ledger
+    from shoal.ledger.location import open_ledger
     from shoal.policy.policy import Policy
-    from shoal.publish.plan import plan
-    from shoal.publish.run import release as run
+    from shoal.publish.plan.safe_k import plan
+    from shoal.publish.run.release import release as run
 
     planned = plan(Policy.load(policy))
     if lock is not None:
@@ -112,9 +112,9 @@ def _rehearse(
     """Everything that can be known before the charge; no ledger is made for it."""
     from shoal.engine.digest import file_digest
     from shoal.engine.open import engine as named
-    from shoal.ledger.place import open_ledger, would_be_made
-    from shoal.publish.plan import Plan
-    from shoal.publish.run import refuse_target, repeats
+    from shoal.ledger.location import open_ledger, would_be_made
+    from shoal.publish.plan.safe_k import Plan
+    from shoal.publish.run.release import refuse_target, repeats
 
     refuse_target(out, force=force)
     with screen.busy("reading"):

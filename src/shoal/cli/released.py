@@ -10,9 +10,9 @@ import click
 from shoal.cli import screen
 
 if TYPE_CHECKING:
-    from shoal.ledger.entry import Budget
-    from shoal.publish.base import AnyPlan
-    from shoal.publish.run import Release
+    from shoal.ledger.event import Budget
+    from shoal.publish.plan.base import AnyPlan
+    from shoal.publish.run.release import Release
 
 MOST_COLUMNS = 40
 """Columns that are listed on the screen; the report has all."""

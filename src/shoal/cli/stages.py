@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from shoal.anonymize.partition.base import StageProgress
+from shoal.anonymize.generalize.base import StageProgress
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -16,7 +16,7 @@ from shoal.cli import screen
 
 if TYPE_CHECKING:
     from shoal.ledger.account import Account, Share
-    from shoal.ledger.entry import Budget
+    from shoal.ledger.event import Budget
     from shoal.query.answer import Answer, Price
     from shoal.query.error import Error
     from shoal.query.price import Offer
@@ -100,7 +100,7 @@ def show_account(session: Session) -> None:
 def shares_left(account: Account) -> list[tuple[Share, Budget]]:
     """What each analyst may still spend: no more than what is left of the dataset for all."""
     from shoal.ledger.account import difference
-    from shoal.ledger.entry import Budget
+    from shoal.ledger.event import Budget
 
     def least(share: Share) -> Budget:
         own = share.left

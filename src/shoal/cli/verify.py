@@ -10,7 +10,7 @@ import click
 from shoal.cli import screen
 
 if TYPE_CHECKING:
-    from shoal.publish.verifier import Check
+    from shoal.publish.verify.standalone import Check
 
 
 WORDS = {True: "ok    ", False: "FAILED", None: "NOT VERIFIED"}
@@ -26,7 +26,7 @@ def verify(context: click.Context, folder: Path, everything: bool, as_json: bool
 
     Exit code 3 when anything does not agree. The one-file verifier in `shoal share` needs Python alone.
     """
-    from shoal.publish.verify import verify as check
+    from shoal.publish.verify.release import verify as check
 
     with screen.busy("verifying"):
         checks = check(folder)

@@ -17,8 +17,8 @@ from itertools import pairwise, product
 from math import ceil, prod
 
 from shoal.data.domain import Interval, Pattern
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import MISSING, SUPPRESSED, Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import MISSING, SUPPRESSED, Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.data.line import Line, point
 from shoal.data.listing import listed
 from shoal.data.schema import Attribute, Missing

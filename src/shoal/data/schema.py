@@ -8,7 +8,7 @@ from functools import cached_property
 
 from shoal.data.domain import Domain
 from shoal.data.file_format import STANDARD, FileFormat
-from shoal.data.hierarchy import Hierarchy
+from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.type import Type
 from shoal.errors import UsageError
 

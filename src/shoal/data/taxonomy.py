@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data import tree
 from shoal.data.domain import Values, shortened
-from shoal.data.hierarchy import Hierarchy
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.files import tree
 from shoal.errors import PolicyError, UsageError
 
 Floats = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from shoal.chance.source import Source
 from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.level import Cuts, Groups, Masked
+from shoal.data.hierarchy.level import Cuts, Groups, Masked
 from shoal.data.line import Line, point
 from shoal.data.schema import Attribute, Type
 from shoal.datasets.marginals import Marginal

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.level import MISSING, Groups
+from shoal.data.hierarchy.level import MISSING, Groups
 from shoal.data.line import Line, point
 from shoal.data.schema import Attribute, Missing, Schema
 from shoal.data.type import spelled
@@ -42,7 +42,7 @@ class Marginal:
 
 def load(path: Path | str) -> dict[str, Any]:
     """Read a file of marginals, YAML or JSON; every scalar stays the text that was typed."""
-    from shoal.policy.reading import read
+    from shoal.policy.text.reading import read
 
     where = Path(path)
     try:

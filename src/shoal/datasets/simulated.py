@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.chance.source import Source
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
-from shoal.datasets.laws import Floats, Ints, Law, found_in, law, uniform
+from shoal.datasets.distributions import Floats, Ints, Law, found_in, law, uniform
 from shoal.datasets.marginals import Marginal, Marginals, resolved
 from shoal.errors import ParameterError
 from shoal.guarantee.unit import Unit

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.datasets import hospital
-from shoal.datasets.declared import write_policy
+from shoal.datasets.visits_policy import write_policy
 from shoal.errors import ParameterError, UsageError
 from shoal.page.files import refuse_overwriting
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.level import Level
+from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.data.type import Type
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.domain import Values
-from shoal.data.level import MISSING, Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.data.schema import Attribute
 from shoal.data.type import Type
 from shoal.engine.base import ABSENT, Array
-from shoal.engine.storage import WORDS
+from shoal.engine.read.storage import WORDS
 from shoal.errors import DomainError, UsageError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.type import Type
-from shoal.engine.storage import WORDS
+from shoal.engine.read.storage import WORDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,7 +112,7 @@ def file_digest(data: object) -> bytes | None:
 
     A folder of Parquet files is known by their contents in any order and under any names; one of a single file, by that file.
     """
-    from shoal.engine.source import parquet_files
+    from shoal.engine.read.source import parquet_files
 
     named = getattr(data, "path", data)
     if not isinstance(named, str | Path):

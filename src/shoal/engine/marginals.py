@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.level import Level
+from shoal.data.hierarchy.level import Level
 from shoal.engine.base import ABSENT, Array, Ask, RowMask
-from shoal.engine.tally import Tally
+from shoal.engine.tuple_counts import Tally
 from shoal.errors import UsageError
 
 Coarse = tuple[str, Level]

@@ -15,7 +15,7 @@ NAMES = ("duckdb", "reference")
 def engine(name: str = "duckdb") -> Engine:
     """The engine of this name, with its usual settings."""
     if name == "duckdb":
-        from shoal.engine.duckdb import DuckDB
+        from shoal.engine.duckdb.engine import DuckDB
 
         return DuckDB()
     if name == "reference":

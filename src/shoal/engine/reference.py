@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.data.level import MISSING, Keep, Level, Whole
+from shoal.data.hierarchy.level import MISSING, Keep, Level, Whole
 from shoal.data.schema import Schema
 from shoal.data.type import Type
-from shoal.engine import files
-from shoal.engine.asks import refuse_asks
 from shoal.engine.base import Array, Ask, Counts, Place, RowMask, RowWords, Table
 from shoal.engine.column import DTYPES, Column, attached, means, ranks, recoded, refuse_uncovered
 from shoal.engine.digest import Contents, digest
+from shoal.engine.marginals import refuse_asks
+from shoal.engine.read.source import Source, open_source
 from shoal.engine.reference_read import read_columns
 from shoal.engine.relabel import UNKNOWN, numbers_of, refuse_unknown, relabelled, shown_as
-from shoal.engine.source import Source, open_source
+from shoal.engine.write import files
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:

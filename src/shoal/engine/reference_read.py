@@ -15,11 +15,11 @@ from shoal.data.domain import Interval
 from shoal.data.file_format import FileFormat
 from shoal.data.schema import Attribute, Outside
 from shoal.data.type import Type
-from shoal.engine import storage
 from shoal.engine.column import DTYPES
-from shoal.engine.findings import LOOKED_AT, Finding, Trouble, refuse, refuse_domain
-from shoal.engine.source import Source
-from shoal.engine.storage import WORDS, Storage
+from shoal.engine.read import storage
+from shoal.engine.read.source import Source
+from shoal.engine.read.storage import WORDS, Storage
+from shoal.engine.read.violations import LOOKED_AT, Finding, Trouble, refuse, refuse_domain
 
 Value = Any
 LEAST, MOST = -(2**63), 2**63 - 1

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.level import MISSING
+from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, spelled, texts
 from shoal.engine.base import Array, Place
 from shoal.engine.column import Column

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from shoal.errors import UsageError
 from shoal.guarantee import saved as files
-from shoal.guarantee.kind import Guarantee
+from shoal.guarantee.base import Guarantee
 from shoal.guarantee.syntactic import Syntactic
-from shoal.guarantee.theorem import THEOREMS
+from shoal.guarantee.theorem.registry import THEOREMS
 from shoal.guarantee.unit import Unit
 
 Randomness = Literal["operating system", "test seed", "none needed"]

@@ -13,11 +13,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from shoal.errors import CompositionError, ParameterError
-from shoal.guarantee.amplify import amplify
-from shoal.guarantee.kind import Guarantee
-from shoal.guarantee.pair import crowd_losses, on_grid
+from shoal.guarantee.base import Guarantee
+from shoal.guarantee.composition.amplify import amplify
 from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, text_up, up
-from shoal.guarantee.safe_k import (
+from shoal.guarantee.safe_k.curve import (
     check_beta,
     check_delta,
     check_epsilon,
@@ -26,7 +25,8 @@ from shoal.guarantee.safe_k import (
     delta_remove,
     delta_tight,
 )
-from shoal.guarantee.solve import solve
+from shoal.guarantee.safe_k.dominating_pair import crowd_losses, on_grid
+from shoal.guarantee.safe_k.solve import solve
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution as Distribution

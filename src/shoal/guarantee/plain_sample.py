@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
-from shoal.guarantee.kind import Guarantee
+from shoal.guarantee.base import Guarantee
 from shoal.guarantee.rounding import Number, exact, text_up, whole
-from shoal.guarantee.safe_k import check_delta
+from shoal.guarantee.safe_k.curve import check_delta
 
 SampleBound = Literal["exact", "published"]
 Counts = Mapping[object, int] | Iterable[int]

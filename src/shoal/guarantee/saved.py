@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.errors import UsageError
+from shoal.guarantee.base import Guarantee
 from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd, SampledDP
-from shoal.guarantee.kind import Guarantee
 from shoal.guarantee.plain_sample import SamplePrivacy
-from shoal.guarantee.smooth import SmoothDP
+from shoal.guarantee.safe_k.smooth import SmoothDP
 from shoal.guarantee.syntactic import KAnonymity, KMap, KnowledgeGain, LDiversity, ProbabilisticK, TCloseness
 
 KINDS: dict[str, type[Guarantee]] = {

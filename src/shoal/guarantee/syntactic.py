@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from shoal.errors import ParameterError, UsageError
-from shoal.guarantee.kind import Guarantee
+from shoal.guarantee.base import Guarantee
 from shoal.guarantee.rounding import Number, exact, text_up, whole
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shoal.guarantee.amplify import allowance
-from shoal.guarantee.compose import compose
+from shoal.guarantee.composition.amplify import allowance
+from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.rounding import Number
 from shoal.guarantee.unit import Neighbours
-from shoal.ledger.entry import Budget, Cost
+from shoal.ledger.event import Budget, Cost
 
 _ALMOST_ONE = Fraction(999_999, 1_000_000)
 """The largest delta at which a composed epsilon is looked up; sums are never cut."""

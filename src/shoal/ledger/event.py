@@ -11,10 +11,10 @@ from typing import Any
 
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee import saved as files
+from shoal.guarantee.base import Guarantee
 from shoal.guarantee.differential import DifferentialPrivacy
-from shoal.guarantee.kind import Guarantee
 from shoal.guarantee.rounding import Number, exact_text, text_up
-from shoal.guarantee.safe_k import check_delta, check_epsilon
+from shoal.guarantee.safe_k.curve import check_delta, check_epsilon
 
 VERSION = 2
 """The version of an event's form; a form once written keeps its meaning for ever. Form 1 knew no columns and no key."""

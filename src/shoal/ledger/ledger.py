@@ -23,9 +23,9 @@ from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger import refusals
 from shoal.ledger.account import Account, Share, ceiling, difference, total
-from shoal.ledger.book import SPENDING, Book, Recorded, Shelf, account_of, first_broken, summed
-from shoal.ledger.entry import Budget, Cost, Event, genesis
-from shoal.ledger.registered import Registered
+from shoal.ledger.event import Budget, Cost, Event, genesis
+from shoal.ledger.registration import Registered
+from shoal.ledger.state import SPENDING, Book, Recorded, Shelf, account_of, first_broken, summed
 from shoal.ledger.store import Appender, Store, default_url
 
 __all__ = ["SPENDING", "Account", "Ledger", "Receipt", "Recorded", "Registered", "Share"]

@@ -9,8 +9,8 @@ from typing import Any
 from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError
 from shoal.guarantee.rounding import exact_text, text_down, text_up
 from shoal.guarantee.unit import Neighbours, Unit
-from shoal.ledger.book import Book, Shelf
-from shoal.ledger.entry import ASKED, Budget, Cost, writable
+from shoal.ledger.event import ASKED, Budget, Cost, writable
+from shoal.ledger.state import Book, Shelf
 
 _LONG = 16
 ENOUGH = 30

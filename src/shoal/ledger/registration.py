@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.errors import PreconditionError
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.guarantee.safe_k import check_beta
+from shoal.guarantee.safe_k.curve import check_beta
 from shoal.guarantee.unit import Unit
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from shoal.errors import LedgerError
 from shoal.guarantee.rounding import exact
 from shoal.ledger.account import Account, Share, total
-from shoal.ledger.entry import Budget, Cost, Event
+from shoal.ledger.event import Budget, Cost, Event
 
 SPENDING = ("charge",)
 """The kinds of event that cost something. An answer costs nothing: its question was charged before."""

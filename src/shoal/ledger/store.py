@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import LedgerError
-from shoal.ledger.entry import VERSION, Event, genesis
+from shoal.ledger.event import VERSION, Event, genesis
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine

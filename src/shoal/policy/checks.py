@@ -9,14 +9,14 @@ from math import comb
 from shoal.data.domain import Values
 from shoal.data.schema import NAMING, Attribute, Outside, Role, Type
 from shoal.guarantee.rounding import exact_text
-from shoal.policy.attribute import AttributeAsked
-from shoal.policy.file import FileAsked
-from shoal.policy.method import NEEDS, Needs
-from shoal.policy.model import BudgetAsked, UnitAsked
-from shoal.policy.problem import Problem, nearest, shown
-from shoal.policy.recoding import Choose, Recoding
-from shoal.policy.release import ReleaseAsked, Sampling
-from shoal.policy.views import EVERY, Views
+from shoal.policy.model.attribute import AttributeAsked
+from shoal.policy.model.file import BudgetAsked, UnitAsked
+from shoal.policy.model.file_format import FileAsked
+from shoal.policy.model.method import NEEDS, Needs
+from shoal.policy.model.recoding import Choose, Recoding
+from shoal.policy.model.release import ReleaseAsked, Sampling
+from shoal.policy.model.views import EVERY, Views
+from shoal.policy.text.problem import Problem, nearest, shown
 
 
 def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:

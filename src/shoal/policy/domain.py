@@ -15,9 +15,9 @@ from shoal.data.domain import Domain, Interval, Pattern, Values
 from shoal.data.schema import Type
 from shoal.errors import PolicyError
 from shoal.guarantee.rounding import exact_text
-from shoal.policy.attribute import DomainAsked
-from shoal.policy.problem import shown
-from shoal.policy.scalar import MOST_LETTERS, exact_number, whole_number
+from shoal.policy.model.attribute import DomainAsked
+from shoal.policy.model.scalar import MOST_LETTERS, exact_number, whole_number
+from shoal.policy.text.problem import shown
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?", re.ASCII)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.data.schema import Attribute, Schema, Type
-from shoal.policy.attribute import AttributeAsked
 from shoal.policy.domain import written
-from shoal.policy.keys import every_key
 from shoal.policy.meaning import spec_of
-from shoal.policy.model import Asked
-from shoal.policy.release import ReleaseAsked
+from shoal.policy.model.attribute import AttributeAsked
+from shoal.policy.model.file import Asked
+from shoal.policy.model.release import ReleaseAsked
+from shoal.policy.text.keys import every_key
 
 _OURS = {key.path.rpartition(".")[2] for key in every_key()}
 

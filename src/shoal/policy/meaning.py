@@ -7,17 +7,17 @@ import pathlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from shoal.data import build, suggest
 from shoal.data.domain import Domain, Values
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import MISSING, SUPPRESSED
+from shoal.data.hierarchy import build, suggest
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import MISSING, SUPPRESSED
 from shoal.data.schema import Attribute, Outside, Role, Type
 from shoal.errors import PolicyError, ShoalError
-from shoal.policy.attribute import AttributeAsked
 from shoal.policy.domain import domain as declared
 from shoal.policy.domain import spelled
-from shoal.policy.hierarchy import HierarchyAsked
-from shoal.policy.problem import Path, Problem, shown
+from shoal.policy.model.attribute import AttributeAsked
+from shoal.policy.model.hierarchy import HierarchyAsked
+from shoal.policy.text.problem import Path, Problem, shown
 
 T = TypeVar("T")
 

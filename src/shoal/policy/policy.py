@@ -15,17 +15,18 @@ from pydantic import ValidationError
 from shoal.data.schema import Attribute, Schema
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Neighbours, Unit
-from shoal.policy import checks, editing
-from shoal.policy.attribute import AttributeAsked
-from shoal.policy.file import FileAsked
+from shoal.policy import checks
 from shoal.policy.lock import Lock, lock
 from shoal.policy.meaning import attributes_of, hashes_of
-from shoal.policy.method import filled
-from shoal.policy.model import Asked, BudgetAsked, UnitAsked
-from shoal.policy.problem import Problem, RefusedPolicyError
-from shoal.policy.problems import problems_of
-from shoal.policy.reading import Document, read
-from shoal.policy.release import ReleaseAsked
+from shoal.policy.model.attribute import AttributeAsked
+from shoal.policy.model.file import Asked, BudgetAsked, UnitAsked
+from shoal.policy.model.file_format import FileAsked
+from shoal.policy.model.method import filled
+from shoal.policy.model.release import ReleaseAsked
+from shoal.policy.text import editing
+from shoal.policy.text.problem import Problem, RefusedPolicyError
+from shoal.policy.text.problems import problems_of
+from shoal.policy.text.reading import Document, read
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from shoal.anonymize.generalize.base import Recoding
 from shoal.anonymize.method.views import draw_all
-from shoal.anonymize.partition.base import Recoding
 from shoal.chance.source import Source
 from shoal.datasets.marginals import Marginals, resolved
-from shoal.datasets.stand_in import DEPENDENCE, MOST_ROWS, SKEW, stand_in
+from shoal.datasets.simulated import DEPENDENCE, MOST_ROWS, SKEW, stand_in
 from shoal.engine.base import Engine, Table
 from shoal.errors import ParameterError
-from shoal.publish.column_detail import FEW, NOTHING, Original, by_label, column_detail
-from shoal.publish.column_detail import Expected as ExpectedRows
-from shoal.publish.plan import Plan
-from shoal.publish.tables import settled_views
+from shoal.publish.plan.safe_k import Plan
+from shoal.publish.report.column_detail import FEW, NOTHING, Original, by_label, column_detail
+from shoal.publish.report.column_detail import Expected as ExpectedRows
+from shoal.publish.run.tables import settled_views
 
 VERSION = 1
 ROWS = 50_000

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from shoal.errors import UsageError
 from shoal.page.files import refuse_overwriting
-from shoal.publish import verifier
-from shoal.publish.verify import require, verify
+from shoal.publish.verify import standalone as verifier
+from shoal.publish.verify.release import require, verify
 
 _WHEN = (1980, 1, 1, 0, 0, 0)  # a file's time says nothing about the run
 

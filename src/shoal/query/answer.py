@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.errors import LedgerError
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.ledger.entry import Budget, Cost
+from shoal.ledger.event import Budget, Cost
 from shoal.query.error import Drawn, Error
 from shoal.query.price import Offer
 

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ParameterError, ShoalError, UsageError
-from shoal.guarantee.compose import compose
+from shoal.guarantee.base import Guarantee
+from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import DifferentialPrivacy
-from shoal.guarantee.kind import Guarantee
 from shoal.guarantee.rounding import Number, exact, text_up
-from shoal.guarantee.safe_k import check_delta
+from shoal.guarantee.safe_k.curve import check_delta
 from shoal.guarantee.unit import Unit
-from shoal.ledger.entry import Cost
-from shoal.query.asked import Asked
-from shoal.query.disjoint import Crowd, Sides, Work, disjoint
-from shoal.query.file import plain_values
-from shoal.query.question import Question
-from shoal.query.together import question as question_of
+from shoal.ledger.event import Cost
+from shoal.query.condition.disjoint import Crowd, Sides, Work, disjoint
+from shoal.query.question_file import plain_values
+from shoal.query.questions.base import Question
+from shoal.query.questions.meaning import Asked
+from shoal.query.questions.vector import question as question_of
 
 __all__ = ["MOST", "Ask", "BatchFile", "cost", "disjoint", "load"]
 

@@ -11,16 +11,16 @@ from pathlib import Path
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Engine, Table
+from shoal.engine.contribution import bound_contributions
 from shoal.engine.digest import Contents, file_digest
-from shoal.engine.people import bound_contributions
 from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError, ShoalError, UsageError
 from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.unit import Unit
-from shoal.ledger.entry import Budget
+from shoal.ledger.event import Budget
 from shoal.ledger.ledger import Ledger, Registered
 from shoal.policy.lock import lock
 from shoal.policy.policy import Policy
-from shoal.query.described import Described, described
+from shoal.query.description import Described, described
 
 _COIN = Fraction(1, 2)
 

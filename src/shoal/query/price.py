@@ -17,19 +17,19 @@ from shoal.engine.base import Table
 from shoal.errors import ParameterError, PreconditionError, ShoalError, UsageError
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
 from shoal.guarantee.rounding import Number, exact, exact_text, text_up
-from shoal.guarantee.safe_k import check_delta
-from shoal.ledger.entry import Cost, refuse_unwritable
+from shoal.guarantee.safe_k.curve import check_delta
+from shoal.ledger.event import Cost, refuse_unwritable
 from shoal.mechanism.base import Sensitivity, Target
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
 from shoal.mechanism.grid import check_multiples
 from shoal.mechanism.laplace import Laplace
 from shoal.mechanism.noise import AdditiveNoise
-from shoal.mechanism.refinement import KnowledgeRefinement
-from shoal.mechanism.staircase import Staircase
-from shoal.query.asked import Added, Asked, Chosen, Individual, Steps
+from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
+from shoal.mechanism.staircase.mechanism import Staircase
 from shoal.query.error import CONFIDENCE, HARDLY, Drawn, Error
-from shoal.query.known import Known
+from shoal.query.prior import Known
+from shoal.query.questions.meaning import Added, Asked, Chosen, Individual, Steps
 
 MECHANISMS = ("auto", "laplace", "optimal", "gaussian", "refinement", "exponential")
 LEAST_EPSILON = Fraction(1, 10**9)

@@ -22,15 +22,15 @@ from shoal.data.line import Line
 from shoal.data.type import Type
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.mechanism.prior import MOST_VALUES, Discrete, Prior
-from shoal.mechanism.prior_joint import prior_of
-from shoal.mechanism.prior_steps import Histogram, Steps
-from shoal.policy.problem import shown
-from shoal.query import ladder as ladders
-from shoal.query.asked import Added, Asked, Individual
-from shoal.query.known_grid import Grid
-from shoal.query.measure import number
-from shoal.query.tokens import Kind, Token
+from shoal.mechanism.refinement.prior import MOST_VALUES, Discrete, Prior
+from shoal.mechanism.refinement.prior_joint import prior_of
+from shoal.mechanism.refinement.prior_steps import Histogram, Steps
+from shoal.policy.text.problem import shown
+from shoal.query.condition import ranks as ladders
+from shoal.query.condition.tokens import Kind, Token
+from shoal.query.prior_grid import Grid
+from shoal.query.questions.meaning import Added, Asked, Individual
+from shoal.query.questions.measure import number
 
 _BINS = {"edges", "probabilities"}
 _FORMS = "uniform, uniform:LOW:HIGH, {value: probability, ...}, {edges: [...], probabilities: [...]}"

@@ -13,10 +13,10 @@ from shoal.data.line import Line
 from shoal.data.type import Type
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.mechanism.prior import Discrete, Prior
-from shoal.mechanism.prior_steps import Histogram, Uniform
-from shoal.query.asked import Added, Individual
-from shoal.query.measure import number
+from shoal.mechanism.refinement.prior import Discrete, Prior
+from shoal.mechanism.refinement.prior_steps import Histogram, Uniform
+from shoal.query.questions.meaning import Added, Individual
+from shoal.query.questions.measure import number
 
 LISTED = 4096
 """With more points a law is kept as one on a line, and what is drawn from it goes to the nearest point."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from shoal.errors import UsageError
-from shoal.policy.problem import RefusedPolicyError
-from shoal.policy.reading import Tree, read
+from shoal.policy.text.problem import RefusedPolicyError
+from shoal.policy.text.reading import Tree, read
 
 _EMPTY = "the policy is empty"
 

@@ -26,21 +26,21 @@ from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.rounding import Number
 from shoal.ledger import refusals
 from shoal.ledger.account import Account
-from shoal.ledger.entry import Budget, Cost
+from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger
-from shoal.ledger.place import open_ledger
+from shoal.ledger.location import open_ledger
 from shoal.policy.policy import Policy
-from shoal.policy.problem import shown
+from shoal.policy.text.problem import shown
 from shoal.query import batch as batches
 from shoal.query import dataset as datasets
 from shoal.query.answer import Answer, Price
-from shoal.query.asked import Asked
 from shoal.query.batch import Ask
 from shoal.query.dataset import Dataset
-from shoal.query.known import known
 from shoal.query.price import Offer, offer
-from shoal.query.question import Question
-from shoal.query.together import question as question_of
+from shoal.query.prior import known
+from shoal.query.questions.base import Question
+from shoal.query.questions.meaning import Asked
+from shoal.query.questions.vector import question as question_of
 
 _LONGEST_NAME = 100
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.recode import centroid
+from shoal.anonymize.aggregate import centroid
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DataError, UsageError
-from tests.anonymize.recode.groups import grouped
+from tests.anonymize.aggregate.groups import grouped
 
 TREE = Taxonomy.of({"any": {"warm": ["red", "orange"], "cold": ["blue", "green", "violet"]}})
 NUMBERS = st.integers(-1000, 1000) | st.floats(-1e6, 1e6)

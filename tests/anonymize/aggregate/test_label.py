@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.recode import label
+from shoal.anonymize.aggregate import label
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DataError
-from tests.anonymize.recode.groups import grouped
+from tests.anonymize.aggregate.groups import grouped
 
 TREE = Taxonomy.of({"any": {"warm": ["red", "orange"], "cold": ["blue", "green", "violet"]}})
 

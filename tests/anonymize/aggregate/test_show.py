@@ -7,7 +7,7 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from shoal.anonymize.recode.show import SHOWS, rule, shown
+from shoal.anonymize.aggregate.show import SHOWS, rule, shown
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Role, Type
 from shoal.policy.policy import Policy

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.diverse import Secret, Wanted, distance, diverse, in_runs, reached
-from shoal.anonymize.partition.near import mdav
+from shoal.anonymize.cluster.diversify import Secret, Wanted, distance, diverse, in_runs, reached
+from shoal.anonymize.cluster.mdav import mdav
 from shoal.errors import InfeasibleError
 
 

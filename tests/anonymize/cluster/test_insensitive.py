@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.insensitive import corners, in_turns, insensitive
-from shoal.anonymize.partition.microaggregate import microaggregate
-from shoal.anonymize.partition.points import Nominal, Numeric, Ordinal
+from shoal.anonymize.cluster.insensitive import corners, in_turns, insensitive
+from shoal.anonymize.cluster.microaggregate import microaggregate
+from shoal.anonymize.cluster.points import Nominal, Numeric, Ordinal
 from shoal.data.schema import Missing
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DomainError, ParameterError, UsageError

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.approx import approx
-from shoal.anonymize.partition.microaggregate import METHODS, microaggregate
-from shoal.anonymize.partition.near import mdav, vmdav
+from shoal.anonymize.cluster.approx import approx
+from shoal.anonymize.cluster.mdav import mdav, vmdav
+from shoal.anonymize.cluster.microaggregate import METHODS, microaggregate
 from shoal.errors import DataError, InfeasibleError, ParameterError, UsageError
-from tests.anonymize.partition.clouds import loss, paper_table, tables_and_k
+from tests.anonymize.cluster.clouds import loss, paper_table, tables_and_k
 
 GOLDEN = {  # IL on z-scores, theory.md §3
     "census": {3: 5.6922, 5: 9.0884, 10: 14.1559},

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition import univariate
-from shoal.anonymize.partition.near import mdav
-from shoal.anonymize.partition.univariate import optimal
+from shoal.anonymize.cluster import optimal as univariate
+from shoal.anonymize.cluster.mdav import mdav
+from shoal.anonymize.cluster.optimal import optimal
 from shoal.errors import DataError
-from tests.anonymize.partition.clouds import loss, paper_table
+from tests.anonymize.cluster.clouds import loss, paper_table
 
 
 def error(values):

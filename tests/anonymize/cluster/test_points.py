@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.microaggregate import microaggregate
-from shoal.anonymize.partition.points import Nominal, Numeric, Ordinal, Scale, embedded, points
+from shoal.anonymize.cluster.microaggregate import microaggregate
+from shoal.anonymize.cluster.points import Nominal, Numeric, Ordinal, Scale, embedded, points
 from shoal.data.schema import Missing
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DataError, DomainError, UsageError

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.microaggregate import microaggregate
-from shoal.anonymize.partition.points import Nominal, Ordinal
-from shoal.anonymize.partition.ranking import MANY, ranking, runs, sorted_rows
+from shoal.anonymize.cluster.microaggregate import microaggregate
+from shoal.anonymize.cluster.points import Nominal, Ordinal
+from shoal.anonymize.cluster.ranking import MANY, ranking, runs, sorted_rows
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import InfeasibleError, ParameterError, UsageError
-from tests.anonymize.partition.clouds import tables_and_k
+from tests.anonymize.cluster.clouds import tables_and_k
 
 
 @given(tables_and_k())

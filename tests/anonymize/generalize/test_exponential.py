@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.choose import choose_scheme, log_weights, near_best
-from shoal.anonymize.partition.drawn import DrawnGrid
-from shoal.anonymize.partition.lattice import Lattice
-from shoal.anonymize.partition.scores import Discernibility, Ramp, Records, Target
-from shoal.chance.choose import scored as scored_draws
+from shoal.anonymize.generalize.exponential import choose_scheme, log_weights, near_best
+from shoal.anonymize.generalize.lattice import Lattice
+from shoal.anonymize.generalize.private_grid import DrawnGrid
+from shoal.anonymize.generalize.scores import Discernibility, Ramp, Records, Target
+from shoal.chance.exponential import scored as scored_draws
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
 from shoal.engine.open import engine
 from shoal.errors import ParameterError, UsageError
-from shoal.guarantee.safe_k import delta_tight
+from shoal.guarantee.safe_k.curve import delta_tight
 from shoal.policy.policy import Policy
-from tests.anonymize.partition.tiny import attribute, chances, counted, hockey_stick, joint
+from tests.anonymize.generalize.tiny import attribute, chances, counted, hockey_stick, joint
 from tests.gate import ROOT
 from tests.statistical.fit import fits
 

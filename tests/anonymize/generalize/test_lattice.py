@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.lattice import GRID, LIMIT, Lattice
-from shoal.anonymize.partition.scores import Ramp
+from shoal.anonymize.generalize.lattice import GRID, LIMIT, Lattice
+from shoal.anonymize.generalize.scores import Ramp
 from shoal.data.domain import Interval, Values
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import Cuts, Keep, Masked, Whole
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import Cuts, Keep, Masked, Whole
 from shoal.data.schema import Attribute, Role, Type
 from shoal.engine.base import Counts
 from shoal.errors import DomainError, ParameterError, UsageError
-from tests.anonymize.partition.tiny import attribute, counted, recoded
+from tests.anonymize.generalize.tiny import attribute, counted, recoded
 
 CITY = attribute("city", "abcd", "xxyy")
 SEX = attribute("sex", "fm")

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.anonymize.generalize.lattice import GRID, Lattice
+from shoal.anonymize.generalize.scores import SCORES, Discernibility, Ramp, Records, Target
 from shoal.anonymize.kernel.rollup import one_by_one
-from shoal.anonymize.partition.lattice import GRID, Lattice
-from shoal.anonymize.partition.scores import SCORES, Discernibility, Ramp, Records, Target
 from shoal.errors import ParameterError, UsageError
-from shoal.guarantee.theorem import THEOREMS
-from tests.anonymize.partition.tiny import attribute, counted, recoded
+from shoal.guarantee.theorem.registry import THEOREMS
+from tests.anonymize.generalize.tiny import attribute, counted, recoded
 
 CITY, SEX, AGE = (
     attribute("city", "abcd", "xxyy"),

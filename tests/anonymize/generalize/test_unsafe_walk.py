@@ -9,14 +9,14 @@ from itertools import product
 import pytest
 from scipy.special import betaincinv
 
-from shoal.anonymize.partition import walk
-from shoal.anonymize.partition.choose import choose_scheme
-from shoal.anonymize.partition.lattice import Lattice
-from shoal.anonymize.partition.scores import Ramp
-from shoal.anonymize.partition.walk import unsafe_best_of_visited
+from shoal.anonymize.generalize import unsafe_walk as walk
+from shoal.anonymize.generalize.exponential import choose_scheme
+from shoal.anonymize.generalize.lattice import Lattice
+from shoal.anonymize.generalize.scores import Ramp
+from shoal.anonymize.generalize.unsafe_walk import unsafe_best_of_visited
 from shoal.chance.source import Source
 from shoal.errors import ParameterError
-from tests.anonymize.partition.tiny import attribute, counted
+from tests.anonymize.generalize.tiny import attribute, counted
 from tests.gate import ROOT
 
 SHOAL = ROOT / "src" / "shoal"

@@ -9,11 +9,11 @@ from itertools import product
 
 import numpy as np
 
-from shoal.anonymize.partition.choose import log_weights
-from shoal.data import loss
+from shoal.anonymize.generalize.exponential import log_weights
 from shoal.data.domain import Values
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import MISSING, Groups, Keep, Whole
+from shoal.data.hierarchy import loss
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import MISSING, Groups, Keep, Whole
 from shoal.data.schema import Attribute, Role, Type
 from shoal.engine.base import ABSENT, Counts
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.anonymize.kernel.bounded import climb, scores_near_best
+from shoal.anonymize.generalize.scores import Ramp, Records
+from shoal.anonymize.kernel.branch_and_bound import climb, scores_near_best
 from shoal.anonymize.kernel.rollup import Column, one_by_one
-from shoal.anonymize.partition.scores import Ramp, Records
 
 WHOLE = 100
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.anonymize.kernel import cloud as clouds
-from shoal.anonymize.kernel.cloud import Flat, Plain, Tree, cloud
-from shoal.anonymize.partition.near import mdav, vmdav
-from tests.anonymize.partition.clouds import tables, tables_and_k
+from shoal.anonymize.cluster.mdav import mdav, vmdav
+from shoal.anonymize.kernel import remaining_points as clouds
+from shoal.anonymize.kernel.remaining_points import Flat, Plain, Tree, cloud
+from tests.anonymize.cluster.clouds import tables, tables_and_k
 
 KINDS = [Plain, pytest.param(Flat, marks=pytest.mark.slow), pytest.param(Tree, marks=pytest.mark.slow)]  # compiled
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.anonymize.method.crowds import Crowd
+from shoal.anonymize.cluster.diversify import Wanted
+from shoal.anonymize.method.clusters import Crowd
 from shoal.anonymize.method.microaggregation import ALL, Microaggregation
-from shoal.anonymize.partition.diverse import Wanted
 from shoal.chance.source import Source
 from shoal.errors import InfeasibleError, PreconditionError
 from shoal.guarantee.syntactic import KAnonymity, LDiversity, TCloseness

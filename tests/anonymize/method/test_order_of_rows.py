@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.anonymize.method.crowds import Crowd
+from shoal.anonymize.aggregate import centroid
+from shoal.anonymize.cluster.diversify import Secret, Wanted
+from shoal.anonymize.method.clusters import Crowd
 from shoal.anonymize.method.microaggregation import ALL, Microaggregation
 from shoal.anonymize.method.probabilistic_k import Swap
-from shoal.anonymize.partition.diverse import Secret, Wanted
-from shoal.anonymize.recode import centroid
 from shoal.chance.source import Source
 from shoal.errors import InfeasibleError
 from shoal.guarantee.unit import Unit

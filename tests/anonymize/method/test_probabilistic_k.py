@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.anonymize.method.crowds import Crowd
+from shoal.anonymize.cluster.diversify import Wanted
+from shoal.anonymize.method.clusters import Crowd
 from shoal.anonymize.method.microaggregation import ALL
 from shoal.anonymize.method.probabilistic_k import Swap
-from shoal.anonymize.partition.diverse import Wanted
 from shoal.chance.source import Source
 from shoal.errors import InfeasibleError, PreconditionError
 from shoal.guarantee.claim import Status

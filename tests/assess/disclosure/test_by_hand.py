@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from shoal.assess.measure import observe
+from shoal.assess.disclosure.measure import observe
 from shoal.data.domain import Values
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import Groups, Keep, Whole
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import Groups, Keep, Whole
 from shoal.data.schema import Type
 from shoal.errors import DataError, ParameterError
-from tests.assess.tables import counted, schema, secret
+from tests.assess.disclosure.tables import counted, schema, secret
 
 # Two classes. a: flu flu cold; b: flu cold cold ache.        Table: flu 3/7, cold 3/7, ache 1/7.
 SEVEN = [("a", "flu"), ("a", "flu"), ("a", "cold"), ("b", "flu"), ("b", "cold"), ("b", "cold"), ("b", "ache")]

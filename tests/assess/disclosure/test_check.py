@@ -15,15 +15,15 @@ import pytest
 from pyarrow import parquet
 
 import shoal
-from shoal.assess.check import check
+from shoal.assess.disclosure.check import check
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
 from shoal.datasets.visits import visits, write_policy, write_visits
 from shoal.engine.reference import Reference
 from shoal.errors import DataError, DomainError, UsageError
 from shoal.policy.policy import Policy
-from tests.assess import oracle
+from tests.assess.disclosure import oracle
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CLINIC = ROOT / "examples" / "clinic"
 
 

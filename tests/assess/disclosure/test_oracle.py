@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.assess import lenient
-from shoal.assess.measure import observe
+from shoal.assess.disclosure import wildcard as lenient
+from shoal.assess.disclosure.measure import observe
 from shoal.data.domain import Interval, Values
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import Cuts, Groups, Keep, Whole
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import Cuts, Groups, Keep, Whole
 from shoal.data.schema import Type
 from shoal.errors import InfeasibleError
-from tests.assess import oracle
-from tests.assess.tables import counted, schema, secret
+from tests.assess.disclosure import oracle
+from tests.assess.disclosure.tables import counted, schema, secret
 
 LEAVES = ("u", "v", "w", "x", "y")
 TREE = Hierarchy(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.assess.average import Average
-from shoal.assess.correlation import correlation_change, correlations
+from shoal.assess.distortion.average import Average
+from shoal.assess.distortion.correlation import correlation_change, correlations
 from shoal.errors import DataError, ParameterError, UsageError
 
 

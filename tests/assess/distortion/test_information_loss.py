@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.microaggregate import microaggregate
-from shoal.anonymize.recode import centroid
-from shoal.assess.balance import balance
-from shoal.assess.distortion import distortion
+from shoal.anonymize.aggregate import centroid
+from shoal.anonymize.cluster.microaggregate import microaggregate
+from shoal.assess.distortion.information_loss import distortion
+from shoal.assess.distortion.score import balance
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DataError, ParameterError, UsageError
-from tests.anonymize.partition.clouds import paper_table
+from tests.anonymize.cluster.clouds import paper_table
 
 TREE = Taxonomy.of({"all": {"fruit": ["apple", "pear"], "tool": ["saw"]}})
 

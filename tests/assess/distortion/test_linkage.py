@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.near import mdav
-from shoal.anonymize.recode import centroid
-from shoal.assess import linkage as module
-from shoal.assess.linkage import linkage
+from shoal.anonymize.aggregate import centroid
+from shoal.anonymize.cluster.mdav import mdav
+from shoal.assess.distortion import linkage as module
+from shoal.assess.distortion.linkage import linkage
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import ParameterError, UsageError
-from tests.anonymize.partition.clouds import paper_table
+from tests.anonymize.cluster.clouds import paper_table
 
 TREE = Taxonomy.of({"all": {"fruit": ["apple", "pear"], "tool": ["saw", "axe"]}})
 

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.assess.atoms import axis
-from shoal.assess.loaded import load
-from shoal.assess.meaning import meaning
+from shoal.assess.release.atoms import axis
+from shoal.assess.release.base import load
+from shoal.assess.release.labels import meaning
 from shoal.errors import UsageError, VerificationError
-from tests.assess.released import categories, cuts, keep, write_release
+from tests.assess.release.released import categories, cuts, keep, write_release
 from tests.publish.clinic import publish
 
 SURE = 1 - 1e-9

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.assess.loaded import load
-from shoal.assess.shrink import shrunk
+from shoal.assess.release.base import load
+from shoal.assess.release.shrinkage import shrunk
 from shoal.errors import UsageError
-from tests.assess.released import all_pairs, categories, cuts, drawn, keep, write_pairs, write_release
+from tests.assess.release.released import all_pairs, categories, cuts, drawn, keep, write_pairs, write_release
 
 SIZES = [12, 2, 6, 20, 4]
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shoal.assess import bounds
-from shoal.assess.loaded import load
+from shoal.assess.release import bounds
+from shoal.assess.release.base import load
 from shoal.errors import ParameterError, UsageError
-from tests.assess.released import categories, cuts, drawn, keep, write_release
+from tests.assess.release.released import categories, cuts, drawn, keep, write_release
 
 K, BETA, LEVEL = 20, Fraction(3, 20), 0.95
 RISK = (1 - LEVEL) / 2

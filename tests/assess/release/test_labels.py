@@ -8,16 +8,16 @@ import random
 import numpy as np
 import pytest
 
-from shoal.assess.atoms import axis
-from shoal.assess.loaded import load
-from shoal.assess.meaning import meaning
+from shoal.assess.release.atoms import axis
+from shoal.assess.release.base import load
+from shoal.assess.release.labels import meaning
 from shoal.engine.open import engine
 from shoal.errors import UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan import plan
-from shoal.publish.run import release
-from tests.assess.released import keep, write_release
+from shoal.publish.plan.safe_k import plan
+from shoal.publish.run.release import release
+from tests.assess.release.released import keep, write_release
 
 POLICY = """
 version: 1

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shoal.assess.average import Average
-from shoal.assess.estimate import Estimate
-from shoal.assess.loaded import load
-from tests.assess.released import cuts, keep, write_release
+from shoal.assess.distortion.average import Average
+from shoal.assess.release.base import load
+from shoal.assess.release.estimate import Estimate
+from tests.assess.release.released import cuts, keep, write_release
 
 K, BETA, LEVEL = 3, "0.4", 0.95
 

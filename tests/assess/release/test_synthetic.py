@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from shoal.assess.loaded import load
-from shoal.assess.synthetic import Synthetic
+from shoal.assess.release.base import load
+from shoal.assess.release.synthetic import Synthetic
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
-from tests.assess.released import all_pairs, categories, write_pairs, write_release
-from tests.assess.test_consistent import SIZES, columns, distance
+from tests.assess.release.released import all_pairs, categories, write_pairs, write_release
+from tests.assess.release.test_consistency import SIZES, columns, distance
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import OUTSIDE, Keep, Whole
-from shoal.data.nested import check_nested
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import OUTSIDE, Keep, Whole
+from shoal.data.hierarchy.nested import check_nested
 from shoal.data.type import texts
 
 

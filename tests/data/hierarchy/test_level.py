@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from shoal.data.domain import Values
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import OUTSIDE, Cuts, Groups, Keep, Masked, Whole
-from shoal.data.nested import check_nested, coarsens
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import OUTSIDE, Cuts, Groups, Keep, Masked, Whole
+from shoal.data.hierarchy.nested import check_nested, coarsens
 from shoal.data.schema import Type
 from shoal.errors import PolicyError, UsageError
 

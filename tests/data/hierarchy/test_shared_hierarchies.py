@@ -8,11 +8,11 @@ from math import prod
 import numpy as np
 import pytest
 
-from shoal.data import files
-from shoal.data.build import domain_of, hierarchy
+from shoal.data.hierarchy.build import domain_of, hierarchy
+from shoal.data.hierarchy.files import export as files
 from shoal.data.schema import Type
 from shoal.data.taxonomy import Taxonomy
-from tests.data.laws import check
+from tests.data.hierarchy.laws import check
 
 ADULT = [
     "sex",

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data.build import hierarchy
 from shoal.data.domain import Interval, Pattern, Values
+from shoal.data.hierarchy.build import hierarchy
+from shoal.data.hierarchy.suggest import round_number, suggest
 from shoal.data.schema import Type
-from shoal.data.suggest import round_number, suggest
-from tests.data.laws import check
+from tests.data.hierarchy.laws import check
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.file_format import STANDARD, FileFormat
 from shoal.data.schema import Attribute, Role, Schema, Type
-from shoal.engine.duckdb import DuckDB
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.reference import Reference
 from shoal.errors import DataError
 

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.file_format import FileFormat
 from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
-from shoal.engine.duckdb import DuckDB
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.reference import Reference
 from shoal.errors import DataError, DomainError, PolicyError, ShoalError, UsageError
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from shoal.data.file_format import STANDARD, FileFormat
 from shoal.data.schema import Attribute, Role, Schema, Type
-from shoal.engine import csv_file
-from shoal.engine.csv_file import look
-from shoal.engine.csv_survey import survey
-from shoal.engine.duckdb import DuckDB
+from shoal.engine.duckdb.engine import DuckDB
+from shoal.engine.read import csv_file
+from shoal.engine.read.csv_file import look
+from shoal.engine.read.csv_structure import survey
 from shoal.engine.reference import Reference
 from shoal.errors import DataError, ShoalError
 

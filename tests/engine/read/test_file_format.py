@@ -16,7 +16,7 @@ from pyarrow import parquet
 from shoal.data.domain import Interval, Values
 from shoal.data.file_format import FileFormat
 from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
-from shoal.engine.duckdb import DuckDB
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.reference import Reference
 from shoal.errors import DataError, DomainError
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
-from shoal.engine.duckdb import DuckDB
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.reference import Reference
 from shoal.errors import ShoalError
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import CompositionError, ParameterError, UsageError
-from shoal.guarantee.compose import chosen_with_probability, compose, people_at_risk
+from shoal.guarantee.composition.compose import chosen_with_probability, compose, people_at_risk
 from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd, SampledDP
-from shoal.guarantee.pair import crowd_losses
 from shoal.guarantee.plain_sample import SamplePrivacy
-from shoal.guarantee.safe_k import delta_add, delta_remove
+from shoal.guarantee.safe_k.curve import delta_add, delta_remove
+from shoal.guarantee.safe_k.dominating_pair import crowd_losses
 from shoal.guarantee.syntactic import KAnonymity
 from tests.guarantee import oracle
 

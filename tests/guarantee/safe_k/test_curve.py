@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import ParameterError, PreconditionError, UsageError
-from shoal.guarantee.safe_k import (
+from shoal.guarantee.safe_k.curve import (
     delta,
     delta_add,
     delta_published,

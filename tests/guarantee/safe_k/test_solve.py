@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
-from shoal.guarantee.safe_k import delta_exactly, delta_published, delta_tight
-from shoal.guarantee.solve import describe, frontier, solve
+from shoal.guarantee.safe_k.curve import delta_exactly, delta_published, delta_tight
+from shoal.guarantee.safe_k.solve import describe, frontier, solve
 
 E_RATE = 1 - math.exp(-1)
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import ParameterError, PreconditionError
-from shoal.guarantee.privtree import SplitTest, calibrate, decimal_chance, gain, path_loss, published
 from shoal.guarantee.rounding import decimal, precise
+from shoal.guarantee.tree.privtree import SplitTest, calibrate, decimal_chance, gain, path_loss, published
 
 TINY = Decimal(10) ** -30
 ULP = Fraction(1, 10**12)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shoal.errors import UsageError
-from shoal.lab import cm06, lqs_figures, lqs_tables
-from shoal.lab.finding import Verdict
-from shoal.lab.paper import SOURCES, chosen
+from shoal.lab.papers import cm06, lqs_figures, lqs_tables
+from shoal.lab.papers.catalogue import SOURCES, chosen
+from shoal.lab.papers.comparison import Verdict
 
 
 @pytest.mark.parametrize("name", list(SOURCES))

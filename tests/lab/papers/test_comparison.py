@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.lab.finding import Reproduction, Verdict, digits, erratum, statement
+from shoal.lab.papers.comparison import Reproduction, Verdict, digits, erratum, statement
 
 
 @pytest.mark.parametrize(

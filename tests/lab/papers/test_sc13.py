@@ -9,10 +9,10 @@ import pytest
 
 from shoal.chance.source import Source
 from shoal.errors import DataError
-from shoal.lab import sc13_averages, sc13_correlations, sc13_linkage, sc13_printed
-from shoal.lab.finding import Measured, Setting, Verdict
-from shoal.lab.paper import SOURCES, chosen
-from shoal.lab.sc13_methods import Trial
+from shoal.lab.papers import sc13_averages, sc13_correlations, sc13_linkage, sc13_printed
+from shoal.lab.papers.catalogue import SOURCES, chosen
+from shoal.lab.papers.comparison import Measured, Setting, Verdict
+from shoal.lab.papers.sc13_methods import Trial
 from tests.cli.run import shoal
 
 NAMES = [source.name for source in chosen(["sc13"]) if isinstance(source, Measured)]

@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.lab import sc13_refine_figures, sc13_refine_person, sc13_refinement
-from shoal.lab.finding import Verdict
-from shoal.lab.paper import SOURCES
-from shoal.lab.sc13_refinement import ROWS, cells, excess, moved_too_far
-from shoal.mechanism.gain import Gain
-from shoal.mechanism.refinement import KnowledgeRefinement
+from shoal.lab.papers import sc13_refine_figures, sc13_refine_person, sc13_refinement
+from shoal.lab.papers.catalogue import SOURCES
+from shoal.lab.papers.comparison import Verdict
+from shoal.lab.papers.sc13_refinement import ROWS, cells, excess, moved_too_far
+from shoal.mechanism.refinement.factors import Gain
+from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
 
 ERRATA = {"sc13-table-5.5": 4, "sc13-figure-5.2": 1, "sc13-figure-5.3": 1, "sc13-figure-5.6": 3, "sc13-errata-5": 8}
 MINE = [name for name in SOURCES if name.startswith(("sc13-table-5", "sc13-figure-5", "sc13-errata-5"))]
@@ -80,7 +80,7 @@ def test_excess_is_the_larger_direction():
 
 
 def test_cells_are_the_law_of_the_mechanism():
-    from shoal.mechanism.prior_steps import Uniform
+    from shoal.mechanism.refinement.prior_steps import Uniform
 
     mechanism = KnowledgeRefinement(Uniform(), math.log(2))
     law = cells(0.5, Gain(Fraction(2), Fraction(1, 2)))

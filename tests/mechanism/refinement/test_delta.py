@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.differential import ApproxDP
-from shoal.mechanism.gain import Gain, individual, inverse_growth, statistical
-from shoal.mechanism.prior import Discrete
-from shoal.mechanism.prior_joint import joint
-from shoal.mechanism.prior_steps import Uniform
-from shoal.mechanism.refined import Refined
-from shoal.mechanism.refinement import KnowledgeRefinement, check_gain
-from tests.mechanism.test_refinement import OUTSIDE, growth, listed
+from shoal.mechanism.refinement.factors import Gain, individual, inverse_growth, statistical
+from shoal.mechanism.refinement.mechanism import KnowledgeRefinement, check_gain
+from shoal.mechanism.refinement.prior import Discrete
+from shoal.mechanism.refinement.prior_joint import joint
+from shoal.mechanism.refinement.prior_steps import Uniform
+from shoal.mechanism.refinement.response import Refined
+from tests.mechanism.refinement.test_mechanism import OUTSIDE, growth, listed
 
 EPSILONS = st.sampled_from(["0.1", "0.7", "2"])
 DELTAS = st.sampled_from(["0.001", "0.05", "0.2", "0.49"])

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from shoal.errors import PreconditionError
 from shoal.guarantee.differential import PureDP
-from shoal.mechanism.distance import Absolute, Norm
-from shoal.mechanism.gain import Gain
-from shoal.mechanism.prior import Discrete, Points
-from shoal.mechanism.prior_joint import Joint, joint
-from shoal.mechanism.prior_steps import Histogram, Steps, Uniform
-from shoal.mechanism.refinement import KnowledgeRefinement, check_gain
+from shoal.mechanism.refinement.distance import Absolute, Norm
+from shoal.mechanism.refinement.factors import Gain
+from shoal.mechanism.refinement.mechanism import KnowledgeRefinement, check_gain
+from shoal.mechanism.refinement.prior import Discrete, Points
+from shoal.mechanism.refinement.prior_joint import Joint, joint
+from shoal.mechanism.refinement.prior_steps import Histogram, Steps, Uniform
 
 EPSILONS = st.sampled_from(["0.1", "0.7", "1", "2", "5"])
 OUTSIDE = (-7, Fraction(1, 2), 100, None, "unknown", float("nan"))

@@ -14,11 +14,11 @@ from scipy import stats
 from shoal.chance.source import Source
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import ParameterError, UsageError
-from shoal.mechanism.distance import Absolute, Nominal, Norm, Ordinal, distance_of, usual
-from shoal.mechanism.prior import Discrete
-from shoal.mechanism.prior_joint import Joint, joint, prior_of
-from shoal.mechanism.prior_steps import Histogram, Uniform
-from shoal.mechanism.refinement import KnowledgeRefinement
+from shoal.mechanism.refinement.distance import Absolute, Nominal, Norm, Ordinal, distance_of, usual
+from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
+from shoal.mechanism.refinement.prior import Discrete
+from shoal.mechanism.refinement.prior_joint import Joint, joint, prior_of
+from shoal.mechanism.refinement.prior_steps import Histogram, Uniform
 
 MEALS = Taxonomy.of({"food": {"fruit": ["apple", "pear"], "meat": ["beef"]}})
 

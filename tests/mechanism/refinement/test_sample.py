@@ -11,9 +11,9 @@ from scipy import stats
 
 from shoal.chance.source import Source
 from shoal.errors import ParameterError
-from shoal.mechanism.prior_joint import joint
-from shoal.mechanism.prior_steps import Histogram, Uniform
-from shoal.mechanism.refinement import KnowledgeRefinement
+from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
+from shoal.mechanism.refinement.prior_joint import joint
+from shoal.mechanism.refinement.prior_steps import Histogram, Uniform
 from tests.statistical.fit import fits
 
 SIZE = 40_000

@@ -15,11 +15,11 @@ from shoal.errors import PreconditionError, ShoalError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
-from shoal.mechanism.box import BoxLaw, compare_with_laplace, laplace_log_region_volume
-from shoal.mechanism.inner import best_inner
-from shoal.mechanism.lattice import LatticeLaw
-from shoal.mechanism.shells import BoxNumber, _mixture, draw_numbers, first
-from shoal.mechanism.staircase import Staircase
+from shoal.mechanism.staircase.box import BoxLaw, compare_with_laplace, laplace_log_region_volume
+from shoal.mechanism.staircase.inner import best_inner
+from shoal.mechanism.staircase.lattice import LatticeLaw
+from shoal.mechanism.staircase.mechanism import Staircase
+from shoal.mechanism.staircase.shells import BoxNumber, _mixture, draw_numbers, first
 from tests.statistical.fit import fits
 
 ROW = Unit.row("add_remove")

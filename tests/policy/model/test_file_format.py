@@ -7,7 +7,7 @@ import pytest
 from shoal.data.file_format import STANDARD, FileFormat
 from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
-from shoal.publish.verify_lock import unlocked
+from shoal.publish.verify.lock import unlocked
 from tests.policy.written import BASE, edited
 
 WRITTEN = "file: {encoding: windows-1252, delimiter: ';', quote: none, decimal: ',', missing: [NA, '-9']}\n"

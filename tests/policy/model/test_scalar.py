@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
 from shoal.guarantee.rounding import exact_text
+from shoal.policy.model.scalar import Count, exact_number, whole_number
 from shoal.policy.policy import Policy
-from shoal.policy.scalar import Count, exact_number, whole_number
 from tests.policy.written import base, edited, the_problem
 
 

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from shoal.data.build import KINDS
-from shoal.data.dates import PARTS
 from shoal.data.domain import Interval, Pattern, Values
+from shoal.data.hierarchy.build import KINDS
+from shoal.data.hierarchy.kinds.dates import PARTS
 from shoal.data.schema import Missing, Outside, Role, Type
 from shoal.guarantee.unit import Unit
-from shoal.policy import hierarchy
-from shoal.policy.keys import every_key, known_at
-from shoal.policy.method import NEEDS
+from shoal.policy.model import hierarchy
+from shoal.policy.model.method import NEEDS
+from shoal.policy.model.release import METHODS, ReleaseAsked
 from shoal.policy.policy import Policy
-from shoal.policy.release import METHODS, ReleaseAsked
-from shoal.policy.shipped import table_of_keys
+from shoal.policy.text.keys import every_key, known_at
+from shoal.policy.text.schema_file import table_of_keys
 from tests.policy.written import BASE, base, edited
 
-REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "policy.md"
+REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "policy.md"
 
 
 def attribute(words: str, method: str = "safe-k"):
@@ -229,7 +229,7 @@ def test_every_key_has_words_and_a_row_in_the_reference():
     page = REFERENCE.read_text("utf-8")
     for key in every_key():
         assert key.words.endswith("."), key.path
-    assert table_of_keys() in page, "docs/reference/policy.md is stale: python -m shoal.policy.shipped"
+    assert table_of_keys() in page, "docs/reference/policy.md is stale: python -m shoal.policy.text.schema_file"
 
 
 def test_keys_are_found_by_place():

@@ -7,8 +7,8 @@ import pytest
 from shoal.data.domain import Values
 from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
-from shoal.policy.problem import RefusedPolicyError
-from shoal.policy.reading import read
+from shoal.policy.text.problem import RefusedPolicyError
+from shoal.policy.text.reading import read
 from tests.policy.written import BASE, edited, problems
 
 TRAPS = [

@@ -9,9 +9,9 @@ import sys
 import pytest
 from jsonschema import Draft7Validator
 
-from shoal.policy.reading import read
-from shoal.policy.shipped import DRAFT, SCHEMA_FILE, json_schema, json_schema_text, table_of_keys, with_table
-from tests.policy.test_errors import ANSWER
+from shoal.policy.text.reading import read
+from shoal.policy.text.schema_file import DRAFT, SCHEMA_FILE, json_schema, json_schema_text, table_of_keys, with_table
+from tests.policy.text.test_problem import ANSWER
 from tests.policy.written import BASE, edited
 from tests.policy.yaml_values import as_an_editor_reads
 
@@ -20,7 +20,7 @@ VALIDATOR = Draft7Validator(json_schema())
 
 def test_the_shipped_schema_is_fresh():
     assert SCHEMA_FILE.read_text("utf-8") == json_schema_text(), (
-        "python -m shoal.policy.shipped docs/reference/policy.md"
+        "python -m shoal.policy.text.schema_file docs/reference/policy.md"
     )
 
 

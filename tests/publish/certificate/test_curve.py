@@ -11,15 +11,15 @@ import pytest
 from scipy.stats import binom
 
 from shoal.datasets.visits import write_policy
-from shoal.guarantee.release_curve import curve_of_promise
 from shoal.guarantee.rounding import exact
-from shoal.guarantee.safe_k import delta_tight
+from shoal.guarantee.safe_k.curve import delta_tight
+from shoal.guarantee.safe_k.release_curve import curve_of_promise
 from shoal.policy.policy import Policy
-from shoal.publish import verifier
-from shoal.publish.certificate import certificate, curve_points
-from shoal.publish.paper import certificate_page
-from shoal.publish.pictures import curve_picture
-from shoal.publish.plan import Plan, paid_plan
+from shoal.publish.certificate.page import certificate_page
+from shoal.publish.certificate.safe_k import certificate, curve_points
+from shoal.publish.plan.safe_k import Plan, paid_plan
+from shoal.publish.report.pictures import curve_picture
+from shoal.publish.verify import standalone as verifier
 from tests.publish.clinic import planned as clinic
 from tests.publish.made import account, planned, sealed
 from tests.publish.reading import Page

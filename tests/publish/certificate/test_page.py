@@ -13,11 +13,13 @@ import pytest
 
 import shoal.publish
 from shoal.guarantee.claim import Status
-from shoal.publish.paper import MOST_ENTRIES, STATUS, certificate_page
+from shoal.publish.certificate.page import MOST_ENTRIES, STATUS, certificate_page
 from tests.publish.made import KINDS, planned, sealed
 from tests.publish.reading import Page
 
-SCHEMA = json.loads((Path(shoal.publish.__file__).parent / "certificate.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    (Path(shoal.publish.__file__).parent / "certificate" / "safe_k.schema.json").read_text(encoding="utf-8")
+)
 CHECK = jsonschema.Draft7Validator(SCHEMA)
 
 
@@ -111,7 +113,7 @@ def test_names_are_words_and_nothing_more():
 
 PROGRAM = """
 import json, sys
-from shoal.publish.paper import certificate_page
+from shoal.publish.certificate.page import certificate_page
 sys.stdout.buffer.write(certificate_page(json.loads(sys.stdin.buffer.read())).encode())
 assert not {"matplotlib", "pyarrow", "duckdb"} & set(sys.modules)
 """

@@ -6,14 +6,14 @@ import pytest
 
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Status
-from shoal.guarantee.named import How
-from shoal.guarantee.theorem import THEOREMS
-from shoal.publish.opening import theorem_entry
-from shoal.publish.plan import Plan, plan
-from shoal.publish.premises import FIXED_WITHOUT_DATA, safe_k_answers
-from shoal.publish.syntactic.certificate import counted_answers
+from shoal.guarantee.theorem.base import How
+from shoal.guarantee.theorem.registry import THEOREMS
+from shoal.publish.certificate.counted import counted_answers
+from shoal.publish.certificate.opening import theorem_entry
+from shoal.publish.certificate.premises import FIXED_WITHOUT_DATA, safe_k_answers
+from shoal.publish.plan.safe_k import Plan, plan
 from tests.publish.clinic import planned
-from tests.publish.syntactic.clinic import policy as counted
+from tests.publish.counted_clinic import policy as counted
 
 PAIRS = {"release.views": "pairs", "release.delta": "1e-4"}
 PEOPLE = {"unit": {"column": "patient", "max_rows": 2}, "release.epsilon": "4", "budget": None}

@@ -16,19 +16,20 @@ from shoal.anonymize.method.views import choose_views, draw_all
 from shoal.chance.source import Source
 from shoal.engine.open import engine
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.guarantee.compose import compose
+from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import SampledCrowd
+from shoal.policy.model.views import Views
 from shoal.policy.policy import Policy
-from shoal.policy.problem import RefusedPolicyError
-from shoal.policy.views import Views
-from shoal.publish import rebuild, verifier
-from shoal.publish.plan import plan
-from shoal.publish.verify import require, verify
+from shoal.policy.text.problem import RefusedPolicyError
+from shoal.publish.plan.safe_k import plan
+from shoal.publish.verify import rebuild
+from shoal.publish.verify import standalone as verifier
+from shoal.publish.verify.release import require, verify
+from tests.publish.certificate.test_page import SCHEMA
 from tests.publish.clinic import planned, publish, write_table
-from tests.publish.test_paper import SCHEMA
-from tests.publish.test_private_recoding import certificate, forge
-from tests.publish.test_run import account
-from tests.publish.test_verify import alone, failures
+from tests.publish.run.test_private_recoding import certificate, forge
+from tests.publish.run.test_release import account
+from tests.publish.verify.test_release import alone, failures
 
 PAIRS = {"release.views": "pairs", "release.delta": "1e-4"}
 
@@ -184,7 +185,7 @@ def test_a_crash_leaves_no_release(tmp_path, monkeypatch):
         if len(calls) == 2:
             raise OSError(28, "No space left on device")
 
-    for name in ("shoal.engine.duckdb_table.DuckDBTable.write", "shoal.engine.grouped.GroupedTable.write"):
+    for name in ("shoal.engine.duckdb.table.DuckDBTable.write", "shoal.engine.duckdb.grouped.GroupedTable.write"):
         monkeypatch.setattr(name, broken, raising=False)
     with pytest.raises(Exception, match="charge stands"):
         publish(tmp_path, PAIRS, rows=1000)

@@ -13,13 +13,13 @@ from shoal.chance.source import Source
 from shoal.engine.open import engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan import plan
+from shoal.publish.plan.safe_k import plan
 from shoal.publish.rehearse import Chance
-from shoal.publish.report import MARK
-from shoal.publish.run import release
-from shoal.publish.syntactic import matched
-from shoal.publish.syntactic.report import report
-from shoal.publish.syntactic.report_page import report_page
+from shoal.publish.report import linkage as matched
+from shoal.publish.report.counted import report
+from shoal.publish.report.counted_page import report_page
+from shoal.publish.report.safe_k import MARK
+from shoal.publish.run.release import release
 from tests.publish.reading import Page
 
 AGE = {"role": "quasi", "type": "integer"}

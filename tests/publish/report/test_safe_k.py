@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import binom
 
-from shoal.guarantee import outlook
-from shoal.publish.report import MARK, MOST_LABELS, report, sample_sizes, write_report
+from shoal.guarantee.safe_k import frontier as outlook
+from shoal.publish.report.safe_k import MARK, MOST_LABELS, report, sample_sizes, write_report
 from tests.publish.made import csv_of, folders, planned, scanned, sealed
 from tests.publish.reading import Page
 
@@ -32,7 +32,7 @@ def solved_once(promise):
 @pytest.fixture(autouse=True)
 def _few_solutions(monkeypatch):
     """The frontier depends on the promise alone, and takes seconds for units of several rows."""
-    monkeypatch.setattr("shoal.publish.report.frontier", lambda promise, _: solved_once(promise))
+    monkeypatch.setattr("shoal.publish.report.safe_k.frontier", lambda promise, _: solved_once(promise))
 
 
 def reported(tmp_path, kind="row", original=None, shown=SHOWN, **plan):

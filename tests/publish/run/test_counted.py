@@ -13,17 +13,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from shoal.assess.loaded import load
+from shoal.assess.release.base import load
 from shoal.errors import BudgetError, InfeasibleError, PolicyError, PreconditionError, UsageError
 from shoal.ledger.ledger import Ledger
-from shoal.publish import verifier
-from shoal.publish.plan import paid_plan
+from shoal.publish.plan.safe_k import paid_plan
 from shoal.publish.share import pack
-from shoal.publish.syntactic.verify import SCHEMA
-from shoal.publish.verify import verify
+from shoal.publish.verify import standalone as verifier
+from shoal.publish.verify.counted import SCHEMA
+from shoal.publish.verify.release import verify
 from tests.publish.clinic import publish as publish_paid
 from tests.publish.clinic import write_table
-from tests.publish.syntactic.clinic import METHODS, policy, publish
+from tests.publish.counted_clinic import METHODS, policy, publish
 
 CHECK = jsonschema.Draft7Validator(json.loads(SCHEMA.read_text()))
 

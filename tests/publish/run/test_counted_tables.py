@@ -11,9 +11,9 @@ from shoal.datasets.visits import write_policy, write_visits
 from shoal.engine.open import engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan import plan
-from shoal.publish.run import release
-from shoal.publish.verify import verify
+from shoal.publish.plan.safe_k import plan
+from shoal.publish.run.release import release
+from shoal.publish.verify.release import verify
 
 RELEASES = {
     "centroids": {"method": "microaggregation", "k": 5},

@@ -13,15 +13,15 @@ from shoal.engine.open import engine
 from shoal.errors import DataError, InfeasibleError, PolicyError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan import plan
-from shoal.publish.run import release
-from shoal.publish.verify import require, verify
-from shoal.query.numbers import Count, Mean, Sum, Variance
-from shoal.query.person import ValueOf
-from shoal.query.quantile import Quantile
+from shoal.publish.plan.safe_k import plan
+from shoal.publish.run.release import release
+from shoal.publish.verify.release import require, verify
+from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.person import ValueOf
+from shoal.query.questions.quantile import Quantile
+from shoal.query.questions.tables import Contingency, Histogram
+from shoal.query.questions.vector import Together
 from shoal.query.session import session
-from shoal.query.tables import Contingency, Histogram
-from shoal.query.together import Together
 from tests.publish.clinic import planned, policy
 
 HEADER = ["patient", "age", "sex", "diag"]

@@ -21,8 +21,8 @@ from shoal.errors import BudgetError, LedgerError, PreconditionError, Verificati
 from shoal.ledger.ledger import Ledger
 from shoal.ledger.refusals import ENOUGH
 from shoal.policy.policy import Policy
-from shoal.publish.plan import plan
-from shoal.publish.run import release
+from shoal.publish.plan.safe_k import plan
+from shoal.publish.run.release import release
 from shoal.query.session import session
 
 COLUMNS = {
@@ -71,7 +71,7 @@ def book(tmp_path):
 
 def charge(ledger, asked, data, tmp_path):
     """As a release does, up to the charge."""
-    from shoal.publish.run import job
+    from shoal.publish.run.release import job
 
     made = plan(asked)
     table = engine("duckdb").scan(data, made.schema)

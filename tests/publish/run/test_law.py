@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv
 
+from shoal.anonymize.generalize.grid import FixedGrid, Grid
 from shoal.anonymize.method.safe_k import SafeK
-from shoal.anonymize.partition.grid import FixedGrid, Grid
 from shoal.chance.source import Source
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.open import engine
-from shoal.guarantee.promise import Promise, Whose
-from shoal.guarantee.safe_k import delta_add, delta_remove
+from shoal.guarantee.safe_k.curve import delta_add, delta_remove
+from shoal.guarantee.safe_k.promise import Promise, Whose
 from shoal.guarantee.unit import Unit
 
 SCHEMA = Schema((Attribute("v", Role.QUASI, Type.CATEGORY, Values(("a", "b"))),))

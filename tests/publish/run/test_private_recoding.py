@@ -13,13 +13,13 @@ from jsonschema import Draft7Validator
 
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Status
-from shoal.guarantee.promise import Promise, Whose
-from shoal.publish import verifier
-from shoal.publish.verify import require, verify
+from shoal.guarantee.safe_k.promise import Promise, Whose
+from shoal.publish.verify import standalone as verifier
+from shoal.publish.verify.release import require, verify
+from tests.publish.certificate.test_page import SCHEMA
 from tests.publish.clinic import planned, publish, write_table
-from tests.publish.test_paper import SCHEMA
-from tests.publish.test_run import account
-from tests.publish.test_verify import alone, failures
+from tests.publish.run.test_release import account
+from tests.publish.verify.test_release import alone, failures
 
 TREE = {"release.recoding": {"tree": {"epsilon": "0.3"}}}
 PRIVTREE = {"release.recoding": {"tree": {"epsilon": "0.3", "grow": "privtree"}}}

@@ -18,8 +18,8 @@ from shoal.chance.source import Source
 from shoal.engine.open import engine
 from shoal.errors import BudgetError, DataError, DomainError, PreconditionError, UsageError
 from shoal.ledger.ledger import Ledger
-from shoal.publish.run import STAGES, release
-from shoal.publish.verify import require, verify
+from shoal.publish.run.release import STAGES, release
+from shoal.publish.verify.release import require, verify
 from tests.publish.clinic import planned, policy, publish, write_table
 
 
@@ -141,7 +141,7 @@ def test_a_report_that_fails_does_not_take_the_release_with_it(tmp_path, monkeyp
     def broken(*_):
         raise KeyError("x")
 
-    monkeypatch.setattr("shoal.publish.report.write_report", broken)
+    monkeypatch.setattr("shoal.publish.report.safe_k.write_report", broken)
     made = publish(tmp_path)
     require(verify(made.folder))
     assert made.holder is None
@@ -251,7 +251,7 @@ def test_a_failure_after_the_charge_keeps_the_charge_and_leaves_nothing(tmp_path
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shoal.engine.duckdb_table.DuckDBTable.write", full)
+    monkeypatch.setattr("shoal.engine.duckdb.table.DuckDBTable.write", full)
     with pytest.raises(DataError, match=r"No space left.*the charge stands"):
         publish(tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.sqlite", "table.csv"]

@@ -11,10 +11,10 @@ import pyarrow as pa
 from shoal.anonymize.method.views import draw_all
 from shoal.chance.source import Source
 from shoal.engine.open import engine
-from shoal.guarantee.compose import compose
+from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import SampledCrowd
 from shoal.policy.policy import Policy
-from shoal.publish.plan import plan
+from shoal.publish.plan.safe_k import plan
 
 TINY = """
 version: 1

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from jinja2 import TemplateError
 
-from shoal.publish import verifier
-from shoal.publish.syntactic.paper import certificate_page
-from shoal.publish.verify import verify
-from tests.publish.syntactic.clinic import publish
+from shoal.publish.certificate.counted_page import certificate_page
+from shoal.publish.verify import standalone as verifier
+from shoal.publish.verify.release import verify
+from tests.publish.counted_clinic import publish
 
 Change = Callable[[Path, dict[str, Any]], object]
 Forger = Callable[[str, Change], Path]

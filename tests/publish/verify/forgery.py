@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from shoal.guarantee.rounding import exact_text
-from shoal.publish import rebuild, verifier, verify
-from shoal.publish.syntactic import verify as counted
-from shoal.publish.verifier import Check
+from shoal.publish.verify import counted, rebuild
+from shoal.publish.verify import release as verify
+from shoal.publish.verify import standalone as verifier
+from shoal.publish.verify.standalone import Check
 from tests.publish.clinic import publish
-from tests.publish.syntactic.clinic import publish as publish_counted
+from tests.publish.counted_clinic import publish as publish_counted
 
 VIEWS = {"release.delta": "1e-4"}
 PAID: dict[str, dict[str, object]] = {

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from shoal.publish.verify import SHIPPED
-from tests.publish.syntactic.forged import Forger, alone, failed, forger
+from shoal.publish.verify.release import SHIPPED
+from tests.publish.verify.counted_forgery import Forger, alone, failed, forger
 
 __all__ = ["forger"]
 

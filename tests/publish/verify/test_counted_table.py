@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.ledger.ledger import Ledger
-from shoal.publish.plan import plan
-from shoal.publish.syntactic.certificate import certificate
-from tests.publish.syntactic.clinic import policy, publish
-from tests.publish.syntactic.forged import Forger, alone, failed, forger, resealed
+from shoal.publish.certificate.counted import certificate
+from shoal.publish.plan.safe_k import plan
+from tests.publish.counted_clinic import policy, publish
+from tests.publish.verify.counted_forgery import Forger, alone, failed, forger, resealed
 
 __all__ = ["forger"]
 

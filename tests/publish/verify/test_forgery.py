@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.publish import verifier
-from tests.publish.forgery import (
+from shoal.publish.verify import standalone as verifier
+from tests.publish.verify.forgery import (
     COUNTED,
     KINDS,
     PAID,

@@ -8,15 +8,15 @@ from shoal.engine.open import engine
 from shoal.errors import PolicyError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan import plan
-from shoal.publish.run import release
-from shoal.publish.verify import verify
-from shoal.publish.verify_lock import unlocked
+from shoal.publish.plan.safe_k import plan
+from shoal.publish.run.release import release
+from shoal.publish.verify.lock import unlocked
+from shoal.publish.verify.release import verify
 from tests.policy.written import BASE
 from tests.publish.clinic import POLICY as PAID
 from tests.publish.clinic import write_table
-from tests.publish.syntactic.clinic import policy
-from tests.publish.syntactic.forged import alone, failed, resealed
+from tests.publish.counted_clinic import policy
+from tests.publish.verify.counted_forgery import alone, failed, resealed
 
 
 @pytest.fixture

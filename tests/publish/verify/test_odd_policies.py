@@ -7,14 +7,14 @@ from random import Random
 import pytest
 
 from shoal.chance.source import Source
-from shoal.datasets.stand_in import stand_in
-from shoal.engine.duckdb import DuckDB
+from shoal.datasets.simulated import stand_in
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import PolicyError, ShoalError, UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan import plan
-from shoal.publish.run import release
-from tests.publish.odd_policies import odd_policy
+from shoal.publish.plan.safe_k import plan
+from shoal.publish.run.release import release
+from tests.publish.verify.odd_policies import odd_policy
 
 
 def published_or_refused(seed: int, folder) -> bool:
@@ -75,7 +75,7 @@ release: {method: safe-k, epsilon: 1, delta: 1e-6, sampling: {beta: 0.1}, recodi
     planned = plan(Policy.parse(text))
     table = stand_in(planned.schema, 300, Source.seeded(1))
     if broken:
-        monkeypatch.setattr("shoal.policy.editing.ENDLESS", 120)
+        monkeypatch.setattr("shoal.policy.text.editing.ENDLESS", 120)
     with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
         if broken:
             with pytest.raises(PolicyError, match="cannot be read again"):

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.errors import UsageError, VerificationError
-from shoal.guarantee.safe_k import delta_tight
-from shoal.publish import verifier
+from shoal.guarantee.safe_k.curve import delta_tight
 from shoal.publish.share import pack
-from shoal.publish.verify import require, verify
+from shoal.publish.verify import standalone as verifier
+from shoal.publish.verify.release import require, verify
 from tests.publish.clinic import publish
 
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import UsageError
-from shoal.publish.shape import faults
-from shoal.publish.syntactic.verify import SCHEMA as COUNTED
-from shoal.publish.verify import SCHEMA as PAID
+from shoal.publish.verify.counted import SCHEMA as COUNTED
+from shoal.publish.verify.release import SCHEMA as PAID
+from shoal.publish.verify.shape import faults
 from tests.publish.clinic import publish as publish_paid
-from tests.publish.syntactic.clinic import publish
+from tests.publish.counted_clinic import publish
 
 SCHEMAS = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in (("paid", PAID), ("counted", COUNTED))}
 OTHERS = [

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from shoal.errors import UsageError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
-from shoal.query import disjoint as disjoining
 from shoal.query.batch import Ask, cost
-from shoal.query.disjoint import Crowd, Sides, Work, disjoint
-from shoal.query.numbers import Count
-from shoal.query.together import Together
+from shoal.query.condition import disjoint as disjoining
+from shoal.query.condition.disjoint import Crowd, Sides, Work, disjoint
+from shoal.query.questions.moments import Count
+from shoal.query.questions.vector import Together
 from tests.query.asking import opened, policy
-from tests.query.conditions import SCHEMA
+from tests.query.condition.conditions import SCHEMA
 
 ROW = Unit.row("add_remove")
 NEAR = ("0.1", "0.1000000000000000000000001")

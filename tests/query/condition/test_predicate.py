@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from shoal.data.domain import Interval, Values
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
-from shoal.engine.duckdb import DuckDB
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.reference import Reference
 from shoal.errors import UsageError
-from shoal.query.grammar import DEEPEST
-from shoal.query.predicate import Predicate
-from shoal.query.tokens import KEYWORDS, MOST_LETTERS
+from shoal.query.condition.grammar import DEEPEST
+from shoal.query.condition.predicate import Predicate
+from shoal.query.condition.tokens import KEYWORDS, MOST_LETTERS
 from tests.engine.tables import NAMES, ODD, ROWS, SCHEMA, arrow, tables
-from tests.query.conditions import conditions
+from tests.query.condition.conditions import conditions
 
 OWN = Schema(
     (

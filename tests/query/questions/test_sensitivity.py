@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from shoal.engine.reference import Reference
 from shoal.mechanism.base import Sensitivity
-from shoal.query.axis import Cells
-from shoal.query.numbers import Count, Mean, Sum, Variance
-from shoal.query.quantile import Quantile
-from shoal.query.tables import Contingency, Histogram
-from shoal.query.together import Together
+from shoal.query.questions.axis import Cells
+from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.quantile import Quantile
+from shoal.query.questions.tables import Contingency, Histogram
+from shoal.query.questions.vector import Together
 from tests.query.people import ROW, SCHEMA, TWO, UNITS, arrow, rows
 
 MEANS = Together((Mean("w", "c = 'a'"), Mean("w", "c = 'b'"), Count("c is missing")))

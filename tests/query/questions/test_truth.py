@@ -13,18 +13,18 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from shoal.data.domain import Interval, Values
-from shoal.data.level import MISSING
+from shoal.data.hierarchy.level import MISSING
 from shoal.data.schema import Attribute, Role, Schema, Type
-from shoal.engine.duckdb import DuckDB
+from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.reference import Reference
 from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
-from shoal.query.axis import OTHER, Cells
-from shoal.query.numbers import Count, Mean, Sum, Variance
-from shoal.query.person import ValueOf
-from shoal.query.quantile import Quantile
-from shoal.query.tables import Contingency, Histogram
-from shoal.query.together import Together
+from shoal.query.questions.axis import OTHER, Cells
+from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.person import ValueOf
+from shoal.query.questions.quantile import Quantile
+from shoal.query.questions.tables import Contingency, Histogram
+from shoal.query.questions.vector import Together
 from tests.engine import tables as every
 from tests.query.people import NAMES, ROW, SCHEMA, arrow, column, tables
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.recode.centroid import Labels, sizes
+from shoal.anonymize.aggregate.centroid import Labels, sizes
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DataError
 

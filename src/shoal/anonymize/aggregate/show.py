@@ -19,9 +19,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.partition.near import Labels
-from shoal.anonymize.partition.records import taxonomy
-from shoal.anonymize.recode import centroid, label
+from shoal.anonymize.aggregate import centroid, label
+from shoal.anonymize.cluster.mdav import Labels
+from shoal.anonymize.cluster.records import taxonomy
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute
 from shoal.data.type import Type, texts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.kernel.cloud import Cloud
-from shoal.anonymize.partition.near import Labels, Progress, checked, cloud_of, crowd, quiet
+from shoal.anonymize.cluster.mdav import Labels, Progress, checked, cloud_of, crowd, quiet
+from shoal.anonymize.kernel.remaining_points import Cloud
 
 Tree = dict[int, list[int]]
 """The neighbours of each record in one tree."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.partition.near import Labels, Progress, quiet
+from shoal.anonymize.cluster.mdav import Labels, Progress, quiet
 from shoal.errors import InfeasibleError
 
 Floats = npt.NDArray[np.float64]

@@ -13,9 +13,9 @@ from itertools import islice
 
 import numpy as np
 
-from shoal.anonymize.partition.near import Labels, Progress, crowd, quiet
-from shoal.anonymize.partition.points import Column
-from shoal.anonymize.partition.ranking import Rows, runs, sorted_rows
+from shoal.anonymize.cluster.mdav import Labels, Progress, crowd, quiet
+from shoal.anonymize.cluster.points import Column
+from shoal.anonymize.cluster.ranking import Rows, runs, sorted_rows
 from shoal.errors import ParameterError, UsageError
 
 Corner = tuple[bool, ...]

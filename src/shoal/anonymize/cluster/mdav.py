@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.kernel.cloud import Cloud, Points, cloud
+from shoal.anonymize.kernel.remaining_points import Cloud, Points, cloud
 from shoal.errors import DataError, InfeasibleError, ParameterError
 
 Labels = npt.NDArray[np.int32]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.partition.approx import approx
-from shoal.anonymize.partition.insensitive import insensitive
-from shoal.anonymize.partition.near import Progress, checked, mdav, quiet, vmdav
-from shoal.anonymize.partition.points import Column, Nominal, Numeric, Scale, points
-from shoal.anonymize.partition.ranking import ranking
-from shoal.anonymize.partition.univariate import optimal
+from shoal.anonymize.cluster.approx import approx
+from shoal.anonymize.cluster.insensitive import insensitive
+from shoal.anonymize.cluster.mdav import Progress, checked, mdav, quiet, vmdav
+from shoal.anonymize.cluster.optimal import optimal
+from shoal.anonymize.cluster.points import Column, Nominal, Numeric, Scale, points
+from shoal.anonymize.cluster.ranking import ranking
 from shoal.errors import ParameterError, UsageError
 
 METHODS = ("mdav", "vmdav", "approx", "ranking", "optimal", "insensitive")

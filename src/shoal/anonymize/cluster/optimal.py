@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.cluster.mdav import Labels, checked, crowd
+from shoal.anonymize.cluster.ranking import sorted_rows
 from shoal.anonymize.kernel.mdav import compiled
-from shoal.anonymize.partition.near import Labels, checked, crowd
-from shoal.anonymize.partition.ranking import sorted_rows
 from shoal.errors import DataError
 
 MUCH = 2_000_000

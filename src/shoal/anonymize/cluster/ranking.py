@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.partition.near import Labels, checked, crowd
+from shoal.anonymize.cluster.mdav import Labels, checked, crowd
 from shoal.errors import ParameterError
 
 Rows = npt.NDArray[np.int64]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.partition.points import Column, Nominal, Numeric, Ordinal
-from shoal.data import tree
+from shoal.anonymize.cluster.points import Column, Nominal, Numeric, Ordinal
 from shoal.data.domain import Interval, Values
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import Keep
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.files import tree
+from shoal.data.hierarchy.level import Keep
 from shoal.data.schema import Attribute, Missing
 from shoal.data.taxonomy import Taxonomy
 from shoal.data.type import Type, texts

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from shoal.chance.source import Source
-from shoal.data.level import Level
+from shoal.data.hierarchy.level import Level
 from shoal.engine.base import Counts, Table
 
 Stage = Callable[[str], None]

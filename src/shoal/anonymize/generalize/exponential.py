@@ -8,12 +8,12 @@ from math import ceil
 
 import numpy as np
 
-from shoal.anonymize.kernel.bounded import climb, scores_near_best
+from shoal.anonymize.generalize.lattice import GRID, Lattice
+from shoal.anonymize.generalize.scores import Score
+from shoal.anonymize.kernel.branch_and_bound import climb, scores_near_best
 from shoal.anonymize.kernel.rollup import Progress, Whole
-from shoal.anonymize.partition.lattice import GRID, Lattice
-from shoal.anonymize.partition.scores import Score
 from shoal.chance import exact
-from shoal.chance.choose import Listed
+from shoal.chance.exponential import Listed
 from shoal.chance.source import Source
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError, UsageError

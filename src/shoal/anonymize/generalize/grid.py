@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shoal.anonymize.partition.base import Partition, Recoding, Stage
-from shoal.anonymize.partition.rule import level_rule
+from shoal.anonymize.generalize.base import Partition, Recoding, Stage
+from shoal.anonymize.generalize.rule import level_rule
 from shoal.chance.source import Source
-from shoal.data.detail import label_losses
-from shoal.data.level import Keep, Level
+from shoal.data.hierarchy.detail import label_losses
+from shoal.data.hierarchy.level import Keep, Level
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts, Table
 

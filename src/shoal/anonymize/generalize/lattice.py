@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shoal.anonymize.kernel.rollup import Column
 from shoal.chance import exact
-from shoal.data.level import MISSING, OUTSIDE, Keep, Level, Whole
+from shoal.data.hierarchy.level import MISSING, OUTSIDE, Keep, Level, Whole
 from shoal.data.schema import Attribute
 from shoal.engine.base import ABSENT, Array, Counts
 from shoal.errors import DomainError, ParameterError, UsageError

@@ -8,13 +8,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from shoal.anonymize.partition.base import Partition, Stage, StageProgress
-from shoal.anonymize.partition.choose import bounded, choose_scheme
-from shoal.anonymize.partition.grid import Grid
-from shoal.anonymize.partition.lattice import Lattice
-from shoal.anonymize.partition.scores import SCORES, Score, Target
+from shoal.anonymize.generalize.base import Partition, Stage, StageProgress
+from shoal.anonymize.generalize.exponential import bounded, choose_scheme
+from shoal.anonymize.generalize.grid import Grid
+from shoal.anonymize.generalize.lattice import Lattice
+from shoal.anonymize.generalize.scores import SCORES, Score, Target
 from shoal.chance.source import Source
-from shoal.data.level import Keep, Level
+from shoal.data.hierarchy.level import Keep, Level
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
 from shoal.errors import UsageError

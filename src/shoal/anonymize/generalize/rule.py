@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.level import Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.hierarchy.level import Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.data.schema import Attribute, Type
 
 

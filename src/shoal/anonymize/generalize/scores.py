@@ -21,12 +21,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.anonymize.generalize.lattice import Lattice
 from shoal.anonymize.kernel.rollup import Progress, Whole, score_all
-from shoal.anonymize.partition.lattice import Lattice
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import precise
-from shoal.guarantee.safe_k import check_beta, check_k
+from shoal.guarantee.safe_k.curve import check_beta, check_k
 
 MOST = 10**8
 """The largest crowd k/beta for which a score that multiplies class sizes stays within 64 bits."""

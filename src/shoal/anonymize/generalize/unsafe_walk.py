@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from shoal.anonymize.partition.choose import check_epsilon
-from shoal.anonymize.partition.lattice import Lattice
-from shoal.anonymize.partition.scores import Score
+from shoal.anonymize.generalize.exponential import check_epsilon
+from shoal.anonymize.generalize.lattice import Lattice
+from shoal.anonymize.generalize.scores import Score
 from shoal.chance import exact
 from shoal.chance.source import Source
 from shoal.engine.base import Counts

@@ -10,20 +10,20 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.partition import near
-from shoal.anonymize.partition.approx import approx
-from shoal.anonymize.partition.base import Stage, StageProgress
-from shoal.anonymize.partition.diverse import Secret, Wanted, diverse
-from shoal.anonymize.partition.insensitive import insensitive
-from shoal.anonymize.partition.near import Labels, Progress
-from shoal.anonymize.partition.points import Column, Scale, points
-from shoal.anonymize.partition.records import column, columns
-from shoal.anonymize.partition.univariate import optimal
+from shoal.anonymize.cluster import mdav as near
+from shoal.anonymize.cluster.approx import approx
+from shoal.anonymize.cluster.diversify import Secret, Wanted, diverse
+from shoal.anonymize.cluster.insensitive import insensitive
+from shoal.anonymize.cluster.mdav import Labels, Progress
+from shoal.anonymize.cluster.optimal import optimal
+from shoal.anonymize.cluster.points import Column, Scale, points
+from shoal.anonymize.cluster.records import column, columns
+from shoal.anonymize.generalize.base import Stage, StageProgress
 from shoal.chance.source import Source
 from shoal.data.schema import Attribute, Schema
 from shoal.data.type import Type
 from shoal.engine.base import Table
-from shoal.engine.people import bound_contributions
+from shoal.engine.contribution import bound_contributions
 from shoal.errors import InfeasibleError, PreconditionError
 from shoal.guarantee.unit import Unit
 

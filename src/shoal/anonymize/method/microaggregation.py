@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.anonymize.method.crowds import (
+from shoal.anonymize.aggregate.centroid import sizes
+from shoal.anonymize.aggregate.show import Show, rule, shown
+from shoal.anonymize.cluster.mdav import Labels
+from shoal.anonymize.generalize.base import Stage
+from shoal.anonymize.method.clusters import (
     Crowd,
     Masked,
     one_row_each,
@@ -15,10 +19,6 @@ from shoal.anonymize.method.crowds import (
     secret,
     watched,
 )
-from shoal.anonymize.partition.base import Stage
-from shoal.anonymize.partition.near import Labels
-from shoal.anonymize.recode.centroid import sizes
-from shoal.anonymize.recode.show import Show, rule, shown
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table

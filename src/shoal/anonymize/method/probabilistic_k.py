@@ -7,7 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shoal.anonymize.method.crowds import (
+from shoal.anonymize.aggregate.centroid import sizes
+from shoal.anonymize.aggregate.shuffle import shuffle
+from shoal.anonymize.cluster.diversify import in_runs
+from shoal.anonymize.cluster.mdav import Labels
+from shoal.anonymize.generalize.base import Stage
+from shoal.anonymize.method.clusters import (
     Crowd,
     Masked,
     one_row_each,
@@ -18,11 +23,6 @@ from shoal.anonymize.method.crowds import (
     watched,
 )
 from shoal.anonymize.method.microaggregation import ALL
-from shoal.anonymize.partition.base import Stage
-from shoal.anonymize.partition.diverse import in_runs
-from shoal.anonymize.partition.near import Labels
-from shoal.anonymize.recode.centroid import sizes
-from shoal.anonymize.recode.shuffle import shuffle
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table

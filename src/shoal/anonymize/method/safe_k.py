@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shoal.anonymize.partition.base import Partition, Recoding, Stage
+from shoal.anonymize.generalize.base import Partition, Recoding, Stage
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
-from shoal.engine.people import bound_contributions
+from shoal.engine.contribution import bound_contributions
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.differential import ApproxDP
-from shoal.guarantee.promise import Promise, Whose
+from shoal.guarantee.safe_k.promise import Promise, Whose
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import Unit
 

@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.generalize.base import Partition, Recoding, Stage
 from shoal.anonymize.method.safe_k import SafeK
-from shoal.anonymize.partition.base import Partition, Recoding, Stage
 from shoal.chance.source import Source
 from shoal.data.cells import Cells, cells
 from shoal.data.type import texts
 from shoal.engine.base import ABSENT, Ask, Counts, Table
-from shoal.guarantee.surveys import Survey, surveys
+from shoal.guarantee.tree.measurements import Survey, surveys
 
 MOST_ASKED = 4096
 """Views that are read in one pass."""

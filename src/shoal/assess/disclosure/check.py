@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shoal.assess.measure import RECURSIVE_C, observe
-from shoal.assess.observed import Observed
-from shoal.data.level import Keep, Level
+from shoal.assess.disclosure.measure import RECURSIVE_C, observe
+from shoal.assess.disclosure.report import Observed
+from shoal.data.hierarchy.level import Keep, Level
 from shoal.data.schema import Attribute, Missing, Outside, Schema, Type
 from shoal.errors import DataError, UsageError
 
@@ -62,7 +62,7 @@ def _schema(policy: Policy | Schema | str | os.PathLike[str]) -> Schema:
 
 
 def _engine() -> Engine:
-    from shoal.engine.duckdb import DuckDB
+    from shoal.engine.duckdb.engine import DuckDB
 
     return DuckDB()
 

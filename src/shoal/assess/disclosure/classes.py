@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.encode import Coded, Codes
+from shoal.assess.disclosure.encode import Coded, Codes
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shoal.assess.shares import Floats, Ints, Shares, total
+from shoal.assess.disclosure.classes import Floats, Ints, Shares, total
 
 
 def equal(shares: Shares) -> Floats:

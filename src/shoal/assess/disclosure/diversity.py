@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.assess.shares import Floats, Ints, Shares, total
+from shoal.assess.disclosure.classes import Floats, Ints, Shares, total
 
 
 def distinct(shares: Shares) -> Ints:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.domain import Values
-from shoal.data.level import MISSING, Cuts, Groups
+from shoal.data.hierarchy.level import MISSING, Cuts, Groups
 from shoal.data.schema import Attribute, Type
 from shoal.engine.base import ABSENT
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.assess.closeness import ratio
-from shoal.assess.shares import Floats, Shares
+from shoal.assess.disclosure.classes import Floats, Shares
+from shoal.assess.disclosure.closeness import ratio
 
 
 def basic_beta(shares: Shares) -> Floats:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.assess import closeness, diversity, gain
-from shoal.assess.encode import Array, Coded, encode, has_order, hides, order_of
-from shoal.assess.lenient import Crowds
-from shoal.assess.observed import Confidential, Measures, Observed, Sizes
-from shoal.assess.shares import Ints, Shares, by_class, classes_of, total
-from shoal.data.level import Keep, Level
+from shoal.assess.disclosure import closeness, diversity, gain
+from shoal.assess.disclosure.classes import Ints, Shares, by_class, classes_of, total
+from shoal.assess.disclosure.encode import Array, Coded, encode, has_order, hides, order_of
+from shoal.assess.disclosure.report import Confidential, Measures, Observed, Sizes
+from shoal.assess.disclosure.wildcard import Crowds
+from shoal.data.hierarchy.level import Keep, Level
 from shoal.data.schema import Attribute, Schema
 from shoal.errors import DataError, ParameterError
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.assess.shares import Ints
+from shoal.assess.disclosure.classes import Ints
 
 VERSION = 1
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)

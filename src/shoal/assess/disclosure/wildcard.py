@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.shares import Ints, Shares, gather, total
+from shoal.assess.disclosure.classes import Ints, Shares, gather, total
 from shoal.errors import InfeasibleError
 
 MOST_PATTERNS = 256

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import fsum, inf, isfinite, sqrt
 from typing import Any
 
-from shoal.assess.estimate import tail
+from shoal.assess.release.estimate import tail
 from shoal.errors import DataError
 
 

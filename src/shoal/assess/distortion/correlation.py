@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.paired import Floats, Numbers, chosen, paired
+from shoal.assess.distortion.record_pairs import Floats, Numbers, chosen, paired
 from shoal.errors import DataError, UsageError
 
 VERSION = 1

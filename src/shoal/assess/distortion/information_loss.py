@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.assess.paired import Floats, Numbers, Pair, paired
+from shoal.assess.distortion.record_pairs import Floats, Numbers, Pair, paired
 from shoal.data.taxonomy import Taxonomy
 
 VERSION = 1

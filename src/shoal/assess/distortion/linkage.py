@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.paired import Floats, Numbers, Pair, paired
+from shoal.assess.distortion.record_pairs import Floats, Numbers, Pair, paired
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import ParameterError, UsageError
 

@@ -25,12 +25,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shoal.assess import bounds
-from shoal.assess.atoms import Axis, axis, resolved
-from shoal.assess.estimate import Estimate, Floats, Marginal, tail
-from shoal.assess.loaded import Loaded
-from shoal.assess.view import Ints, View
-from shoal.assess.where import Condition, Overlap, Where, condition
+from shoal.assess.release import bounds
+from shoal.assess.release.atoms import Axis, axis, resolved
+from shoal.assess.release.base import Loaded
+from shoal.assess.release.condition import Condition, Overlap, Where, condition
+from shoal.assess.release.estimate import Estimate, Floats, Marginal, tail
+from shoal.assess.release.view import Ints, View
 from shoal.errors import UsageError
 
 MOST_CELLS = 2_000_000

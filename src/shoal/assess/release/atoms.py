@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.meaning import Label, Meaning, Span
-from shoal.data.level import MISSING
+from shoal.assess.release.labels import Label, Meaning, Span
+from shoal.data.hierarchy.level import MISSING
 from shoal.data.line import Line
 
 Floats = npt.NDArray[np.float64]

@@ -19,18 +19,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.assess.atoms import Axis, axis
-from shoal.assess.domains import read_domains
-from shoal.assess.meaning import Meaning
-from shoal.assess.view import View, read_view
+from shoal.assess.release.atoms import Axis, axis
+from shoal.assess.release.domains import read_domains
+from shoal.assess.release.labels import Meaning
+from shoal.assess.release.view import View, read_view
 from shoal.data.archive import Unpacked, is_archive
 from shoal.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
-    from shoal.assess.consistent import Consistent
-    from shoal.assess.estimate import Estimate, Marginal
-    from shoal.assess.synthetic import Synthetic
-    from shoal.assess.where import Where
+    from shoal.assess.release.condition import Where
+    from shoal.assess.release.consistency import Consistent
+    from shoal.assess.release.estimate import Estimate, Marginal
+    from shoal.assess.release.synthetic import Synthetic
     from shoal.chance.source import Source
 
 LEVEL = 0.95
@@ -116,25 +116,25 @@ class Loaded:
 
     def marginal(self, *attributes: str, level: float = LEVEL) -> Marginal:
         """How many records each cell of these attributes has, from the narrowest view; see `answer.marginal`."""
-        from shoal.assess.answer import marginal
+        from shoal.assess.release.answer import marginal
 
         return marginal(self, attributes, level)
 
     def count(self, where: Where, *, level: float = LEVEL) -> Estimate:
         """How many records satisfy a condition, from the narrowest view that covers it; see `answer.count`."""
-        from shoal.assess.answer import count
+        from shoal.assess.release.answer import count
 
         return count(self, where, level)
 
     def share(self, where: Where, *, level: float = LEVEL) -> Estimate:
         """Which share of all records satisfies a condition; see `answer.share`."""
-        from shoal.assess.answer import share
+        from shoal.assess.release.answer import share
 
         return share(self, where, level)
 
     def total(self, *, level: float = LEVEL) -> Estimate:
         """How many records there are, from the view with the fewest cells; see `answer.total`."""
-        from shoal.assess.answer import total
+        from shoal.assess.release.answer import total
 
         return total(self, level)
 
@@ -142,13 +142,13 @@ class Loaded:
 
     def consistent(self) -> Consistent:
         """All views made to agree with each other, and what was left out put back; see `consistent.fit`."""
-        from shoal.assess.consistent import fit
+        from shoal.assess.release.consistency import fit
 
         return fit(self)
 
     def synthetic(self, rows: int | None = None, *, source: Source | None = None) -> Synthetic:
         """One synthetic table that joins the views by a model; see `synthetic.synthetic`."""
-        from shoal.assess.synthetic import synthetic
+        from shoal.assess.release.synthetic import synthetic
 
         return synthetic(self.consistent(), rows, source)
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.atoms import axis, resolved
-from shoal.assess.loaded import Loaded
-from shoal.assess.meaning import Label, Meaning, Span, single
-from shoal.assess.view import Ints, View
-from shoal.data.level import MISSING
+from shoal.assess.release.atoms import axis, resolved
+from shoal.assess.release.base import Loaded
+from shoal.assess.release.labels import Label, Meaning, Span, single
+from shoal.assess.release.view import Ints, View
+from shoal.data.hierarchy.level import MISSING
 from shoal.data.line import edge, point
 from shoal.data.type import spelled
 from shoal.errors import PolicyError, UsageError

@@ -22,11 +22,11 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.answer import marginal
-from shoal.assess.estimate import Marginal
-from shoal.assess.loaded import LEVEL, Loaded
-from shoal.assess.overlay import Floats, Overlay, overlay
-from shoal.assess.shrink import shrunk
+from shoal.assess.release.answer import marginal
+from shoal.assess.release.base import LEVEL, Loaded
+from shoal.assess.release.estimate import Marginal
+from shoal.assess.release.overlay import Floats, Overlay, overlay
+from shoal.assess.release.shrinkage import shrunk
 from shoal.errors import UsageError
 
 ROUNDS = 4

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from shoal.data.level import MISSING, SUPPRESSED, Masked
+from shoal.data.hierarchy.level import MISSING, SUPPRESSED, Masked
 from shoal.data.line import edge, point
 from shoal.data.type import Type, spelled
 from shoal.errors import PolicyError, VerificationError

@@ -9,9 +9,9 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.atoms import resolved
-from shoal.assess.loaded import Loaded
-from shoal.assess.view import View
+from shoal.assess.release.atoms import resolved
+from shoal.assess.release.base import Loaded
+from shoal.assess.release.view import View
 from shoal.errors import UsageError, VerificationError
 
 Floats = npt.NDArray[np.float64]

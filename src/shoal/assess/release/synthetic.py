@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shoal.assess.consistent import TINY, Consistent
-from shoal.assess.overlay import Floats, Ints
+from shoal.assess.release.consistency import TINY, Consistent
+from shoal.assess.release.overlay import Floats, Ints
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
 from shoal.page.files import write

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.domains import UNKNOWN, Domain
-from shoal.assess.meaning import Meaning, meaning
-from shoal.data.level import MISSING
+from shoal.assess.release.domains import UNKNOWN, Domain
+from shoal.assess.release.labels import Meaning, meaning
+from shoal.data.hierarchy.level import MISSING
 from shoal.data.line import plain, point
 from shoal.data.type import Type, texts
 from shoal.errors import UsageError, VerificationError

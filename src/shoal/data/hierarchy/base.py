@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data import loss, spec
 from shoal.data.domain import Domain
-from shoal.data.form import Form
-from shoal.data.level import OUTSIDE, Codes, Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.hierarchy import loss
+from shoal.data.hierarchy.files import spec
+from shoal.data.hierarchy.files.form import Form
+from shoal.data.hierarchy.level import OUTSIDE, Codes, Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.data.listing import listed
 from shoal.data.type import Type, texts
 from shoal.errors import UsageError

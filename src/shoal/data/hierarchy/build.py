@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.data import arx, dates, intervals, masks, table
 from shoal.data.domain import Domain, Interval, Values
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.nested import check_nested
-from shoal.data.request import Request
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.files import arx
+from shoal.data.hierarchy.kinds import dates, intervals, masks, table
+from shoal.data.hierarchy.nested import check_nested
+from shoal.data.hierarchy.request import Request
 from shoal.data.type import Type, spelled
 from shoal.errors import PolicyError
 

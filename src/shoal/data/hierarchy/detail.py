@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from shoal.data.domain import Pattern
-from shoal.data.level import Cuts, Groups, Keep, Level, Whole
+from shoal.data.hierarchy.level import Cuts, Groups, Keep, Level, Whole
 from shoal.data.line import Line, point
 from shoal.data.schema import Attribute
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import prod
 
-from shoal.data.level import Masked
+from shoal.data.hierarchy.level import Masked
 
 
 def of_counts(sizes: Iterable[int]) -> float:

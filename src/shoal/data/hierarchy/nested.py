@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.errors import PolicyError
 
 

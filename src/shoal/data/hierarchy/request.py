@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.data import loss
 from shoal.data.domain import Domain
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import Cuts, Keep, Level, Whole
+from shoal.data.hierarchy import loss
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import Cuts, Keep, Level, Whole
 from shoal.data.line import Line
 from shoal.data.type import Type, spelled
 from shoal.errors import PolicyError

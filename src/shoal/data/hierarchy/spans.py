@@ -9,8 +9,8 @@ from math import prod
 from typing import NamedTuple
 
 from shoal.data.domain import Pattern
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.data.line import Line, point
 from shoal.data.type import Type
 

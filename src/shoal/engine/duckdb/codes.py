@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.engine import sql
 from shoal.engine.base import Array
 from shoal.engine.column import Column, encoded, natural
+from shoal.engine.duckdb import sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.engine.duckdb import Session
+    from shoal.engine.duckdb.engine import Session
 
 SMALL = 1 << 23
 """Up to so many cells are fetched as they are, by one query; more are looked up where they lie and never held."""

@@ -14,12 +14,12 @@ import numpy as np
 
 from shoal.data.domain import Pattern, Values
 from shoal.data.schema import Attribute, Missing, Schema
-from shoal.engine import sql
 from shoal.engine.base import Array, RowMask, RowWords, Table
 from shoal.engine.column import Column
-from shoal.engine.duckdb_table import DuckDBTable
-from shoal.engine.findings import LOOKED_AT, Finding, Trouble, forgiven, refuse, refuse_domain
-from shoal.engine.source import STEP, Source, open_source
+from shoal.engine.duckdb import sql
+from shoal.engine.duckdb.table import DuckDBTable
+from shoal.engine.read.source import STEP, Source, open_source
+from shoal.engine.read.violations import LOOKED_AT, Finding, Trouble, forgiven, refuse, refuse_domain
 from shoal.errors import DataError, ShoalError
 
 if TYPE_CHECKING:

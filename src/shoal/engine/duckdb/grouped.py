@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.level import Level
+from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.data.type import Type
-from shoal.engine import files
 from shoal.engine.base import ABSENT, Array, Ask, Counts, Place, RowMask, RowWords, Table
 from shoal.engine.column import Column, natural
 from shoal.engine.digest import Contents, Digest
-from shoal.engine.duckdb_codes import Coded
+from shoal.engine.duckdb.codes import Coded
 from shoal.engine.relabel import indices_of, numbers_of, refuse_unknown, relabelled
-from shoal.engine.shape import expanded
-from shoal.engine.tally import Tally
+from shoal.engine.tuple_counts import Tally
+from shoal.engine.write import files
+from shoal.engine.write.batches import expanded
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.engine.duckdb_table import DuckDBTable
+    from shoal.engine.duckdb.table import DuckDBTable
 
 Codes = npt.NDArray[np.int32]
 

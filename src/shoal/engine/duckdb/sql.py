@@ -13,13 +13,13 @@ import numpy as np
 
 from shoal.data.domain import Interval
 from shoal.data.file_format import FileFormat
-from shoal.data.level import Masked
+from shoal.data.hierarchy.level import Masked
 from shoal.data.schema import Attribute, Outside
 from shoal.data.type import Type
-from shoal.engine import storage
 from shoal.engine.column import DTYPES
+from shoal.engine.read import storage
+from shoal.engine.read.storage import WORDS, Storage
 from shoal.engine.reference_read import typed_codes
-from shoal.engine.storage import WORDS, Storage
 
 if TYPE_CHECKING:
     import pyarrow as pa

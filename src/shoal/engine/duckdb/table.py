@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.data.domain import Values
-from shoal.data.level import MISSING, Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.data.schema import Schema
 from shoal.data.type import Type
-from shoal.engine import files, sql
-from shoal.engine.asks import Coarse, Codes, passes, refuse_asks
 from shoal.engine.base import ABSENT, Array, Ask, Counts, Place, RowMask, RowWords, Table
 from shoal.engine.column import (
     Column,
@@ -28,18 +26,21 @@ from shoal.engine.column import (
     refuse_uncovered,
 )
 from shoal.engine.digest import Contents, Digest
-from shoal.engine.duckdb_codes import Coded, coded
-from shoal.engine.grouped import GroupedTable, boxed
+from shoal.engine.duckdb import sql
+from shoal.engine.duckdb.codes import Coded, coded
+from shoal.engine.duckdb.grouped import GroupedTable, boxed
+from shoal.engine.marginals import Coarse, Codes, passes, refuse_asks
+from shoal.engine.read.storage import WORDS
 from shoal.engine.relabel import relabelled
-from shoal.engine.shape import evened, expanded
-from shoal.engine.storage import WORDS
-from shoal.engine.tally import Tally
+from shoal.engine.tuple_counts import Tally
+from shoal.engine.write import files
+from shoal.engine.write.batches import evened, expanded
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.engine.duckdb import Session
+    from shoal.engine.duckdb.engine import Session
 
 TOGETHER = 64
 """Columns that are coded in one pass."""

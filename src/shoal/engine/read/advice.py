@@ -11,7 +11,7 @@ from shoal.data.domain import Interval, Values
 from shoal.data.file_format import FileFormat
 from shoal.data.schema import Attribute
 from shoal.data.type import Type
-from shoal.engine.storage import EXACT, WORDS
+from shoal.engine.read.storage import EXACT, WORDS
 
 ALLOWED: Final = {
     Type.INTEGER: "whole numbers such as 12 or -3",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.data.file_format import DELIMITERS, FileFormat
-from shoal.engine.csv_survey import Survey, survey
+from shoal.engine.read.csv_structure import Survey, survey
 from shoal.errors import DataError
 
 if TYPE_CHECKING:

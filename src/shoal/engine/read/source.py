@@ -14,10 +14,10 @@ import numpy as np
 
 from shoal.data.file_format import STANDARD, FileFormat
 from shoal.data.schema import Attribute, Role, Schema
-from shoal.engine.csv_file import look
-from shoal.engine.csv_survey import COUNTED
-from shoal.engine.stamp import Stamp
-from shoal.engine.storage import Storage, plain, plain_type, reads, storage_of
+from shoal.engine.read.csv_file import look
+from shoal.engine.read.csv_structure import COUNTED
+from shoal.engine.read.stamp import Stamp
+from shoal.engine.read.storage import Storage, plain, plain_type, reads, storage_of
 from shoal.errors import DataError, ShoalError
 
 if TYPE_CHECKING:

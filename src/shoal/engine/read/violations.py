@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from shoal.data.domain import Domain, Interval
 from shoal.data.schema import Attribute, Missing, Outside
 from shoal.data.type import Type
-from shoal.engine import advice
+from shoal.engine.read import advice
 from shoal.errors import DataError, DomainError, PolicyError
 
 if TYPE_CHECKING:
-    from shoal.engine.source import Source
+    from shoal.engine.read.source import Source
 
 LOOKED_AT = 100
 """Rows of each attribute whose cells are looked at to say what is wrong."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from shoal.errors import ParameterError
 from shoal.guarantee.rounding import GUARD, Number, decimal, down, exact, precise, up
-from shoal.guarantee.safe_k import check_delta, check_epsilon
+from shoal.guarantee.safe_k.curve import check_delta, check_epsilon
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shoal.errors import CompositionError, UsageError
+from shoal.guarantee.base import Guarantee
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy
-from shoal.guarantee.kind import Guarantee
 from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, up, whole
-from shoal.guarantee.safe_k import check_delta, check_epsilon
+from shoal.guarantee.safe_k.curve import check_delta, check_epsilon
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution as Distribution

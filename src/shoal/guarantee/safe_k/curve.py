@@ -20,8 +20,8 @@ from fractions import Fraction
 from typing import Literal
 
 from shoal.errors import ParameterError, PreconditionError, UsageError
-from shoal.guarantee import binomial
 from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, up
+from shoal.guarantee.safe_k import binomial
 
 Bound = Literal["tight", "published"]
 BOUNDS: tuple[Bound, ...] = ("tight", "published")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.guarantee import binomial
 from shoal.guarantee.rounding import precise
+from shoal.guarantee.safe_k import binomial
 
 if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import PLDPmf

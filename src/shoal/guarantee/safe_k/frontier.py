@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from shoal.errors import InfeasibleError, PreconditionError, UsageError
-from shoal.guarantee import safe_k
-from shoal.guarantee.promise import Promise, Whose, promise, published
+from shoal.guarantee.safe_k import curve as safe_k
+from shoal.guarantee.safe_k.promise import Promise, Whose, promise, published
 
 EPSILONS = tuple(Fraction(text) for text in ("0.1", "0.25", "0.5", "0.75", "1", "1.5", "2", "3", "4"))
 CROWDS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500)

@@ -17,13 +17,14 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
-from shoal.guarantee import group, safe_k
+from shoal.guarantee.composition import group
 from shoal.guarantee.rounding import exact, text_up, whole
-from shoal.guarantee.solve import solve
+from shoal.guarantee.safe_k import curve as safe_k
+from shoal.guarantee.safe_k.solve import solve
 from shoal.guarantee.unit import NEIGHBOURS, Neighbours, Unit
 
 if TYPE_CHECKING:
-    from shoal.guarantee.safe_k import Bound
+    from shoal.guarantee.safe_k.curve import Bound
 
 _STEPS = 24
 _SMALLEST_BETA = Fraction(1, 10**12)

@@ -14,11 +14,11 @@ from fractions import Fraction
 from functools import cached_property
 
 from shoal.errors import UsageError
-from shoal.guarantee.compose import Composition, compose
+from shoal.guarantee.base import Guarantee
+from shoal.guarantee.composition.compose import Composition, compose
 from shoal.guarantee.differential import ApproxDP
-from shoal.guarantee.kind import Guarantee
-from shoal.guarantee.promise import Promise
-from shoal.guarantee.safe_k import delta_exactly
+from shoal.guarantee.safe_k.curve import delta_exactly
+from shoal.guarantee.safe_k.promise import Promise
 
 EPSILONS = tuple(
     Fraction(text)

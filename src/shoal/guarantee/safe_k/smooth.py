@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from shoal.errors import PreconditionError, UsageError
+from shoal.guarantee.base import Guarantee
 from shoal.guarantee.differential import DifferentialPrivacy
-from shoal.guarantee.kind import Guarantee
 from shoal.guarantee.rounding import Number, decimal, exact, exact_text, guarded_up, precise, text_up
-from shoal.guarantee.safe_k import check_beta, check_epsilon, check_k
+from shoal.guarantee.safe_k.curve import check_beta, check_epsilon, check_k
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from shoal.errors import InfeasibleError, PreconditionError, UsageError
 from shoal.guarantee.rounding import Number, down, exact, exact_text, text_up, up
-from shoal.guarantee.safe_k import (
+from shoal.guarantee.safe_k.curve import (
     MAX_K,
     Bound,
     check_beta,
@@ -29,7 +29,7 @@ from shoal.guarantee.safe_k import (
     epsilon_of_floor,
     floor_of_delta,
 )
-from shoal.guarantee.safe_k import delta as delta_under
+from shoal.guarantee.safe_k.curve import delta as delta_under
 
 _STEPS = 48
 _LARGEST_BETA = Fraction(999_999, 1_000_000)

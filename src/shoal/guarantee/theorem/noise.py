@@ -1,8 +1,8 @@
-"""The results that noise and private choices rest on; `shoal.guarantee.theorem` lists them with all others."""
+"""The results that noise and private choices rest on; `shoal.guarantee.theorem.registry` lists them with all others."""
 
 from __future__ import annotations
 
-from shoal.guarantee.named import Theorem, premise
+from shoal.guarantee.theorem.base import Theorem, premise
 
 ABOVE_ZERO = premise("positive-epsilon", "epsilon is above 0", "shoal.mechanism.base.target_epsilon")
 DECLARED = premise("sensitivity-declared", "sensitivity and grid are declared without the data", "holder")
@@ -66,7 +66,7 @@ NOISE = (
         "SC13 Theorem 1, with i from 1; Geng and Viswanath 2014",
         "Density M on [-d, d] and M e^(-i epsilon) on the i-th further interval of length Delta is epsilon-DP for every d; the "
         "least variance and the shortest interval have d in closed form.",
-        (premise("inner-width", "0 <= d <= Delta", "shoal.mechanism.box.BoxLaw"), ABOVE_ZERO),
+        (premise("inner-width", "0 <= d <= Delta", "shoal.mechanism.staircase.box.BoxLaw"), ABOVE_ZERO),
     ),
     Theorem(
         "staircase-box",
@@ -76,9 +76,11 @@ NOISE = (
         "unit moves each component by at most s, on the real line and in whole steps of a grid.",
         (
             premise(
-                "sides", "sides no shorter than the sensitivity on the grid", "shoal.mechanism.staircase.Staircase"
+                "sides",
+                "sides no shorter than the sensitivity on the grid",
+                "shoal.mechanism.staircase.mechanism.Staircase",
             ),
-            premise("inner-box", "0 <= z <= s in whole steps", "shoal.mechanism.lattice.LatticeLaw"),
+            premise("inner-box", "0 <= z <= s in whole steps", "shoal.mechanism.staircase.lattice.LatticeLaw"),
             ABOVE_ZERO,
             DECLARED,
         ),
@@ -90,11 +92,15 @@ NOISE = (
         "Each row adds a whole number of steps between two ends that the policy fixes, or nothing: so the reach of a sum "
         "is known exactly, and parts that share no row move together no farther than one of them (two, for replace_one).",
         (
-            premise("bounded-domain", "what is added has a declared, bounded domain", "shoal.query.measure.line_of"),
+            premise(
+                "bounded-domain",
+                "what is added has a declared, bounded domain",
+                "shoal.query.questions.measure.line_of",
+            ),
             premise(
                 "disjoint-parts",
                 "the conditions of disjoint parts share no row, by themselves",
-                "shoal.query.predicate.Predicate.apart",
+                "shoal.query.condition.predicate.Predicate.apart",
             ),
             premise("bounded-rows", "at most max_rows rows of each person, chosen once", "shoal.query.dataset.at_most"),
         ),
@@ -109,7 +115,7 @@ NOISE = (
             premise(
                 "quantile-share",
                 "q is a share with a denominator of at most a million",
-                "shoal.query.quantile.Quantile",
+                "shoal.query.questions.quantile.Quantile",
             ),
         ),
     ),

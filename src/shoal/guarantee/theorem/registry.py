@@ -5,9 +5,9 @@ The name is the file name of its proof page (docs/proofs/<name>.md) and what a P
 
 from __future__ import annotations
 
-from shoal.guarantee.named import Theorem
-from shoal.guarantee.named import premise as _premise
-from shoal.guarantee.noise_theorems import NOISE
+from shoal.guarantee.theorem.base import Theorem
+from shoal.guarantee.theorem.base import premise as _premise
+from shoal.guarantee.theorem.noise import NOISE
 
 
 def theorem(name: str) -> Theorem:
@@ -15,19 +15,21 @@ def theorem(name: str) -> Theorem:
     return THEOREMS[name]
 
 
-_RATE = _premise("sampling-rate", "the sampling rate lies strictly between 0 and 1", "safe_k.check_beta")
-_CROWD = _premise("crowd-size", "k is a whole number from 1 up", "safe_k.check_k")
-_EPSILON = _premise("epsilon", "epsilon is finite and not negative", "safe_k.check_epsilon")
+_RATE = _premise("sampling-rate", "the sampling rate lies strictly between 0 and 1", "safe_k.curve.check_beta")
+_CROWD = _premise("crowd-size", "k is a whole number from 1 up", "safe_k.curve.check_k")
+_EPSILON = _premise("epsilon", "epsilon is finite and not negative", "safe_k.curve.check_epsilon")
 _FIXED = _premise("recoding-fixed", "the recoding does not depend on the data", "holder")
 _OWN_SAMPLE = _premise("own-sample", "the sample is drawn afresh, independently, and used for nothing else", "holder")
-_FRESH = _premise("fresh-samples", "each release draws its own sample and discards it", "compose.compose")
-_FACTORS = _premise("factors", "the factors are no wider than epsilon allows", "shoal.mechanism.refinement.check_gain")
-_TOTAL = _premise(
-    "refined-total", "the refined probabilities sum to exactly one", "shoal.mechanism.refinement.check_gain"
+_FRESH = _premise("fresh-samples", "each release draws its own sample and discards it", "composition.compose.compose")
+_FACTORS = _premise(
+    "factors", "the factors are no wider than epsilon allows", "shoal.mechanism.refinement.mechanism.check_gain"
 )
-_MOVED = _premise("moved-mass", "no more is moved than delta allows", "shoal.mechanism.refinement.check_gain")
+_TOTAL = _premise(
+    "refined-total", "the refined probabilities sum to exactly one", "shoal.mechanism.refinement.mechanism.check_gain"
+)
+_MOVED = _premise("moved-mass", "no more is moved than delta allows", "shoal.mechanism.refinement.mechanism.check_gain")
 _PRIOR = _premise(
-    "prior-total", "the prior sums to exactly one and is nowhere negative", "shoal.mechanism.prior.shares"
+    "prior-total", "the prior sums to exactly one and is nowhere negative", "shoal.mechanism.refinement.prior.shares"
 )
 _PRIOR_FIXED = _premise("prior-fixed", "prior, distance and factors are fixed without the data", "holder")
 _ONE_PERSON = _premise(
@@ -52,7 +54,7 @@ _ALL = (
         (
             _CROWD,
             _RATE,
-            _premise("published-epsilon", "epsilon >= -ln(1 - beta)", "safe_k.delta_published"),
+            _premise("published-epsilon", "epsilon >= -ln(1 - beta)", "safe_k.curve.delta_published"),
             _FIXED,
             _OWN_SAMPLE,
         ),
@@ -77,14 +79,14 @@ _ALL = (
         "A delta that is not below beta promises nothing",
         "LQS11 Definition 3",
         "Publishing raw sampled rows is (0, beta)-DP, so a meaningful promise has delta < beta.",
-        (_premise("delta-below-beta", "delta < beta", "solve.solve"),),
+        (_premise("delta-below-beta", "delta < beta", "safe_k.solve.solve"),),
     ),
     Theorem(
         "no-sampling-no-privacy",
         "Without sampling no delta below 1 can be had",
         "LQS11 Proposition 4",
         "Safe k-anonymization of the whole table is deterministic and satisfies (epsilon, delta)-DP for no delta < 1.",
-        (_premise("beta-below-one", "beta < 1", "safe_k.check_beta"),),
+        (_premise("beta-below-one", "beta < 1", "safe_k.curve.check_beta"),),
     ),
     Theorem(
         "eps-safe-recoding",
@@ -104,7 +106,7 @@ _ALL = (
         "Sampling amplifies privacy",
         "LQS11 Theorem 1",
         "(epsilon_1, delta_1) at rate beta_1 is (ln(1 + r (e^epsilon_1 - 1)), r delta_1) at rate beta_2 = r beta_1.",
-        (_premise("smaller-rate", "0 < beta_2 <= beta_1 <= 1", "amplify.amplify"),),
+        (_premise("smaller-rate", "0 < beta_2 <= beta_1 <= 1", "composition.amplify.amplify"),),
     ),
     Theorem(
         "dependent-samples",
@@ -116,7 +118,7 @@ _ALL = (
             _premise(
                 "one-rate", "all samples have the same bound beta on their rate", "shoal.ledger.refusals.other_rate"
             ),
-            _premise("add-remove", "neighbours add or remove one unit", "shoal.ledger.registered.Registered"),
+            _premise("add-remove", "neighbours add or remove one unit", "shoal.ledger.registration.Registered"),
             _premise(
                 "costs-beside-samples",
                 "costs beside samples leave the sum of all within (epsilon, delta)",
@@ -141,7 +143,7 @@ _ALL = (
         "k-anonymity and its relatives do not compose",
         "Ganta, Kasiviswanathan and Smith 2008",
         "Two k-anonymous tables about overlapping people can identify someone together.",
-        (_premise("only-differential", "only differential guarantees are composed", "compose.compose"),),
+        (_premise("only-differential", "only differential guarantees are composed", "composition.compose.compose"),),
     ),
     Theorem(
         "basic-composition",
@@ -178,7 +180,7 @@ _ALL = (
         "give a dominating pair on a grid.",
         (
             _FRESH,
-            _premise("reliable-delta", "delta is at least 1e-11", "compose.Composition.pld"),
+            _premise("reliable-delta", "delta is at least 1e-11", "composition.compose.Composition.pld"),
             _premise("parts-fixed", "the parts are fixed in advance", "holder"),
         ),
     ),
@@ -201,7 +203,7 @@ _ALL = (
         "A unit with up to m rows",
         "Shoal; chain of neighbours",
         "delta_m(e_1 + ... + e_m) <= sum_i e^(e_1 + ... + e_{i-1}) delta(e_i) for every split.",
-        (_premise("rows-of-unit", "m is a whole number from 1 up", "group.delta_of_rows"),),
+        (_premise("rows-of-unit", "m is a whole number from 1 up", "composition.group.delta_of_rows"),),
     ),
     Theorem(
         "replace-one",
@@ -215,7 +217,7 @@ _ALL = (
         "One formula for all epsilons beyond the first",
         "LQS10 Definition 5, Theorems 5 and 6, with the printed delta_0 corrected",
         "delta at z epsilon_0 is at most delta_0 f(z); releases compose with sums of epsilon_0 and delta_0 and the larger f.",
-        (_CROWD, _RATE, _premise("smooth-range", "epsilon_0 >= -ln(1 - beta) and z >= 1", "smooth.SmoothCrowd")),
+        (_CROWD, _RATE, _premise("smooth-range", "epsilon_0 >= -ln(1 - beta) and z >= 1", "safe_k.smooth.SmoothCrowd")),
     ),
     Theorem(
         "sample-published",
@@ -256,8 +258,10 @@ _ALL = (
         "attribute within its box. It costs the epsilon of its counts plus that of each attribute's histogram; surveys of "
         "partitions that are computed from earlier answers add up, and every tree computed from the answers is covered.",
         (
-            _premise("survey-epsilons", "every epsilon of a survey is above 0", "surveys.Survey"),
-            _premise("survey-shares", "the surveys' shares add up to no more than the whole", "surveys.surveys"),
+            _premise("survey-epsilons", "every epsilon of a survey is above 0", "tree.measurements.Survey"),
+            _premise(
+                "survey-shares", "the surveys' shares add up to no more than the whole", "tree.measurements.surveys"
+            ),
             _premise("cells-fixed", "cells, weights, k and beta are fixed without the data", "holder"),
         ),
     ),
@@ -270,9 +274,13 @@ _ALL = (
         "ln Pr[c + 1 + X > T_t] / Pr[c + X > T_t] over the tests t with T_t - m <= c, where c = max(0, T - m); no smaller "
         "epsilon holds for every domain. Splits without a test cost nothing.",
         (
-            _premise("test-noise", "the noise has a scale above 0, the clamp m is not negative", "privtree.path_loss"),
-            _premise("thresholds", "thresholds never fall along a path", "privtree.path_loss"),
-            _premise("empty-boxes", "an empty box has less than one part on average", "privtree.SplitTest.check_empty"),
+            _premise(
+                "test-noise", "the noise has a scale above 0, the clamp m is not negative", "tree.privtree.path_loss"
+            ),
+            _premise("thresholds", "thresholds never fall along a path", "tree.privtree.path_loss"),
+            _premise(
+                "empty-boxes", "an empty box has less than one part on average", "tree.privtree.SplitTest.check_empty"
+            ),
             _premise("habits-fixed", "cells, weights, k, beta and habits are fixed without the data", "holder"),
         ),
     ),
@@ -284,7 +292,7 @@ _ALL = (
         "moves by at most one when a record is added; drawing views one after another with probability proportional to "
         "exp(epsilon distance / 2) costs the sum of the epsilons, and the histograms cost theirs.",
         (
-            _premise("survey-epsilons", "every epsilon of a survey is above 0", "surveys.Survey"),
+            _premise("survey-epsilons", "every epsilon of a survey is above 0", "tree.measurements.Survey"),
             _premise("candidates-fixed", "the candidates and how many are chosen are fixed without the data", "holder"),
         ),
     ),
@@ -301,7 +309,7 @@ _ALL = (
         "Shoal",
         "score(g) = w(g) sum over classes of T(n), where T is floor(1000 n Pr[Bin(n - 1, beta) >= k - 1]) in a table and "
         "rises by 1000 beyond it, is monotone with sensitivity max w times the largest step of T.",
-        (_premise("score-range", "k/beta is at most a million", "shoal.anonymize.partition.scores.Records"),),
+        (_premise("score-range", "k/beta is at most a million", "shoal.anonymize.generalize.scores.Records"),),
     ),
     Theorem(
         "discernibility-score",
@@ -311,7 +319,7 @@ _ALL = (
         "max(0, c - n) by less than 2 c and lowers it by at most c - 1.",
         (
             _premise(
-                "discernibility-range", "k/beta is at most 10^8", "shoal.anonymize.partition.scores.Discernibility"
+                "discernibility-range", "k/beta is at most 10^8", "shoal.anonymize.generalize.scores.Discernibility"
             ),
         ),
     ),
@@ -321,7 +329,7 @@ _ALL = (
         "Shoal",
         "score(g) = sum over classes of the other attributes of the largest min(n_v, max(0, 2 n_v - k/beta)) of a value v "
         "of the target is monotone with sensitivity 2.",
-        (_premise("target-level", "the target has one level", "shoal.anonymize.partition.scores.Target.within"),),
+        (_premise("target-level", "the target has one level", "shoal.anonymize.generalize.scores.Target.within"),),
     ),
     Theorem(
         "microaggregation-k",
@@ -335,7 +343,7 @@ _ALL = (
                 "every group has at least k records",
                 "shoal.anonymize.method.microaggregation.Microaggregation",
             ),
-            _premise("one-record-each", "no person has two records", "shoal.anonymize.method.crowds.one_row_each"),
+            _premise("one-record-each", "no person has two records", "shoal.anonymize.method.clusters.one_row_each"),
             _premise(
                 "quasi-declared", "the attributes that an intruder may know are declared quasi-identifiers", "holder"
             ),
@@ -352,16 +360,16 @@ _ALL = (
             _premise(
                 "groups-of-k", "every group has at least k records", "shoal.anonymize.method.probabilistic_k.Swap"
             ),
-            _premise("one-record-each", "no person has two records", "shoal.anonymize.method.crowds.one_row_each"),
+            _premise("one-record-each", "no person has two records", "shoal.anonymize.method.clusters.one_row_each"),
             _premise(
                 "uniform-permutations",
                 "permutations are uniform, drawn afresh and forgotten",
-                "shoal.anonymize.recode.shuffle.shuffle",
+                "shoal.anonymize.aggregate.shuffle.shuffle",
             ),
             _premise(
                 "order-of-file",
                 "who is grouped with whom does not depend on the order of the file",
-                "shoal.anonymize.method.crowds.Crowd",
+                "shoal.anonymize.method.clusters.Crowd",
             ),
             _premise(
                 "parted-attributes",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shoal.errors import UsageError
-from shoal.lab import (
+from shoal.lab.papers import (
     cm06,
     lqs_figures,
     lqs_tables,
@@ -17,7 +17,7 @@ from shoal.lab import (
     sc13_refine_figures,
     sc13_refinement,
 )
-from shoal.lab.finding import Measured, Source
+from shoal.lab.papers.comparison import Measured, Source
 
 _BOTH = ("lqs10", "lqs11")
 _SC13 = ("sc13",)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from shoal.guarantee.plain_sample import failure_probability, published_rate, sample_rate
-from shoal.lab.finding import Finding, Reproduction, erratum, statement
+from shoal.lab.papers.comparison import Finding, Reproduction, erratum, statement
 
 LEMMA_2 = (0.0025, 0.064)
 """What CM06 Lemma 2 allows one infrequent value (alpha / k), and what it really is."""

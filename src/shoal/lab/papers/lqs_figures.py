@@ -13,11 +13,11 @@ from functools import partial
 from itertools import pairwise
 
 from shoal.errors import InfeasibleError, PreconditionError
-from shoal.guarantee import safe_k
 from shoal.guarantee.rounding import exact
-from shoal.guarantee.smooth import SmoothDP
-from shoal.guarantee.solve import solve
-from shoal.lab.finding import Reproduction, erratum, statement
+from shoal.guarantee.safe_k import curve as safe_k
+from shoal.guarantee.safe_k.smooth import SmoothDP
+from shoal.guarantee.safe_k.solve import solve
+from shoal.lab.papers.comparison import Reproduction, erratum, statement
 from shoal.page.picture import Axis, Picture, Series
 
 RATES = ("0.05", "0.1", "0.2", "0.3", "0.4")

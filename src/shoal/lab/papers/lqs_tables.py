@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from shoal.guarantee import safe_k
-from shoal.guarantee.amplify import allowance, amplify
-from shoal.guarantee.compose import compose
+from shoal.guarantee.composition.amplify import allowance, amplify
+from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import SampledDP
 from shoal.guarantee.rounding import text_up
-from shoal.lab.finding import Finding, Reproduction, digits, statement
+from shoal.guarantee.safe_k import curve as safe_k
+from shoal.lab.papers.comparison import Finding, Reproduction, digits, statement
 
 ELEVEN = {"1": ("11", "2.40", "1e-5"), "0.1": ("2", "0.69", "1e-6"), "0.01": ("1.1", "0.095", "1e-7")}
 """beta: e^epsilon, epsilon and delta of an algorithm that is (ln 11, 1e-5)-DP, as LQS11 Table 1 prints them."""

@@ -16,14 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.assess.average import Average
-from shoal.assess.correlation import correlations
-from shoal.lab.finding import Finding, Reproduction, Setting, erratum, statement
-from shoal.lab.sc13_data import CENSUS, EIA, read
-from shoal.lab.sc13_methods import Floats, Trial
-from shoal.lab.sc13_printed import CENSUS as PRINTED_CENSUS
-from shoal.lab.sc13_printed import CROWDS, METHODS, averages, half_unit
-from shoal.lab.sc13_printed import EIA as PRINTED_EIA
+from shoal.assess.distortion.average import Average
+from shoal.assess.distortion.correlation import correlations
+from shoal.lab.papers.comparison import Finding, Reproduction, Setting, erratum, statement
+from shoal.lab.papers.sc13_data import CENSUS, EIA, read
+from shoal.lab.papers.sc13_methods import Floats, Trial
+from shoal.lab.papers.sc13_printed import CENSUS as PRINTED_CENSUS
+from shoal.lab.papers.sc13_printed import CROWDS, METHODS, averages, half_unit
+from shoal.lab.papers.sc13_printed import EIA as PRINTED_EIA
 
 ERRORS = 4.0
 """Standard errors, ours and the thesis' together, within which two averages of the same thing lie; for few runs Student's

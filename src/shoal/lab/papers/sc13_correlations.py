@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.assess.correlation import correlations
-from shoal.lab.finding import Finding, Reproduction, Setting, erratum, statement
-from shoal.lab.sc13_data import CENSUS, read
-from shoal.lab.sc13_methods import Floats, Trial
-from shoal.lab.sc13_printed import IDENTICAL, ORIGINAL, RANKED, SWAPPED, half_unit, triangle
+from shoal.assess.distortion.correlation import correlations
+from shoal.lab.papers.comparison import Finding, Reproduction, Setting, erratum, statement
+from shoal.lab.papers.sc13_data import CENSUS, read
+from shoal.lab.papers.sc13_methods import Floats, Trial
+from shoal.lab.papers.sc13_printed import IDENTICAL, ORIGINAL, RANKED, SWAPPED, half_unit, triangle
 
 FIRST = 6
 """A_7 is the first confidential attribute, counted from 0."""

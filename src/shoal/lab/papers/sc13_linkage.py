@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shoal.assess.balance import Balance
-from shoal.assess.distortion import distortion
-from shoal.assess.linkage import linkage
-from shoal.lab.finding import Reproduction, Setting, erratum, statement
-from shoal.lab.sc13_data import read
-from shoal.lab.sc13_methods import Trial
+from shoal.assess.distortion.information_loss import distortion
+from shoal.assess.distortion.linkage import linkage
+from shoal.assess.distortion.score import Balance
+from shoal.lab.papers.comparison import Reproduction, Setting, erratum, statement
+from shoal.lab.papers.sc13_data import read
+from shoal.lab.papers.sc13_methods import Trial
 
 COLUMNS = ("FICA", "FEDTAX", "INTVAL", "POTHVAL")
 PRINTED = {2: ("3.07E+09", "45.3"), 5: ("1.20E+10", "18.4"), 15: ("2.41E+10", "6.48"), 30: ("4.00E+10", "3.33")}

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.kernel.cloud import Flat
-from shoal.anonymize.partition.near import Labels, mdav
-from shoal.anonymize.recode import centroid
-from shoal.anonymize.recode.shuffle import shuffle
+from shoal.anonymize.aggregate import centroid
+from shoal.anonymize.aggregate.shuffle import shuffle
+from shoal.anonymize.cluster.mdav import Labels, mdav
+from shoal.anonymize.kernel.remaining_points import Flat
 from shoal.chance.source import Source
 
 Floats = npt.NDArray[np.float64]

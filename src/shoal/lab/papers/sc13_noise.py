@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from shoal.lab.finding import Finding, Reproduction, digits, erratum, statement
-from shoal.mechanism.box import BoxLaw, laplace_log_region_volume
-from shoal.mechanism.optimal import OptimalNoise
+from shoal.lab.papers.comparison import Finding, Reproduction, digits, erratum, statement
+from shoal.mechanism.staircase.box import BoxLaw, laplace_log_region_volume
+from shoal.mechanism.staircase.optimal import OptimalNoise
 
 EPSILONS = ("0.1", "0.5", "1")
 VARIANCES = {"Laplace": ("200.00", "8.00", "2.00"), "optimal": ("199.92", "7.92", "1.92")}

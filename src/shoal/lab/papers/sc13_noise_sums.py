@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import exp
 
-from shoal.mechanism.box import BoxLaw, Comparison, compare_with_laplace
-from shoal.mechanism.inner import best_inner
+from shoal.mechanism.staircase.box import BoxLaw, Comparison, compare_with_laplace
+from shoal.mechanism.staircase.inner import best_inner
 from shoal.page.picture import Axis, Picture, Series
 
 SUMS = (2, 4, 8, 16)

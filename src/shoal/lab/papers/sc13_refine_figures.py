@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from shoal.lab.finding import Finding, Reproduction, digits, erratum, statement
-from shoal.lab.sc13_noise import is_cut, rounded_or_cut
-from shoal.lab.sc13_refinement import LEAK, REACHED, ROWS, coin, moved_too_far, rare
-from shoal.mechanism.prior_steps import Uniform
-from shoal.mechanism.refined import Refined
-from shoal.mechanism.refinement import KnowledgeRefinement
+from shoal.lab.papers.comparison import Finding, Reproduction, digits, erratum, statement
+from shoal.lab.papers.sc13_noise import is_cut, rounded_or_cut
+from shoal.lab.papers.sc13_refinement import LEAK, REACHED, ROWS, coin, moved_too_far, rare
+from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
+from shoal.mechanism.refinement.prior_steps import Uniform
+from shoal.mechanism.refinement.response import Refined
 from shoal.page.picture import Axis, Mark, Picture, Series
 
 COIN = ("0.1839", "0.8161")

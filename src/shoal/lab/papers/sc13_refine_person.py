@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.mechanism import gain
-from shoal.mechanism.distance import Absolute
-from shoal.mechanism.optimum import Outlook
-from shoal.mechanism.prior import Prior
-from shoal.mechanism.prior_joint import prior_of
-from shoal.mechanism.prior_steps import Histogram, Uniform
+from shoal.mechanism.refinement import factors as gain
+from shoal.mechanism.refinement.distance import Absolute
+from shoal.mechanism.refinement.expected_error import Outlook
+from shoal.mechanism.refinement.prior import Prior
+from shoal.mechanism.refinement.prior_joint import prior_of
+from shoal.mechanism.refinement.prior_steps import Histogram, Uniform
 from shoal.page.picture import Axis, Picture, Series
 
 Floats = NDArray[np.float64]

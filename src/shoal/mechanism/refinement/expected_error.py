@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.mechanism.distance import Absolute, Distance, Norm
-from shoal.mechanism.gain import Gain
-from shoal.mechanism.prior import REPRESENTATIVES, Prior
+from shoal.mechanism.refinement.distance import Absolute, Distance, Norm
+from shoal.mechanism.refinement.factors import Gain
+from shoal.mechanism.refinement.prior import REPRESENTATIVES, Prior
 
 Floats = NDArray[np.float64]
 

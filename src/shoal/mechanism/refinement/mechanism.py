@@ -15,16 +15,16 @@ from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError, UsageError
 from shoal.guarantee.differential import ApproxDP, PureDP
 from shoal.guarantee.rounding import Number, exact, whole
-from shoal.guarantee.safe_k import check_delta
+from shoal.guarantee.safe_k.curve import check_delta
 from shoal.guarantee.unit import Neighbours
-from shoal.mechanism import gain as gains
 from shoal.mechanism.base import Mechanism, positive
-from shoal.mechanism.distance import Distance, distance_of
-from shoal.mechanism.gain import KINDS, Gain, Kind
-from shoal.mechanism.optimum import Outlook
-from shoal.mechanism.prior import Prior
-from shoal.mechanism.prior_joint import Joint, prior_of
-from shoal.mechanism.refined import Refined
+from shoal.mechanism.refinement import factors as gains
+from shoal.mechanism.refinement.distance import Distance, distance_of
+from shoal.mechanism.refinement.expected_error import Outlook
+from shoal.mechanism.refinement.factors import KINDS, Gain, Kind
+from shoal.mechanism.refinement.prior import Prior
+from shoal.mechanism.refinement.prior_joint import Joint, prior_of
+from shoal.mechanism.refinement.response import Refined
 
 LEAST_EPSILON = Fraction(1, 10**12)
 MOST_EPSILON = 12

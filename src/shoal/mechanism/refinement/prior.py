@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.chance.certified import Bounds, scaled
-from shoal.chance.cuts import Cuts
+from shoal.chance.enclosure import Bounds, scaled
 from shoal.chance.source import Source
+from shoal.chance.unit_interval import Cuts
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import Number, exact
-from shoal.mechanism.distance import Distance, number
-from shoal.mechanism.gain import Gain
+from shoal.mechanism.refinement.distance import Distance, number
+from shoal.mechanism.refinement.factors import Gain
 
 Points = NDArray[np.int64]
 MOST_VALUES = 1 << 16

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
-from shoal.mechanism.distance import Absolute, Distance, Norm, usual
-from shoal.mechanism.gain import Gain
-from shoal.mechanism.prior import (
+from shoal.mechanism.refinement.distance import Absolute, Distance, Norm, usual
+from shoal.mechanism.refinement.factors import Gain
+from shoal.mechanism.refinement.prior import (
     MOST_VALUES,
     REPRESENTATIVES,
     Anywhere,
@@ -27,7 +27,7 @@ from shoal.mechanism.prior import (
     Prior,
     Shells,
 )
-from shoal.mechanism.prior_steps import Continuous, Line, Run, Steps, discrete_law
+from shoal.mechanism.refinement.prior_steps import Continuous, Line, Run, Steps, discrete_law
 
 _HALVINGS = 100
 

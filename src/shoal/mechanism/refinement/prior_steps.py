@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import Number, exact
-from shoal.mechanism.distance import Absolute, Custom, Distance, number
-from shoal.mechanism.gain import Gain
-from shoal.mechanism.prior import (
+from shoal.mechanism.refinement.distance import Absolute, Custom, Distance, number
+from shoal.mechanism.refinement.factors import Gain
+from shoal.mechanism.refinement.prior import (
     MOST_VALUES,
     REPRESENTATIVES,
     Anywhere,

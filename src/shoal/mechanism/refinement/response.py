@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.chance.certified import Bounds, scaled
-from shoal.chance.cuts import Cuts
+from shoal.chance.enclosure import Bounds, scaled
 from shoal.chance.source import Source
+from shoal.chance.unit_interval import Cuts
 from shoal.errors import UsageError
-from shoal.mechanism.distance import number
-from shoal.mechanism.gain import Gain
-from shoal.mechanism.prior import Ball, Discrete, Order, Points, Prior
-from shoal.mechanism.prior_steps import Run, Steps
+from shoal.mechanism.refinement.distance import number
+from shoal.mechanism.refinement.factors import Gain
+from shoal.mechanism.refinement.prior import Ball, Discrete, Order, Points, Prior
+from shoal.mechanism.refinement.prior_steps import Run, Steps
 
 _BATCH = 1 << 19
 

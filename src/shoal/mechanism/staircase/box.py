@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import ParameterError, PreconditionError
 from shoal.mechanism.base import check_confidence
-from shoal.mechanism.shells import BoxNumber, first
+from shoal.mechanism.staircase.shells import BoxNumber, first
 
 Floats = NDArray[np.float64]
 

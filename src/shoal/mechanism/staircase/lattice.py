@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError
 from shoal.mechanism.base import check_scale
-from shoal.mechanism.shells import LARGEST_DIMENSION, BoxNumber, draw_numbers, first
+from shoal.mechanism.staircase.shells import LARGEST_DIMENSION, BoxNumber, draw_numbers, first
 
 Floats = NDArray[np.float64]
 LARGEST_SIDE = 1 << 40

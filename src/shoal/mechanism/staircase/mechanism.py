@@ -17,10 +17,10 @@ from shoal.guarantee.differential import PureDP
 from shoal.guarantee.rounding import Number, exact
 from shoal.mechanism.base import Sensitivity, Target, per_component, target_epsilon, widened
 from shoal.mechanism.grid import declared
-from shoal.mechanism.inner import CONFIDENCE, Criterion, best_inner
-from shoal.mechanism.lattice import LatticeLaw
 from shoal.mechanism.noise import AdditiveNoise, Floats
-from shoal.mechanism.shells import LARGEST_DIMENSION
+from shoal.mechanism.staircase.inner import CONFIDENCE, Criterion, best_inner
+from shoal.mechanism.staircase.lattice import LatticeLaw
+from shoal.mechanism.staircase.shells import LARGEST_DIMENSION
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from shoal.guarantee.differential import PureDP
 from shoal.guarantee.rounding import Number, exact, whole
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity, check_confidence, per_component, positive, widened
-from shoal.mechanism.box import BoxLaw, Interval
 from shoal.mechanism.grid import declared
-from shoal.mechanism.inner import CONFIDENCE, Criterion, best_inner
-from shoal.mechanism.lattice import LatticeLaw
-from shoal.mechanism.staircase import Staircase, declared_inner, lattice_law
+from shoal.mechanism.staircase.box import BoxLaw, Interval
+from shoal.mechanism.staircase.inner import CONFIDENCE, Criterion, best_inner
+from shoal.mechanism.staircase.lattice import LatticeLaw
+from shoal.mechanism.staircase.mechanism import Staircase, declared_inner, lattice_law
 
 Floats = NDArray[np.float64]
 STEPS = 1024

@@ -19,9 +19,9 @@ from math import exp, expm1, log
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.chance.certified import Bounds, exp_bounds, ratio_bounds, settle
-from shoal.chance.cuts import Cuts
+from shoal.chance.enclosure import Bounds, exp_bounds, ratio_bounds, settle
 from shoal.chance.source import Source
+from shoal.chance.unit_interval import Cuts
 from shoal.errors import ParameterError
 
 LARGEST_DIMENSION = 1024

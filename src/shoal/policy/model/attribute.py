@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from shoal.data.schema import Missing, Outside, Role, Type
-from shoal.policy.hierarchy import HierarchyAsked
-from shoal.policy.parts import Part, one_of
-from shoal.policy.scalar import Epsilon, Letters, Value, Word, refused
+from shoal.policy.model.hierarchy import HierarchyAsked
+from shoal.policy.model.parts import Part, one_of
+from shoal.policy.model.scalar import Epsilon, Letters, Value, Word, refused
 
 Source = Literal["declared", "profiled"]
 SOURCES: tuple[Source, ...] = ("declared", "profiled")

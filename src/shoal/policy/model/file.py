@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from shoal.guarantee.unit import NEIGHBOURS, Neighbours
-from shoal.policy.attribute import AttributeAsked
-from shoal.policy.file import FileAsked
-from shoal.policy.parts import Part
-from shoal.policy.release import ReleaseAsked
-from shoal.policy.scalar import Delta, Epsilon, FromOne, Name, Word, refused
+from shoal.policy.model.attribute import AttributeAsked
+from shoal.policy.model.file_format import FileAsked
+from shoal.policy.model.parts import Part
+from shoal.policy.model.release import ReleaseAsked
+from shoal.policy.model.scalar import Delta, Epsilon, FromOne, Name, Word, refused
 
 
 class UnitAsked(Part):

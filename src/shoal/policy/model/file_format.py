@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from shoal.data.file_format import DECIMALS, ENCODINGS, SIGNS, FileFormat
-from shoal.policy.parts import Part
-from shoal.policy.scalar import Value, Word, refused
+from shoal.policy.model.parts import Part
+from shoal.policy.model.scalar import Value, Word, refused
 
 _SIGN = "one ASCII sign, no letter, digit or blank"
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from shoal.data.build import KINDS
-from shoal.policy.parts import Part, one_of
-from shoal.policy.scalar import Epsilon, FromOne, Letters, Name, Value, Word, refused
+from shoal.data.hierarchy.build import KINDS
+from shoal.policy.model.parts import Part, one_of
+from shoal.policy.model.scalar import Epsilon, FromOne, Letters, Name, Value, Word, refused
 
 PARTS = ("hour", "day", "week", "month", "quarter", "year", "decade")
 
@@ -137,5 +137,5 @@ class HierarchyAsked(Part):
         return set(KINDS) <= self.model_fields_set and not self.given()
 
     def spec(self) -> dict[str, Any]:
-        """The kind and its options as plain values, the form that `shoal.data.build` reads."""
+        """The kind and its options as plain values, the form that `shoal.data.hierarchy.build` reads."""
         return self.model_dump(mode="json", exclude_none=True)

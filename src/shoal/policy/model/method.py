@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from shoal.guarantee.unit import NEIGHBOURS
-from shoal.policy.recoding import Grow, Recoding
-from shoal.policy.release import GROUPINGS, Grouping, Method, ReleaseAsked, Sampling
+from shoal.policy.model.recoding import Grow, Recoding
+from shoal.policy.model.release import GROUPINGS, Grouping, Method, ReleaseAsked, Sampling
 
 _PROMISE = ("epsilon", "delta", "views", "sampling", "bound", "calibration")
 

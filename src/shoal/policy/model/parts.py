@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
 
-from shoal.policy.scalar import refused
+from shoal.policy.model.scalar import refused
 
 
 class Part(BaseModel):

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from shoal.policy.parts import Part, one_of
-from shoal.policy.scalar import Count, Epsilon, FromZero, Name, Rate, Word
+from shoal.policy.model.parts import Part, one_of
+from shoal.policy.model.scalar import Count, Epsilon, FromZero, Name, Rate, Word
 
 Score = Literal["ramp", "records", "discernibility", "target"]
 SCORES: tuple[Score, ...] = ("ramp", "records", "discernibility", "target")

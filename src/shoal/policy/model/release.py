@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from shoal.policy.parts import Part
-from shoal.policy.recoding import Recoding
-from shoal.policy.scalar import (
+from shoal.policy.model.parts import Part
+from shoal.policy.model.recoding import Recoding
+from shoal.policy.model.scalar import (
     Delta,
     Distance,
     Epsilon,
@@ -23,7 +23,7 @@ from shoal.policy.scalar import (
     Word,
     refused,
 )
-from shoal.policy.views import Views
+from shoal.policy.model.views import Views
 
 Method = Literal[
     "safe-k",

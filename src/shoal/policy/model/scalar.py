@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.policy.problem import nearest, shown
+from shoal.policy.text.problem import nearest, shown
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 _RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+", re.ASCII)

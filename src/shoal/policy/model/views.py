@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from shoal.policy.parts import Part, one_of
-from shoal.policy.scalar import Count, Epsilon, FromOne, Name, Word, refused
+from shoal.policy.model.parts import Part, one_of
+from shoal.policy.model.scalar import Count, Epsilon, FromOne, Name, Word, refused
 
 Every = Literal["singles", "pairs", "triples"]
 EVERY: tuple[Every, ...] = ("singles", "pairs", "triples")

@@ -18,8 +18,8 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from shoal.errors import PolicyError
 from shoal.guarantee.rounding import exact_text
-from shoal.policy.problem import Path, dotted, shown
-from shoal.policy.reading import Tree, read
+from shoal.policy.text.problem import Path, dotted, shown
+from shoal.policy.text.reading import Tree, read
 
 Change = str | tuple[str, ...]
 

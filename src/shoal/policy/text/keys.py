@@ -9,8 +9,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from shoal.policy.model import Asked
-from shoal.policy.parts import Part
+from shoal.policy.model.file import Asked
+from shoal.policy.model.parts import Part
 
 
 @dataclass(frozen=True)

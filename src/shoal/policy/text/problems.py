@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from shoal.policy.keys import known_at
-from shoal.policy.problem import Path, Problem, close_to, nearest, shown
-from shoal.policy.reading import Document
+from shoal.policy.text.keys import known_at
+from shoal.policy.text.problem import Path, Problem, close_to, nearest, shown
+from shoal.policy.text.reading import Document
 
 _NATIVE = {
     "tuple_type": ("one value where a list belongs", "a list, such as [a, b]"),

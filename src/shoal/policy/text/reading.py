@@ -26,7 +26,7 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from shoal.policy.problem import Path, Problem, RefusedPolicyError, shown
+from shoal.policy.text.problem import Path, Problem, RefusedPolicyError, shown
 
 Tree = str | list[Any] | dict[str, Any]
 """Texts, lists and mappings, and nothing else."""

@@ -1,6 +1,6 @@
 """What is made from the model and shipped with it: the JSON Schema for editors, and the table of keys.
 
-python -m shoal.policy.shipped        writes policy.schema.json again, after a change of the model
+python -m shoal.policy.text.schema_file        writes policy.schema.json again, after a change of the model
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from shoal.policy.keys import every_key
-from shoal.policy.model import Asked
+from shoal.policy.model.file import Asked
+from shoal.policy.text.keys import every_key
 
-SCHEMA_FILE = Path(__file__).with_name("policy.schema.json")
+SCHEMA_FILE = Path(__file__).parents[1] / "policy.schema.json"
 MARK = "% keys"
 NAME = "urn:shoal:policy:1"
 DRAFT = "http://json-schema.org/draft-07/schema#"

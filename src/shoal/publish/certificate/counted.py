@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.guarantee.named import PremiseAnswer
 from shoal.guarantee.rounding import exact, exact_text
+from shoal.guarantee.theorem.base import PremiseAnswer
 from shoal.ledger.ledger import Account
-from shoal.publish.opening import opening, sealed, theorem_entry
-from shoal.publish.premises import built, checked, stated
-from shoal.publish.syntactic.plan import NOT_PROMISED, SyntacticPlan
+from shoal.publish.certificate.opening import opening, sealed, theorem_entry
+from shoal.publish.certificate.premises import built, checked, stated
+from shoal.publish.plan.counted import NOT_PROMISED, SyntacticPlan
 
 
 def counted_answers(plan: SyntacticPlan) -> dict[str, PremiseAnswer]:

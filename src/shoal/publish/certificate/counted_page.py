@@ -6,8 +6,8 @@ from typing import Any
 
 from shoal.guarantee.unit import Unit
 from shoal.page.html import page
-from shoal.publish.paper import STATUS, Fact, counted, opened
-from shoal.publish.syntactic.plan import GROUPED
+from shoal.publish.certificate.page import STATUS, Fact, counted, opened
+from shoal.publish.plan.counted import GROUPED
 
 ABOUT = {
     **STATUS,

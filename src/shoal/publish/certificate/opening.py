@@ -7,11 +7,11 @@ from typing import Any
 
 from shoal import __version__
 from shoal.errors import PreconditionError
-from shoal.guarantee.named import How, Premise, PremiseAnswer
-from shoal.guarantee.theorem import theorem
-from shoal.publish.base import AnyPlan
-from shoal.publish.verifier import KNOWN_VERSION as VERSION
-from shoal.publish.verifier import seal
+from shoal.guarantee.theorem.base import How, Premise, PremiseAnswer
+from shoal.guarantee.theorem.registry import theorem
+from shoal.publish.plan.base import AnyPlan
+from shoal.publish.verify.standalone import KNOWN_VERSION as VERSION
+from shoal.publish.verify.standalone import seal
 
 HOW_TO_VERIFY = (
     "run `shoal verify FOLDER`, or the one-file verifier `python verifier.py FOLDER` (standard library alone)"

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from shoal.guarantee.rounding import exact, text_up
+from shoal.guarantee.sentences import growth, plain, short
 from shoal.guarantee.unit import Unit
-from shoal.guarantee.words import growth, plain, short
 from shoal.page.drawing import curve
 from shoal.page.html import page
 from shoal.page.picture import Axis, Mark, Picture, Series

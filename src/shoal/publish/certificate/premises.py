@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shoal.guarantee.named import How, PremiseAnswer
-from shoal.publish.plan import Plan
+from shoal.guarantee.theorem.base import How, PremiseAnswer
+from shoal.publish.plan.safe_k import Plan
 
 LOCKED = "in the locked plan, which was charged before a row was drawn"
 UNSEEN = "that they were fixed without a look at the data, only the custodian can know"

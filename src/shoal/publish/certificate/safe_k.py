@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from shoal.guarantee.compose import compose
-from shoal.guarantee.promise import Promise
-from shoal.guarantee.release_curve import ReleaseCurve
+from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.rounding import exact, exact_text, text_up
-from shoal.guarantee.safe_k import delta_exactly
+from shoal.guarantee.safe_k.curve import delta_exactly
+from shoal.guarantee.safe_k.promise import Promise
+from shoal.guarantee.safe_k.release_curve import ReleaseCurve
 from shoal.ledger.ledger import Account
-from shoal.publish.opening import opening, sealed, theorem_entry
-from shoal.publish.plan import Plan
-from shoal.publish.premises import safe_k_answers
+from shoal.publish.certificate.opening import opening, sealed, theorem_entry
+from shoal.publish.certificate.premises import safe_k_answers
+from shoal.publish.plan.safe_k import Plan
 
 DIGITS = 8
 """Significant digits of a printed delta, rounded up."""

@@ -68,7 +68,7 @@ class AnyPlan(ABC):
 
     def page(self) -> str:
         """The plan as a page of HTML, to be printed, reviewed and signed before the data are touched."""
-        from shoal.publish.plan_page import plan_page
+        from shoal.publish.plan.page import plan_page
 
         return plan_page(self)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.anonymize.method.crowds import GAIN, Crowd
+from shoal.anonymize.cluster.diversify import Wanted
+from shoal.anonymize.method.clusters import GAIN, Crowd
 from shoal.anonymize.method.microaggregation import Microaggregation
 from shoal.anonymize.method.probabilistic_k import Swap
-from shoal.anonymize.partition.diverse import Wanted
 from shoal.data.schema import Schema
 from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.policy import Policy
-from shoal.publish.base import AnyPlan
+from shoal.publish.plan.base import AnyPlan
 
 METHODS = ("microaggregation", "probabilistic-k")
 """The methods that are planned here."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from shoal import __version__
-from shoal.guarantee.outlook import Choice, frontier
 from shoal.guarantee.rounding import text_down
-from shoal.guarantee.theorem import theorem
+from shoal.guarantee.safe_k.frontier import Choice, frontier
+from shoal.guarantee.theorem.registry import theorem
 from shoal.page import html
-from shoal.publish.base import AnyPlan
-from shoal.publish.certificate import NOT_PROMISED
-from shoal.publish.pictures import curve_picture, frontier_picture
-from shoal.publish.plan import Plan
-from shoal.publish.syntactic.plan import NOT_PROMISED as COUNTED_NOT_PROMISED
-from shoal.publish.syntactic.plan import SyntacticPlan
+from shoal.publish.certificate.safe_k import NOT_PROMISED
+from shoal.publish.plan.base import AnyPlan
+from shoal.publish.plan.counted import NOT_PROMISED as COUNTED_NOT_PROMISED
+from shoal.publish.plan.counted import SyntacticPlan
+from shoal.publish.plan.safe_k import Plan
+from shoal.publish.report.pictures import curve_picture, frontier_picture
 
 ELSEWHERE = (
     "It does not cover other publications about the same people; the ledger adds up those that were charged to it."

@@ -10,35 +10,45 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from shoal.anonymize.generalize.base import Partition
+from shoal.anonymize.generalize.grid import FixedGrid, Grid
+from shoal.anonymize.generalize.private_grid import DrawnGrid
+from shoal.anonymize.generalize.tree.privtree import Habits as PrivHabits
+from shoal.anonymize.generalize.tree.privtree import PrivTree
+from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
 from shoal.anonymize.method.safe_k import SafeK
-from shoal.anonymize.partition.base import Partition
-from shoal.anonymize.partition.drawn import DrawnGrid
-from shoal.anonymize.partition.grid import FixedGrid, Grid
-from shoal.anonymize.partition.privtree import Habits as PrivHabits
-from shoal.anonymize.partition.privtree import PrivTree
-from shoal.anonymize.partition.tree import Habits, SurveyedTree
 from shoal.data.cells import cells
 from shoal.data.schema import Schema
 from shoal.errors import PolicyError, PreconditionError, UsageError
-from shoal.guarantee import words
+from shoal.guarantee import sentences as words
+from shoal.guarantee.base import Guarantee
 from shoal.guarantee.claim import Claim, Status, make_claim
-from shoal.guarantee.compose import composed_within
+from shoal.guarantee.composition.compose import composed_within
 from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
-from shoal.guarantee.kind import Guarantee
-from shoal.guarantee.promise import Promise, Whose
-from shoal.guarantee.release_curve import ReleaseCurve, release_curve
 from shoal.guarantee.rounding import exact_text, text_up, whole
+from shoal.guarantee.safe_k.promise import Promise, Whose
+from shoal.guarantee.safe_k.release_curve import ReleaseCurve, release_curve
+from shoal.guarantee.sentences import as_float, plain
 from shoal.guarantee.syntactic import KAnonymity
-from shoal.guarantee.words import as_float, plain
-from shoal.ledger.entry import Budget, Cost
+from shoal.ledger.event import Budget, Cost
+from shoal.policy.model.recoding import Grow
+from shoal.policy.model.release import ReleaseAsked, Sampling
+from shoal.policy.model.views import Group, Views
 from shoal.policy.policy import Policy
-from shoal.policy.recoding import Grow
-from shoal.policy.release import ReleaseAsked, Sampling
-from shoal.policy.views import Group, Views
-from shoal.publish.base import AnyPlan
-from shoal.publish.solved import numbers, one_release
-from shoal.publish.syntactic.plan import METHODS, syntactic_plan
-from shoal.publish.views import Chooser, Sharing, View, all_parts, as_given, names, narrowed, shared_out, view_promise
+from shoal.publish.plan.base import AnyPlan
+from shoal.publish.plan.counted import METHODS, syntactic_plan
+from shoal.publish.plan.solve import numbers, one_release
+from shoal.publish.plan.views import (
+    Chooser,
+    Sharing,
+    View,
+    all_parts,
+    as_given,
+    names,
+    narrowed,
+    shared_out,
+    view_promise,
+)
 
 READY = ("safe-k", *METHODS)
 """The methods that can be planned and run now."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.guarantee.compose import compose
+from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import ApproxDP, SampledCrowd
-from shoal.guarantee.outlook import pick
-from shoal.guarantee.promise import Promise, Whose, promise
 from shoal.guarantee.rounding import exact, text_up
-from shoal.policy.release import ReleaseAsked
+from shoal.guarantee.safe_k.frontier import pick
+from shoal.guarantee.safe_k.promise import Promise, Whose, promise
+from shoal.policy.model.release import ReleaseAsked
 
 
 def numbers(asked: ReleaseAsked, whose: Whose) -> tuple[Promise, ApproxDP]:

@@ -12,12 +12,12 @@ from math import ceil, isfinite
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.data.schema import Schema
 from shoal.errors import InfeasibleError, ShoalError
-from shoal.guarantee.compose import compose
+from shoal.guarantee.base import Guarantee
+from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
-from shoal.guarantee.kind import Guarantee
-from shoal.guarantee.promise import Promise, Whose, promise
 from shoal.guarantee.rounding import exact, text_up
-from shoal.policy.views import Group
+from shoal.guarantee.safe_k.promise import Promise, Whose, promise
+from shoal.policy.model.views import Group
 
 MAX_CROWD = 1 << 14
 """Views in larger crowds than this show nothing that is worth a view."""

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.anonymize.partition.base import Recoding
-from shoal.anonymize.partition.boxes import Boxes
-from shoal.data.level import MISSING, Level
+from shoal.anonymize.generalize.base import Recoding
+from shoal.anonymize.generalize.tree.boxes import Boxes
+from shoal.data.hierarchy.level import MISSING, Level
 from shoal.data.type import spelled
 from shoal.engine.base import Counts, Table
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.partition.near import Labels
-from shoal.anonymize.partition.records import as_objects, column, numbers, taxonomy
+from shoal.anonymize.cluster.mdav import Labels
+from shoal.anonymize.cluster.records import as_objects, column, numbers, taxonomy
 from shoal.data.domain import Values
-from shoal.data.level import MISSING
+from shoal.data.hierarchy.level import MISSING
 from shoal.data.schema import Attribute
 from shoal.data.taxonomy import Taxonomy
 from shoal.data.type import Type, spelled, texts

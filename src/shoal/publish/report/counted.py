@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.method.crowds import Masked
+from shoal.anonymize.cluster.mdav import Labels
+from shoal.anonymize.method.clusters import Masked
 from shoal.anonymize.method.microaggregation import ALL, Microaggregation
-from shoal.anonymize.partition.near import Labels
-from shoal.assess.correlation import correlation_change
-from shoal.assess.distortion import Change, distortion
-from shoal.assess.observed import Confidential
+from shoal.assess.disclosure.report import Confidential
+from shoal.assess.distortion.correlation import correlation_change
+from shoal.assess.distortion.information_loss import Change, distortion
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
-from shoal.publish.report import MARK, VERSION
-from shoal.publish.syntactic.compared import Compared, as_numbers, compared, picture
-from shoal.publish.syntactic.matched import matched
-from shoal.publish.syntactic.plan import SyntacticPlan
-from shoal.publish.syntactic.recount import bare, distance_of, hidden_groups, observed
+from shoal.publish.plan.counted import SyntacticPlan
+from shoal.publish.report.columns import Compared, as_numbers, compared, picture
+from shoal.publish.report.linkage import matched
+from shoal.publish.report.safe_k import MARK, VERSION
+from shoal.publish.verify.recount import bare, distance_of, hidden_groups, observed
 
 MUCH = 50.0
 """A loss of more than this share of the variance is a caution."""
@@ -41,7 +41,7 @@ def write_report(
     plan: SyntacticPlan, table: Table, masked: Masked, private: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
     """Write report.json and report.html into the holder's folder."""
-    from shoal.publish.syntactic.report_page import report_page
+    from shoal.publish.report.counted_page import report_page
 
     values = report(plan, table, masked, content)
     # The mark is on the file's first line, not below a lone brace.

@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.page.html import page
 from shoal.page.shifts import histograms, records
-from shoal.publish.paper import Fact, counted
+from shoal.publish.certificate.page import Fact, counted
 
 SHOWS = {
     "faces": "Everybody in a group shows the same quasi-identifiers. All other published columns are as they were.",

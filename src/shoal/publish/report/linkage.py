@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.linkage import ALIKE, linkage
-from shoal.assess.paired import paired
+from shoal.assess.distortion.linkage import ALIKE, linkage
+from shoal.assess.distortion.record_pairs import paired
 from shoal.chance.source import Source
 from shoal.publish.rehearse import Chance
-from shoal.publish.syntactic.compared import Compared
+from shoal.publish.report.columns import Compared
 
 MOST_DISTANCES = 400_000_000
 """Distances of a full match at most: a few seconds."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from shoal.guarantee import safe_k
-from shoal.guarantee.outlook import Choice
-from shoal.guarantee.promise import Promise, published
-from shoal.guarantee.release_curve import ReleaseCurve
 from shoal.guarantee.rounding import exact, text_up
+from shoal.guarantee.safe_k import curve as safe_k
+from shoal.guarantee.safe_k.frontier import Choice
+from shoal.guarantee.safe_k.promise import Promise, published
+from shoal.guarantee.safe_k.release_curve import ReleaseCurve
 from shoal.page.picture import Axis, Level, Mark, Picture, Region, Series
 
 

@@ -16,19 +16,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.partition.base import Recoding
-from shoal.anonymize.partition.boxes import Boxes
-from shoal.anonymize.partition.grid import Grid
+from shoal.anonymize.generalize.base import Recoding
+from shoal.anonymize.generalize.grid import Grid
+from shoal.anonymize.generalize.tree.boxes import Boxes
 from shoal.data.domain import Values
-from shoal.data.level import MISSING, Cuts, Keep, Level
+from shoal.data.hierarchy.level import MISSING, Cuts, Keep, Level
 from shoal.data.schema import Attribute
 from shoal.data.type import Type
 from shoal.engine.base import Table
 from shoal.engine.column import Column
-from shoal.guarantee.outlook import frontier
 from shoal.guarantee.rounding import exact_text
-from shoal.guarantee.words import about_people, short
-from shoal.publish.column_detail import (
+from shoal.guarantee.safe_k.frontier import frontier
+from shoal.guarantee.sentences import about_people, short
+from shoal.publish.plan.safe_k import Plan
+from shoal.publish.plan.solve import promise_with
+from shoal.publish.report.column_detail import (
     ColumnDetail,
     Expected,
     Original,
@@ -38,8 +40,6 @@ from shoal.publish.column_detail import (
     distance_by_chance,
     said_first,
 )
-from shoal.publish.plan import Plan
-from shoal.publish.solved import promise_with
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +56,7 @@ def write_report(
     plan: Plan, table: Table, recoding: Recoding, public: Path, private: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
     """Write report.json and report.html into the holder's folder; the public folder is read and left as it is."""
-    from shoal.publish.report_page import report_page
+    from shoal.publish.report.safe_k_page import report_page
 
     values = report(plan, table, recoding, public, content)
     # The mark is on the file's first line, not below a lone brace.
@@ -139,7 +139,7 @@ def _rows(plan: Plan, table: Table, published: int) -> dict[str, Any]:
 
 def sample_sizes(rows: int, rate: float, confidence: float = CONFIDENCE) -> tuple[int, int]:
     """The ends between which the size of a sample lies with this probability or more: quantiles of the binomial law."""
-    from shoal.assess.bounds import at_most
+    from shoal.assess.release.bounds import at_most
 
     def least(share: float) -> int:
         low, high = -1, rows

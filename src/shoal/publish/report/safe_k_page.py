@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.guarantee.outlook import Choice
 from shoal.guarantee.rounding import exact
+from shoal.guarantee.safe_k.frontier import Choice
 from shoal.page.html import inline, page
-from shoal.publish.column_detail import CONSTANT, DETAIL, FEW, NOTHING
-from shoal.publish.paper import Fact
-from shoal.publish.pictures import curve_picture, frontier_picture
-from shoal.publish.plan import Plan
+from shoal.publish.certificate.page import Fact
+from shoal.publish.plan.safe_k import Plan
+from shoal.publish.report.column_detail import CONSTANT, DETAIL, FEW, NOTHING
+from shoal.publish.report.pictures import curve_picture, frontier_picture
 
 METHODS = (
     (

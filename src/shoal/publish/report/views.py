@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.data.level import MISSING
+from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import spelled
 from shoal.engine.base import Ask, Counts, Table
 from shoal.page.html import page
-from shoal.publish.column_detail import (
+from shoal.publish.plan.safe_k import Plan
+from shoal.publish.report.column_detail import (
     DETAIL,
     FEW,
     NOTHING,
@@ -28,9 +29,8 @@ from shoal.publish.column_detail import (
     column_detail,
     distance,
 )
-from shoal.publish.plan import Plan
-from shoal.publish.report import MARK, VERSION, published, rows_taking_part
-from shoal.publish.tables import Made
+from shoal.publish.report.safe_k import MARK, VERSION, published, rows_taking_part
+from shoal.publish.run.tables import Made
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shoal.anonymize.method.crowds import Masked
+from shoal.anonymize.method.clusters import Masked
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.errors import UsageError
 from shoal.ledger.ledger import Ledger
-from shoal.publish.job import hashes, papers, today
-from shoal.publish.syntactic.certificate import certificate
-from shoal.publish.syntactic.paper import certificate_page
-from shoal.publish.syntactic.plan import SyntacticPlan
-from shoal.publish.syntactic.recount import recount, refuse_alike
-from shoal.publish.tables import write_text
+from shoal.publish.certificate.counted import certificate
+from shoal.publish.certificate.counted_page import certificate_page
+from shoal.publish.plan.counted import SyntacticPlan
+from shoal.publish.run.safe_k import hashes, papers, today
+from shoal.publish.run.tables import write_text
+from shoal.publish.verify.recount import recount, refuse_alike
 
 Stage = Callable[[str], None]
 
@@ -57,7 +57,7 @@ class SyntacticJob:
 
     def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """What was lost, and what an intruder could still find."""
-        from shoal.publish.syntactic.report import write_report
+        from shoal.publish.report.counted import write_report
 
         if self._masked is None:
             raise UsageError("a report before the table was written")

@@ -22,16 +22,16 @@ from shoal.engine.digest import file_digest
 from shoal.errors import BudgetError, DataError, PolicyError, ShoalError, UsageError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import text_up
-from shoal.ledger.entry import Budget
+from shoal.ledger.event import Budget
 from shoal.ledger.ledger import Ledger
-from shoal.publish import verify as verifying
-from shoal.publish.base import AnyPlan
-from shoal.publish.job import Job, PaidJob
-from shoal.publish.plan import Plan
-from shoal.publish.plan import plan as resolve
-from shoal.publish.syntactic.job import SyntacticJob
-from shoal.publish.syntactic.plan import SyntacticPlan
-from shoal.publish.verify_lock import unlocked
+from shoal.publish.plan.base import AnyPlan
+from shoal.publish.plan.counted import SyntacticPlan
+from shoal.publish.plan.safe_k import Plan
+from shoal.publish.plan.safe_k import plan as resolve
+from shoal.publish.run.counted import SyntacticJob
+from shoal.publish.run.safe_k import Job, PaidJob
+from shoal.publish.verify import release as verifying
+from shoal.publish.verify.lock import unlocked
 
 Stage = Callable[[str], None]
 

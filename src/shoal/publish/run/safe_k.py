@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.ledger.ledger import Ledger, Receipt
-from shoal.publish.certificate import certificate
-from shoal.publish.paper import certificate_page
-from shoal.publish.plan import Plan
-from shoal.publish.tables import Made, index, make, write_rules, write_text
-from shoal.publish.verifier import sha256
+from shoal.publish.certificate.page import certificate_page
+from shoal.publish.certificate.safe_k import certificate
+from shoal.publish.plan.safe_k import Plan
+from shoal.publish.run.tables import Made, index, make, write_rules, write_text
+from shoal.publish.verify.standalone import sha256
 
 Stage = Callable[[str], None]
 
@@ -98,8 +98,8 @@ class PaidJob:
 
     def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
         """What went in, what came out and what got lost."""
-        from shoal.publish.report import write_report
-        from shoal.publish.view_report import write_view_report
+        from shoal.publish.report.safe_k import write_report
+        from shoal.publish.report.views import write_view_report
 
         if self._plan.views:
             return write_view_report(self._plan, table, self._made, public, private, content)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shoal.anonymize.generalize.base import Recoding, Stage
+from shoal.anonymize.generalize.tree.boxes import Boxes
 from shoal.anonymize.method.views import choose_views, draw_all, settle_all
-from shoal.anonymize.partition.base import Recoding, Stage
-from shoal.anonymize.partition.boxes import Boxes
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.guarantee.rounding import exact_text
-from shoal.publish.plan import Plan, chosen_views
-from shoal.publish.views import View, plain_name
+from shoal.publish.plan.safe_k import Plan, chosen_views
+from shoal.publish.plan.views import View, plain_name
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.assess.measure import observe
+from shoal.assess.disclosure.measure import observe
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Outside, Schema, Type
 from shoal.engine.base import Table
@@ -19,14 +19,14 @@ from shoal.engine.open import engine
 from shoal.errors import DataError
 from shoal.guarantee.rounding import exact
 from shoal.ledger.ledger import Account
-from shoal.publish.rebuild import compared
-from shoal.publish.syntactic.certificate import certificate as made_again
-from shoal.publish.syntactic.plan import SyntacticPlan, syntactic_plan
-from shoal.publish.syntactic.recount import distance_of
-from shoal.publish.verifier import Check
-from shoal.publish.verify_lock import canonical
+from shoal.publish.certificate.counted import certificate as made_again
+from shoal.publish.plan.counted import SyntacticPlan, syntactic_plan
+from shoal.publish.verify.lock import canonical
+from shoal.publish.verify.rebuild import compared
+from shoal.publish.verify.recount import distance_of
+from shoal.publish.verify.standalone import Check
 
-SCHEMA = Path(__file__).with_name("certificate.schema.json")
+SCHEMA = Path(__file__).parents[1] / "certificate" / "counted.schema.json"
 SLACK = 1e-9
 """The arithmetic of a distance."""
 LABELS = ("interval", "set", "concept", "ancestor")

@@ -10,15 +10,15 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import Keep
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import Keep
 from shoal.data.schema import Attribute
 from shoal.errors import PolicyError
-from shoal.policy.editing import text_of
-from shoal.policy.model import Asked
+from shoal.policy.model.file import Asked
 from shoal.policy.policy import Policy
-from shoal.policy.reading import read
-from shoal.publish.verifier import Check
+from shoal.policy.text.editing import text_of
+from shoal.policy.text.reading import read
+from shoal.publish.verify.standalone import Check
 
 ELSEWHERE = "a file that is not here"
 

@@ -14,21 +14,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shoal.data.hierarchy import Hierarchy
+from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.schema import Schema
 from shoal.errors import PolicyError
 from shoal.guarantee.rounding import exact, exact_text, text_up
-from shoal.ledger.entry import Budget, Cost
+from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Account
+from shoal.policy.model.views import Group, Views
 from shoal.policy.policy import Policy
-from shoal.policy.views import Group, Views
-from shoal.publish.certificate import DIGITS
-from shoal.publish.certificate import certificate as made_again
-from shoal.publish.plan import Plan, chosen_views, paid_plan
-from shoal.publish.tables import index, rule_file
-from shoal.publish.verifier import Check, inside
-from shoal.publish.verify_rules import rule_checks
-from shoal.publish.views import plain_name
+from shoal.publish.certificate.safe_k import DIGITS
+from shoal.publish.certificate.safe_k import certificate as made_again
+from shoal.publish.plan.safe_k import Plan, chosen_views, paid_plan
+from shoal.publish.plan.views import plain_name
+from shoal.publish.run.tables import index, rule_file
+from shoal.publish.verify.rules import rule_checks
+from shoal.publish.verify.standalone import Check, inside
 
 OWN = ("date", "software", "files", "seal")
 """Entries that the lock does not decide; each has checks of its own."""

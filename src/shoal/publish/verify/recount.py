@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shoal.anonymize.method.crowds import Masked, unused
+from shoal.anonymize.method.clusters import Masked, unused
 from shoal.anonymize.method.microaggregation import ALL
 from shoal.anonymize.method.probabilistic_k import Swap
-from shoal.assess.measure import observe
-from shoal.assess.observed import Confidential
+from shoal.assess.disclosure.measure import observe
+from shoal.assess.disclosure.report import Confidential
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.base import Table
 from shoal.errors import DataError, VerificationError
-from shoal.publish.syntactic.plan import SyntacticPlan
+from shoal.publish.plan.counted import SyntacticPlan
 
 SLACK = 1e-9
 """The arithmetic of a distance."""

@@ -12,14 +12,14 @@ from ruamel.yaml.error import YAMLError
 
 from shoal.data.archive import opened
 from shoal.errors import ShoalError, UsageError, VerificationError
-from shoal.publish import verifier
-from shoal.publish.rebuild import rebuilt
-from shoal.publish.shape import faults
-from shoal.publish.syntactic.plan import METHODS
-from shoal.publish.verifier import Check, visible
-from shoal.publish.verify_lock import canonical
+from shoal.publish.plan.counted import METHODS
+from shoal.publish.verify import standalone as verifier
+from shoal.publish.verify.lock import canonical
+from shoal.publish.verify.rebuild import rebuilt
+from shoal.publish.verify.shape import faults
+from shoal.publish.verify.standalone import Check, visible
 
-SCHEMA = Path(__file__).with_name("certificate.schema.json")
+SCHEMA = Path(__file__).parents[1] / "certificate" / "safe_k.schema.json"
 """What a certificate may hold, as it ships."""
 SHIPPED = ("0.1.0",)
 """The versions whose certificates this one knows word by word; what another version would say cannot be told from a forgery."""
@@ -59,7 +59,7 @@ def _verify(where: Path) -> list[Check]:
 def _against_the_lock(folder: Path, certificate: dict[str, Any]) -> list[Check]:
     """The certificate made again from the lock, and compared."""
     if certificate["method"] in METHODS:
-        from shoal.publish.syntactic.verify import verify_counted
+        from shoal.publish.verify.counted import verify_counted
 
         return verify_counted(folder, certificate)
     policy, as_locked = canonical(folder)
@@ -101,7 +101,7 @@ def require(checks: list[Check]) -> None:
 
 def _form(certificate: dict[str, Any]) -> list[Check]:
     """Whether a certificate has the shape that its schema fixes, and comes from a version that is known here."""
-    from shoal.publish.syntactic.verify import SCHEMA as COUNTED
+    from shoal.publish.verify.counted import SCHEMA as COUNTED
 
     schema = COUNTED if certificate["method"] in METHODS else SCHEMA
     wrong = faults(certificate, json.loads(schema.read_text(encoding="utf-8")))
@@ -124,8 +124,8 @@ def _named(certificate: dict[str, Any]) -> list[Check]:
 
 
 def _page(folder: Path, certificate: dict[str, Any]) -> list[Check]:
-    from shoal.publish.paper import certificate_page
-    from shoal.publish.syntactic.paper import certificate_page as counted_page
+    from shoal.publish.certificate.counted_page import certificate_page as counted_page
+    from shoal.publish.certificate.page import certificate_page
 
     drawn = counted_page if certificate["method"] in METHODS else certificate_page
     page = folder / "certificate.html"

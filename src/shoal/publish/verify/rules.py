@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.anonymize.partition.base import Partition
-from shoal.anonymize.partition.drawn import DrawnGrid
-from shoal.anonymize.partition.grid import FixedGrid
-from shoal.anonymize.partition.rule import level_rule
-from shoal.anonymize.partition.sides import label_fits, nested
+from shoal.anonymize.generalize.base import Partition
+from shoal.anonymize.generalize.grid import FixedGrid
+from shoal.anonymize.generalize.private_grid import DrawnGrid
+from shoal.anonymize.generalize.rule import level_rule
+from shoal.anonymize.generalize.tree.sides import label_fits, nested
 from shoal.data.cells import cells
 from shoal.data.domain import Values
-from shoal.data.level import Keep
+from shoal.data.hierarchy.level import Keep
 from shoal.data.schema import Attribute, Schema, Type
-from shoal.publish.plan import Plan
-from shoal.publish.verifier import Check, inside
+from shoal.publish.plan.safe_k import Plan
+from shoal.publish.verify.standalone import Check, inside
 
 FREE = frozenset(Type) - {Type.ORDINAL}
 """Types whose listed values are locked in the order of the alphabet, and stand in a rule in that of the policy."""

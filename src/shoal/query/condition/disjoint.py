@@ -6,9 +6,9 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from shoal.query.asked import Added, Asked
-from shoal.query.predicate import Atom, Predicate
-from shoal.query.region import Names, Region, Span, Spans
+from shoal.query.condition.predicate import Atom, Predicate
+from shoal.query.condition.sets import Names, Region, Span, Spans
+from shoal.query.questions.meaning import Added, Asked
 
 MOST_STEPS = 300_000
 """Steps of comparing in one batch. What is not compared any more counts as not disjoint: that is safe, and only dearer."""

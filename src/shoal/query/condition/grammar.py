@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shoal.errors import UsageError
-from shoal.policy.problem import shown
-from shoal.query.tokens import Kind, Token, tokens
+from shoal.policy.text.problem import shown
+from shoal.query.condition.tokens import Kind, Token, tokens
 
 DEEPEST = 50
 """Parentheses and `not`s inside each other."""

@@ -24,10 +24,20 @@ from shoal.data.domain import Pattern
 from shoal.data.schema import Attribute, Schema
 from shoal.engine.base import Counts
 from shoal.errors import UsageError
-from shoal.query.grammar import Comparison, Negation, Shape, shape
-from shoal.query.ladder import Array, Ladder, attribute_of, domain_of, ladder, matches, may_miss, mistyped, outside
-from shoal.query.region import Mask, Names, Region, Span, Spans, merged
-from shoal.query.tokens import Kind
+from shoal.query.condition.grammar import Comparison, Negation, Shape, shape
+from shoal.query.condition.ranks import (
+    Array,
+    Ladder,
+    attribute_of,
+    domain_of,
+    ladder,
+    matches,
+    may_miss,
+    mistyped,
+    outside,
+)
+from shoal.query.condition.sets import Mask, Names, Region, Span, Spans, merged
+from shoal.query.condition.tokens import Kind
 
 PURPOSE = "filter by it"
 

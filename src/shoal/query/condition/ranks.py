@@ -25,9 +25,9 @@ from shoal.data.type import Type, texts
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.policy.domain import BOOLEAN, value_of
-from shoal.policy.problem import nearest, shown
-from shoal.policy.scalar import MOST_LETTERS
-from shoal.query.tokens import Kind, Token, quoted_text
+from shoal.policy.model.scalar import MOST_LETTERS
+from shoal.policy.text.problem import nearest, shown
+from shoal.query.condition.tokens import Kind, Token, quoted_text
 
 Array = npt.NDArray[Any]
 Rungs = npt.NDArray[np.int64]

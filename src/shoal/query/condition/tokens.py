@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shoal.errors import UsageError
-from shoal.policy.problem import shown
+from shoal.policy.text.problem import shown
 
 MOST_LETTERS = 1 << 16
 """A condition with more letters is refused unread."""

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from shoal.data.domain import Pattern
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import MISSING, OUTSIDE, Codes, Whole
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import MISSING, OUTSIDE, Codes, Whole
 from shoal.data.listing import MOST, listed
 from shoal.data.schema import Attribute, Schema
 from shoal.data.type import Type, spelled, texts
 from shoal.errors import ParameterError, UsageError
-from shoal.policy.problem import shown
-from shoal.query import ladder as ladders
-from shoal.query.ladder import Array, attribute_of, domain_of, may_miss, typed_point
-from shoal.query.measure import line_of
-from shoal.query.tokens import Kind, Token
+from shoal.policy.text.problem import shown
+from shoal.query.condition import ranks as ladders
+from shoal.query.condition.ranks import Array, attribute_of, domain_of, may_miss, typed_point
+from shoal.query.condition.tokens import Kind, Token
+from shoal.query.questions.measure import line_of
 
 OTHER = "(other)"
 """The label of every value that was not named."""

@@ -13,9 +13,9 @@ from shoal.data.schema import Role, Schema
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Unit
-from shoal.policy.problem import nearest, shown
-from shoal.query.asked import Asked
-from shoal.query.predicate import Predicate
+from shoal.policy.text.problem import nearest, shown
+from shoal.query.condition.predicate import Predicate
+from shoal.query.questions.meaning import Asked
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
 from shoal.mechanism.grid import to_values
-from shoal.query.predicate import Predicate
+from shoal.query.condition.predicate import Predicate
 
 Steps = npt.NDArray[Any]
 """Whole numbers: int64, or Python's own where they might not fit."""

@@ -24,7 +24,7 @@ from shoal.data.schema import Attribute, Outside, Schema
 from shoal.data.type import Type
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.query.ladder import Array, Rungs, attribute_of, domain_of, may_miss, whole_points
+from shoal.query.condition.ranks import Array, Rungs, attribute_of, domain_of, may_miss, whole_points
 
 FINE, WIDE = 1 << 20, 1 << 40
 """Steps that a domain spans at least, where values lie dense, and at most."""

@@ -19,10 +19,10 @@ from shoal.data.schema import Schema
 from shoal.engine.base import Counts, Table
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Unit
-from shoal.query.asked import Behind, Part, Single, Steps, Tails
-from shoal.query.ladder import may_miss
-from shoal.query.measure import NUMBERS, TIMES, Measure, number
-from shoal.query.question import Question, checked, condition, reach, spelled_where
+from shoal.query.condition.ranks import may_miss
+from shoal.query.questions.base import Question, checked, condition, reach, spelled_where
+from shoal.query.questions.meaning import Behind, Part, Single, Steps, Tails
+from shoal.query.questions.measure import NUMBERS, TIMES, Measure, number
 
 _SMALL = 1 << 62
 _FEW = 1 << 24

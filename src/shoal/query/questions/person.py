@@ -11,10 +11,10 @@ from shoal.data.type import Type, spelled
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Unit
 from shoal.policy.domain import value_of
-from shoal.policy.problem import shown
-from shoal.query.asked import Individual
-from shoal.query.ladder import attribute_of, domain_of
-from shoal.query.question import Question, checked
+from shoal.policy.text.problem import shown
+from shoal.query.condition.ranks import attribute_of, domain_of
+from shoal.query.questions.base import Question, checked
+from shoal.query.questions.meaning import Individual
 
 LONGEST = 1000
 """Letters of a key."""

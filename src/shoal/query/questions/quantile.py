@@ -33,11 +33,11 @@ from shoal.engine.base import Table
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.unit import Unit
-from shoal.query.asked import Chosen
-from shoal.query.ladder import Array, Listed, attribute_of, domain_of, whole_points
-from shoal.query.measure import NUMBERS, TIMES, line_of, treated
-from shoal.query.predicate import Predicate
-from shoal.query.question import Question, checked, condition, spelled_where
+from shoal.query.condition.predicate import Predicate
+from shoal.query.condition.ranks import Array, Listed, attribute_of, domain_of, whole_points
+from shoal.query.questions.base import Question, checked, condition, spelled_where
+from shoal.query.questions.meaning import Chosen
+from shoal.query.questions.measure import NUMBERS, TIMES, line_of, treated
 
 MOST = 10_000
 """Steps from the first candidate to the last."""

@@ -21,10 +21,10 @@ from shoal.data.schema import Schema
 from shoal.engine.base import Table
 from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
-from shoal.policy.problem import shown
-from shoal.query.asked import Part, Single, Steps
-from shoal.query.axis import Axis, Cells
-from shoal.query.question import Question, checked, condition, spelled_where
+from shoal.policy.text.problem import shown
+from shoal.query.questions.axis import Axis, Cells
+from shoal.query.questions.base import Question, checked, condition, spelled_where
+from shoal.query.questions.meaning import Part, Single, Steps
 
 MOST_CELLS = 4_000_000
 """A table with more cells is not made."""

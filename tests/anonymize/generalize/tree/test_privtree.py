@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.anonymize.partition import privtree
-from shoal.anonymize.partition.coded import Coded
-from shoal.anonymize.partition.privtree import Habits, PrivTree
-from shoal.anonymize.partition.tree import whole_table
+from shoal.anonymize.generalize.tree import privtree
+from shoal.anonymize.generalize.tree.coded import Coded
+from shoal.anonymize.generalize.tree.privtree import Habits, PrivTree
+from shoal.anonymize.generalize.tree.safe_tree import whole_table
 from shoal.chance.source import Source
 from shoal.data.domain import Interval, Values
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
 from shoal.engine.open import engine
 from shoal.errors import ParameterError, PreconditionError
-from shoal.guarantee.privtree import SplitTest, decimal_chance
 from shoal.guarantee.rounding import precise
+from shoal.guarantee.tree.privtree import SplitTest, decimal_chance
 from tests.statistical.fit import fits
 
 LETTER = Attribute("letter", Role.QUASI, Type.CATEGORY, Values(tuple("abcd")), missing=Missing.REFUSE)
@@ -176,7 +176,7 @@ def test_three_parts_and_a_missing_value(monkeypatch):
 
 
 def test_a_split_that_is_forced_costs_nothing(monkeypatch):
-    from tests.anonymize.partition.tiny import attribute
+    from tests.anonymize.generalize.tiny import attribute
 
     schema = Schema((attribute("letter", "abcd", "xxyy"), SEX))
     given = SplitTest(Fraction(2), 1, 1, 3)
@@ -286,7 +286,7 @@ def test_the_price_is_within_what_was_paid(survey, steps):
 
 
 def test_the_certificate_has_all_that_the_price_is_made_of():
-    from shoal.guarantee.privtree import path_loss
+    from shoal.guarantee.tree.privtree import path_loss
 
     said = PrivTree(SCHEMA, Fraction(3, 10), 13, Fraction(3, 10)).to_json()
     test = said["test"]

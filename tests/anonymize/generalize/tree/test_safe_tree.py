@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.anonymize.partition import model
-from shoal.anonymize.partition import tree as growing
-from shoal.anonymize.partition.tree import Habits, SurveyedTree
+from shoal.anonymize.generalize.tree import model
+from shoal.anonymize.generalize.tree import safe_tree as growing
+from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
 from shoal.chance.source import Source
 from shoal.engine.open import engine
 from shoal.errors import ParameterError, PreconditionError
-from shoal.guarantee.safe_k import delta_tight
-from shoal.guarantee.surveys import Survey, epsilon_of, surveys
+from shoal.guarantee.safe_k.curve import delta_tight
+from shoal.guarantee.tree.measurements import Survey, epsilon_of, surveys
 from shoal.policy.policy import Policy
-from shoal.publish.verifier import divides
+from shoal.publish.verify.standalone import divides
 
 HEAD = """
 version: 1

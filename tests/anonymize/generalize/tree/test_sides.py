@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.partition.sides import NONE, label_fits, nested, sides
+from shoal.anonymize.generalize.tree.sides import NONE, label_fits, nested, sides
 from shoal.data.cells import cells
 from tests.data.test_cells import attribute
 

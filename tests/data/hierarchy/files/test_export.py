@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data import arx, files
-from shoal.data.build import domain_of, hierarchy
 from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.nested import check_nested
+from shoal.data.hierarchy.build import domain_of, hierarchy
+from shoal.data.hierarchy.files import arx
+from shoal.data.hierarchy.files import export as files
+from shoal.data.hierarchy.nested import check_nested
 from shoal.data.schema import Type
 from shoal.errors import PolicyError, UsageError
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data.build import hierarchy
-from shoal.data.dates import PARTS
 from shoal.data.domain import Interval, Pattern, Values
+from shoal.data.hierarchy.build import hierarchy
+from shoal.data.hierarchy.kinds.dates import PARTS
 from shoal.data.schema import Type
 from shoal.errors import PolicyError
-from tests.data.laws import check, loss_by_hand
+from tests.data.hierarchy.laws import check, loss_by_hand
 
 YEARS = Interval(dt.date(2024, 1, 1), dt.date(2026, 12, 31))
 ZIP = Pattern("[0-9]{5}")

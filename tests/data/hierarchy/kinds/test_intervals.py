@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data.build import hierarchy
 from shoal.data.domain import Interval, Pattern, Values
+from shoal.data.hierarchy.build import hierarchy
 from shoal.data.schema import Type
 from shoal.errors import PolicyError
-from tests.data.laws import check, loss_by_hand
+from tests.data.hierarchy.laws import check, loss_by_hand
 
 AGES = Interval(0, 110)
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data.build import domain_of, hierarchy
 from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.level import Whole
+from shoal.data.hierarchy.build import domain_of, hierarchy
+from shoal.data.hierarchy.level import Whole
 from shoal.data.schema import Type
 from shoal.errors import PolicyError
-from tests.data.laws import check, loss_by_hand
+from tests.data.hierarchy.laws import check, loss_by_hand
 
 COUNTRIES = Values(("DE", "FR", "JP", "US"))
 CONTINENTS = {"Europe": ["DE", "FR"], "Asia": ["JP"], "America": ["US"]}

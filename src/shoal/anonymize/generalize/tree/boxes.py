@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.generalize.base import Recoding
+from shoal.anonymize.generalize.rule import level_rule
+from shoal.anonymize.generalize.tree.model import Layout
 from shoal.anonymize.kernel import grow
-from shoal.anonymize.partition.base import Recoding
-from shoal.anonymize.partition.model import Layout
-from shoal.anonymize.partition.rule import level_rule
-from shoal.data.level import Level
+from shoal.data.hierarchy.level import Level
 from shoal.engine.base import Table
 
 Codes = npt.NDArray[np.int32]

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.generalize.tree.sides import Sides, sides
 from shoal.anonymize.kernel import grow
-from shoal.anonymize.partition.sides import Sides, sides
 from shoal.data.cells import Cells
 
 Floats = npt.NDArray[np.float64]

@@ -18,22 +18,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.generalize.base import Partition, Stage
+from shoal.anonymize.generalize.tree.boxes import Boxes, Tree
+from shoal.anonymize.generalize.tree.coded import Coded
+from shoal.anonymize.generalize.tree.model import Layout
+from shoal.anonymize.generalize.tree.safe_tree import whole_table
+from shoal.anonymize.generalize.tree.sides import sides
 from shoal.anonymize.kernel import grow
-from shoal.anonymize.partition.base import Partition, Stage
-from shoal.anonymize.partition.boxes import Boxes, Tree
-from shoal.anonymize.partition.coded import Coded
-from shoal.anonymize.partition.model import Layout
-from shoal.anonymize.partition.sides import sides
-from shoal.anonymize.partition.tree import whole_table
 from shoal.chance.source import Source
 from shoal.data.cells import Cells, cells
-from shoal.data.level import Level
+from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError
-from shoal.guarantee.privtree import SplitTest, calibrate, path_loss
 from shoal.guarantee.rounding import exact_text
-from shoal.guarantee.surveys import Survey, epsilon_of, surveys
+from shoal.guarantee.tree.measurements import Survey, epsilon_of, surveys
+from shoal.guarantee.tree.privtree import SplitTest, calibrate, path_loss
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]

@@ -19,22 +19,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.generalize.base import Partition, Stage
+from shoal.anonymize.generalize.tree import model
+from shoal.anonymize.generalize.tree.boxes import Boxes, Tree
+from shoal.anonymize.generalize.tree.coded import Coded
+from shoal.anonymize.generalize.tree.model import Layout
+from shoal.anonymize.generalize.tree.sides import Sides, sides
 from shoal.anonymize.kernel import grow
-from shoal.anonymize.partition import model
-from shoal.anonymize.partition.base import Partition, Stage
-from shoal.anonymize.partition.boxes import Boxes, Tree
-from shoal.anonymize.partition.coded import Coded
-from shoal.anonymize.partition.model import Layout
-from shoal.anonymize.partition.sides import Sides, sides
 from shoal.chance.source import Source
 from shoal.data.cells import Cells, cells
-from shoal.data.level import Level
+from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError
-from shoal.guarantee.amplify import allowance
+from shoal.guarantee.composition.amplify import allowance
 from shoal.guarantee.rounding import exact, exact_text, text_down
-from shoal.guarantee.surveys import Survey, epsilon_of, surveys
+from shoal.guarantee.tree.measurements import Survey, epsilon_of, surveys
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.cells import Cells
-from shoal.data.level import SUPPRESSED
+from shoal.data.hierarchy.level import SUPPRESSED
 
 Floats = npt.NDArray[np.float64]
 NONE = -1

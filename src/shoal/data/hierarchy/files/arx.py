@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from shoal.data.form import Form
+from shoal.data.hierarchy.files.form import Form
 from shoal.errors import PolicyError
 
 DELIMITERS = (";", "\t", "|", ",")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shoal.data import arx, tree
-from shoal.data.form import Form
-from shoal.data.hierarchy import Hierarchy
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.files import arx, tree
+from shoal.data.hierarchy.files.form import Form
 from shoal.data.taxonomy import Taxonomy
 
 

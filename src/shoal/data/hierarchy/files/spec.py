@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from shoal.data import tree
-from shoal.data.level import Cuts, Groups, Level, Whole
+from shoal.data.hierarchy.files import tree
+from shoal.data.hierarchy.level import Cuts, Groups, Level, Whole
 from shoal.errors import UsageError
 
 Rows = Sequence[tuple[str, ...]]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from shoal.data.hierarchy import Hierarchy
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.request import MOST, Bins, Request
 from shoal.data.line import Line, moment, point
-from shoal.data.request import MOST, Bins, Request
 from shoal.data.type import Type, spelled
 
 

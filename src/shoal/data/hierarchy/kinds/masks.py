@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from shoal.data import loss
 from shoal.data.domain import Pattern, Values
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import Masked
-from shoal.data.request import Request
+from shoal.data.hierarchy import loss
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import Masked
+from shoal.data.hierarchy.request import Request
 from shoal.data.type import spelled
 
 _FORMS = "mask: right, mask: left, {side: right, keep: [4, 3]} or {prefix: [3, 2]}"

@@ -8,12 +8,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from shoal.data import loss, tree
 from shoal.data.domain import shortened
-from shoal.data.hierarchy import Hierarchy
-from shoal.data.level import MISSING, Groups, Level, Whole
+from shoal.data.hierarchy import loss
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.files import tree
+from shoal.data.hierarchy.level import MISSING, Groups, Level, Whole
+from shoal.data.hierarchy.request import Request
 from shoal.data.listing import listed
-from shoal.data.request import Request
 from shoal.data.type import spelled
 
 Rows = Sequence[Sequence[str]]

@@ -1,0 +1,1 @@
+"""Clustering records: groups of at least k near records."""

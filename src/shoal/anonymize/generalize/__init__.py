@@ -1,0 +1,1 @@
+"""Dividing the declared domain: generalization schemes fixed, drawn or grown, the same rule for every record."""

@@ -1,0 +1,1 @@
+"""Trees: boxes of the declared domain, grown on noisy counts."""

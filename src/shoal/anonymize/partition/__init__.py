@@ -1,1 +1,0 @@
-"""Who is grouped with whom: a grid fixed in advance, one drawn from a lattice, or a tree of boxes."""

@@ -1,0 +1,1 @@
+"""What a table shows of the people in it: k, l, t and their relatives."""

@@ -1,0 +1,1 @@
+"""An original beside its masked version: information loss, correlations, record linkage."""

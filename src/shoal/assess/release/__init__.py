@@ -1,0 +1,1 @@
+"""What a release says to an analyst: estimates with intervals, consistent views, synthetic rows."""

@@ -1,0 +1,1 @@
+"""Hierarchies: levels of labels over a declared domain, how they are built, and what each label loses."""

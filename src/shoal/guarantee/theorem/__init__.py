@@ -1,0 +1,1 @@
+"""Named results with their sources and premises; every claim cites them."""

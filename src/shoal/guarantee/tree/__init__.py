@@ -1,0 +1,1 @@
+"""What growing a tree privately costs: noisy tests, noisy measurements."""

@@ -1,0 +1,1 @@
+"""Reproductions: tables and figures of the papers beside ours."""

@@ -1,0 +1,1 @@
+"""Knowledge refinement: answers that sharpen what an analyst already believes."""

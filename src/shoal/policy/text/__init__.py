@@ -1,0 +1,1 @@
+"""The text of a policy: reading, changing, and what is wrong in it."""

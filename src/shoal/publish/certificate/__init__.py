@@ -1,0 +1,1 @@
+"""Certificates: what was promised, on which grounds, as JSON and as a page."""

@@ -1,0 +1,1 @@
+"""Plans: everything that will happen, resolved from the policy alone."""

@@ -1,0 +1,1 @@
+"""The custodian's report: what went in, what came out, what was lost."""

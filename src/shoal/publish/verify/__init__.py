@@ -1,0 +1,1 @@
+"""Verification: two verifiers, one of which shares no code with Shoal."""
