@@ -20,7 +20,7 @@ import shoal
 from shoal.engine.open import engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from shoal.assess.release.base import Loaded
     from shoal.datasets.marginals import Marginals
     from shoal.policy.policy import Policy
-    from shoal.publish.plan.base import AnyPlan
-    from shoal.publish.plan.safe_k import Plan
+    from shoal.publish.plan.base import Plan
+    from shoal.publish.plan.safe_k import SafeKPlan
     from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.release import Release
     from shoal.publish.verify.standalone import Check
@@ -114,12 +114,12 @@ def microaggregate(
     return group(values, k, method, scale=scale, gain=gain, domain=domain)
 
 
-def plan(policy: Policy | str | Path) -> AnyPlan:
+def plan(policy: Policy | str | Path) -> Plan:
     """Resolve a policy, or a policy file by its path, into everything that will happen; no row is read.
 
     `plan.page()` is the plan as a page of HTML. InfeasibleError when what is asked for cannot be reached.
     """
-    from shoal.publish.plan.safe_k import plan as resolve
+    from shoal.publish.plan.methods import plan as resolve
 
     return resolve(_policy(policy, "a plan is made from a policy"))
 
@@ -142,17 +142,17 @@ def _release_path(given: object) -> str | Path:
     raise UsageError("a release is named by its path", came=type(given).__name__, allowed="its folder or its zip file")
 
 
-def _plan(given: object) -> AnyPlan:
+def _plan(given: object) -> Plan:
     """A plan, or that of a policy or of a policy file."""
-    from shoal.publish.plan.base import AnyPlan
+    from shoal.publish.plan.base import Plan
 
-    if isinstance(given, AnyPlan):
+    if isinstance(given, Plan):
         return given
     return plan(_policy(given, "neither a plan nor a policy"))
 
 
 def rehearse(
-    plan: Plan | Policy | str | Path,
+    plan: SafeKPlan | Policy | str | Path,
     *,
     rows: int | Sequence[int] = 50_000,
     runs: int = 5,
@@ -165,15 +165,15 @@ def rehearse(
     `plan` may be a policy, or the path of a policy file.
     """
     from shoal.engine.open import engine as named
-    from shoal.publish.plan.safe_k import Plan, paid_plan
+    from shoal.publish.plan.safe_k import SafeKPlan, safe_k_plan
     from shoal.publish.rehearse import rehearse as run
 
-    own = plan if isinstance(plan, Plan) else paid_plan(_plan(plan).policy)
+    own = plan if isinstance(plan, SafeKPlan) else safe_k_plan(_plan(plan).policy)
     return run(own, rows=rows, runs=runs, engine=named(engine), marginals=marginals, seed=seed)
 
 
 def release(
-    plan: AnyPlan | Policy | str | Path,
+    plan: Plan | Policy | str | Path,
     data: object,
     out: str | Path,
     *,

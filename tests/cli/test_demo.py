@@ -8,7 +8,7 @@ import re
 import pytest
 
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import plan as planned
+from shoal.publish.plan.methods import plan as planned
 from tests.cli.run import answer, refused, shoal
 
 PLAN = {"plan.html", "plan.json", "curve.png", "curve.svg", "frontier.png"}

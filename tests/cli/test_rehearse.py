@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from shoal.publish.rehearse import rehearse
 from tests.cli.run import answer, refused, shoal
 from tests.publish.clinic import policy

@@ -85,7 +85,7 @@ def _python(held: Any) -> list[Value]:
     if str(held.type) != "timestamp[ns]":
         return list(held.to_pylist())
     whole = [None if value is None else divmod(value, 1000) for value in held.cast("int64").to_pylist()]
-    epoch = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - times in a table have no zone
+    epoch = dt.datetime(1970, 1, 1)
     return [
         None if parts is None else float("inf") if parts[1] else epoch + dt.timedelta(microseconds=parts[0])
         for parts in whole

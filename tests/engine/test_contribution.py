@@ -23,7 +23,7 @@ from shoal.engine.open import engine
 from shoal.errors import DataError, PolicyError, PreconditionError, UsageError
 from shoal.guarantee.unit import Unit
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from shoal.query.dataset import at_most
 
 ENGINES = pytest.mark.parametrize("name", ["duckdb", "reference"])

@@ -8,7 +8,8 @@ from pathlib import Path
 from shoal.engine.open import engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import Plan, plan
+from shoal.publish.plan.methods import plan
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.run.release import Release, release
 
 POLICY = """
@@ -38,7 +39,7 @@ def policy(changes: dict[str, object] | None = None) -> Policy:
     return found.with_changes(changes) if changes else found
 
 
-def planned(changes: dict[str, object] | None = None) -> Plan:
+def planned(changes: dict[str, object] | None = None) -> SafeKPlan:
     """Its plan."""
     return plan(policy(changes))
 

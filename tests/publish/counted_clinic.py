@@ -7,7 +7,7 @@ from pathlib import Path
 from shoal.engine.open import engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import Release, release
 from tests.publish.clinic import write_table
 

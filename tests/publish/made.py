@@ -17,7 +17,8 @@ from shoal.engine.reference import Reference
 from shoal.ledger.ledger import Account
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.safe_k import certificate
-from shoal.publish.plan.safe_k import Plan, plan
+from shoal.publish.plan.methods import plan
+from shoal.publish.plan.safe_k import SafeKPlan
 
 ROW = "unit: row\nneighbours: add_remove"
 ATTRIBUTES = """
@@ -42,7 +43,7 @@ KINDS = {
 @cache  # a promise of several releases takes a second to solve
 def planned(
     kind: str = "row", attributes: str = ATTRIBUTES, levels: str = "age: 1", output: str = "csv", dataset: str = "made"
-) -> Plan:
+) -> SafeKPlan:
     unit, promise = KINDS[kind]
     name = "  name: {role: identifier}" if "column" in unit else ""
     return plan(
@@ -54,7 +55,7 @@ def planned(
     )
 
 
-def account(made: Plan, *, charges: int = 1, unbounded: int = 0) -> Account:
+def account(made: SafeKPlan, *, charges: int = 1, unbounded: int = 0) -> Account:
     costs = (made.cost,) * charges
     return Account(
         made.policy.dataset,
@@ -69,7 +70,7 @@ def account(made: Plan, *, charges: int = 1, unbounded: int = 0) -> Account:
     )
 
 
-def sealed(made: Plan, **book: int) -> dict[str, Any]:
+def sealed(made: SafeKPlan, **book: int) -> dict[str, Any]:
     """The certificate of a plan, with files of which nothing but the names matters."""
     return copy.deepcopy(_sealed(made.lock.sha256, tuple(book.items()), _Held(made)))
 
@@ -77,7 +78,7 @@ def sealed(made: Plan, **book: int) -> dict[str, Any]:
 class _Held:
     """A plan that takes no part in telling calls apart."""
 
-    def __init__(self, made: Plan) -> None:
+    def __init__(self, made: SafeKPlan) -> None:
         self.made = made
 
     def __eq__(self, other: object) -> bool:
@@ -116,7 +117,7 @@ class FewVerbs:
         return self._table.count_by(columns)
 
 
-def scanned(made: Plan, columns: dict[str, list[Any]]) -> FewVerbs:
+def scanned(made: SafeKPlan, columns: dict[str, list[Any]]) -> FewVerbs:
     return FewVerbs(Reference().scan(pa.table(columns), made.policy.schema))
 
 

@@ -10,7 +10,7 @@ import pytest
 from shoal.engine.open import engine
 from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError, ShoalError, UsageError
 from shoal.ledger.ledger import Ledger
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from shoal.query.batch import Ask
 from shoal.query.questions.moments import Count, Mean, Sum, Variance

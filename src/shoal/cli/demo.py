@@ -15,7 +15,7 @@ from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal.guarantee.safe_k.frontier import Choice, Point
-    from shoal.publish.plan.safe_k import Plan
+    from shoal.publish.plan.safe_k import SafeKPlan
     from shoal.publish.run.release import Release
 
 MARKER = ".shoal-demo"
@@ -45,14 +45,14 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     from shoal.datasets.visits import write_policy, write_visits
     from shoal.guarantee.safe_k.frontier import crowds, curve, frontier
     from shoal.policy.policy import Policy
-    from shoal.publish.plan.safe_k import paid_plan
+    from shoal.publish.plan.safe_k import safe_k_plan
 
     _check(out, force)
     _clear(out)
     with screen.busy("generating visits"):
         policy = write_policy(out)
         data = write_visits(out / "visits.csv", rows, seed=SEED)
-    planned = paid_plan(Policy.load(policy))
+    planned = safe_k_plan(Policy.load(policy))
     with screen.bar("planning", len(crowds(planned.promise.whose)) + 11) as tick:
         points, choices = curve(planned.promise, tick), frontier(planned.promise, tick)
     with screen.busy("drawing the plan"):
@@ -89,7 +89,7 @@ def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, int]:
     from shoal.engine.open import engine
     from shoal.ledger.ledger import Ledger
     from shoal.policy.policy import Policy
-    from shoal.publish.plan.safe_k import plan
+    from shoal.publish.plan.methods import plan
     from shoal.publish.run.release import release
     from shoal.publish.verify.release import require, verify
 
@@ -132,7 +132,7 @@ def _write(out: Path, files: dict[str, bytes]) -> list[Path]:
     return [disk.write(out / name, content, force=True) for name, content in files.items()]
 
 
-def _files(planned: Plan, points: list[Point], choices: list[Choice]) -> dict[str, bytes]:
+def _files(planned: SafeKPlan, points: list[Point], choices: list[Choice]) -> dict[str, bytes]:
     from shoal.cli.plan import as_fields
     from shoal.guarantee.safe_k.release_curve import curve_of_promise
     from shoal.page import plots

@@ -103,9 +103,9 @@ def forecast(
         )
     if policy is not None:
         from shoal.policy.policy import Policy
-        from shoal.publish.plan.safe_k import paid_plan
+        from shoal.publish.plan.safe_k import safe_k_plan
 
-        cost = paid_plan(Policy.load(policy)).cost
+        cost = safe_k_plan(Policy.load(policy)).cost
     else:
         e, d = typed.number(epsilon or "", "epsilon"), typed.number(delta, "delta")
         cost = Cost.of(e, d, [(ApproxDP(e, d), 1)])

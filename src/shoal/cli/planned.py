@@ -11,15 +11,16 @@ from shoal.cli import screen
 from shoal.errors import PolicyError, UsageError
 
 if TYPE_CHECKING:
-    from shoal.publish.plan.base import AnyPlan
-    from shoal.publish.plan.safe_k import Plan
+    from shoal.publish.plan.base import Plan
+    from shoal.publish.plan.safe_k import SafeKPlan
 
 
 def plan_policy(path: Path, lock: Path | None, page: Path | None, *, force: bool, as_json: bool) -> None:
     """Plan a policy file and say what it promises; write its lock and its page where they are asked for."""
     from shoal.page import files
     from shoal.policy.policy import Policy
-    from shoal.publish.plan.safe_k import Plan, plan
+    from shoal.publish.plan.methods import plan
+    from shoal.publish.plan.safe_k import SafeKPlan
 
     if page is not None:
         files.refuse_overwriting(page, force=force)
@@ -39,7 +40,7 @@ def plan_policy(path: Path, lock: Path | None, page: Path | None, *, force: bool
         screen.line()
     screen.table(("", "", ""), found.facts())
     screen.line()
-    if isinstance(found, Plan) and found.views:
+    if isinstance(found, SafeKPlan) and found.views:
         screen.table(("view", "k", "beta"), _views(found))
         screen.line()
     screen.paragraph(found.recoding_words())
@@ -50,7 +51,7 @@ def plan_policy(path: Path, lock: Path | None, page: Path | None, *, force: bool
 MOST_VIEWS = 40
 
 
-def _views(found: Plan) -> list[tuple[str, str, str]]:
+def _views(found: SafeKPlan) -> list[tuple[str, str, str]]:
     from shoal.guarantee.rounding import exact_text
 
     if found.chooser is not None:
@@ -66,7 +67,7 @@ def _views(found: Plan) -> list[tuple[str, str, str]]:
     return [*shown, (f"and {left:,} more", "", "")] if left > 0 else shown
 
 
-def _write_lock(found: AnyPlan, path: Path, *, force: bool) -> None:
+def _write_lock(found: Plan, path: Path, *, force: bool) -> None:
     from shoal.page import files
 
     when = datetime.now(UTC).isoformat(timespec="seconds")
@@ -75,7 +76,7 @@ def _write_lock(found: AnyPlan, path: Path, *, force: bool) -> None:
     screen.note(f"locked in {path}: `shoal release --lock {path}` refuses a policy that means anything else")
 
 
-def hold_to_lock(found: AnyPlan, path: Path) -> None:
+def hold_to_lock(found: Plan, path: Path) -> None:
     """Refuse a plan that is not the one that was locked."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -47,14 +47,14 @@ def rehearse(policy: Path, rows: str, runs: str, marginals: Path | None, seed: s
     """  # noqa: D301 - Click reads the real character
     from shoal.datasets.marginals import load
     from shoal.policy.policy import Policy
-    from shoal.publish.plan.safe_k import paid_plan
+    from shoal.publish.plan.safe_k import safe_k_plan
     from shoal.publish.rehearse import rehearse as run
 
     sizes = _sizes(rows)
     count, start = typed.whole(runs, "runs"), _seed(seed)
     known = None if marginals is None else load(marginals)
     with screen.busy("planning"):
-        planned = paid_plan(Policy.load(policy))
+        planned = safe_k_plan(Policy.load(policy))
     with screen.bar("rehearsing", len(sizes) * count) as tick:
         found = run(planned, rows=sizes, runs=count, marginals=known, seed=start, tick=tick)
     if as_json:

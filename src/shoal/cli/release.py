@@ -13,7 +13,7 @@ import click
 from shoal.cli import cells, released, screen
 
 if TYPE_CHECKING:
-    from shoal.publish.plan.base import AnyPlan
+    from shoal.publish.plan.base import Plan
 
 
 @click.command()
@@ -67,7 +67,7 @@ def release(
     from shoal.engine.open import engine as named
     from shoal.ledger.location import open_ledger
     from shoal.policy.policy import Policy
-    from shoal.publish.plan.safe_k import plan
+    from shoal.publish.plan.methods import plan
     from shoal.publish.run.release import release as run
 
     planned = plan(Policy.load(policy))
@@ -107,13 +107,13 @@ def release(
 
 
 def _rehearse(
-    planned: AnyPlan, data: Path, out: Path, ledger: str | None, engine: str, force: bool, new: bool, as_json: bool
+    planned: Plan, data: Path, out: Path, ledger: str | None, engine: str, force: bool, new: bool, as_json: bool
 ) -> None:
     """Everything that can be known before the charge; no ledger is made for it."""
     from shoal.engine.digest import file_digest
     from shoal.engine.open import engine as named
     from shoal.ledger.location import open_ledger, would_be_made
-    from shoal.publish.plan.safe_k import Plan
+    from shoal.publish.plan.safe_k import SafeKPlan
     from shoal.publish.run.release import refuse_target, repeats
 
     refuse_target(out, force=force)
@@ -126,7 +126,7 @@ def _rehearse(
         with open_ledger(ledger, new=new) as book:
             account = book.account(planned.policy.dataset)
             repeat = repeats(planned, table, file_digest(data), book)
-        forecast = account.forecast(planned.cost) if isinstance(planned, Plan) and account.budget else None
+        forecast = account.forecast(planned.cost) if isinstance(planned, SafeKPlan) and account.budget else None
     fields = {
         **planned.to_json(),
         "dry_run": True,

@@ -11,7 +11,7 @@ from shoal.cli import screen
 
 if TYPE_CHECKING:
     from shoal.ledger.event import Budget
-    from shoal.publish.plan.base import AnyPlan
+    from shoal.publish.plan.base import Plan
     from shoal.publish.run.release import Release
 
 MOST_COLUMNS = 40
@@ -52,7 +52,7 @@ def fields(made: Release) -> dict[str, Any]:
     }
 
 
-def show(made: Release, plan: AnyPlan) -> None:
+def show(made: Release, plan: Plan) -> None:
     """For people: the promise and what it cost on standard output; what the holder alone may know on standard error."""
     for note in made.notes:
         screen.warn(note)
@@ -69,7 +69,7 @@ def show(made: Release, plan: AnyPlan) -> None:
     for_the_holder(made)
 
 
-def account_lines(made: Release, plan: AnyPlan) -> list[str]:
+def account_lines(made: Release, plan: Plan) -> list[str]:
     """What was charged, what is left, and where that is kept."""
     name, ledger = plan.policy.dataset, f"ledger: {made.ledger}{' (new: nothing had been spent)' * made.new_ledger}"
     if made.charged is None:

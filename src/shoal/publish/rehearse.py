@@ -18,7 +18,7 @@ from shoal.datasets.marginals import Marginals, resolved
 from shoal.datasets.simulated import DEPENDENCE, MOST_ROWS, SKEW, stand_in
 from shoal.engine.base import Engine, Table
 from shoal.errors import ParameterError
-from shoal.publish.plan.safe_k import Plan
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.report.column_detail import FEW, NOTHING, Original, by_label, column_detail
 from shoal.publish.report.column_detail import Expected as ExpectedRows
 from shoal.publish.run.tables import settled_views
@@ -193,7 +193,7 @@ class Rehearsal:
 
 
 def rehearse(
-    plan: Plan,
+    plan: SafeKPlan,
     *,
     rows: int | Sequence[int] = ROWS,
     runs: int = RUNS,
@@ -278,7 +278,7 @@ class _Result:
 
 
 def _run(
-    plan: Plan,
+    plan: SafeKPlan,
     rows: int,
     source: Source,
     engine: Engine,
@@ -353,7 +353,7 @@ def _result(table: Table, recoding: Recoding, published: Table, taking_part: int
     return _Result(taking_part, sampled, groups.rows, len(groups), granularity, details, distances, says)
 
 
-def _taking_part(plan: Plan, table: Table) -> int:
+def _taking_part(plan: SafeKPlan, table: Table) -> int:
     unit = plan.method.unit
     if unit.whose != "person" or unit.column is None:
         return table.rows()

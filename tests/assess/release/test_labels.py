@@ -15,7 +15,7 @@ from shoal.engine.open import engine
 from shoal.errors import UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from tests.assess.release.released import keep, write_release
 

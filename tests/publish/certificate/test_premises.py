@@ -11,7 +11,8 @@ from shoal.guarantee.theorem.registry import THEOREMS
 from shoal.publish.certificate.counted import counted_answers
 from shoal.publish.certificate.opening import theorem_entry
 from shoal.publish.certificate.premises import FIXED_WITHOUT_DATA, safe_k_answers
-from shoal.publish.plan.safe_k import Plan, plan
+from shoal.publish.plan.methods import plan
+from shoal.publish.plan.safe_k import SafeKPlan
 from tests.publish.clinic import planned
 from tests.publish.counted_clinic import policy as counted
 
@@ -53,7 +54,7 @@ def made(request):
 
 
 def answers(made):
-    return safe_k_answers(made) if isinstance(made, Plan) else counted_answers(made)
+    return safe_k_answers(made) if isinstance(made, SafeKPlan) else counted_answers(made)
 
 
 def premises(made):

@@ -8,7 +8,7 @@ import pytest
 
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.page import certificate_page
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from tests.publish.made import ATTRIBUTES, planned, sealed
 from tests.publish.reading import Page
 

@@ -21,7 +21,7 @@ from shoal.guarantee.differential import SampledCrowd
 from shoal.policy.model.views import Views
 from shoal.policy.policy import Policy
 from shoal.policy.text.problem import RefusedPolicyError
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from shoal.publish.verify import rebuild
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import require, verify

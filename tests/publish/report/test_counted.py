@@ -13,7 +13,7 @@ from shoal.chance.source import Source
 from shoal.engine.open import engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from shoal.publish.rehearse import Chance
 from shoal.publish.report import linkage as matched
 from shoal.publish.report.counted import report

@@ -16,7 +16,7 @@ import pytest
 from shoal.assess.release.base import load
 from shoal.errors import BudgetError, InfeasibleError, PolicyError, PreconditionError, UsageError
 from shoal.ledger.ledger import Ledger
-from shoal.publish.plan.safe_k import paid_plan
+from shoal.publish.plan.safe_k import safe_k_plan
 from shoal.publish.share import pack
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.counted import SCHEMA
@@ -131,7 +131,7 @@ def test_a_hierarchy_that_lacks_a_value_is_the_policys_fault():
 
 def test_it_has_no_price_and_no_weights(tmp_path):
     with pytest.raises(PolicyError, match="no differential promise"):
-        paid_plan(policy("swap"))
+        safe_k_plan(policy("swap"))
     made = publish(tmp_path, "swap")
     with pytest.raises(UsageError, match="no sample"):
         load(made.folder)

@@ -21,7 +21,7 @@ from shoal.errors import BudgetError, LedgerError, PreconditionError, Verificati
 from shoal.ledger.ledger import Ledger
 from shoal.ledger.refusals import ENOUGH
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from shoal.query.session import session
 

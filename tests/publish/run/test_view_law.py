@@ -14,7 +14,7 @@ from shoal.engine.open import engine
 from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import SampledCrowd
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 
 TINY = """
 version: 1

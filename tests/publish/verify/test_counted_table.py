@@ -12,7 +12,7 @@ import pytest
 
 from shoal.ledger.ledger import Ledger
 from shoal.publish.certificate.counted import certificate
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from tests.publish.counted_clinic import policy, publish
 from tests.publish.verify.counted_forgery import Forger, alone, failed, forger, resealed
 

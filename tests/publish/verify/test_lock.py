@@ -8,7 +8,7 @@ from shoal.engine.open import engine
 from shoal.errors import PolicyError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from shoal.publish.verify.lock import unlocked
 from shoal.publish.verify.release import verify

@@ -12,7 +12,7 @@ from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import PolicyError, ShoalError, UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.publish.plan.safe_k import plan
+from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from tests.publish.verify.odd_policies import odd_policy
 

@@ -9,7 +9,7 @@ from shoal import __version__
 from shoal.errors import PreconditionError
 from shoal.guarantee.theorem.base import How, Premise, PremiseAnswer
 from shoal.guarantee.theorem.registry import theorem
-from shoal.publish.plan.base import AnyPlan
+from shoal.publish.plan.base import Plan
 from shoal.publish.verify.standalone import KNOWN_VERSION as VERSION
 from shoal.publish.verify.standalone import seal
 
@@ -18,7 +18,7 @@ HOW_TO_VERIFY = (
 )
 
 
-def opening(plan: AnyPlan, date: str) -> dict[str, Any]:
+def opening(plan: Plan, date: str) -> dict[str, Any]:
     """Which dataset, when, by what, and the promise in words and as claims."""
     first = plan.claims[0]
     return {
@@ -33,7 +33,7 @@ def opening(plan: AnyPlan, date: str) -> dict[str, Any]:
     }
 
 
-def sealed(content: dict[str, Any], plan: AnyPlan, files: Mapping[str, str]) -> dict[str, Any]:
+def sealed(content: dict[str, Any], plan: Plan, files: Mapping[str, str]) -> dict[str, Any]:
     """The content with the plan, the files, how to verify it, and the seal over all of it."""
     whole = {**content, "plan": plan.lock.sha256, "files": dict(sorted(files.items())), "verify": HOW_TO_VERIFY}
     return {**whole, "seal": seal(whole)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shoal.guarantee.theorem.base import How, PremiseAnswer
-from shoal.publish.plan.safe_k import Plan
+from shoal.publish.plan.safe_k import SafeKPlan
 
 LOCKED = "in the locked plan, which was charged before a row was drawn"
 UNSEEN = "that they were fixed without a look at the data, only the custodian can know"
@@ -59,7 +59,7 @@ FIXED_WITHOUT_DATA = {
 """What has to be fixed without the data: it is in the locked plan, and who fixed it how is known to the custodian alone."""
 
 
-def safe_k_answers(plan: Plan) -> dict[str, PremiseAnswer]:
+def safe_k_answers(plan: SafeKPlan) -> dict[str, PremiseAnswer]:
     """For each premise that a plan of this kind may cite, how this plan meets it."""
     unseen = DRAFTED if plan.tuned else UNSEEN
     return {
@@ -71,7 +71,7 @@ def safe_k_answers(plan: Plan) -> dict[str, PremiseAnswer]:
     }
 
 
-def _recoding(plan: Plan, unseen: str) -> Mapping[str, PremiseAnswer]:
+def _recoding(plan: SafeKPlan, unseen: str) -> Mapping[str, PremiseAnswer]:
     if not plan.promise.epsilon_recoding:
         fixed = stated(f"the levels, the hierarchies and the domains are {LOCKED}; {unseen}")
         return {"recoding-fixed": fixed}
@@ -88,7 +88,7 @@ def _recoding(plan: Plan, unseen: str) -> Mapping[str, PremiseAnswer]:
     }
 
 
-def _samples(plan: Plan) -> Mapping[str, PremiseAnswer]:
+def _samples(plan: SafeKPlan) -> Mapping[str, PremiseAnswer]:
     if plan.method.drawn_before:
         return {
             "own-sample": stated(

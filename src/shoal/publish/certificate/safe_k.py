@@ -18,7 +18,7 @@ from shoal.guarantee.safe_k.release_curve import ReleaseCurve
 from shoal.ledger.ledger import Account
 from shoal.publish.certificate.opening import opening, sealed, theorem_entry
 from shoal.publish.certificate.premises import safe_k_answers
-from shoal.publish.plan.safe_k import Plan
+from shoal.publish.plan.safe_k import SafeKPlan
 
 DIGITS = 8
 """Significant digits of a printed delta, rounded up."""
@@ -34,7 +34,7 @@ NOT_PROMISED = (
 
 
 def certificate(
-    plan: Plan, files: Mapping[str, str], tables: list[dict[str, Any]], account: Account, date: str
+    plan: SafeKPlan, files: Mapping[str, str], tables: list[dict[str, Any]], account: Account, date: str
 ) -> dict[str, Any]:
     """The certificate of a release that has been charged and written; `account` includes its charge."""
     first, answers = plan.claims[0], safe_k_answers(plan)
@@ -67,7 +67,7 @@ def certificate(
     return sealed(content, plan, files)
 
 
-def _views(plan: Plan) -> dict[str, Any]:
+def _views(plan: SafeKPlan) -> dict[str, Any]:
     """What only a release of views has: how many, who chose them, and what they compose to beside the sum."""
     composed = compose(plan.parts)
     chooser = plan.chooser

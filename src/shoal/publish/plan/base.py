@@ -15,7 +15,7 @@ from shoal.policy.policy import Policy
 
 
 @dataclass(frozen=True)
-class AnyPlan(ABC):
+class Plan(ABC):
     """Everything that will happen, resolved from the policy alone; no row has been read."""
 
     policy: Policy

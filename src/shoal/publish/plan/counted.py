@@ -14,7 +14,7 @@ from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import AnyPlan
+from shoal.publish.plan.base import Plan
 
 METHODS = ("microaggregation", "probabilistic-k")
 """The methods that are planned here."""
@@ -57,7 +57,7 @@ NOT_PROMISED = {
 
 
 @dataclass(frozen=True)
-class SyntacticPlan(AnyPlan):
+class SyntacticPlan(Plan):
     """What will happen: the method, its crowds, and what is counted afterwards. It costs no epsilon and has no price."""
 
     method: Microaggregation | Swap

@@ -13,10 +13,10 @@ from shoal.guarantee.safe_k.frontier import Choice, frontier
 from shoal.guarantee.theorem.registry import theorem
 from shoal.page import html
 from shoal.publish.certificate.safe_k import NOT_PROMISED
-from shoal.publish.plan.base import AnyPlan
+from shoal.publish.plan.base import Plan
 from shoal.publish.plan.counted import NOT_PROMISED as COUNTED_NOT_PROMISED
 from shoal.publish.plan.counted import SyntacticPlan
-from shoal.publish.plan.safe_k import Plan
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.report.pictures import curve_picture, frontier_picture
 
 ELSEWHERE = (
@@ -27,9 +27,7 @@ MOST_VIEWS = 300
 """Views that the page lists."""
 
 
-def plan_page(
-    plan: AnyPlan, *, data: str = "DATA", policy: str | None = None, choices: list[Choice] | None = None
-) -> str:
+def plan_page(plan: Plan, *, data: str = "DATA", policy: str | None = None, choices: list[Choice] | None = None) -> str:
     """The page as script-free HTML; `data` and `policy` are the files that its last line names.
 
     `choices` are those of `frontier`, where somebody has solved for them already.
@@ -49,12 +47,12 @@ def plan_page(
         "views": [],
         "curve": None,
         "frontier": None,
-        **(_of_paid(plan, choices) if isinstance(plan, Plan) else {}),
+        **(_of_paid(plan, choices) if isinstance(plan, SafeKPlan) else {}),
     }
     return html.page("plan", fields)
 
 
-def _of_paid(plan: Plan, choices: list[Choice] | None) -> dict[str, Any]:
+def _of_paid(plan: SafeKPlan, choices: list[Choice] | None) -> dict[str, Any]:
     """The curve of the whole release; for one table also other choices of k and beta."""
     curve = curve_picture(plan.curve)
     found: dict[str, Any] = {
@@ -83,7 +81,7 @@ def _of_paid(plan: Plan, choices: list[Choice] | None) -> dict[str, Any]:
     }
 
 
-def _not_said(plan: AnyPlan) -> list[str]:
+def _not_said(plan: Plan) -> list[str]:
     if isinstance(plan, SyntacticPlan):
         return list(COUNTED_NOT_PROMISED[plan.method.name])
     unit = plan.unit

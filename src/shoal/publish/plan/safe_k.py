@@ -35,8 +35,8 @@ from shoal.policy.model.recoding import Grow
 from shoal.policy.model.release import ReleaseAsked, Sampling
 from shoal.policy.model.views import Group, Views
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import AnyPlan
-from shoal.publish.plan.counted import METHODS, syntactic_plan
+from shoal.publish.plan.base import Plan
+from shoal.publish.plan.counted import METHODS
 from shoal.publish.plan.solve import numbers, one_release
 from shoal.publish.plan.views import (
     Chooser,
@@ -55,7 +55,7 @@ READY = ("safe-k", *METHODS)
 
 
 @dataclass(frozen=True)
-class Plan(AnyPlan):
+class SafeKPlan(Plan):
     """What will happen: the method with its numbers, what it promises, and what it costs."""
 
     method: SafeK
@@ -306,15 +306,7 @@ class Plan(AnyPlan):
         }
 
 
-def plan(policy: Policy) -> AnyPlan:
-    """Resolve a policy; InfeasibleError when what it asks for cannot be reached."""
-    asked = policy.release
-    if asked is not None and asked.method in METHODS:
-        return syntactic_plan(policy)
-    return paid_plan(policy)
-
-
-def paid_plan(policy: Policy) -> Plan:
+def safe_k_plan(policy: Policy) -> SafeKPlan:
     """Resolve a policy that asks for a differential promise."""
     asked = policy.release
     if asked is None:
@@ -350,7 +342,7 @@ def paid_plan(policy: Policy) -> Plan:
     found, total = numbers(asked, whose)
     method = SafeK(found, partition(policy, asked, found), policy.unit, drawn_before=before)
     method.check(policy.schema)
-    return Plan(policy, method, asked.repeat, total, asked.output.format)
+    return SafeKPlan(policy, method, asked.repeat, total, asked.output.format)
 
 
 def _check_cells(policy: Policy, asked: ReleaseAsked) -> None:
@@ -364,7 +356,7 @@ def _check_cells(policy: Policy, asked: ReleaseAsked) -> None:
             cells(attribute)
 
 
-def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -> Plan:
+def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -> SafeKPlan:
     """The plan of many narrow tables that keep one promise together."""
     if asked.epsilon is None or asked.delta is None:
         raise PolicyError("release: safe-k needs epsilon and delta")
@@ -415,10 +407,10 @@ def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -
         for name, group, found in zip(names(groups), groups, promises, strict=True)
     )
     total = ApproxDP(asked.epsilon, asked.delta)
-    return Plan(policy, made[0].method, 1, total, asked.output.format, made, chooser)
+    return SafeKPlan(policy, made[0].method, 1, total, asked.output.format, made, chooser)
 
 
-def chosen_views(plan: Plan, groups: Sequence[Group]) -> tuple[View, ...]:
+def chosen_views(plan: SafeKPlan, groups: Sequence[Group]) -> tuple[View, ...]:
     """The views that were chosen on the table, with the numbers that the plan had set aside for them."""
     asked = plan.policy.release
     if asked is None or len(groups) != len(plan.views):

@@ -28,7 +28,7 @@ from shoal.engine.column import Column
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.safe_k.frontier import frontier
 from shoal.guarantee.sentences import about_people, short
-from shoal.publish.plan.safe_k import Plan
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.plan.solve import promise_with
 from shoal.publish.report.column_detail import (
     ColumnDetail,
@@ -53,7 +53,7 @@ CONFIDENCE = 0.95
 
 
 def write_report(
-    plan: Plan, table: Table, recoding: Recoding, public: Path, private: Path, content: dict[str, Any]
+    plan: SafeKPlan, table: Table, recoding: Recoding, public: Path, private: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
     """Write report.json and report.html into the holder's folder; the public folder is read and left as it is."""
     from shoal.publish.report.safe_k_page import report_page
@@ -66,7 +66,7 @@ def write_report(
     return values
 
 
-def report(plan: Plan, table: Table, recoding: Recoding, public: Path, content: dict[str, Any]) -> dict[str, Any]:
+def report(plan: SafeKPlan, table: Table, recoding: Recoding, public: Path, content: dict[str, Any]) -> dict[str, Any]:
     """The report as plain values."""
     recoded = recoding.apply(table)
     files = [entry["file"] for entry in content["tables"]]
@@ -107,7 +107,7 @@ def report(plan: Plan, table: Table, recoding: Recoding, public: Path, content: 
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-def _rows(plan: Plan, table: Table, published: int) -> dict[str, Any]:
+def _rows(plan: SafeKPlan, table: Table, published: int) -> dict[str, Any]:
     """Counts in and out; sampled and suppressed with what is known of them now that the key is destroyed."""
     count, taking_part, people = table.rows(), rows_taking_part(plan, table), None
     unit, beta = plan.method.unit, float(plan.promise.beta)
@@ -154,7 +154,7 @@ def sample_sizes(rows: int, rate: float, confidence: float = CONFIDENCE) -> tupl
     return least((1 - confidence) / 2), least((1 + confidence) / 2)
 
 
-def rows_taking_part(plan: Plan, table: Table) -> int:
+def rows_taking_part(plan: SafeKPlan, table: Table) -> int:
     """How many rows are left when each person has at most as many as the unit allows."""
     unit = plan.method.unit
     if unit.whose != "person" or unit.column is None:
@@ -163,7 +163,7 @@ def rows_taking_part(plan: Plan, table: Table) -> int:
 
 
 def _cautions(
-    plan: Plan, rows: dict[str, Any], columns: list[dict[str, Any]], details: dict[str, ColumnDetail]
+    plan: SafeKPlan, rows: dict[str, Any], columns: list[dict[str, Any]], details: dict[str, ColumnDetail]
 ) -> list[str]:
     found = said_first(details)
     if rows["in"] and not rows["published"]:
@@ -243,7 +243,7 @@ def _groups(k: int, sizes: npt.NDArray[np.int64]) -> dict[str, Any]:
 
 
 def _column(
-    plan: Plan,
+    plan: SafeKPlan,
     recoding: Recoding,
     name: str,
     before: dict[str, int],
@@ -337,7 +337,7 @@ def _order(attribute: Attribute, level: Level | None, labels: list[str]) -> dict
 # --- other choices ------------------------------------------------------------------------------------------------
 
 
-def _frontier(plan: Plan, taking_part: int) -> list[dict[str, Any]]:
+def _frontier(plan: SafeKPlan, taking_part: int) -> list[dict[str, Any]]:
     """k and beta that keep the same promise, and how many rows they would sample; nothing is tried on the table."""
     choices, found = frontier(plan.promise, lambda: None), []
     finest = min((choice.crowd for choice in choices), default=0.0)

@@ -8,7 +8,7 @@ from shoal.guarantee.rounding import exact
 from shoal.guarantee.safe_k.frontier import Choice
 from shoal.page.html import inline, page
 from shoal.publish.certificate.page import Fact
-from shoal.publish.plan.safe_k import Plan
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.report.column_detail import CONSTANT, DETAIL, FEW, NOTHING
 from shoal.publish.report.pictures import curve_picture, frontier_picture
 
@@ -32,7 +32,7 @@ METHODS = (
 )
 
 
-def report_page(plan: Plan, report: dict[str, Any]) -> str:
+def report_page(plan: SafeKPlan, report: dict[str, Any]) -> str:
     """The report as script-free HTML whose first line says whom it is for."""
     pictures = {"curve": curve_picture(plan.curve)}
     choices = [Choice(choice["k"], exact(choice["beta"]), choice["meaning"]) for choice in report["frontier"]]
@@ -86,7 +86,7 @@ def report_page(plan: Plan, report: dict[str, Any]) -> str:
 _RANK = {NOTHING: 0, FEW: 1}
 
 
-def _kept(plan: Plan) -> str:
+def _kept(plan: SafeKPlan) -> str:
     """What another choice of k and beta would keep."""
     if plan.repeat == 1:
         return "this release's epsilon and delta"

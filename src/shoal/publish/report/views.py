@@ -17,7 +17,7 @@ from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import spelled
 from shoal.engine.base import Ask, Counts, Table
 from shoal.page.html import page
-from shoal.publish.plan.safe_k import Plan
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.report.column_detail import (
     DETAIL,
     FEW,
@@ -40,7 +40,7 @@ POOR = 0.2
 
 
 def write_view_report(
-    plan: Plan, table: Table, made: Sequence[Made], public: Path, private: Path, content: dict[str, Any]
+    plan: SafeKPlan, table: Table, made: Sequence[Made], public: Path, private: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
     """Write report.json and report.html into the holder's folder."""
     values = view_report(plan, table, made, public, content)
@@ -51,7 +51,7 @@ def write_view_report(
 
 
 def view_report(
-    plan: Plan, table: Table, made: Sequence[Made], public: Path, content: dict[str, Any]
+    plan: SafeKPlan, table: Table, made: Sequence[Made], public: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
     """The report as plain values."""
     originals = table.at_once([Ask(each.recoding.levels, None) for each in made])

@@ -24,10 +24,10 @@ from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import text_up
 from shoal.ledger.event import Budget
 from shoal.ledger.ledger import Ledger
-from shoal.publish.plan.base import AnyPlan
+from shoal.publish.plan.base import Plan
 from shoal.publish.plan.counted import SyntacticPlan
-from shoal.publish.plan.safe_k import Plan
-from shoal.publish.plan.safe_k import plan as resolve
+from shoal.publish.plan.methods import plan as resolve
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.run.counted import SyntacticJob
 from shoal.publish.run.safe_k import Job, PaidJob
 from shoal.publish.verify import release as verifying
@@ -84,17 +84,17 @@ class Release:
         )
 
 
-def job(plan: AnyPlan) -> Job:
+def job(plan: Plan) -> Job:
     """The job of a plan."""
     if isinstance(plan, SyntacticPlan):
         return SyntacticJob(plan)
-    if isinstance(plan, Plan):
+    if isinstance(plan, SafeKPlan):
         return PaidJob(plan)
     raise UsageError("no such plan", came=type(plan).__name__)
 
 
 def release(
-    plan: AnyPlan,
+    plan: Plan,
     data: object,
     out: str | Path,
     *,
@@ -155,7 +155,7 @@ def release(
         certificate=content,
         rows_published=rows,
         notes=tuple(notes),
-        charged=Budget(plan.cost.epsilon, plan.cost.delta) if isinstance(plan, Plan) else None,
+        charged=Budget(plan.cost.epsilon, plan.cost.delta) if isinstance(plan, SafeKPlan) else None,
         budget=account.budget,
         left=account.left,
         ledger=ledger.url,
@@ -166,7 +166,7 @@ def release(
     )
 
 
-def _refuse_unreadable_lock(plan: AnyPlan) -> None:
+def _refuse_unreadable_lock(plan: Plan) -> None:
     """Read the lock as the verification will, before anything is charged: the policy alone decides whether that works."""
     text = plan.lock.text
     try:
@@ -177,7 +177,7 @@ def _refuse_unreadable_lock(plan: AnyPlan) -> None:
         raise _unreadable(plan)
 
 
-def _refuse_other_plan(plan: AnyPlan) -> None:
+def _refuse_other_plan(plan: Plan) -> None:
     """Raise where a plan is not the one that its policy makes: its release would be charged, and then fail to verify."""
     if resolve(plan.policy).to_json() != plan.to_json():
         raise UsageError(
@@ -187,7 +187,7 @@ def _refuse_other_plan(plan: AnyPlan) -> None:
         )
 
 
-def _unreadable(plan: AnyPlan) -> PolicyError:
+def _unreadable(plan: Plan) -> PolicyError:
     return PolicyError(
         "the lock of this policy cannot be read again, so nobody could verify a release by it",
         came=plan.policy.dataset,
@@ -195,7 +195,7 @@ def _unreadable(plan: AnyPlan) -> PolicyError:
     )
 
 
-def refuse_repeat(plan: AnyPlan, table: Table, file: bytes | None, ledger: Ledger) -> None:
+def refuse_repeat(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) -> None:
     """Raise where the same plan was charged for the same table before; see `repeats`."""
     said = repeats(plan, table, file, ledger)
     if said is not None:
@@ -206,10 +206,10 @@ def refuse_repeat(plan: AnyPlan, table: Table, file: bytes | None, ledger: Ledge
         )
 
 
-def repeats(plan: AnyPlan, table: Table, file: bytes | None, ledger: Ledger) -> str | None:
+def repeats(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) -> str | None:
     """What is to be said before the same plan runs on the same table once more; None where it is the first time."""
     name, own = plan.policy.dataset, plan.lock.sha256
-    if isinstance(plan, Plan) and plan.method.drawn_before:
+    if isinstance(plan, SafeKPlan) and plan.method.drawn_before:
         return None  # it cannot be repeated at all, and the ledger says why
     if not ledger.same_plan(name, own):
         return None  # without a look at the table, which would take a pass over it
@@ -218,7 +218,7 @@ def repeats(plan: AnyPlan, table: Table, file: bytes | None, ledger: Ledger) -> 
         return None
     last = found[-1]
     when = f"entry {last.number} of the ledger, {last.time[:10]}"
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, SafeKPlan):
         return f"this very release was made before ({when}); with each one more, groups of k hide fewer"
     price = f"({text_up(plan.cost.epsilon)}, {text_up(plan.cost.delta)})"
     done = any(e.kind == "release" and e.payload.get("charge") == last.number for e in ledger.events(name))

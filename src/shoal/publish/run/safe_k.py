@@ -13,7 +13,7 @@ from shoal.engine.base import Table
 from shoal.ledger.ledger import Ledger, Receipt
 from shoal.publish.certificate.page import certificate_page
 from shoal.publish.certificate.safe_k import certificate
-from shoal.publish.plan.safe_k import Plan
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.run.tables import Made, index, make, write_rules, write_text
 from shoal.publish.verify.standalone import sha256
 
@@ -50,7 +50,7 @@ class Job(Protocol):
 class PaidJob:
     """Charge, draw, write: the charge comes first and stands whatever happens afterwards."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SafeKPlan) -> None:
         self._plan = plan
         self._made: list[Made] = []
         self._receipt: Receipt | None = None

@@ -14,7 +14,7 @@ from shoal.anonymize.method.views import choose_views, draw_all, settle_all
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.guarantee.rounding import exact_text
-from shoal.publish.plan.safe_k import Plan, chosen_views
+from shoal.publish.plan.safe_k import SafeKPlan, chosen_views
 from shoal.publish.plan.views import View, plain_name
 
 
@@ -31,7 +31,7 @@ class Made:
     choice: dict[str, Any] | None = None
 
 
-def make(plan: Plan, table: Table, folder: Path, source: Source | None, stage: Stage) -> list[Made]:
+def make(plan: SafeKPlan, table: Table, folder: Path, source: Source | None, stage: Stage) -> list[Made]:
     """Draw every table of the plan and write it; all keys are gone when this returns."""
     if plan.views:
         return _views(plan, table, folder, source, stage)
@@ -46,7 +46,7 @@ def _chance(source: Source | None, purpose: str) -> Source:
 
 
 def _one(
-    plan: Plan, table: Table, recoding: Recoding, folder: Path, number: int, source: Source | None, stage: Stage
+    plan: SafeKPlan, table: Table, recoding: Recoding, folder: Path, number: int, source: Source | None, stage: Stage
 ) -> Made:
     """One sample, labelled and grouped, in its file; its key is gone when this returns."""
     name = f"table.{plan.format}" if plan.repeat == 1 else f"table-{number}.{plan.format}"
@@ -57,7 +57,7 @@ def _one(
         return Made(name, published.rows(), recoding, plan.promise.k, 0)
 
 
-def _views(plan: Plan, table: Table, folder: Path, source: Source | None, stage: Stage) -> list[Made]:
+def _views(plan: SafeKPlan, table: Table, folder: Path, source: Source | None, stage: Stage) -> list[Made]:
     """Every view from its own sample, in its file."""
     (folder / "views").mkdir()
     parts = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
@@ -76,7 +76,7 @@ def _views(plan: Plan, table: Table, folder: Path, source: Source | None, stage:
 
 
 def settled_views(
-    plan: Plan, table: Table, source: Source, stage: Stage = lambda _: None
+    plan: SafeKPlan, table: Table, source: Source, stage: Stage = lambda _: None
 ) -> tuple[Table, tuple[View, ...], list[Recoding]]:
     """At most m rows of each person, the views that are published, and the recoding of each; no sample is drawn yet."""
     people = plan.method.of_people(table, source, stage)
@@ -114,7 +114,7 @@ def write_rules(made: Sequence[Made], folder: Path) -> list[dict[str, Any]]:
     return tables
 
 
-def index(plan: Plan, tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def index(plan: SafeKPlan, tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What an analyst needs to find the right view: names, attributes, crowds, rates and weights."""
     parts = [promise for promise, _ in plan.distinct]
     return {

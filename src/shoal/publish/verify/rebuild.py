@@ -24,7 +24,7 @@ from shoal.policy.model.views import Group, Views
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.safe_k import DIGITS
 from shoal.publish.certificate.safe_k import certificate as made_again
-from shoal.publish.plan.safe_k import Plan, chosen_views, paid_plan
+from shoal.publish.plan.safe_k import SafeKPlan, chosen_views, safe_k_plan
 from shoal.publish.plan.views import plain_name
 from shoal.publish.run.tables import index, rule_file
 from shoal.publish.verify.rules import rule_checks
@@ -87,18 +87,18 @@ def rebuilt(folder: Path, policy: Policy, certificate: dict[str, Any]) -> list[C
 # --- the plan ------------------------------------------------------------------------------------------------------
 
 
-def planned(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> Plan:
+def planned(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> SafeKPlan:
     """The plan of a lock, with views in the order in which they were published; chosen ones are those that chance picked."""
     asked = policy.asked.release
     if asked is None or asked.views is None:
-        return paid_plan(policy)
+        return safe_k_plan(policy)
     groups = [_group(table) for table in tables]
     if asked.views.choose is not None:
-        plan = paid_plan(policy)
+        plan = safe_k_plan(policy)
         return replace(plan, views=chosen_views(plan, groups))
     views = asked.views.model_copy(update={"every": None, "limit": None, "groups": None, "workload": tuple(groups)})
     listed = policy.asked.model_copy(update={"release": asked.model_copy(update={"views": views})})
-    return replace(paid_plan(replace(policy, asked=listed)), policy=policy)
+    return replace(safe_k_plan(replace(policy, asked=listed)), policy=policy)
 
 
 def _order(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> Policy:
@@ -173,7 +173,7 @@ def _are_those(views: Views, found: Sequence[frozenset[str]], published: set[str
 # --- what the folder holds -----------------------------------------------------------------------------------------
 
 
-def _tables(folder: Path, plan: Plan, told: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _tables(folder: Path, plan: SafeKPlan, told: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The tables as a certificate lists them, with the files of their rules named by what is in them."""
     places: dict[tuple[str, str], str] = {}
     parts = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
@@ -198,7 +198,7 @@ def _tables(folder: Path, plan: Plan, told: Sequence[Mapping[str, Any]]) -> list
     return found
 
 
-def _index(folder: Path, plan: Plan, tables: list[dict[str, Any]]) -> list[Check]:
+def _index(folder: Path, plan: SafeKPlan, tables: list[dict[str, Any]]) -> list[Check]:
     """The index of views, to the letter."""
     if not plan.views:
         return []
@@ -207,7 +207,7 @@ def _index(folder: Path, plan: Plan, tables: list[dict[str, Any]]) -> list[Check
     return [Check("index of views", same, "says what the certificate says")]
 
 
-def _account(plan: Plan, told: Mapping[str, Any]) -> Account:
+def _account(plan: SafeKPlan, told: Mapping[str, Any]) -> Account:
     """The account of the dataset as the certificate tells it, with the charge of this release at its end."""
     earlier = tuple(Cost.from_saved(entry) for entry in told["entries"][:-1])
     budget = None if told["budget"] is None else Budget.from_saved(told["budget"])
@@ -217,7 +217,7 @@ def _account(plan: Plan, told: Mapping[str, Any]) -> Account:
     )  # fmt: skip
 
 
-def _charges(told: Mapping[str, Any], wanted: Mapping[str, Any], plan: Plan) -> list[Check]:
+def _charges(told: Mapping[str, Any], wanted: Mapping[str, Any], plan: SafeKPlan) -> list[Check]:
     """What a ledger would not have allowed: a budget other than the policy's, or one that is overrun."""
     last = bool(told["entries"]) and told["entries"][-1] == wanted["entries"][-1]
     same = plan.budget is None or told["budget"] == plan.budget.to_saved()

@@ -16,14 +16,14 @@ from shoal.data.cells import cells
 from shoal.data.domain import Values
 from shoal.data.hierarchy.level import Keep
 from shoal.data.schema import Attribute, Schema, Type
-from shoal.publish.plan.safe_k import Plan
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.verify.standalone import Check, inside
 
 FREE = frozenset(Type) - {Type.ORDINAL}
 """Types whose listed values are locked in the order of the alphabet, and stand in a rule in that of the policy."""
 
 
-def rule_checks(folder: Path, plan: Plan, tables: Sequence[Mapping[str, Any]]) -> list[Check]:
+def rule_checks(folder: Path, plan: SafeKPlan, tables: Sequence[Mapping[str, Any]]) -> list[Check]:
     """One check for each file of a rule; None where a hierarchy was a file that is not in the folder."""
     found: dict[tuple[str, str], Check] = {}
     for number, table in enumerate(tables):
