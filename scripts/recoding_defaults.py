@@ -35,7 +35,7 @@ from shoal.data.cells import Cells, cells
 from shoal.data.schema import Schema
 from shoal.datasets.simulated import stand_in
 from shoal.datasets.visits import visits
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.guarantee.safe_k.frontier import pick
 from shoal.guarantee.safe_k.promise import Whose
 from shoal.guarantee.safe_k.solve import solve
@@ -70,7 +70,7 @@ class World:
             with Source.seeded(f"world {self.seed}") as source:
                 table = stand_in(schema, self.rows, source, skew=self.skew, dependence=self.dependence)
         pieces = tuple(cells(attribute) for attribute in schema.published)
-        counted = engine().scan(table, schema).recode({each.name: each.level for each in pieces})
+        counted = open_engine().scan(table, schema).recode({each.name: each.level for each in pieces})
         return Coded.of(counted.count_by([each.name for each in pieces]), pieces)
 
     def schema(self) -> Schema:

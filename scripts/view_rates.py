@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.datasets.visits import visits, write_policy
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.policy.policy import Policy
 from shoal.publish.plan.views import Sharing
 
@@ -37,7 +37,7 @@ def joints(rows: int) -> list[Counts]:
     with tempfile.TemporaryDirectory() as folder:
         schema = Policy.load(write_policy(folder)).schema
     whole = visits(2 * rows + rows // 10, seed=3).to_pandas().drop_duplicates("patient_id").head(rows)
-    table = engine().scan(whole, schema)
+    table = open_engine().scan(whole, schema)
     known = {name: schema[name].hierarchy for name in LEVELS}
     recoded = table.recode({name: own.level(LEVELS[name]) for name, own in known.items() if own is not None})
     return [recoded.count_by(pair).counts.astype(np.int64) for pair in combinations(LEVELS, 2)]

@@ -22,6 +22,7 @@ from shoal.guarantee.safe_k.solve import Setting, frontier, solve
 if TYPE_CHECKING:
     from shoal.assess.release.base import Loaded
     from shoal.datasets.marginals import Marginals
+    from shoal.engine.base import Engine
     from shoal.policy.policy import Policy
     from shoal.publish.plan.base import Plan
     from shoal.publish.plan.safe_k import SafeKPlan
@@ -158,18 +159,18 @@ def rehearse(
     runs: int = 5,
     marginals: Marginals | None = None,
     seed: int = 0,
-    engine: str = "duckdb",
+    engine: str | Engine = "duckdb",
 ) -> Rehearsal:
     """Run a plan on stand-ins drawn from the policy alone: what to expect, without a look at the data and without a charge.
 
     `plan` may be a policy, or the path of a policy file.
     """
-    from shoal.engine.open import engine as named
+    from shoal.engine.base import open_engine
     from shoal.publish.plan.safe_k import SafeKPlan, safe_k_plan
     from shoal.publish.rehearse import rehearse as run
 
     own = plan if isinstance(plan, SafeKPlan) else safe_k_plan(_plan(plan).policy)
-    return run(own, rows=rows, runs=runs, engine=named(engine), marginals=marginals, seed=seed)
+    return run(own, rows=rows, runs=runs, engine=open_engine(engine), marginals=marginals, seed=seed)
 
 
 def release(
@@ -180,7 +181,7 @@ def release(
     ledger: str | Path | None = None,
     new_ledger: bool = False,
     again: bool = False,
-    engine: str = "duckdb",
+    engine: str | Engine = "duckdb",
     force: bool = False,
 ) -> Release:
     """Publish a table (a path or a frame) as planned into the folder `out`; charged to the ledger at this path or URL.
@@ -190,7 +191,7 @@ def release(
     the user's data folder. The same plan of the same table is refused unless `again` says that it is meant: it would
     cost its full price once more.
     """
-    from shoal.engine.open import engine as named
+    from shoal.engine.base import open_engine
     from shoal.ledger.location import open_ledger
     from shoal.publish.run.release import release as run
 
@@ -200,7 +201,7 @@ def release(
         raise UsageError("a ledger is named by a path or a URL", came=type(ledger).__name__, allowed="text or a path")
     own = _plan(plan)
     with open_ledger(None if ledger is None else str(ledger), new=new_ledger) as book:
-        return run(own, data, out, ledger=book, engine=named(engine), force=force, again=again)
+        return run(own, data, out, ledger=book, engine=open_engine(engine), force=force, again=again)
 
 
 def load(folder: str | Path, *, verify: bool = True) -> Loaded:

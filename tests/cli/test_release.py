@@ -110,12 +110,6 @@ def test_a_dry_run_refuses_what_a_run_would(made, tmp_path):
     refused("release", made / "policy.yaml", tmp_path / "short.csv", *where, "--dry-run", code=5)
 
 
-def test_the_reference_engine_publishes_too(tmp_path):
-    furnished(tmp_path, rows=200)
-    assert answer(*asked(tmp_path, "--engine", "reference", "--no-report"))["rows_published"] > 0
-    assert shoal("verify", tmp_path / "out").exit_code == 0
-
-
 def test_the_environment_names_the_ledger(place, monkeypatch):
     monkeypatch.setenv("SHOAL_LEDGER", str(place / "ledger.sqlite"))
     done = shoal("release", place / "policy.yaml", place / "table.csv", "--out", place / "out", "--no-report")

@@ -22,8 +22,8 @@ from shoal.engine.duckdb import codes as duckdb_codes
 from shoal.engine.duckdb import table as duckdb_table
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.duckdb.grouped import GroupedTable
-from shoal.engine.reference import Reference
 from shoal.errors import DataError, DomainError, UsageError
+from tests.engine.oracle import OracleEngine
 from tests.engine.tables import (
     LEVELS,
     NAMES,
@@ -49,7 +49,7 @@ WAYS = {
     "column by column": (DuckDB(threads=1), [(CODES, "SMALL", 0), (TABLE, "TOGETHER", 1), (ASKS, "STEP", 5)]),
     "ask by ask, on the disk": (DuckDB(), [(ASKS, "CELLS", 0), (ASKS, "MEMORY", 0)]),
     "stored": (DuckDB(), [(TABLE, "MANY", 0)]),
-    "reference": (Reference(), []),
+    "oracle": (OracleEngine(), []),
 }
 OFFERED = {
     "age": [LEVELS["age"], Keep(), Cuts((50,), ("young", "old")), Whole()],
@@ -319,7 +319,7 @@ def test_a_long_table_keeps_its_numbers(tmp_path):
     pairs = [("town", "age"), ("age", "zip"), ("zip", "weight"), (ODD, "seen")]
     asked = [Ask({a: LEVELS[a], b: LEVELS[b]}, mask) for (a, b), mask in zip(pairs, masks, strict=True)]
     asked.append(Ask({"weight": Keep(), "seen": Keep(), "visit": Keep()}, masks[0]))
-    small = Reference().scan(arrow(ROWS), SCHEMA)
+    small = OracleEngine().scan(arrow(ROWS), SCHEMA)
     for threads, fetched in ((1, True), (2, False)):
         with patch.object(CODES, "SMALL", CODES.SMALL if fetched else 0):
             table = DuckDB(threads=threads).scan(long, SCHEMA)

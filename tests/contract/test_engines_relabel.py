@@ -16,8 +16,8 @@ from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Whole
 from shoal.data.schema import Type
 from shoal.engine.duckdb import codes as duckdb_codes
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.reference import Reference
 from shoal.errors import UsageError
+from tests.engine.oracle import OracleEngine
 from tests.engine.tables import (
     LEVELS,
     NAMES,
@@ -37,7 +37,7 @@ WAYS = {
     "fetched": (DuckDB(), None),
     "looked up": (DuckDB(), 0),
     "looked up by one": (DuckDB(threads=1), 0),
-    "reference": (Reference(), None),
+    "oracle": (OracleEngine(), None),
 }
 KEPT = {name: Keep() for name in NAMES}
 few_examples = settings(

@@ -1,7 +1,7 @@
-"""The slow engine that is plainly right: rows as Python values in lists, one obvious line for each verb.
+"""The oracle engine: rows as Python values in lists, one obvious line for each verb; slow and plainly right.
 
-The contract suite holds every other engine against it. It shares with them how sources are opened and how files
-are written, and nothing of how values are read, checked, recoded, counted and ordered.
+The contract suite compares every engine with it. It shares with them how inputs are opened and how files are written,
+and nothing of how values are read, checked, recoded, counted and ordered.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import numpy as np
 from shoal.data.hierarchy.level import MISSING, Keep, Level, Whole
 from shoal.data.schema import Schema
 from shoal.data.type import Type
-from shoal.engine.base import Array, Ask, Counts, Place, RowMask, RowWords, Table
+from shoal.engine.base import Array, Ask, Counts, Engine, Place, RowMask, RowWords, Table, open_engine
 from shoal.engine.column import DTYPES, Column, attached, means, ranks, recoded, refuse_uncovered
 from shoal.engine.digest import Contents, digest
 from shoal.engine.marginals import refuse_asks
 from shoal.engine.read.source import Source, open_source
-from shoal.engine.reference_read import read_columns
 from shoal.engine.relabel import UNKNOWN, numbers_of, refuse_unknown, relabelled, shown_as
 from shoal.engine.write import files
 from shoal.errors import UsageError
+from tests.engine.oracle_read import read_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,22 +41,27 @@ def _order(row: Row) -> list[tuple[bool, Value]]:
     return [(value is not None, value) for value in row]
 
 
-@dataclass(frozen=True)
-class Reference:
-    """Opens tables as lists of Python values, for tests and small tables."""
+def engine_named(name: str = "duckdb") -> Engine:
+    """The oracle under its name, every other engine under its own."""
+    return OracleEngine() if name == "oracle" else open_engine(name)
 
-    name: str = "reference"
+
+@dataclass(frozen=True)
+class OracleEngine:
+    """Opens tables as lists of Python values."""
+
+    name: str = "oracle"
 
     def scan(self, source: object, schema: Schema) -> Table:
         opened = open_source(source, schema)
         columns = tuple(Column(attribute.name, attribute.type) for attribute in opened.attributes)
         rows = list(zip(*read_columns(opened), strict=True))
         opened.stamp.verify()
-        return ReferenceTable(opened, schema, columns, rows, list(range(len(rows))))
+        return OracleTable(opened, schema, columns, rows, list(range(len(rows))))
 
 
 @dataclass(frozen=True)
-class ReferenceTable:
+class OracleTable:
     """Rows, and their numbers in the input; without numbers the rows are in the order of their values."""
 
     source: Source
@@ -81,7 +86,7 @@ class ReferenceTable:
         self.source.stamp.verify()
         return len(self.held)
 
-    def keep(self, mask: RowMask) -> ReferenceTable:
+    def keep(self, mask: RowMask) -> OracleTable:
         if self.numbers is None:
             raise UsageError(
                 "these rows have no numbers of the input any more", fix="keep rows before `at_least` or `relabel`"
@@ -101,7 +106,7 @@ class ReferenceTable:
             chosen[place] = seen[values[place]] <= most
         return self._only(chosen)
 
-    def recode(self, levels: Mapping[str, Level]) -> ReferenceTable:
+    def recode(self, levels: Mapping[str, Level]) -> OracleTable:
         parts, columns = [], []
         for name, level in levels.items():
             part = recoded(self.schema.by_name.get(name), self._part(name), level)
@@ -226,7 +231,7 @@ class ReferenceTable:
         shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
         files.write(Path(path), shape, self.batches(sort=sort), self.source.stamp.verify)
 
-    def _asked(self, ask: Ask) -> ReferenceTable:
+    def _asked(self, ask: Ask) -> OracleTable:
         coarse = self.recode(ask.levels)
         rows = (coarse if ask.mask is None else coarse.keep(ask.mask)).held
         return replace(coarse, held=sorted(rows, key=_order), numbers=None)
@@ -246,12 +251,12 @@ class ReferenceTable:
     def _columns(self) -> list[list[Value]]:
         return [[row[place] for row in self.held] for place in range(len(self.parts))]
 
-    def _only(self, kept: list[bool]) -> ReferenceTable:
+    def _only(self, kept: list[bool]) -> OracleTable:
         rows = [row for row, keep in zip(self.held, kept, strict=True) if keep]
         numbers = self.numbers and [number for number, keep in zip(self.numbers, kept, strict=True) if keep]
         return replace(self, held=rows, numbers=numbers)
 
-    def _as(self, parts: Sequence[Column], columns: Sequence[list[Value]]) -> ReferenceTable:
+    def _as(self, parts: Sequence[Column], columns: Sequence[list[Value]]) -> OracleTable:
         rows: list[Row] = list(zip(*columns, strict=True))
         rows = rows if self.numbers is not None else sorted(rows, key=_order)
         return replace(self, parts=tuple(parts), held=rows)

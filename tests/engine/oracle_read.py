@@ -1,4 +1,4 @@
-"""How the slow engine reads: each stored value by the rules of its declared type, one at a time."""
+"""How the oracle engine reads: each stored value by the rules of its declared type, one at a time."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from collections import Counter
 import pytest
 
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.reference import Reference
 from tests.engine import appended
+from tests.engine.oracle import OracleEngine
 
-ENGINES = (DuckDB(threads=1), Reference())
+ENGINES = (DuckDB(threads=1), OracleEngine())
 
 
 def compared(seed, folder, engines):

@@ -20,17 +20,17 @@ from shoal.data.hierarchy.level import MISSING
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.column import Column
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.reference import Reference
 from shoal.engine.write import files
 from shoal.engine.write.batches import evened, expanded
 from shoal.engine.write.frames import frame_like, to_arrow
 from shoal.errors import DataError
+from tests.engine.oracle import OracleEngine
 from tests.engine.tables import LEVELS, ROWS, SCHEMA, arrow
 
 
 def test_slow_libraries_are_imported_when_a_table_is_opened():
     script = (
-        "import sys, shoal.engine.duckdb.engine, shoal.engine.reference\n"
+        "import sys, shoal.engine.duckdb.engine, shoal.engine.duckdb.table\n"
         "print([name for name in ('duckdb', 'narwhals', 'pandas', 'polars', 'pyarrow') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout == "[]\n"
@@ -90,7 +90,7 @@ def test_a_long_stream_needs_little_memory(tmp_path):
     assert parquet.read_metadata(tmp_path / "t.parquet").num_rows == rows
 
 
-@pytest.mark.parametrize("engine", [DuckDB(), Reference()], ids=lambda one: one.name)
+@pytest.mark.parametrize("engine", [DuckDB(), OracleEngine()], ids=lambda one: one.name)
 @pytest.mark.parametrize("like", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.Table, None], ids=str)
 def test_frames_come_back_in_the_kind_they_came_in(engine, like):
     table = engine.scan(arrow(ROWS), SCHEMA).recode(LEVELS)
@@ -134,7 +134,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
 
 
 def test_an_empty_table_is_written_with_its_columns(tmp_path):
-    table = Reference().scan(arrow(ROWS), SCHEMA).recode(LEVELS)
+    table = OracleEngine().scan(arrow(ROWS), SCHEMA).recode(LEVELS)
     for suffix in (".csv", ".parquet"):
         table.at_least(table.columns, 99).write(tmp_path / f"t{suffix}")
     assert (tmp_path / "t.csv").read_text("utf-8").count("\n") == 1

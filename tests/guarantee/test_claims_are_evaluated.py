@@ -14,7 +14,7 @@ import shoal
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.chance.key import Key
 from shoal.chance.source import Source
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.errors import ParameterError, PreconditionError, UsageError
 from shoal.guarantee.claim import Claim, StatedClaim, Status
 from shoal.guarantee.differential import ApproxDP, PureDP
@@ -198,7 +198,12 @@ def test_a_key_that_is_given_carries_no_guarantee(tmp_path):
     assert Source.secure().stream("noise").carries_guarantee
     with Ledger(str(tmp_path / "l.sqlite")) as book, pytest.raises(UsageError, match="carries no guarantee"):
         release(
-            planned("row"), "x.csv", tmp_path / "out", ledger=book, engine=engine(), source=Source(Key(bytearray(32)))
+            planned("row"),
+            "x.csv",
+            tmp_path / "out",
+            ledger=book,
+            engine=open_engine(),
+            source=Source(Key(bytearray(32))),
         )
 
 

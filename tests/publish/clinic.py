@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
@@ -63,4 +63,4 @@ def publish(
     table = options.pop("table", None) or write_table(folder / "table.csv", rows)
     options.setdefault("again", True)
     with Ledger(str(folder / "ledger.sqlite")) as ledger:
-        return release(planned(changes), table, folder / name, ledger=ledger, engine=engine("duckdb"), **options)
+        return release(planned(changes), table, folder / name, ledger=ledger, engine=open_engine("duckdb"), **options)

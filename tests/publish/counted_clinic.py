@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
@@ -43,5 +43,5 @@ def publish(
     options.setdefault("again", True)
     with Ledger(str(folder / "ledger.sqlite")) as ledger:
         return release(
-            plan(policy(which, changes)), table, folder / name, ledger=ledger, engine=engine("duckdb"), **options
+            plan(policy(which, changes)), table, folder / name, ledger=ledger, engine=open_engine("duckdb"), **options
         )

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.engine.base import Table
-from shoal.engine.reference import Reference
 from shoal.ledger.ledger import Account
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.safe_k import certificate
 from shoal.publish.plan.methods import plan
 from shoal.publish.plan.safe_k import SafeKPlan
+from tests.engine.oracle import OracleEngine
 
 ROW = "unit: row\nneighbours: add_remove"
 ATTRIBUTES = """
@@ -118,7 +118,7 @@ class FewVerbs:
 
 
 def scanned(made: SafeKPlan, columns: dict[str, list[Any]]) -> FewVerbs:
-    return FewVerbs(Reference().scan(pa.table(columns), made.policy.schema))
+    return FewVerbs(OracleEngine().scan(pa.table(columns), made.policy.schema))
 
 
 def folders(tmp_path: Path) -> tuple[Path, Path]:

@@ -14,10 +14,10 @@ from scipy import stats
 
 from shoal.chance.source import Source
 from shoal.datasets.simulated import stand_in
-from shoal.engine.reference import Reference
 from shoal.errors import DomainError, ParameterError
 from shoal.ledger import ledger as ledgers
 from shoal.publish.rehearse import Chance, Spread, rehearse
+from tests.engine.oracle import OracleEngine
 from tests.publish import clinic
 from tests.publish.made import KINDS, planned
 
@@ -33,7 +33,7 @@ def test_the_numbers_are_those_of_the_plan_run_by_hand(found):
     made, results, wholes, originals = planned(), [], [], []
     for number in range(3):
         source = Source.seeded(f"rehearsal 0 {number}")
-        table = Reference().scan(stand_in(made.schema, 3000, source.stream("stand-in")), made.schema)
+        table = OracleEngine().scan(stand_in(made.schema, 3000, source.stream("stand-in")), made.schema)
         recoding = made.method.settle(table, source.stream("settle"))
         cells = made.method.run(table, recoding, source.stream("release")).collect(["age", "place"])
         results.append(cells)
@@ -81,7 +81,7 @@ def test_every_kind_of_plan_can_be_rehearsed(kind):
 
 def test_a_seed_repeats_another_does_not_and_engines_agree(found):
     assert rehearse(planned(), **FEW) == found
-    assert rehearse(planned(), **FEW, engine=Reference()) == found
+    assert rehearse(planned(), **FEW, engine=OracleEngine()) == found
     assert rehearse(planned(), **FEW, seed=1) != found
 
 

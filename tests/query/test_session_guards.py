@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 from shoal.chance.source import Source
-from shoal.engine.open import engine
 from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Event
@@ -25,6 +24,7 @@ from shoal.query.questions.meaning import Individual
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.session import session
+from tests.engine.oracle import engine_named
 from tests.query.asking import SURE, opened, policy, rich, spent, table
 
 WIDE = """
@@ -63,7 +63,7 @@ def test_a_name_with_a_character_that_names_nobody(who):
 def test_a_person_is_found_by_the_whole_name():
     """NumPy compares texts without the NULs at their ends."""
     schema = Policy.parse(PERSONS).schema.with_names("id")
-    rows = engine("duckdb").scan(pd.DataFrame({"id": ["p", "q"], "x": [3, 10]}), schema)
+    rows = engine_named("duckdb").scan(pd.DataFrame({"id": ["p", "q"], "x": [3, 10]}), schema)
     asked = ValueOf("p", "x").plan(schema, Unit.person("id", 1, "add_remove"))
     assert isinstance(asked, Individual)
     assert asked.truth(rows) == 3
@@ -124,7 +124,7 @@ def test_an_answer_that_is_not_in_whole_steps_gets_no_noise(monkeypatch, mechani
     asked = Count().plan(policy().schema, Unit.row("add_remove"))
     delta = "1e-6" if mechanism == "gaussian" else 0
     made = offer(asked, "0.5", delta, mechanism, known("uniform:0:10", asked))
-    rows = engine("duckdb").scan(table(), policy().schema)
+    rows = engine_named("duckdb").scan(table(), policy().schema)
     monkeypatch.setattr(type(asked), "truth", lambda self, table: wrong)
     with Source.seeded(1) as source, pytest.raises(PreconditionError) as refused:
         made.draw(rows, source)
@@ -133,7 +133,7 @@ def test_an_answer_that_is_not_in_whole_steps_gets_no_noise(monkeypatch, mechani
 
 def test_an_engine_that_leaves_too_many_rows_of_a_person_is_caught(monkeypatch):
     unit, schema = Unit.person("id", 2, "add_remove"), Policy.parse(PERSONS).schema.with_names("id")
-    rows = engine("reference").scan(pd.DataFrame({"id": list("pppqrr"), "x": range(6)}), schema)
+    rows = engine_named("oracle").scan(pd.DataFrame({"id": list("pppqrr"), "x": range(6)}), schema)
     with Source.seeded(1) as source:
         assert at_most(rows, unit, source).rows() == 5
         assert at_most(rows, Unit.row("add_remove"), source) is rows

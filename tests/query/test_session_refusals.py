@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError, ShoalError, UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.publish.plan.methods import plan
@@ -225,7 +225,7 @@ def test_a_sample_says_its_rate_once(tmp_path):
 
 def _released(asked, folder):
     with Ledger(str(folder / "ledger.sqlite")) as ledger:
-        release(plan(asked), table(), folder / "out", ledger=ledger, engine=engine("duckdb"), report=False)
+        release(plan(asked), table(), folder / "out", ledger=ledger, engine=open_engine("duckdb"), report=False)
 
 
 def test_a_sample_is_released_or_asked_but_not_both(tmp_path):

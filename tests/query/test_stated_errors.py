@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from shoal.chance.source import Source
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.guarantee.unit import Unit
 from shoal.policy.policy import Policy
 from shoal.query.answer import Answer
@@ -179,7 +179,7 @@ def test_the_interval_of_a_variance_holds_it(mechanism):
 @pytest.mark.parametrize(("question", "truth"), [(Mean("big"), np.mean), (Variance("big"), np.var)])
 def test_intervals_hold_where_squares_are_rounded_and_noise_is_wide(question, truth, effort):
     values = np.random.default_rng(1).integers(0, 9001, 3000)
-    frame = engine("duckdb").scan(_frame(big=values), policy().schema)
+    frame = open_engine("duckdb").scan(_frame(big=values), policy().schema)
     for mechanism in ("laplace", "optimal", "gaussian"):
         made = offered(question, "row", "0.5", mechanism)
         exact = made.asked.truth(frame)
@@ -194,7 +194,7 @@ def test_intervals_hold_where_squares_are_rounded_and_noise_is_wide(question, tr
 def test_a_mean_of_dates_has_dates_around_it():
     made = offered(Mean("day"), "row", 3)
     days = pd.to_datetime(["2024-01-02", "2024-01-03", "2024-01-09"] * 20).date
-    frame = engine("duckdb").scan(_frame(day=days), policy().schema)
+    frame = open_engine("duckdb").scan(_frame(day=days), policy().schema)
     with Source.seeded(2) as source:
         drawn = made.draw(frame, source)
     interval = drawn.errors[-1]
@@ -330,7 +330,7 @@ def _frame(**columns):
 
 
 def _scores(made, **columns):
-    return made.asked.scores(engine("duckdb").scan(_frame(**columns), policy().schema))
+    return made.asked.scores(open_engine("duckdb").scan(_frame(**columns), policy().schema))
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -345,7 +345,7 @@ def test_drawn_answers_hold_what_they_state(unit, effort):
         z=chance.choice(list("abc"), count),
     )
     with Source.seeded(1) as source:
-        taking = at_most(engine("duckdb").scan(data, own.schema.with_names(own.unit.column)), own.unit, source)
+        taking = at_most(open_engine("duckdb").scan(data, own.schema.with_names(own.unit.column)), own.unit, source)
     held = pd.DataFrame({name: taking.collect([name])[name] for name in ("x", "y", "z")})
     x = np.ma.compressed(taking.collect(["x"])["x"])
     asked = {

@@ -86,7 +86,7 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
 
 
 def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, int]:
-    from shoal.engine.open import engine
+    from shoal.engine.base import open_engine
     from shoal.ledger.ledger import Ledger
     from shoal.policy.policy import Policy
     from shoal.publish.plan.methods import plan
@@ -94,7 +94,7 @@ def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, int]:
     from shoal.publish.verify.release import require, verify
 
     with screen.busy("publishing"), Ledger(str(out / "ledger.sqlite")) as book:
-        made = release(plan(Policy.load(policy)), data, out / NAME, ledger=book, engine=engine())
+        made = release(plan(Policy.load(policy)), data, out / NAME, ledger=book, engine=open_engine())
     with screen.busy("verifying"):
         checks = verify(made.folder)
         require(checks)

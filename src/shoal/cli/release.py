@@ -64,7 +64,7 @@ def release(
     """  # noqa: D301 - Click reads the real character
     from shoal.cli.planned import hold_to_lock
     from shoal.cli.stages import stages
-    from shoal.engine.open import engine as named
+    from shoal.engine.base import open_engine
     from shoal.ledger.location import open_ledger
     from shoal.policy.policy import Policy
     from shoal.publish.plan.methods import plan
@@ -87,7 +87,7 @@ def release(
                 data,
                 out,
                 ledger=book,
-                engine=named(engine),
+                engine=open_engine(engine),
                 force=force,
                 report=not no_report,
                 again=again,
@@ -110,15 +110,15 @@ def _rehearse(
     planned: Plan, data: Path, out: Path, ledger: str | None, engine: str, force: bool, new: bool, as_json: bool
 ) -> None:
     """Everything that can be known before the charge; no ledger is made for it."""
+    from shoal.engine.base import open_engine
     from shoal.engine.digest import file_digest
-    from shoal.engine.open import engine as named
     from shoal.ledger.location import open_ledger, would_be_made
     from shoal.publish.plan.safe_k import SafeKPlan
     from shoal.publish.run.release import refuse_target, repeats
 
     refuse_target(out, force=force)
     with screen.busy("reading"):
-        table = named(engine).scan(data, planned.schema)
+        table = open_engine(engine).scan(data, planned.schema)
         planned.check(table.schema)
     forecast, repeat = None, None
     fresh = would_be_made(ledger) and (new or not _typed(ledger))

@@ -26,6 +26,8 @@ import numpy.typing as npt
 from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.data.type import Type
+from shoal.errors import PreconditionError, UsageError
+from shoal.guarantee.unit import Unit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,7 +104,7 @@ class Table(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know about how the input was read; for the holder, never published."""
+        """What a person should know about how the input was read; for the custodian, never published."""
 
     def rows(self) -> int:
         """How many rows there are."""
@@ -195,7 +197,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """As in `--engine`."""
+        """The engine's name, such as `duckdb`."""
 
     def scan(self, source: object, schema: Schema) -> Table:
         """Open a path (CSV, Parquet, Arrow; a folder of Parquet files) or a frame, and check it against the schema.
@@ -205,3 +207,44 @@ class Engine(Protocol):
         The error says which attribute and how many rows; it never quotes a value. Every row is looked at here, so a
         table that was opened holds what the schema says. A file that changes afterwards is refused at the next verb.
         """
+
+
+ENGINES = ("duckdb",)
+"""The names that `open_engine` accepts."""
+
+
+def open_engine(engine: str | Engine = "duckdb") -> Engine:
+    """Give the engine of this name with its usual settings, or the engine itself where one is handed in.
+
+    Arguments  `engine`: "duckdb", or a value that fulfils the `Engine` protocol, such as `DuckDB(memory="4GB")`
+    Raises     UsageError where the name is not in `ENGINES`
+
+    >>> open_engine("duckdb").name
+    'duckdb'
+    """
+    if not isinstance(engine, str):
+        return engine
+    if engine not in ENGINES:
+        raise UsageError("no such engine", came=engine, allowed=", ".join(ENGINES))
+    from shoal.engine.duckdb.engine import DuckDB
+
+    return DuckDB()
+
+
+def bound_contributions(table: Table, unit: Unit, words: RowWords, theorem: str) -> Table:
+    """At most `max_rows` rows of each person, those with the smallest words; the table itself where rows are hidden.
+
+    A reading that gives two people one name would let one of them crowd the other out, so that more than one person's rows
+    change when one person comes or goes. `theorem` is the result that rests on this.
+    """
+    if unit.column is None:
+        return table
+    attribute = table.schema.by_name.get(unit.column)
+    if attribute is None or not attribute.names:
+        raise PreconditionError(
+            theorem,
+            "the column that tells people apart was not read as their names, so two people may have become one",
+            came=unit.column,
+            fix="open the table by the schema of the plan (`Schema.with_names`)",
+        )
+    return table.at_most_per(unit.column, unit.max_rows, words)

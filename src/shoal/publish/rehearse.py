@@ -213,9 +213,9 @@ def rehearse(
     _refuse(sizes, runs, seed)
     known = resolved(plan.schema, marginals)
     if engine is None:
-        from shoal.engine.open import engine as named
+        from shoal.engine.base import open_engine
 
-        engine = named()
+        engine = open_engine()
     expected = []
     for size in sizes:
         results = []

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
-from shoal.engine.base import Engine, Table
-from shoal.engine.contribution import bound_contributions
+from shoal.engine.base import Engine, Table, bound_contributions
 from shoal.engine.digest import Contents, file_digest
 from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError, ShoalError, UsageError
 from shoal.guarantee.rounding import Number, exact

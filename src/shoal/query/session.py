@@ -307,7 +307,7 @@ def session(
     sampled: Number | None = None,
     ledger: str | Ledger | None = None,
     new_ledger: bool = False,
-    engine: str = "duckdb",
+    engine: str | Engine = "duckdb",
 ) -> Session:
     """Open a session on a registered dataset by its name, or on a policy with its table, which registers them.
 
@@ -315,9 +315,9 @@ def session(
     analyst's share, which is held beside the dataset's. `ledger` is a path or URL; a path must be there, unless
     `new_ledger` says that it is to be made.
     """
-    from shoal.engine.open import engine as named
+    from shoal.engine.base import open_engine
 
-    wanted, engines = ceiling_of(budget), named(engine)
+    wanted, engines = ceiling_of(budget), open_engine(engine)
     own = None if analyst is not None else wanted
     if isinstance(ledger, Ledger):
         found = _dataset(dataset, data, ledger, engines, sampled, own)
@@ -351,19 +351,19 @@ def register(
     sampled: Number | None = None,
     ledger: str | Ledger | None = None,
     new_ledger: bool = False,
-    engine: str = "duckdb",
+    engine: str | Engine = "duckdb",
 ) -> Dataset:
     """Let a table be asked under its policy's name: checks every row, and notes in the ledger where both lie.
 
     A ledger that is named by its path must be there, unless `new_ledger` says that it is to be made.
     """
-    from shoal.engine.open import engine as named
+    from shoal.engine.base import open_engine
 
     meant = policy if isinstance(policy, Policy) else Policy.load(policy)
     if isinstance(ledger, Ledger):
-        return datasets.register(meant, data, ledger=ledger, engine=named(engine), sampled=sampled)
+        return datasets.register(meant, data, ledger=ledger, engine=open_engine(engine), sampled=sampled)
     with open_ledger(ledger, new=new_ledger) as book:
-        return datasets.register(meant, data, ledger=book, engine=named(engine), sampled=sampled)
+        return datasets.register(meant, data, ledger=book, engine=open_engine(engine), sampled=sampled)
 
 
 def ceiling_of(budget: Budget | Number | tuple[Number, Number] | None) -> Budget | None:

@@ -19,11 +19,11 @@ from shoal.chance.exponential import scored as scored_draws
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
-from shoal.engine.open import engine
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.safe_k.curve import delta_tight
 from shoal.policy.policy import Policy
 from tests.anonymize.generalize.tiny import attribute, chances, counted, hockey_stick, joint
+from tests.engine.oracle import engine_named
 from tests.gate import ROOT
 from tests.statistical.fit import fits
 
@@ -217,10 +217,10 @@ def test_our_own_choice_on_the_published_sample_exceeds_delta():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["duckdb", "reference"])
+@pytest.mark.parametrize("name", ["duckdb", "oracle"])
 def test_scores_of_adult_are_those_of_the_recoded_table(name, shared_data):
     schema = Policy.load(ROOT / "examples" / "adult" / "policy.yaml").schema
-    table = engine(name).scan(shared_data / "adult" / "adult.csv", Schema(schema.quasi))
+    table = engine_named(name).scan(shared_data / "adult" / "adult.csv", Schema(schema.quasi))
     lattice = Lattice.of(schema.quasi)
     assert len(lattice) == 6480
     score = Ramp(107, Fraction(17, 20))

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
-from shoal.engine.open import engine
 from shoal.policy.policy import Policy
+from tests.engine.oracle import engine_named
 
 ATTRIBUTES: dict[str, Any] = {
     "who": {"role": "identifier", "type": "text"},
@@ -53,4 +53,4 @@ def rows(count: int, seed: int = 0, gaps: float = 0.05) -> pa.Table:
 
 def opened(frame: pa.Table, name: str = "duckdb", **roles: str) -> Table:
     """The frame on an engine."""
-    return engine(name).scan(frame, schema(**roles).with_names("who"))
+    return engine_named(name).scan(frame, schema(**roles).with_names("who"))

@@ -169,7 +169,7 @@ def test_nobodys_value_is_likelier_than_one_in_k_where_groups_were_joined(groupi
 def test_who_of_equals_stands_with_a_neighbour_is_drawn_in_a_whole_run(grouping, method):
     """One of 60, three of 35 and one of 10: by row it is always the same of the three that stands apart from the other two."""
     frame = rows(5, gaps=0).set_column(1, "age", pa.array(FIVE)).set_column(4, "pay", pa.array([1.0, 2, 3, 4, 5]))
-    table = opened(frame, "reference", sex="drop", seen="drop")
+    table = opened(frame, "oracle", sex="drop", seen="drop")
     seen: Counter = Counter()
     for seed in range(300):
         with Source.seeded(seed) as source:
@@ -181,7 +181,7 @@ def test_who_of_equals_stands_with_a_neighbour_is_drawn_in_a_whole_run(grouping,
 
 def test_equal_quasi_identifiers_are_cut_in_a_drawn_order():
     frame = rows(8, gaps=0).set_column(1, "age", pa.array([30] * 5 + [60] * 3))
-    table = opened(frame, "reference", sex="drop", seen="drop")
+    table = opened(frame, "oracle", sex="drop", seen="drop")
     for grouping in ("ranking", "optimal"):
         alone: Counter = Counter()
         for seed in range(200):

@@ -76,7 +76,7 @@ def test_every_partner_is_equally_likely():
             "note": ["a"] * 6,
         }
     )
-    swap, table = Swap(Crowd(3), ROW), opened(frame, "reference")
+    swap, table = Swap(Crowd(3), ROW), opened(frame, "oracle")
     seen: Counter[int] = Counter()
     for seed in range(900):
         with Source.seeded(seed) as source:
@@ -89,7 +89,7 @@ def test_every_partner_is_equally_likely():
 def test_who_of_equals_stands_at_the_end_of_a_run_is_drawn():
     """Five zeros and three ones in runs of four: one zero stands with the ones; by row it would always be the last."""
     frame = rows(8, gaps=0).set_column(4, "pay", pa.array([0.0] * 5 + [1.0] * 3))
-    swap, table = Swap(Crowd(4, "ranking"), ROW), opened(frame, "reference", grade="other")
+    swap, table = Swap(Crowd(4, "ranking"), ROW), opened(frame, "oracle", grade="other")
     seen: Counter[int] = Counter()
     for seed in range(500):
         with Source.seeded(seed) as source:
@@ -111,7 +111,7 @@ def test_a_group_that_came_out_too_small_is_never_published(monkeypatch, groupin
 def test_engines_agree_under_one_key():
     frame = rows(150)
     for swap in (Swap(Crowd(5), ROW), Swap(Crowd(5, "ranking"), ROW)):
-        one, other = (run(frame, swap, name) for name in ("duckdb", "reference"))
+        one, other = (run(frame, swap, name) for name in ("duckdb", "oracle"))
         assert listed(one.table, *one.table.columns) == listed(other.table, *other.table.columns)
 
 

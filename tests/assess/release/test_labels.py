@@ -11,7 +11,7 @@ import pytest
 from shoal.assess.release.atoms import axis
 from shoal.assess.release.base import load
 from shoal.assess.release.labels import meaning
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.errors import UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
@@ -58,7 +58,7 @@ def homes(request, tmp_path_factory):
     (folder / "table.csv").write_text("\n".join(lines) + "\n")
     found = plan(Policy.parse(POLICY).with_changes({"release.output": request.param}))
     with Ledger(str(folder / "ledger.sqlite")) as ledger:
-        made = release(found, folder / "table.csv", folder / "out", ledger=ledger, engine=engine(), report=False)
+        made = release(found, folder / "table.csv", folder / "out", ledger=ledger, engine=open_engine(), report=False)
     return load(made.folder), rows
 
 

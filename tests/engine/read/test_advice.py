@@ -12,8 +12,8 @@ from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.file_format import STANDARD, FileFormat
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.reference import Reference
 from shoal.errors import DataError
+from tests.engine.oracle import OracleEngine
 
 UNREADABLE = [
     (Type.INTEGER, "1.0", r"1\.0 for 1"),
@@ -53,7 +53,7 @@ DOMAINS = [
 HINTS = "some "
 
 
-@pytest.fixture(params=[DuckDB(threads=1), Reference()], ids=lambda one: one.name)
+@pytest.fixture(params=[DuckDB(threads=1), OracleEngine()], ids=lambda one: one.name)
 def engine(request):
     return request.param
 

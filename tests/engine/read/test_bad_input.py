@@ -16,8 +16,8 @@ from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.file_format import FileFormat
 from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.reference import Reference
 from shoal.errors import DataError, DomainError, PolicyError, ShoalError, UsageError
+from tests.engine.oracle import OracleEngine
 
 SECRET = "Sentinel7391"  # noqa: S105 - it stands in cells that no message may quote
 AGE = Attribute("age", Role.QUASI, Type.INTEGER, Interval(0, 120))
@@ -25,7 +25,7 @@ TOWN = Attribute("town", Role.QUASI, Type.TEXT)
 TWO = Schema((AGE, TOWN))
 
 
-@pytest.fixture(params=[DuckDB(), Reference()], ids=lambda one: one.name)
+@pytest.fixture(params=[DuckDB(), OracleEngine()], ids=lambda one: one.name)
 def engine(request):
     return request.param
 

@@ -16,8 +16,8 @@ from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.read import csv_file
 from shoal.engine.read.csv_file import look
 from shoal.engine.read.csv_structure import survey
-from shoal.engine.reference import Reference
 from shoal.errors import DataError, ShoalError
+from tests.engine.oracle import OracleEngine
 
 DECLARED = ("a", "b")
 SCHEMA = Schema(tuple(Attribute(name, Role.OTHER, Type.TEXT) for name in DECLARED))
@@ -114,7 +114,7 @@ def test_any_bytes_are_read_or_refused(path, content):
 def test_both_engines_say_the_same_of_any_bytes(path, content):
     path.write_bytes(b"a,b\n1,2\n" + content)
     said = []
-    for engine in (DuckDB(threads=1), Reference()):
+    for engine in (DuckDB(threads=1), OracleEngine()):
         try:
             table = engine.scan(path, SCHEMA)
             said.append(repr([table.collect([name])[name].tolist() for name in DECLARED]))

@@ -17,11 +17,11 @@ from shoal.data.domain import Interval, Values
 from shoal.data.file_format import FileFormat
 from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.reference import Reference
 from shoal.errors import DataError, DomainError
+from tests.engine.oracle import OracleEngine
 
 
-@pytest.fixture(params=[DuckDB(threads=1), Reference()], ids=lambda one: one.name)
+@pytest.fixture(params=[DuckDB(threads=1), OracleEngine()], ids=lambda one: one.name)
 def engine(request):
     return request.param
 

@@ -13,10 +13,10 @@ from pyarrow import parquet
 
 from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.reference import Reference
 from shoal.errors import ShoalError
+from tests.engine.oracle import OracleEngine
 
-ENGINES = (DuckDB(threads=1), Reference())
+ENGINES = (DuckDB(threads=1), OracleEngine())
 
 
 def said(engine, source, kind, **more):

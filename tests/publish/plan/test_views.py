@@ -14,7 +14,6 @@ from jsonschema import Draft7Validator
 
 from shoal.anonymize.method.views import choose_views, draw_all
 from shoal.chance.source import Source
-from shoal.engine.open import engine
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import SampledCrowd
@@ -25,6 +24,7 @@ from shoal.publish.plan.methods import plan
 from shoal.publish.verify import rebuild
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import require, verify
+from tests.engine.oracle import engine_named
 from tests.publish.certificate.test_page import SCHEMA
 from tests.publish.clinic import planned, publish, write_table
 from tests.publish.run.test_private_recoding import certificate, forge
@@ -252,8 +252,8 @@ def test_views_do_not_depend_on_their_order_or_the_engine(tmp_path):
     text = write_table(tmp_path / "t.csv", 3000)
     made = planned(PAIRS)
     seen = []
-    for name in ("duckdb", "reference"):
-        table = engine(name).scan(text, made.schema)
+    for name in ("duckdb", "oracle"):
+        table = engine_named(name).scan(text, made.schema)
         methods = [view.method for view in made.views]
         recodings = [method.partition.settle(table, Source.seeded(1)) for method in methods]
         forward = [t.digest() for t in draw_all(table, methods, recodings, Fixed([0, 1, 2]))]
@@ -282,7 +282,7 @@ def test_dependent_views_are_chosen():
         f"  {name}: {{role: quasi, type: integer, domain: [0, 3], missing: refuse}}\n" for name in "wxyz"
     )
     schema = Policy.parse(text).schema
-    table = engine("duckdb").scan(pa.table({k: pa.array(v) for k, v in dependent(5000).items()}), schema)
+    table = engine_named("duckdb").scan(pa.table({k: pa.array(v) for k, v in dependent(5000).items()}), schema)
     candidates = list(itertools.combinations("wxyz", 2))
     for seed in range(5):
         assert choose_views(table, candidates, 1, Fraction(1), Source.seeded(seed)) == [("w", "x")]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from shoal.chance.source import Source
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
@@ -44,7 +44,7 @@ def planned(roles, asked, **other):
 def reported(values, roles, asked, earlier=0, seed=1, **other):
     """The report on what a method made of some columns, as plain values and as a page without faults; and what was made."""
     made = planned(roles, asked, **other)
-    table = engine("duckdb").scan(pd.DataFrame(values), made.schema)
+    table = open_engine("duckdb").scan(pd.DataFrame(values), made.schema)
     masked = made.method.run(table, Source.seeded(seed))
     content = {
         "dataset": "small",
@@ -285,7 +285,7 @@ def test_nothing_of_it_lands_in_public(tmp_path, asked):
     roles = {**SMALL_ROLES, "diag": {**DIAG, "role": "other"}} if asked is not SWAP else SMALL_ROLES
     with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
         frame = pd.DataFrame(SMALL)
-        made = release(planned(roles, asked), frame, tmp_path / "out", ledger=ledger, engine=engine("duckdb"))
+        made = release(planned(roles, asked), frame, tmp_path / "out", ledger=ledger, engine=open_engine("duckdb"))
     assert made.notes == ()
     assert {path.name for path in made.folder.rglob("*")} == {
         "table.csv", "policy.lock.yaml", "certificate.json", "certificate.html",

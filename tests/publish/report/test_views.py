@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
@@ -46,7 +46,7 @@ def reported(request, tmp_path_factory):
     (folder / "table.csv").write_text("\n".join(["who,code,owner,sex", *rows]) + "\n")
     found = plan(Policy.parse(POLICY).with_changes({"release.output": request.param}))
     with Ledger(str(folder / "ledger.sqlite")) as ledger:
-        made = release(found, folder / "table.csv", folder / "out", ledger=ledger, engine=engine())
+        made = release(found, folder / "table.csv", folder / "out", ledger=ledger, engine=open_engine())
     return json.loads((made.holder / "report.json").read_text()), (made.holder / "report.html").read_text()
 
 

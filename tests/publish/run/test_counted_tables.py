@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shoal.datasets.visits import write_policy, write_visits
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
@@ -25,7 +25,7 @@ RELEASES = {
 
 def released(policy: Policy, table: Path, folder: Path) -> int:
     with Ledger(str(folder / "ledger.sqlite")) as ledger:
-        made = release(plan(policy), table, folder / "out", ledger=ledger, engine=engine("duckdb"))
+        made = release(plan(policy), table, folder / "out", ledger=ledger, engine=open_engine("duckdb"))
     assert made.notes == ()
     assert made.holder is not None
     assert [check.name for check in verify(made.folder) if check.agrees is False] == []

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
-from shoal.engine.open import engine
 from shoal.errors import DataError, InfeasibleError, PolicyError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
@@ -22,6 +21,7 @@ from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.vector import Together
 from shoal.query.session import session
+from tests.engine.oracle import engine_named
 from tests.publish.clinic import planned, policy
 
 HEADER = ["patient", "age", "sex", "diag"]
@@ -73,7 +73,7 @@ def table(rows):
 def test_every_kind_of_release_appears(tmp_path, kind, rows):
     made = planned(KINDS[kind])
     with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
-        done = release(made, table(rows), tmp_path / "out", ledger=ledger, engine=engine("duckdb"))
+        done = release(made, table(rows), tmp_path / "out", ledger=ledger, engine=engine_named("duckdb"))
         assert len(ledger.account("clinic").costs) == 1
     assert done.rows_published == 0
     require(verify(done.folder))
@@ -84,7 +84,7 @@ def test_every_kind_of_release_appears(tmp_path, kind, rows):
 @pytest.mark.parametrize("kind", ["tree", pytest.param("views", marks=pytest.mark.slow), "people"])
 def test_the_reference_lets_no_rows_through_as_well(tmp_path, kind):
     with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
-        done = release(planned(KINDS[kind]), table(0), tmp_path / "out", ledger=ledger, engine=engine("reference"))
+        done = release(planned(KINDS[kind]), table(0), tmp_path / "out", ledger=ledger, engine=engine_named("oracle"))
     assert done.rows_published == 0
     require(verify(done.folder))
 
@@ -130,14 +130,14 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("name", ["duckdb", "reference"])
+@pytest.mark.parametrize("name", ["duckdb", "oracle"])
 @pytest.mark.parametrize("kind", SOURCES)
 def test_every_source_may_have_no_rows(tmp_path, kind, name):
-    found = engine(name).scan(SOURCES[kind](tmp_path), policy().schema)
+    found = engine_named(name).scan(SOURCES[kind](tmp_path), policy().schema)
     assert (found.rows(), found.columns) == (0, tuple(HEADER))
     assert len(found.distinct("age")) == 0
     assert found.count_by(["age", "sex"]).counts.sum() == 0
-    assert found.digest() == engine("reference").scan(table(0), policy().schema).digest()
+    assert found.digest() == engine_named("oracle").scan(table(0), policy().schema).digest()
 
 
 def test_a_file_without_a_header_is_no_table(tmp_path):
@@ -145,7 +145,7 @@ def test_a_file_without_a_header_is_no_table(tmp_path):
     (tmp_path / "folder").mkdir()
     for path in (tmp_path / "t.csv", tmp_path / "folder"):
         with pytest.raises(DataError):
-            engine("duckdb").scan(path, policy().schema)
+            engine_named("duckdb").scan(path, policy().schema)
 
 
 QUESTIONS = [
@@ -161,11 +161,13 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["duckdb", "reference"])
+@pytest.mark.parametrize("name", ["duckdb", "oracle"])
 @pytest.mark.parametrize("rows", [0, 1])
 def test_every_question_is_answered(tmp_path, rows, name):
     asked = policy({"budget": {"epsilon": 100, "delta": "0.01"}})
-    with session(asked, table(rows), ledger=str(tmp_path / "ledger.sqlite"), new_ledger=True, engine=name) as asking:
+    with session(
+        asked, table(rows), ledger=str(tmp_path / "ledger.sqlite"), new_ledger=True, engine=engine_named(name)
+    ) as asking:
         for question in QUESTIONS:
             assert asking.ask(question, 1).value is not None
         assert asking.spent.epsilon == len(QUESTIONS)
@@ -186,7 +188,7 @@ def test_counted_methods_refuse_by_count(tmp_path):
             Ledger(str(tmp_path / "ledger.sqlite")) as ledger,
             pytest.raises(InfeasibleError, match="too few records"),
         ):
-            release(plan(asked), table(rows), tmp_path / f"out{rows}", ledger=ledger, engine=engine("duckdb"))
+            release(plan(asked), table(rows), tmp_path / f"out{rows}", ledger=ledger, engine=engine_named("duckdb"))
 
 
 def test_a_hierarchy_covers_its_domain_by_the_policy_alone():

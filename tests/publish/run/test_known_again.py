@@ -16,7 +16,6 @@ from pyarrow import parquet
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.type import Type
 from shoal.engine.digest import file_digest
-from shoal.engine.open import engine
 from shoal.errors import BudgetError, LedgerError, PreconditionError, VerificationError
 from shoal.ledger.ledger import Ledger
 from shoal.ledger.refusals import ENOUGH
@@ -24,6 +23,7 @@ from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from shoal.query.session import session
+from tests.engine.oracle import engine_named
 
 COLUMNS = {
     "id": "{role: identifier}",
@@ -74,7 +74,7 @@ def charge(ledger, asked, data, tmp_path):
     from shoal.publish.run.release import job
 
     made = plan(asked)
-    table = engine("duckdb").scan(data, made.schema)
+    table = engine_named("duckdb").scan(data, made.schema)
     work = job(made)
     work.enter(ledger, table, file_digest(data))
     work.appears(ledger, table, {})
@@ -223,7 +223,7 @@ def test_a_folder_is_known_by_its_files(tmp_path):
     assert file_digest(frame) is None
 
 
-@pytest.mark.parametrize("other", ["duckdb", "reference"])
+@pytest.mark.parametrize("other", ["duckdb", "oracle"])
 def test_both_engines_know_a_table_by_the_same_numbers(other):
     kinds = {
         "text": (Type.TEXT, ["7", "007", "a", None]),
@@ -234,7 +234,7 @@ def test_both_engines_know_a_table_by_the_same_numbers(other):
     }
     schema = Schema(tuple(Attribute(name, Role.OTHER, kind) for name, (kind, _) in kinds.items()))
     frame = pa.table({name: values for name, (_, values) in kinds.items()})
-    first, second = (engine(name).scan(frame, schema).contents() for name in ("duckdb", other))
+    first, second = (engine_named(name).scan(frame, schema).contents() for name in ("duckdb", other))
     assert first == second
     assert len(first.columns) == 5
     assert all(bits < ENOUGH for _, bits in first.columns)
@@ -275,7 +275,9 @@ def test_a_ledger_of_an_older_form_is_refused(tmp_path):
 
 
 def test_the_ledger_holds_no_name_number_or_value_of_a_column(book, tmp_path):
-    release(plan(policy("first")), people(397), tmp_path / "out", ledger=book, engine=engine("duckdb"), report=False)
+    release(
+        plan(policy("first")), people(397), tmp_path / "out", ledger=book, engine=engine_named("duckdb"), report=False
+    )
     text = json.dumps([event.payload for event in book.events()])
     assert not re.search(r"\b397\b|p17|flu|pay", text)
     (held,) = [event.payload["columns"] for event in book.events() if event.kind == "charge"]

@@ -17,10 +17,10 @@ from shoal.anonymize.method.safe_k import SafeK
 from shoal.chance.source import Source
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Role, Schema, Type
-from shoal.engine.open import engine
 from shoal.guarantee.safe_k.curve import delta_add, delta_remove
 from shoal.guarantee.safe_k.promise import Promise, Whose
 from shoal.guarantee.unit import Unit
+from tests.engine.oracle import engine_named
 
 SCHEMA = Schema((Attribute("v", Role.QUASI, Type.CATEGORY, Values(("a", "b"))),))
 
@@ -51,7 +51,7 @@ def method(k, beta, epsilon="1"):
 def opened(values):
     import pyarrow as pa
 
-    return engine("reference").scan(pa.table({"v": pa.array(values, pa.string())}), SCHEMA)
+    return engine_named("oracle").scan(pa.table({"v": pa.array(values, pa.string())}), SCHEMA)
 
 
 def law(values, k, beta):

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.chance.source import Source
-from shoal.engine.open import engine
 from shoal.errors import BudgetError, DataError, DomainError, PreconditionError, UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.publish.run.release import STAGES, release
 from shoal.publish.verify.release import require, verify
+from tests.engine.oracle import engine_named
 from tests.publish.clinic import planned, policy, publish, write_table
 
 
@@ -243,7 +243,7 @@ def test_a_plan_changed_by_hand_is_refused_before_the_charge(tmp_path):
     table = write_table(tmp_path / "table.csv")
     with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
         with pytest.raises(UsageError, match="not the one that its policy makes"):
-            release(own, table, tmp_path / "out", ledger=ledger, engine=engine("duckdb"))
+            release(own, table, tmp_path / "out", ledger=ledger, engine=engine_named("duckdb"))
         assert not [event for event in ledger.events() if event.kind == "charge"]
 
 
@@ -306,14 +306,14 @@ def test_reference_and_duckdb_publish_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr("shoal.chance.source.Source.carries_guarantee", True)
     table = write_table(tmp_path / "table.csv")
     made = []
-    for name in ("duckdb", "reference"):
+    for name in ("duckdb", "oracle"):
         with Ledger(str(tmp_path / f"{name}.sqlite")) as ledger:
             out = release(
                 planned(),
                 table,
                 tmp_path / name,
                 ledger=ledger,
-                engine=engine(name),
+                engine=engine_named(name),
                 source=Source.seeded(7),
                 report=False,
             )

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from shoal.anonymize.method.views import draw_all
 from shoal.chance.source import Source
-from shoal.engine.open import engine
 from shoal.guarantee.composition.compose import compose
 from shoal.guarantee.differential import SampledCrowd
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
+from tests.engine.oracle import engine_named
 
 TINY = """
 version: 1
@@ -50,7 +50,7 @@ def laws(rows, made):
     """The exact laws of two views, by releasing every sample: each from its own, and (the impostor) both from one."""
     schema = made.policy.schema
     columns = {"x": pa.array([r[0] for r in rows]), "y": pa.array([r[1] for r in rows])}
-    table = engine("reference").scan(pa.table(columns), schema)
+    table = engine_named("oracle").scan(pa.table(columns), schema)
     methods = [view.method for view in made.views]
     recodings = [method.partition.settle(table, Source.seeded(1)) for method in methods]
     beta = float(made.promise.beta)

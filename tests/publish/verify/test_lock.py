@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.errors import PolicyError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
@@ -100,7 +100,7 @@ def released(held, policy: Policy):
     table = held / "table.csv"
     with Ledger(str(held / "ledger.sqlite")) as ledger:
         source = table if table.exists() else write_table(table, 300)
-        return release(plan(policy), source, held / policy.dataset, ledger=ledger, engine=engine(), report=False)
+        return release(plan(policy), source, held / policy.dataset, ledger=ledger, engine=open_engine(), report=False)
 
 
 @pytest.mark.parametrize("hierarchy", [{"groups": {"anybody": ["f", "m"]}}, {"taxonomy": "sexes.yaml"}], ids=str)

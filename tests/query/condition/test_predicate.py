@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from shoal.data.domain import Interval, Values
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.reference import Reference
 from shoal.errors import UsageError
 from shoal.query.condition.grammar import DEEPEST
 from shoal.query.condition.predicate import Predicate
 from shoal.query.condition.tokens import KEYWORDS, MOST_LETTERS
+from tests.engine.oracle import OracleEngine
 from tests.engine.tables import NAMES, ODD, ROWS, SCHEMA, arrow, tables
 from tests.query.condition.conditions import conditions
 
@@ -181,7 +181,7 @@ def test_it_holds_where_plain_python_says_so(pair, rows):
     again = Predicate.parse(found.canonical(), SCHEMA)
     assert again == found
     assert again.canonical() == found.canonical()
-    table = Reference().scan(arrow(rows), SCHEMA)
+    table = OracleEngine().scan(arrow(rows), SCHEMA)
     wanted = [holds(row) for row in rows]
     assert found.mask(table.collect(NAMES)).tolist() == wanted
     if found.columns:
@@ -193,7 +193,7 @@ def test_it_holds_where_plain_python_says_so(pair, rows):
 def test_both_engines_agree(text):
     found = Predicate.parse(text, SCHEMA)
     masks = []
-    for engine in (Reference(), DuckDB(threads=1)):
+    for engine in (OracleEngine(), DuckDB(threads=1)):
         counts = engine.scan(arrow(ROWS), SCHEMA).count_by(found.columns)
         masks.append((found.over(counts).tolist(), counts.counts.tolist()))
     assert masks[0] == masks[1]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from shoal.engine.reference import Reference
 from shoal.mechanism.base import Sensitivity
 from shoal.query.questions.axis import Cells
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.vector import Together
+from tests.engine.oracle import OracleEngine
 from tests.query.people import ROW, SCHEMA, TWO, UNITS, arrow, rows
 
 MEANS = Together((Mean("w", "c = 'a'"), Mean("w", "c = 'b'"), Count("c is missing")))
@@ -66,7 +66,7 @@ class Universe:
     """Rows of which neighbouring tables keep some; one scan serves them all."""
 
     def __init__(self, listed):
-        self.table = Reference().scan(arrow(listed), SCHEMA)
+        self.table = OracleEngine().scan(arrow(listed), SCHEMA)
         self.size = len(listed)
 
     def of(self, kept):

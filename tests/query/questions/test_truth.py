@@ -16,7 +16,6 @@ from shoal.data.domain import Interval, Values
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.reference import Reference
 from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
 from shoal.query.questions.axis import OTHER, Cells
@@ -26,6 +25,7 @@ from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.vector import Together
 from tests.engine import tables as every
+from tests.engine.oracle import OracleEngine
 from tests.query.people import NAMES, ROW, SCHEMA, arrow, column, tables
 
 UNIT = ROW["add_remove"]
@@ -150,7 +150,7 @@ CHECKS = [sums_are_exact, every_row_lies_in_one_cell, scores_are_rank_errors]
 @settings(max_examples=25)
 @given(listed=tables)
 def test_on_the_slow_engine(check, listed):
-    check(Reference(), listed)
+    check(OracleEngine(), listed)
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -167,7 +167,7 @@ def test_answers_without_noise_are_the_statistics():
         ("r", 9, 20, 20.5, "b", "grave", dt.date(2024, 2, 4), 3, None, 0.0, 7),
         ("s", None, 12, None, None, None, None, None, None, None, 7),
     ]
-    table = Reference().scan(arrow(listed), SCHEMA)
+    table = OracleEngine().scan(arrow(listed), SCHEMA)
 
     def answer(question):
         asked = question.plan(SCHEMA, UNIT)
@@ -193,7 +193,7 @@ def test_answers_without_noise_are_the_statistics():
     assert last.finish(int(last.scores(table).argmax())) == "2024-02-04"
 
 
-@pytest.mark.parametrize("engine", [Reference(), DuckDB(threads=1)], ids=["reference", "duckdb"])
+@pytest.mark.parametrize("engine", [OracleEngine(), DuckDB(threads=1)], ids=["oracle", "duckdb"])
 def test_the_value_of_one_person(engine):
     listed = [
         ("p", 2, 10, 10.0, "a", None, dt.date(2024, 2, 1), 1, "n", 0.0, 7),
@@ -222,7 +222,7 @@ def test_people_named_by_numbers():
     )
     import pandas as pd
 
-    table = Reference().scan(
+    table = OracleEngine().scan(
         pd.DataFrame({"id": [7, 8], "smokes": [True, False], "x": [1, 2], "c": ["a", "a"]}), schema
     )
     unit = Unit.person("id", 1, "add_remove")
@@ -235,7 +235,7 @@ def test_people_named_by_numbers():
             ValueOf(other, "x").plan(schema, unit)
 
 
-@pytest.mark.parametrize("engine", [Reference(), DuckDB(threads=1)], ids=["reference", "duckdb"])
+@pytest.mark.parametrize("engine", [OracleEngine(), DuckDB(threads=1)], ids=["oracle", "duckdb"])
 def test_times_truths_and_texts_of_a_pattern(engine):
     table = engine.scan(every.arrow(every.ROWS), every.SCHEMA)
 

@@ -22,8 +22,7 @@ from shoal.anonymize.generalize.base import Stage, StageProgress
 from shoal.chance.source import Source
 from shoal.data.schema import Attribute, Schema
 from shoal.data.type import Type
-from shoal.engine.base import Table
-from shoal.engine.contribution import bound_contributions
+from shoal.engine.base import Table, bound_contributions
 from shoal.errors import InfeasibleError, PreconditionError
 from shoal.guarantee.unit import Unit
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from shoal.anonymize.generalize.base import Partition, Recoding, Stage
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
-from shoal.engine.base import Table
-from shoal.engine.contribution import bound_contributions
+from shoal.engine.base import Table, bound_contributions
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.differential import ApproxDP

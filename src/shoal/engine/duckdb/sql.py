@@ -19,7 +19,6 @@ from shoal.data.type import Type
 from shoal.engine.column import DTYPES
 from shoal.engine.read import storage
 from shoal.engine.read.storage import WORDS, Storage
-from shoal.engine.reference_read import typed_codes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,12 +73,22 @@ def read(x: str, kind: pa.DataType, attribute: Attribute, form: FileFormat) -> t
         if form.missing:
             bare = x if wanted in WORDS else f"trim({x})"
             x = f"CASE WHEN {bare} NOT IN ({', '.join(map(quoted, form.missing))}) THEN {x} END"
-        if form.decimal != "." and wanted is Type.DECIMAL:
-            x = f"translate({x}, '{form.decimal}.', '.{form.decimal}')"
-        return _read(x, kind, attribute)
+        return _read(_with_point(x, wanted, form), kind, attribute)
     value, wrong = _read(x, kind, attribute)
-    codes = [quoted(code) if wanted in WORDS else literal(code, wanted) for code in typed_codes(form, wanted)]
-    return (f"CASE WHEN {value} NOT IN ({', '.join(codes)}) THEN {value} END" if codes else value), wrong
+    if not form.missing:
+        return value, wrong
+    codes = [_of_text(_with_point(quoted(code), wanted, form), kind, wanted) for code in form.missing]
+    return (
+        f"CASE WHEN {value} IN ({', '.join(codes)}) THEN NULL ELSE {value} END",
+        wrong,
+    )  # a code of no such type is NULL
+
+
+def _with_point(x: str, wanted: Type, form: FileFormat) -> str:
+    """A text whose decimal mark is the file's, with the point that DuckDB reads."""
+    if form.decimal == "." or wanted is not Type.DECIMAL:
+        return x
+    return f"translate({x}, '{form.decimal}.', '.{form.decimal}')"
 
 
 def _read(x: str, kind: pa.DataType, attribute: Attribute) -> tuple[str, str]:

@@ -14,8 +14,7 @@ import numpy as np
 from shoal.assess.disclosure.measure import observe
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Outside, Schema, Type
-from shoal.engine.base import Table
-from shoal.engine.open import engine
+from shoal.engine.base import Table, open_engine
 from shoal.errors import DataError
 from shoal.guarantee.rounding import exact
 from shoal.ledger.ledger import Account
@@ -108,7 +107,7 @@ def _csv(path: Path, shown: Schema) -> tuple[Table | None, list[Check]]:
         return None, [Check(f"rows of {path.name}", False, "not all have as many cells as there are columns")]
     if [column[0].as_py() for column in lines.columns] != list(shown.names):
         return None, [Check(f"header of {path.name}", False, "not the columns that are declared")]
-    read = engine().scan(lines.slice(1).rename_columns(list(shown.names)), shown)
+    read = open_engine().scan(lines.slice(1).rename_columns(list(shown.names)), shown)
     with tempfile.TemporaryDirectory() as place:
         again = Path(place) / path.name
         read.write(again)
@@ -129,7 +128,7 @@ def _parquet(path: Path, shown: Schema) -> tuple[Table | None, list[Check]]:
     if rows.column_names != list(shown.names):
         return None, [Check(f"columns of {path.name}", False, "not those that are declared")]
     silent = not notes and not any(field.metadata for field in rows.schema)
-    read = engine().scan(rows, shown)
+    read = open_engine().scan(rows, shown)
     with tempfile.TemporaryDirectory() as place:
         again = Path(place) / path.name
         read.write(again)

@@ -19,10 +19,10 @@ from shoal.anonymize.generalize.tree.safe_tree import whole_table
 from shoal.chance.source import Source
 from shoal.data.domain import Interval, Values
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
-from shoal.engine.open import engine
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.rounding import precise
 from shoal.guarantee.tree.privtree import SplitTest, decimal_chance
+from tests.engine.oracle import engine_named
 from tests.statistical.fit import fits
 
 LETTER = Attribute("letter", Role.QUASI, Type.CATEGORY, Values(tuple("abcd")), missing=Missing.REFUSE)
@@ -52,13 +52,13 @@ def with_test(schema, given, *, theta=2, habits=PLAIN, **more):
     return kind(schema, Fraction(1), theta, Fraction(1), habits=replace(habits, depth=given.depth), **more)
 
 
-def table(schema, rows, name="reference"):
+def table(schema, rows, name="oracle"):
     types = {Type.INTEGER: pa.int64(), Type.CATEGORY: pa.string()}
     columns = {
         each.name: pa.array([row[j] for row in rows or [FILLER]], types[each.type])
         for j, each in enumerate(schema.attributes)
     }
-    found = engine(name).scan(pa.table(columns), schema)
+    found = engine_named(name).scan(pa.table(columns), schema)
     return found if rows else found.keep(lambda first, count: np.zeros(count, dtype=np.bool_))
 
 
@@ -304,7 +304,7 @@ def test_trees_do_not_depend_on_row_order_or_engine_and_repeat_from_a_seed(surve
     settled = [
         plan.settle(table(schema, held, name), Source.seeded(3))
         for held in (rows, rows[::-1])
-        for name in ("duckdb", "reference")
+        for name in ("duckdb", "oracle")
     ]
     assert len({shape(boxes.tree) for boxes in settled}) == 1
     assert len(settled[0]) > 10

@@ -13,12 +13,12 @@ from shoal.anonymize.generalize.tree import model
 from shoal.anonymize.generalize.tree import safe_tree as growing
 from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
 from shoal.chance.source import Source
-from shoal.engine.open import engine
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.safe_k.curve import delta_tight
 from shoal.guarantee.tree.measurements import Survey, epsilon_of, surveys
 from shoal.policy.policy import Policy
 from shoal.publish.verify.standalone import divides
+from tests.engine.oracle import engine_named
 
 HEAD = """
 version: 1
@@ -43,7 +43,7 @@ def schema(text):
 
 
 def opened(columns, text, name="duckdb"):
-    return engine(name).scan(pa.table(columns), schema(text))
+    return engine_named(name).scan(pa.table(columns), schema(text))
 
 
 def people(rows, seed=1):
@@ -149,7 +149,7 @@ def noise(epsilon, reach):
 def laws(values, monkeypatch, k, beta, paid, reach):
     """The exact law of (boxes, published table) up to the noise that is cut off, by running every noise and sample."""
     habits = Habits(shares=(Fraction(1),), doubt=0.01, counts=(Fraction(1, 2),))
-    table = opened({"v": pa.array(values, pa.string())}, TWO, "reference")
+    table = opened({"v": pa.array(values, pa.string())}, TWO, "oracle")
     plan = SurveyedTree(schema(TWO), Fraction(paid), k, Fraction(beta), habits=habits)
     (survey,) = plan.asked
     count, _ = noise(float(survey.count), reach)
@@ -249,13 +249,13 @@ def test_engines_row_order_and_compilation_do_not_matter(monkeypatch):
     columns = people(3000)
     turned = {name: own.take(pa.array(np.random.default_rng(3).permutation(3000))) for name, own in columns.items()}
     first = grown(columns)
-    assert grown(columns, name="reference").listing() == first.listing()
+    assert grown(columns, name="oracle").listing() == first.listing()
     assert grown(turned).listing() == first.listing()
     monkeypatch.setattr("shoal.anonymize.kernel.grow.MUCH", 0)  # everything compiled
     assert grown(columns).listing() == first.listing()
     table = opened(columns, WIDE)
     by_levels = first.apply(table)
-    assert by_levels.digest() == grown(columns, name="reference").apply(opened(columns, WIDE, "reference")).digest()
+    assert by_levels.digest() == grown(columns, name="oracle").apply(opened(columns, WIDE, "oracle")).digest()
 
 
 def test_detail_where_records_are_dense():
