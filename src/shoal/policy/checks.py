@@ -7,16 +7,16 @@ from fractions import Fraction
 from math import comb
 
 from shoal.data.domain import Values
-from shoal.data.schema import NAMING, Attribute, Outside, Role, Type
+from shoal.data.schema import NAMING, Attribute, Outside, Role
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.model.attribute import AttributeAsked
 from shoal.policy.model.file import BudgetAsked, UnitAsked
 from shoal.policy.model.file_format import FileAsked
-from shoal.policy.model.method import NEEDS, Needs
+from shoal.policy.model.method import method_of, no_attribute
 from shoal.policy.model.recoding import Choose, Recoding
 from shoal.policy.model.release import ReleaseAsked, Sampling
 from shoal.policy.model.views import EVERY, Views
-from shoal.policy.text.problem import Problem, nearest, shown
+from shoal.policy.text.problem import Problem, shown
 
 
 def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
@@ -25,7 +25,7 @@ def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator
         return
     path = ("unit", "column")
     if asked.column not in attributes:
-        yield _no_attribute(path, asked.column, attributes)
+        yield no_attribute(path, asked.column, attributes)
     elif attributes[asked.column].role is not Role.IDENTIFIER:
         role = attributes[asked.column].role.value
         yield Problem(
@@ -66,124 +66,6 @@ def missing_codes(file: FileAsked, attributes: Mapping[str, Attribute]) -> Itera
                     shown(code),
                     fix="keep it in one of the two",
                 )
-
-
-def domains(
-    release: ReleaseAsked, asked: Mapping[str, AttributeAsked], attributes: Mapping[str, Attribute]
-) -> Iterator[Problem]:
-    """What is published has a domain that was declared, or that its hierarchy gives."""
-    needs = NEEDS[release.method]
-    roles = (Role.QUASI, Role.CONFIDENTIAL, *((Role.OTHER, Role.WEIGHT) if needs.whole_tuple else ()))
-    for name, attribute in attributes.items():
-        if attribute.role in roles and attribute.domain is None and _needs_domain(release, attribute):
-            yield Problem(
-                ("attributes", name),
-                f"no domain for a {attribute.role.value} attribute",
-                None,
-                "a domain, or a hierarchy that lists every value",
-                "declare its values in their order"
-                if needs.near and attribute.type is Type.ORDINAL
-                else f"declare what may occur: method {release.method} may not read it off the data",
-            )
-    if not any(one.published for one in asked.values()):
-        yield Problem(("attributes",), "nothing to publish", fix="give an attribute the role quasi or confidential")
-    if needs.confidential and not any(one.role is Role.CONFIDENTIAL for one in asked.values()):
-        wrong = f"method {release.method} protects a confidential attribute, and there is none"
-        yield Problem(("attributes",), wrong, fix="give an attribute the role confidential")
-
-
-def _needs_domain(release: ReleaseAsked, attribute: Attribute) -> bool:
-    """Near records are compared with each other, so only fixed corners and declared orders ask for a domain."""
-    if not NEEDS[release.method].near:
-        return True
-    quasi = attribute.role is Role.QUASI
-    return attribute.type is Type.ORDINAL or (quasi and release.grouping == "insensitive")
-
-
-def crowds(release: ReleaseAsked, who: UnitAsked | None, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
-    """Groups of near records: what they are made of, and whose they are."""
-    if not NEEDS[release.method].near:
-        return
-    roles = [one.role for one in attributes.values()]
-    quasi, grouping = roles.count(Role.QUASI), release.grouping or "mdav"
-    alone = release.method == "probabilistic-k" and grouping == "ranking"
-    if not quasi and not alone and any(one.published for one in attributes.values()):
-        wrong = "no quasi-identifier: there is nothing to tell who is near whom"
-        yield Problem(("attributes",), wrong, fix="give an attribute the role quasi")
-    if release.method == "microaggregation" and grouping in ("ranking", "optimal") and quasi > 1:
-        fix = "records that share a group of one attribute need not share another's; take grouping: mdav"
-        yield Problem(("release", "grouping"), f"{grouping} is for one quasi-identifier", str(quasi), "1", fix)
-    if (release.l or release.t) and Role.CONFIDENTIAL not in roles:
-        key = "l" if release.l else "t"
-        yield Problem(
-            ("release", key), "there is no confidential attribute", fix="give an attribute the role confidential"
-        )
-    if release.t and alone:
-        fix = "groups of like ranks lie far from the whole table by design; ask for l, or take grouping: mdav"
-        yield Problem(("release", "t"), "not together with grouping: ranking", exact_text(release.t), "no t", fix)
-    if release.gain is not None and grouping != "vmdav":
-        yield Problem(("release", "gain"), "only groups of variable size grow", grouping, "grouping: vmdav")
-    if release.crowds is not None and release.method == "probabilistic-k" and not alone:
-        yield Problem(
-            ("release", "crowds"), "only attributes ranked alone have their own k", grouping, "grouping: ranking"
-        )
-    for name in release.crowds or {}:
-        if name not in attributes:
-            yield _no_attribute(("release", "crowds", name), name, attributes)
-        elif attributes[name].role is not Role.CONFIDENTIAL:
-            role, fix = attributes[name].role.value, "crowds are for confidential attributes, each ranked by itself"
-            yield Problem(("release", "crowds", name), "not a confidential attribute", role, "confidential", fix)
-    if who is not None and (who.max_rows or 1) > 1:
-        wrong = "a group of k rows hides no unit when several of them are one unit's"
-        yield Problem(
-            ("unit", "max_rows"), wrong, str(who.max_rows), "1", f"method {release.method} needs one row each"
-        )
-
-
-def method(release: ReleaseAsked, neighbours: str | None) -> Iterator[Problem]:
-    """The method has the keys it needs and no others, and the relation that its theorem is about."""
-    needs = NEEDS[release.method]
-    given = {key for key in release.given() if key not in ("method", "output", "repeat")}
-    for key in needs.required:
-        if key not in given:
-            yield Problem(("release",), f"the key '{key}' is missing", None, None, f"method {release.method} needs it")
-    for key in sorted(given - {*needs.required, *needs.optional}):
-        allowed = ", ".join((*needs.required, *needs.optional))
-        yield Problem(("release", key), f"method {release.method} has no use for it", None, allowed, needs.why(key))
-    if release.repeat > 1 and not needs.repeats:
-        yield Problem(("release", "repeat"), f"method {release.method} cannot be repeated", str(release.repeat), "1")
-    yield from _numbers(release, needs)
-    if neighbours is not None and neighbours not in needs.neighbours:
-        allowed = " or ".join(needs.neighbours)
-        fix = f"{needs.reason}; set neighbours: {allowed}, or take another method"
-        yield Problem(("neighbours",), f"method {release.method} does not hold for it", neighbours, allowed, fix)
-
-
-def _numbers(release: ReleaseAsked, needs: Needs) -> Iterator[Problem]:
-    if release.k is not None and release.k < needs.least_k:
-        allowed = f"a whole number from {needs.least_k} up"
-        yield Problem(("release", "k"), "a crowd of one hides nobody", str(release.k), allowed)
-    if release.t is not None and (release.t < 1) == needs.ratio:
-        allowed = "a ratio from 1 up" if needs.ratio else "a distance above 0 and below 1"
-        yield Problem(("release", "t"), "out of range", exact_text(release.t), allowed)
-    if release.delta == 0 and needs.positive_delta:
-        fix = "no crowd and no sample reach delta 0; something far below one over the number of people is usual"
-        yield Problem(("release", "delta"), "out of range", "0", "a number above 0 and below 1", fix)
-    if release.epsilon is not None and release.chosen >= release.epsilon:
-        path = ("release", "recoding") if release.recoding and release.recoding.epsilon else ("release", "views")
-        yield Problem(
-            path,
-            "the choices cost all of epsilon and leave nothing for the release",
-            exact_text(release.chosen),
-            f"below release.epsilon, {exact_text(release.epsilon)}",
-            "it is a part of release.epsilon",
-        )
-    if release.recoding is not None and release.recoding.epsilon and "recoding" in needs.optional and not needs.pays:
-        fix = f"method {release.method} makes no differential promise: leave recoding out, or fix the levels"
-        yield Problem(("release", "recoding"), "a private choice that nothing pays for", None, "{levels: ...}", fix)
-    if release.grouping is not None and needs.groupings and release.grouping not in needs.groupings:
-        allowed = " or ".join(needs.groupings)
-        yield Problem(("release", "grouping"), f"not a grouping of method {release.method}", release.grouping, allowed)
 
 
 def recoding(
@@ -229,7 +111,7 @@ def _target(asked: Choose, attributes: Mapping[str, AttributeAsked]) -> Iterator
         fix = "score: target and target: NAME belong together"
         yield Problem(path, "a target without its score, or the score without a target", asked.target, None, fix)
     elif asked.target is not None and asked.target not in attributes:
-        yield _no_attribute(path, asked.target, attributes)
+        yield no_attribute(path, asked.target, attributes)
     elif asked.target is not None and not attributes[asked.target].published:
         yield Problem(path, "never published", attributes[asked.target].role.value, fix="name a published attribute")
 
@@ -243,7 +125,7 @@ def _levels(
     for name, level in levels.items():
         path = (*where, name)
         if name not in attributes:
-            yield _no_attribute(path, name, attributes)
+            yield no_attribute(path, name, attributes)
         elif not attributes[name].published:
             yield Problem(path, "never published", attributes[name].role.value, fix="leave it out")
         elif name in schema and level > 0:
@@ -263,7 +145,7 @@ def views(asked: Views, attributes: Mapping[str, AttributeAsked]) -> Iterator[Pr
             for j, name in enumerate(group):
                 path = ("release", "views", key, i, j)
                 if name not in attributes:
-                    yield _no_attribute(path, name, attributes)
+                    yield no_attribute(path, name, attributes)
                 elif name not in published:
                     yield Problem(
                         path, "never published", f"{name} ({attributes[name].role.value})", fix="leave it out"
@@ -315,7 +197,12 @@ def sampling(asked: Sampling, release: ReleaseAsked) -> Iterator[Problem]:
             ),
             (release.views is not None, "views", "each view needs its own sample, and there is one", "no views"),
             (release.repeat > 1, "repeat", "a sample can be published once", "repeat: 1"),
-            (release.method != "safe-k", "method", "only safe-k accepts a sample as it is", "method: safe-k"),
+            (
+                not method_of(release).takes_drawn_sample,
+                "method",
+                "only safe-k accepts a sample as it is",
+                "method: safe-k",
+            ),
         )
         for wrong, key, why, allowed in reasons:
             if wrong:
@@ -336,8 +223,3 @@ def budget(asked: BudgetAsked, release: ReleaseAsked) -> Iterator[Problem]:
         if cost is not None and ceiling < cost:
             allowed = f"at least release.{key}, {exact_text(cost)}"
             yield Problem(("budget", key), "the budget is below the release", exact_text(ceiling), allowed)
-
-
-def _no_attribute(path: tuple[str | int, ...], name: str, attributes: Mapping[str, AttributeAsked]) -> Problem:
-    known = tuple(attributes)
-    return Problem(path, "no such attribute", shown(name), shown(", ".join(known)), nearest(name, known))

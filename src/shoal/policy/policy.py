@@ -21,7 +21,7 @@ from shoal.policy.meaning import attributes_of, hashes_of
 from shoal.policy.model.attribute import AttributeAsked
 from shoal.policy.model.file import Asked, BudgetAsked, UnitAsked
 from shoal.policy.model.file_format import FileAsked
-from shoal.policy.model.method import filled
+from shoal.policy.model.method import method_of
 from shoal.policy.model.release import ReleaseAsked
 from shoal.policy.text import editing
 from shoal.policy.text.problem import Problem, RefusedPolicyError
@@ -122,7 +122,11 @@ class Policy:
     def release(self) -> ReleaseAsked | None:
         """What to publish, with every default written out; None for a policy that only checks."""
         asked = self.asked.release
-        return None if asked is None else filled(asked, [attribute.name for attribute in self.schema.published])
+        return (
+            None
+            if asked is None
+            else method_of(asked).fill(asked, [attribute.name for attribute in self.schema.published])
+        )
 
     def profiled_keys(self) -> tuple[str, ...]:
         """The domains and hierarchies that were drafted from the data and that nobody has confirmed, in alphabetical order.
@@ -214,9 +218,7 @@ def _crosswise(asked: Asked, attributes: Mapping[str, Attribute]) -> Iterator[Pr
     release = asked.release
     if release is None:
         return
-    yield from checks.method(release, asked.neighbours)
-    yield from checks.domains(release, asked.attributes, attributes)
-    yield from checks.crowds(release, asked.unit, asked.attributes)
+    yield from method_of(release).problems(release, asked.neighbours, asked.unit, asked.attributes, attributes)
     if release.recoding is not None:
         yield from checks.recoding(release.recoding, asked.attributes, attributes)
     if release.views is not None:

@@ -14,8 +14,8 @@ from shoal.data.hierarchy.kinds.dates import PARTS
 from shoal.data.schema import Missing, Outside, Role, Type
 from shoal.guarantee.unit import Unit
 from shoal.policy.model import hierarchy
-from shoal.policy.model.method import NEEDS
-from shoal.policy.model.release import METHODS, ReleaseAsked
+from shoal.policy.model.method import METHODS
+from shoal.policy.model.release import METHOD_NAMES, ReleaseAsked
 from shoal.policy.policy import Policy
 from shoal.policy.text.keys import every_key, known_at
 from shoal.policy.text.schema_file import table_of_keys
@@ -208,14 +208,14 @@ def test_every_other_method_has_its_keys(method, keys):
     text = head.replace("add_remove", "replace_one") + f"release: {{method: {method}, {keys}}}\n"
     release = Policy.parse(text).release
     assert release.method == method
-    assert set(NEEDS[method].defaults) <= set(release.given())
+    assert set(METHODS[method].defaults) <= set(release.given())
 
 
 def test_the_closed_lists_agree():
-    assert set(NEEDS) == set(METHODS)
+    assert set(METHODS) == set(METHOD_NAMES)
     keys = set(ReleaseAsked.model_fields)
-    assert all({*needs.required, *needs.optional, *needs.defaults} <= keys for needs in NEEDS.values())
-    used = {key for needs in NEEDS.values() for key in (*needs.required, *needs.optional)}
+    assert all({*method.required, *method.optional, *method.defaults} <= keys for method in METHODS.values())
+    used = {key for method in METHODS.values() for key in (*method.required, *method.optional)}
     assert used | {"method", "repeat", "output"} == keys
     options = {option for kind in KINDS.values() for option in kind.options}
     assert set(hierarchy.HierarchyAsked.model_fields) == set(KINDS) | options

@@ -1,63 +1,304 @@
-"""What each method needs from the policy: its keys, its neighbouring relation, and why."""
+"""The methods of `release.method`: each answers for the keys it needs, its neighbouring relation, its defaults and its plan.
+
+A method is one frozen value in `METHODS`. What the rest of the program wants to know about a method it asks that value,
+so a new method is one entry here and one kind of plan in `shoal.publish.plan`.
+"""
+
+# ruff: noqa: ARG002 - a hook's arguments are there for the methods that look at them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
+from shoal.data.schema import Attribute, Role, Type
+from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import NEIGHBOURS
+from shoal.policy.model.attribute import AttributeAsked
+from shoal.policy.model.file import UnitAsked
 from shoal.policy.model.recoding import Grow, Recoding
-from shoal.policy.model.release import GROUPINGS, Grouping, Method, ReleaseAsked, Sampling
+from shoal.policy.model.release import GROUPINGS, Grouping, MethodName, ReleaseAsked, Sampling
+from shoal.policy.text.problem import Problem, nearest, shown
+
+PlanKind = Literal["differential", "syntactic"]
+"""The two kinds of plan: one that pays for differential privacy, and one whose guarantee is a property of the table."""
 
 _PROMISE = ("epsilon", "delta", "views", "sampling", "bound", "calibration")
+_ANY_METHOD = ("method", "output", "repeat")
 
 
 @dataclass(frozen=True)
-class Needs:
-    """The keys of `release` that a method must and may have, and the relation its theorem is about."""
+class Method:
+    """One method: the keys of `release` that it must and may have, the relation of its theorem, its defaults, its plan.
 
+    Raises nothing; `problems` yields what is wrong in a policy that asks for the method.
+
+    >>> METHODS["safe-k"].required
+    ('epsilon', 'delta')
+    >>> METHODS["microaggregation"].plan
+    'syntactic'
+    """
+
+    name: MethodName
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
+    plan: PlanKind | None = None
+    """The kind of plan that is made for it; None for a method that cannot be planned yet."""
     neighbours: tuple[str, ...] = NEIGHBOURS
     reason: str = ""
+    """Why the other neighbouring relation is not among them."""
     least_k: int = 2
     positive_delta: bool = False
     whole_tuple: bool = False
     """Every published attribute, not the quasi-identifiers alone, is part of what the promise is about."""
     confidential: bool = False
     repeats: bool = False
+    takes_drawn_sample: bool = False
+    """Whether the table may itself be the random sample (`sampling.already`)."""
     groupings: tuple[Grouping, ...] = ()
-    near: bool = False
-    """Groups of near records: one row of each person, no domains needed, and nothing but counts is claimed."""
     ratio: bool = True
     """Whether t is a ratio, rather than an earth mover's distance."""
     defaults: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of `release` that belong to this method."""
+        return (*self.required, *self.optional)
 
     @property
     def pays(self) -> bool:
         """Whether the method makes a differential promise, which has a price."""
         return "epsilon" in self.required
 
-    def why(self, key: str) -> str:
-        """What to do with a key that the method does not use."""
-        if key in _PROMISE and not self.pays:
-            return "it makes no differential promise: leave the key out"
-        return "leave it out"
+    def fill(self, release: ReleaseAsked, published: Iterable[str]) -> ReleaseAsked:
+        """The release with every default written out, so that two ways to say the same thing are one."""
+        update: dict[str, Any] = {
+            key: value for key, value in self.defaults.items() if getattr(release, key, None) is None
+        }
+        if "gain" in self.optional and update.get("grouping", release.grouping) == "vmdav" and release.gain is None:
+            update["gain"] = Fraction(1, 5)
+        if "sampling" in self.optional:
+            sampling = release.sampling or Sampling()
+            beta = None if sampling.already is not None else sampling.beta or "auto"
+            update["sampling"] = sampling.model_copy(update={"beta": beta})
+        recoding = release.recoding or self.default_recoding(release)
+        if recoding is not None:
+            update["recoding"] = recoding.filled(release.epsilon, tuple(published))
+        return release.model_copy(update=update)
+
+    def default_recoding(self, release: ReleaseAsked) -> Recoding | None:
+        """The recoding that is meant where the policy names none."""
+        return None
+
+    def problems(
+        self,
+        release: ReleaseAsked,
+        neighbours: str | None,
+        unit: UnitAsked | None,
+        asked: Mapping[str, AttributeAsked],
+        attributes: Mapping[str, Attribute],
+    ) -> Iterator[Problem]:
+        """Everything about a policy that this method does not hold for."""
+        yield from self._keys(release, neighbours)
+        yield from self._numbers(release)
+        yield from self._domains(release, asked, attributes)
+        yield from self._records(release, unit, asked)
+
+    def needs_domain(self, release: ReleaseAsked, attribute: Attribute) -> bool:
+        """Whether an attribute has to have a declared domain."""
+        roles = (Role.QUASI, Role.CONFIDENTIAL, *((Role.OTHER, Role.WEIGHT) if self.whole_tuple else ()))
+        return attribute.role in roles
+
+    def domain_advice(self, attribute: Attribute) -> str:
+        """What to do about a domain that is missing."""
+        return f"declare what may occur: method {self.name} may not read it off the data"
+
+    def _keys(self, release: ReleaseAsked, neighbours: str | None) -> Iterator[Problem]:
+        given = {key for key in release.given() if key not in _ANY_METHOD}
+        for key in self.required:
+            if key not in given:
+                yield Problem(("release",), f"the key '{key}' is missing", None, None, f"method {self.name} needs it")
+        for key in sorted(given - set(self.keys)):
+            no_price = key in _PROMISE and not self.pays
+            fix = "it makes no differential promise: leave the key out" if no_price else "leave it out"
+            yield Problem(("release", key), f"method {self.name} has no use for it", None, ", ".join(self.keys), fix)
+        if release.repeat > 1 and not self.repeats:
+            yield Problem(("release", "repeat"), f"method {self.name} cannot be repeated", str(release.repeat), "1")
+        if neighbours is not None and neighbours not in self.neighbours:
+            allowed = " or ".join(self.neighbours)
+            fix = f"{self.reason}; set neighbours: {allowed}, or take another method"
+            yield Problem(("neighbours",), f"method {self.name} does not hold for it", neighbours, allowed, fix)
+
+    def _numbers(self, release: ReleaseAsked) -> Iterator[Problem]:
+        if release.k is not None and release.k < self.least_k:
+            allowed = f"a whole number from {self.least_k} up"
+            yield Problem(("release", "k"), "a class of one hides nobody", str(release.k), allowed)
+        if release.t is not None and (release.t < 1) == self.ratio:
+            allowed = "a ratio from 1 up" if self.ratio else "a distance above 0 and below 1"
+            yield Problem(("release", "t"), "out of range", exact_text(release.t), allowed)
+        if release.delta == 0 and self.positive_delta:
+            fix = (
+                "no class size and no sample reach delta 0; something far below one over the number of people is usual"
+            )
+            yield Problem(("release", "delta"), "out of range", "0", "a number above 0 and below 1", fix)
+        if release.epsilon is not None and release.chosen >= release.epsilon:
+            path = ("release", "recoding") if release.recoding and release.recoding.epsilon else ("release", "views")
+            yield Problem(
+                path,
+                "the choices cost all of epsilon and leave nothing for the release",
+                exact_text(release.chosen),
+                f"below release.epsilon, {exact_text(release.epsilon)}",
+                "it is a part of release.epsilon",
+            )
+        if release.recoding is not None and release.recoding.epsilon and "recoding" in self.optional and not self.pays:
+            fix = f"method {self.name} makes no differential promise: leave recoding out, or fix the levels"
+            yield Problem(("release", "recoding"), "a private choice that nothing pays for", None, "{levels: ...}", fix)
+        if release.grouping is not None and self.groupings and release.grouping not in self.groupings:
+            allowed = " or ".join(self.groupings)
+            yield Problem(("release", "grouping"), f"not a grouping of method {self.name}", release.grouping, allowed)
+
+    def _domains(
+        self, release: ReleaseAsked, asked: Mapping[str, AttributeAsked], attributes: Mapping[str, Attribute]
+    ) -> Iterator[Problem]:
+        """What is published has a domain that was declared, or that its hierarchy gives."""
+        for name, attribute in attributes.items():
+            if attribute.domain is None and self.needs_domain(release, attribute):
+                yield Problem(
+                    ("attributes", name),
+                    f"no domain for a {attribute.role.value} attribute",
+                    None,
+                    "a domain, or a hierarchy that lists every value",
+                    self.domain_advice(attribute),
+                )
+        if not any(one.published for one in asked.values()):
+            yield Problem(("attributes",), "nothing to publish", fix="give an attribute the role quasi or confidential")
+        if self.confidential and not any(one.role is Role.CONFIDENTIAL for one in asked.values()):
+            wrong = f"method {self.name} protects a confidential attribute, and there is none"
+            yield Problem(("attributes",), wrong, fix="give an attribute the role confidential")
+
+    def _records(
+        self, release: ReleaseAsked, unit: UnitAsked | None, attributes: Mapping[str, AttributeAsked]
+    ) -> Iterator[Problem]:
+        """What only some methods ask of the records."""
+        yield from ()
 
 
-NEEDS: Mapping[Method, Needs] = {
-    "safe-k": Needs(
+@dataclass(frozen=True)
+class SafeKMethod(Method):
+    """Random sample, generalization, suppression below k: without a recoding it grows a tree, for a share of epsilon."""
+
+    def default_recoding(self, release: ReleaseAsked) -> Recoding:
+        already = release.sampling is not None and release.sampling.already is not None
+        return Recoding(levels={}) if already else Recoding(tree=Grow())
+
+
+@dataclass(frozen=True)
+class ClusterMethod(Method):
+    """Clusters of near records: one row of each person, no domains needed, and nothing but counts is claimed."""
+
+    def needs_domain(self, release: ReleaseAsked, attribute: Attribute) -> bool:
+        """Near records are compared with each other, so only fixed corners and declared orders ask for a domain."""
+        fixed_corner = attribute.role is Role.QUASI and release.grouping == "insensitive"
+        return super().needs_domain(release, attribute) and (attribute.type is Type.ORDINAL or fixed_corner)
+
+    def domain_advice(self, attribute: Attribute) -> str:
+        ordered = attribute.type is Type.ORDINAL
+        return "declare its values in their order" if ordered else super().domain_advice(attribute)
+
+    def ranks_alone(self, release: ReleaseAsked) -> bool:
+        """Whether each confidential attribute is ranked by itself, without quasi-identifiers."""
+        return False
+
+    def _records(
+        self, release: ReleaseAsked, unit: UnitAsked | None, attributes: Mapping[str, AttributeAsked]
+    ) -> Iterator[Problem]:
+        roles = [one.role for one in attributes.values()]
+        alone, grouping = self.ranks_alone(release), release.grouping or "mdav"
+        if Role.QUASI not in roles and not alone and any(one.published for one in attributes.values()):
+            wrong = "no quasi-identifier: there is nothing to tell who is near whom"
+            yield Problem(("attributes",), wrong, fix="give an attribute the role quasi")
+        yield from self._groupings(release, grouping, attributes)
+        if (release.l or release.t) and Role.CONFIDENTIAL not in roles:
+            key = "l" if release.l else "t"
+            yield Problem(
+                ("release", key), "there is no confidential attribute", fix="give an attribute the role confidential"
+            )
+        if release.t and alone:
+            fix = "groups of like ranks lie far from the whole table by design; ask for l, or take grouping: mdav"
+            yield Problem(("release", "t"), "not together with grouping: ranking", exact_text(release.t), "no t", fix)
+        if release.gain is not None and grouping != "vmdav":
+            yield Problem(("release", "gain"), "only groups of variable size grow", grouping, "grouping: vmdav")
+        for name in release.crowds or {}:
+            if name not in attributes:
+                yield no_attribute(("release", "crowds", name), name, attributes)
+            elif attributes[name].role is not Role.CONFIDENTIAL:
+                role, fix = attributes[name].role.value, "crowds are for confidential attributes, each ranked by itself"
+                yield Problem(("release", "crowds", name), "not a confidential attribute", role, "confidential", fix)
+        if unit is not None and (unit.max_rows or 1) > 1:
+            wrong = "a group of k rows hides no unit when several of them are one unit's"
+            yield Problem(
+                ("unit", "max_rows"), wrong, str(unit.max_rows), "1", f"method {self.name} needs one row each"
+            )
+
+    def _groupings(
+        self, release: ReleaseAsked, grouping: str, attributes: Mapping[str, AttributeAsked]
+    ) -> Iterator[Problem]:
+        """What the grouping does not fit."""
+        yield from ()
+
+
+@dataclass(frozen=True)
+class MicroaggregationMethod(ClusterMethod):
+    """Everybody in a cluster shows the same quasi-identifiers."""
+
+    def _groupings(
+        self, release: ReleaseAsked, grouping: str, attributes: Mapping[str, AttributeAsked]
+    ) -> Iterator[Problem]:
+        quasi = [one.role for one in attributes.values()].count(Role.QUASI)
+        if grouping in ("ranking", "optimal") and quasi > 1:
+            fix = "records that share a group of one attribute need not share another's; take grouping: mdav"
+            yield Problem(("release", "grouping"), f"{grouping} is for one quasi-identifier", str(quasi), "1", fix)
+
+
+@dataclass(frozen=True)
+class ProbabilisticKMethod(ClusterMethod):
+    """Confidential values are permuted inside clusters."""
+
+    def ranks_alone(self, release: ReleaseAsked) -> bool:
+        return release.grouping == "ranking"
+
+    def _groupings(
+        self, release: ReleaseAsked, grouping: str, attributes: Mapping[str, AttributeAsked]
+    ) -> Iterator[Problem]:
+        if release.crowds is not None and not self.ranks_alone(release):
+            yield Problem(
+                ("release", "crowds"), "only attributes ranked alone have their own k", grouping, "grouping: ranking"
+            )
+
+
+def no_attribute(path: tuple[str | int, ...], name: str, attributes: Mapping[str, AttributeAsked]) -> Problem:
+    """A key names an attribute that the policy does not have."""
+    known = tuple(attributes)
+    return Problem(path, "no such attribute", shown(name), shown(", ".join(known)), nearest(name, known))
+
+
+_ALL = (
+    SafeKMethod(
+        "safe-k",
         ("epsilon", "delta"),
         ("k", "recoding", "views", "sampling", "bound"),
+        plan="differential",
         least_k=1,
         positive_delta=True,
         whole_tuple=True,
         repeats=True,
+        takes_drawn_sample=True,
         defaults={"bound": "tight"},
     ),
-    "sample": Needs(
+    Method(
+        "sample",
         ("epsilon", "delta"),
         ("sampling", "bound"),
         neighbours=("replace_one",),
@@ -65,27 +306,30 @@ NEEDS: Mapping[Method, Needs] = {
         positive_delta=True,
         defaults={"bound": "tight"},
     ),
-    "k-anonymity": Needs(("k",), ("l", "t", "recoding", "suppression"), defaults={"suppression": Fraction(0)}),
-    "microaggregation": Needs(
+    Method("k-anonymity", ("k",), ("l", "t", "recoding", "suppression"), defaults={"suppression": Fraction(0)}),
+    MicroaggregationMethod(
+        "microaggregation",
         ("k",),
         ("grouping", "show", "gain", "l", "t"),
+        plan="syntactic",
         groupings=GROUPINGS,
-        near=True,
         ratio=False,
         defaults={"grouping": "mdav", "show": "centroid"},
     ),
-    "probabilistic-k": Needs(
+    ProbabilisticKMethod(
+        "probabilistic-k",
         ("k",),
         ("grouping", "crowds", "gain", "l", "t"),
+        plan="syntactic",
         confidential=True,
         groupings=("mdav", "vmdav", "approx", "ranking", "insensitive"),
-        near=True,
         ratio=False,
         defaults={"grouping": "mdav"},
     ),
-    "t-closeness": Needs(("t",), ("k",), confidential=True),
-    "anatomy": Needs(("l",), ("k", "t"), confidential=True),
-    "dp-microaggregation": Needs(
+    Method("t-closeness", ("t",), ("k",), confidential=True),
+    Method("anatomy", ("l",), ("k", "t"), confidential=True),
+    Method(
+        "dp-microaggregation",
         ("epsilon", "k"),
         ("delta", "grouping", "calibration"),
         neighbours=("replace_one",),
@@ -95,26 +339,12 @@ NEEDS: Mapping[Method, Needs] = {
         groupings=("insensitive", "ranking"),
         defaults={"delta": Fraction(0), "grouping": "insensitive", "calibration": "whole"},
     ),
-}
-"""Every method of the closed list, and what it needs."""
+)
+
+METHODS: Mapping[MethodName, Method] = {method.name: method for method in _ALL}
+"""Every method of the closed list, by its name."""
 
 
-def filled(release: ReleaseAsked, published: Iterable[str]) -> ReleaseAsked:
-    """The release with every default written out, so that two ways to say the same thing are one."""
-    needs = NEEDS[release.method]
-    update: dict[str, Any] = {
-        key: value for key, value in needs.defaults.items() if getattr(release, key, None) is None
-    }
-    if "gain" in needs.optional and update.get("grouping", release.grouping) == "vmdav" and release.gain is None:
-        update["gain"] = Fraction(1, 5)
-    if "sampling" in needs.optional:
-        sampling = release.sampling or Sampling()
-        beta = None if sampling.already is not None else sampling.beta or "auto"
-        update["sampling"] = sampling.model_copy(update={"beta": beta})
-    recoding = release.recoding
-    if recoding is None and release.method == "safe-k":
-        already = release.sampling is not None and release.sampling.already is not None
-        recoding = Recoding(levels={}) if already else Recoding(tree=Grow())
-    if recoding is not None:
-        update["recoding"] = recoding.filled(release.epsilon, tuple(published))
-    return release.model_copy(update=update)
+def method_of(release: ReleaseAsked) -> Method:
+    """The method that a release asks for."""
+    return METHODS[release.method]

@@ -25,7 +25,7 @@ from shoal.policy.model.scalar import (
 )
 from shoal.policy.model.views import Views
 
-Method = Literal[
+MethodName = Literal[
     "safe-k",
     "sample",
     "k-anonymity",
@@ -35,7 +35,7 @@ Method = Literal[
     "anatomy",
     "dp-microaggregation",
 ]
-METHODS: tuple[Method, ...] = get_args(Method)
+METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 Bound = Literal["tight", "published"]
 Prefer = Literal["rows", "balance", "detail"]
 Grouping = Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive"]
@@ -97,7 +97,7 @@ class ReleaseAsked(Part):
 
     long_words: ClassVar = "a mapping with `method` and more"
 
-    method: Annotated[Method, BeforeValidator(Word(*METHODS))] = Field(
+    method: Annotated[MethodName, BeforeValidator(Word(*METHOD_NAMES))] = Field(
         description="`safe-k`, `sample`, `k-anonymity`, `microaggregation`, `probabilistic-k`, `t-closeness`, "
         "`anatomy` or `dp-microaggregation`."
     )
