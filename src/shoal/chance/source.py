@@ -12,12 +12,8 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.chance import discrete as draws
-from shoal.chance import exact
-from shoal.chance import exponential as choose
-from shoal.chance import permutation as order
-from shoal.chance import uniform as whole
-from shoal.chance.exponential import Listed
+from shoal.chance import draws, exact
+from shoal.chance.draws import Listed
 from shoal.chance.key import Key
 from shoal.chance.row_mask import RowMask
 from shoal.errors import UsageError
@@ -109,16 +105,16 @@ class Source:
         return buffer.astype(np.uint64, copy=False)
 
     def integers(self, bound: int, size: int) -> NDArray[Any]:
-        """Uniform whole numbers from 0 to bound − 1, for any bound; see `whole.integers`."""
-        return whole.integers(self, bound, size)
+        """Uniform whole numbers from 0 to bound − 1, for any bound; see `draws.integers`."""
+        return draws.integers(self, bound, size)
 
     def permutation(self, count: int) -> NDArray[np.int64]:
-        """A uniform order of 0, …, count − 1; see `order.permutation`."""
-        return order.permutation(self, count)
+        """A uniform order of 0, …, count − 1; see `draws.permutation`."""
+        return draws.permutation(self, count)
 
     def shuffle_within(self, groups: ArrayLike) -> NDArray[np.int64]:
-        """An order that mixes each group in itself, uniformly; see `order.shuffle_within`."""
-        return order.shuffle_within(self, groups)
+        """An order that mixes each group in itself, uniformly; see `draws.shuffle_within`."""
+        return draws.shuffle_within(self, groups)
 
     def bernoulli(self, probability: Fraction | int, size: int) -> NDArray[np.bool_]:
         """Coins with exactly this probability; see `draws.bernoulli`."""
@@ -137,20 +133,20 @@ class Source:
         return draws.discrete_laplace(self, scale, size)
 
     def choose(self, log_weights: Sequence[Fraction | int]) -> int:
-        """An index with probability proportional to the exponential of its weight; see `choose.choices`."""
-        return int(choose.choices(self, log_weights, 1)[0])
+        """An index with probability proportional to the exponential of its weight; see `draws.choices`."""
+        return int(draws.choices(self, log_weights, 1)[0])
 
     def choices(self, log_weights: Sequence[Fraction | int], size: int) -> NDArray[np.int64]:
         """As `choose`, many times independently."""
-        return choose.choices(self, log_weights, size)
+        return draws.choices(self, log_weights, size)
 
     def choose_scored(self, scores: NDArray[np.int64], factor: Fraction | int) -> int:
-        """As `choose` with the weights factor · score, for many whole scores; see `choose.scored`."""
-        return int(choose.scored(self, scores, factor, 1)[0])
+        """As `choose` with the weights factor · score, for many whole scores; see `draws.scored`."""
+        return int(draws.scored(self, scores, factor, 1)[0])
 
     def choose_listed(self, lists: Iterable[Listed], factor: Fraction) -> int:
-        """As `choose_scored`, from lists of the best scores that are made longer until they decide; see `choose.listed`."""
-        return choose.listed(self, lists, factor)
+        """As `choose_scored`, from lists of the best scores that are made longer until they decide; see `draws.listed`."""
+        return draws.listed(self, lists, factor)
 
     def _next(self, kind: str, name: str) -> int:
         """The number of the next key of this kind and name."""

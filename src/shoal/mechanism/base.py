@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.chance.discrete import LARGEST
+from shoal.chance.draws import LARGEST
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP

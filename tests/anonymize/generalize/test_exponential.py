@@ -15,7 +15,7 @@ from shoal.anonymize.generalize.exponential import choose_scheme, log_weights, n
 from shoal.anonymize.generalize.lattice import Lattice
 from shoal.anonymize.generalize.private_grid import DrawnGrid
 from shoal.anonymize.generalize.scores import Discernibility, Ramp, Records, Target
-from shoal.chance.exponential import scored as scored_draws
+from shoal.chance.draws import scored as scored_draws
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts

@@ -13,7 +13,7 @@ from shoal.anonymize.generalize.scores import Score
 from shoal.anonymize.kernel.branch_and_bound import climb, scores_near_best
 from shoal.anonymize.kernel.rollup import Progress, Whole
 from shoal.chance import exact
-from shoal.chance.exponential import Listed
+from shoal.chance.draws import Listed
 from shoal.chance.source import Source
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError, UsageError

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.chance.enclosure import exp_bounds
+from shoal.chance.exact import exp_bounds
 
 Kind = Literal["individual", "statistical"]
 KINDS: tuple[Kind, ...] = ("individual", "statistical")

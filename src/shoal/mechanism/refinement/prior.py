@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.chance.enclosure import Bounds, scaled
+from shoal.chance.exact import Bounds, Cuts, scaled
 from shoal.chance.source import Source
-from shoal.chance.unit_interval import Cuts
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import Number, exact
 from shoal.mechanism.refinement.distance import Distance, number

@@ -19,9 +19,8 @@ from math import exp, expm1, log
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.chance.enclosure import Bounds, exp_bounds, ratio_bounds, settle
+from shoal.chance.exact import Bounds, Cuts, exp_bounds, ratio_bounds, settle
 from shoal.chance.source import Source
-from shoal.chance.unit_interval import Cuts
 from shoal.errors import ParameterError
 
 LARGEST_DIMENSION = 1024

@@ -1,0 +1,286 @@
+"""Exact draws: types, ranges, refusals, rejected words, choices from partial scores; distributions are in tests/statistical."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.chance.draws import LARGEST, Listed, _digits, _groups, listed, permutation, scored
+from shoal.chance.source import Source
+from shoal.errors import ParameterError
+
+
+class Scripted(Source):
+    """A source whose bytes are given in advance."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, script):
+        self.left = script
+
+    def bytes(self, count):
+        taken, self.left = self.left[:count], self.left[count:]
+        return taken + bytes(count - len(taken))
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 5, 255, 256, 257, 1 << 16, (1 << 32) - 1, 1 << 63, (1 << 64) - 1, 1 << 64])
+def test_numbers_are_in_range(bound):
+    drawn = Source.seeded(1).integers(bound, 1000)
+    assert drawn.dtype == (np.int64 if bound <= 1 << 63 else np.uint64)
+    assert 0 <= int(drawn.min()) <= int(drawn.max()) < bound
+    assert int(drawn.max()) >= (bound - 1) // 2
+
+
+@pytest.mark.parametrize("bound", [(1 << 64) + 1, 10**30, 1 << 200])
+def test_beyond_64_bits_numbers_are_pythons_own(bound):
+    drawn = Source.seeded(2).integers(bound, 300)
+    assert drawn.dtype == object
+    assert all(0 <= number < bound for number in drawn)
+    assert max(drawn) > bound * 9 // 10
+    assert min(drawn) < bound // 10
+    assert len(set(drawn)) == 300
+
+
+def test_what_falls_outside_is_drawn_again():
+    assert Scripted(bytes([7, 6, 5, 0xF8 + 4, 3])).integers(5, 2).tolist() == [4, 3]
+    large = (1 << 64) + 1
+    script = b"\xff" * 9 + (5 << 7).to_bytes(9, "big")
+    assert Scripted(script).integers(large, 1).tolist() == [5]
+
+
+def test_small_bounds_visit_everything():
+    assert set(Source.seeded(3).integers(5, 500).tolist()) == {0, 1, 2, 3, 4}
+    assert Source.seeded(3).integers(1, 4).tolist() == [0, 0, 0, 0]
+    assert Source.seeded(3).integers(9, 0).tolist() == []
+
+
+@pytest.mark.parametrize("bound", [0, -3, 2.0, True, None])
+def test_a_bound_is_a_whole_number_from_one(bound):
+    with pytest.raises(
+        ParameterError, match=r"the bound of a random integer .*; got .*; allowed: a whole number from 1"
+    ):
+        Source.seeded(1).integers(bound, 1)
+
+
+def test_a_size_is_not_negative():
+    with pytest.raises(ParameterError, match="the number of draws is out of range; got -1; allowed"):
+        Source.seeded(1).integers(5, -1)
+
+
+@given(st.integers(0, 200), st.integers())
+def test_a_permutation_has_everything_once(count, seed):
+    assert sorted(Source.seeded(seed).permutation(count).tolist()) == list(range(count))
+
+
+@given(st.lists(st.integers(-3, 3) | st.integers(), max_size=60), st.integers())
+def test_a_shuffle_stays_inside_its_groups(groups, seed):
+    labels = np.array(groups, dtype=object if any(abs(label) > 1 << 62 for label in groups) else np.int64)
+    order = Source.seeded(seed).shuffle_within(labels)
+    assert sorted(order.tolist()) == list(range(len(groups)))
+    assert labels[order].tolist() == groups
+
+
+def test_labels_may_be_text():
+    labels = np.array(["b", "a", "b", "a"])
+    assert labels[Source.seeded(1).shuffle_within(labels)].tolist() == ["b", "a", "b", "a"]
+
+
+def test_one_group_is_a_permutation_and_many_are_none():
+    assert Source.seeded(2).shuffle_within(np.zeros(50)).tolist() != list(range(50))
+    assert Source.seeded(2).shuffle_within(np.arange(50)).tolist() == list(range(50))
+
+
+def test_equal_words_are_thrown_away():
+    class Tied:
+        drawn = 0
+
+        def words(self, count):
+            self.drawn += 1
+            return np.array([5, 9, 5] if self.drawn < 3 else [7, 9, 5], dtype=np.uint64)
+
+    source = Tied()
+    assert permutation(source, 3).tolist() == [2, 0, 1]  # type: ignore[arg-type]
+    assert source.drawn == 3
+
+
+def test_wrong_requests_are_refused():
+    with pytest.raises(ParameterError, match="the number of places is out of range; got -1; allowed"):
+        Source.seeded(1).permutation(-1)
+    with pytest.raises(ParameterError, match=r"groups are not a list; got shape \(1, 2\); allowed"):
+        Source.seeded(1).shuffle_within([[1, 2]])
+
+
+def test_certain_coins():
+    source = Source.seeded(1)
+    assert source.bernoulli(1, 50).all()
+    assert not source.bernoulli(0, 50).any()
+    assert source.bernoulli_exp(0, 50).all()
+    assert not source.bernoulli_exp(10**6, 50).any()
+    assert source.bernoulli(Fraction(1, 2), 50).dtype == np.bool_
+
+
+def test_a_tiny_scale_is_nearly_always_zero():
+    assert not Source.seeded(2).discrete_laplace(Fraction(1, 10**6), 1000).any()
+
+
+def test_digits_are_as_many_as_the_scale_needs():
+    places = {1: 1, 16: 1, 17: 2, 4096: 2, 4097: 3, LARGEST: 7}
+    assert {scale: len(_digits(Fraction(scale))) for scale in places} == places
+
+
+def test_the_largest_scale_fits():
+    drawn = Source.seeded(3).discrete_laplace(LARGEST, 2000)
+    assert drawn.dtype == np.int64
+    assert LARGEST / 2 < np.abs(drawn).mean() < 2 * LARGEST
+
+
+@pytest.mark.parametrize("size", [0, 1, (1 << 17) + 1])
+def test_sizes(size):
+    source = Source.seeded(4)
+    assert source.geometric(3, size).shape == source.discrete_laplace(3, size).shape == (size,)
+    assert source.choices([1, 2], size).shape == source.bernoulli(Fraction(1, 3), size).shape == (size,)
+
+
+def test_a_choice_of_one_and_of_equals():
+    source = Source.seeded(5)
+    assert source.choose([Fraction(-5)]) == 0
+    assert set(source.choices([3, 3, 3], 200).tolist()) == {0, 1, 2}
+
+
+def test_scores_may_be_far_apart_and_come_from_numpy():
+    source = Source.seeded(6)
+    assert set(source.choices(np.array([0, 10**9, 10**9 - 10**6]), 100).tolist()) == {1}  # type: ignore[arg-type]
+
+
+def test_scores_count_by_their_differences_alone():
+    low, high = ([Fraction(score) + shift for score in (0, 1, 3)] for shift in (-(10**6), 10**6))
+    assert Source.seeded(7).choices(low, 50).tolist() == Source.seeded(7).choices(high, 50).tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: s.bernoulli(Fraction(3, 2), 1), "the probability of a coin is not a probability; got 3/2; allowed"),
+        (lambda s: s.bernoulli(0.5, 1), r"the probability of a coin is not exact; got 0\.5; allowed"),
+        (lambda s: s.bernoulli(1, -1), "the number of draws is out of range; got -1; allowed"),
+        (lambda s: s.bernoulli_exp(-1, 1), "the exponent of a coin is negative; got -1; allowed"),
+        (lambda s: s.bernoulli_exp(1, 1.0), "the number of draws is not a whole number"),
+        (lambda s: s.geometric(0, 1), "the scale of the noise is out of range; got 0; allowed: above 0"),
+        (lambda s: s.geometric(True, 1), "the scale of the noise is not exact; got True; allowed"),
+        (lambda s: s.discrete_laplace(LARGEST + 1, 1), r"out of range; got .*; allowed: above 0, at most 2\^50"),
+        (lambda s: s.discrete_laplace(1.0, 1), r"not exact; got 1\.0; .*; write Fraction\('0\.1'\)"),
+        (lambda s: s.choose([]), "there is nothing to choose from; got no scores; allowed: one score or more"),
+        (lambda s: s.choose([1, 0.5]), r"a score is not exact; got 0\.5; allowed"),
+    ],
+)
+def test_wrong_numbers_are_refused(call, message):
+    with pytest.raises(ParameterError, match=message):
+        call(Source.seeded(1))
+
+
+class Given:
+    """Bits that are given, and how many were used."""
+
+    def __init__(self, word: int, tail: bytes) -> None:
+        self.word, self.tail, self.used = word, tail, 0
+
+    def words(self, count):
+        assert count == 1
+        return np.array([self.word], dtype=np.uint64)
+
+    def bytes(self, count):
+        assert count == 1
+        self.used += 1
+        return self.tail[self.used - 1 : self.used]
+
+    def integers(self, bound, size):
+        return np.full(size, (self.word >> 3) % bound)
+
+
+def lists(scores, floors):
+    """What scores at least each floor, and at last all."""
+    for floor in floors:
+        kept = np.flatnonzero(scores >= floor)
+        if len(kept):
+            yield Listed(kept, scores[kept], len(scores) - len(kept), floor)
+    yield Listed(np.arange(len(scores)), scores, 0, 0)
+
+
+def without_others(each):
+    """The impostor's list: what is not on it is forgotten."""
+    return Listed(each.indices, each.scores, 0, each.floor)
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.integers(0, 40), min_size=1, max_size=30),
+    st.lists(st.integers(-1, 41), max_size=4),
+    st.sampled_from([Fraction(1, 7), Fraction(1), Fraction(5, 2)]),
+)
+def test_seeded_draws_are_the_same(scores, floors, factor):
+    array, falling = np.array(scores, dtype=np.int64), sorted(floors, reverse=True)
+    for seed in range(8):
+        want = int(scored(Source.seeded(seed), array, factor, 1)[0])
+        assert listed(Source.seeded(seed), lists(array, falling), factor) == want
+
+
+def words_at_cuts(scores, factor):
+    """The digits just below, at and just above each cut, where a wrong total shows first."""
+    different, counts = np.unique(scores, return_counts=True)
+    cuts = _groups([factor * int(each) for each in different[::-1]], counts[::-1].tolist())
+    for index in range(len(different) - 1):
+        at = cuts._cut(index, 64)[0]
+        yield from (word for word in range(at - 2, at + 3) if 0 <= word < 1 << 64)
+
+
+@pytest.mark.parametrize("factor", [Fraction(1, 5), Fraction(3, 2)])
+@pytest.mark.parametrize("floors", [[9], [9, 5], [12, 11, 10, 9, 8, 7, 6, 5, 4]])
+def test_the_cuts_lie_where_all_scores_put_them(factor, floors):
+    scores = np.array([12, 3, 9, 9, 4, 7, 11, 12, 0, 5, 5, 8], dtype=np.int64)
+    extended = 0
+    for word in words_at_cuts(scores, factor):
+        for tail in (bytes(20), bytes([255] * 20), bytes(range(7, 27))):
+            plain, lazy = Given(word, tail), Given(word, tail)
+            assert listed(lazy, lists(scores, floors), factor) == int(scored(plain, scores, factor, 1)[0])
+            assert lazy.used == plain.used
+            extended += plain.used > 0
+    assert extended  # some words end inside a step, so that more digits were drawn
+
+
+def test_far_lower_scores_leave_the_first_list_to_decide():
+    # others weigh e^-200 of the best: even where more digits are drawn, the first list decides
+    scores = np.array([1000, 999, 800, 790], dtype=np.int64)
+    only = [Listed(np.array([0, 1]), scores[:2], 2, 801)]
+    used = 0
+    for word in words_at_cuts(scores[:2], Fraction(1)):
+        plain, lazy = Given(word, bytes(range(40, 60))), Given(word, bytes(range(40, 60)))
+        assert listed(lazy, only, Fraction(1)) == int(scored(plain, scores, Fraction(1), 1)[0])
+        used += lazy.used == plain.used > 0
+    assert used
+
+
+@pytest.mark.parametrize("impostor", ["forgets", "halves"])
+def test_a_draw_that_forgets_what_is_not_listed_is_noticed(impostor):
+    # the negative control: another whole mass moves the cuts, and words beside them are decided otherwise
+    scores = np.array([12, 3, 9, 9, 4, 7, 11, 12, 0, 5, 5, 8], dtype=np.int64)
+    factor, differ = Fraction(1, 5), 0
+    for word in words_at_cuts(scores, factor):
+        first = next(lists(scores, [9]))
+        wrong = (
+            [without_others(first)]
+            if impostor == "forgets"
+            else [Listed(first.indices, first.scores, first.others, first.floor - 60), *lists(scores, [])]
+        )
+        want = int(scored(Given(word, bytes(20)), scores, factor, 1)[0])
+        differ += listed(Given(word, bytes(20)), wrong, factor) != want
+    assert differ
+
+
+def test_lists_that_end_before_they_decide_are_refused():
+    scores = np.array([3, 2, 1], dtype=np.int64)
+    with pytest.raises(ParameterError, match="nothing to choose from"):
+        listed(Given((1 << 64) - 1, b""), [Listed(np.array([0]), scores[:1], 2, 3)], Fraction(1))
