@@ -1,7 +1,8 @@
 """Docstrings are plain text; this turns their few habits into markup, so that no docstring can break a page.
 
 Indented blocks stay as they are drawn, names between backticks become code, lines such as
-"Promise   what holds" become a list of fields, lines that begin with a dash a list; the rest is prose.
+"Promise   what holds" become a list of fields, lines that begin with a dash a list; an example (">>> ") keeps
+its lines, as tests/docs/test_docstrings.py runs it; the rest is prose.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ def joined(lines: list[str]) -> list[str]:
 
 def block(lines: list[str]) -> list[str]:
     """The markup of one paragraph."""
+    example = next((number for number, line in enumerate(lines) if line.lstrip().startswith(">>> ")), None)
+    if example is not None:
+        return [*(block(lines[:example]) if example else []), *preformatted(lines[example:], "pycon")]
     if all(line.startswith("    ") for line in lines):
         return preformatted(lines)
     if FIELD.fullmatch(lines[0]) and all(FIELD.fullmatch(line) for line in joined(lines)):
@@ -69,9 +73,9 @@ def block(lines: list[str]) -> list[str]:
     return ["\\ " + inline(" ".join(line.strip() for line in lines)), ""]
 
 
-def preformatted(lines: list[str]) -> list[str]:
-    """A drawing, a table or a formula: shown as it stands."""
-    return [".. code-block:: text", "", *("   " + line for line in lines), ""]
+def preformatted(lines: list[str], language: str = "text") -> list[str]:
+    """A drawing, a table, a formula or an example: shown as it stands."""
+    return [f".. code-block:: {language}", "", *("   " + line for line in lines), ""]
 
 
 def process(_app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
