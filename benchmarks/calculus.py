@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from shoal.guarantee.composition.compose import compose
-from shoal.guarantee.differential import SampledCrowd
+from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import SafeKSampling
 from shoal.guarantee.safe_k.curve import delta_published, delta_tight
 from shoal.guarantee.safe_k.solve import frontier, solve
 
@@ -68,7 +68,7 @@ def main() -> None:
         [
             (
                 f"{n} releases, k = 20, beta = .15",
-                milliseconds(lambda n=n: compose([(SampledCrowd(20, ".15"), n)]).pld("1e-6"), 3),
+                milliseconds(lambda n=n: compose([(SafeKSampling(20, ".15"), n)]).pld("1e-6"), 3),
             )
             for n in (1, 28, 300)
         ],

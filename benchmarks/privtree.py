@@ -22,7 +22,7 @@ from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.guarantee.safe_k.solve import solve
-from shoal.guarantee.tree.privtree import calibrate, published
+from shoal.guarantee.tree import calibrate_split_test, published_split_test
 from shoal.policy.policy import Policy
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,7 +39,7 @@ class Published(PrivTree):
     @property
     def test(self):
         """The published scale."""
-        return published(self.paid / self.steps * (1 - self.habits.survey), self.habits.y, self.habits.depth)
+        return published_split_test(self.paid / self.steps * (1 - self.habits.survey), self.habits.y, self.habits.depth)
 
 
 IDEAS = (
@@ -91,11 +91,11 @@ def main():
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     table, schema = adult()
     print(
-        f"noise at epsilon {float(ALLOWED)}, y {float(Y)}: published {float(published(ALLOWED, Y, 64).scale):.2f}, ",
+        f"noise at epsilon {float(ALLOWED)}, y {float(Y)}: published {float(published_split_test(ALLOWED, Y, 64).scale):.2f}, ",
         end="",
     )
-    print(f"exact {float(calibrate(ALLOWED, Y, 64).scale):.2f}, ", end="")
-    print(f"with a clamp of half a scale {float(calibrate(ALLOWED, Y, 64, Fraction(1, 2)).scale):.2f}")
+    print(f"exact {float(calibrate_split_test(ALLOWED, Y, 64).scale):.2f}, ", end="")
+    print(f"with a clamp of half a scale {float(calibrate_split_test(ALLOWED, Y, 64, Fraction(1, 2)).scale):.2f}")
     for beta in (Fraction(3, 10), Fraction(85, 100)):
         k = solve(epsilon=TOTAL - ALLOWED, delta=DELTA, beta=beta).k
         print(f"\nbeta {float(beta)}, k {k}, means of {runs} runs (± of the mean)")

@@ -22,7 +22,7 @@ def test_solve_amplify_compose_and_sample_rate():
     assert shoal.solve(epsilon=1, delta=1e-6, beta=0.2).k == 12
     assert shoal.amplify(epsilon=1, delta=0, rate=0.1).epsilon == pytest.approx(0.1586, abs=1e-4)
     assert shoal.allowance(epsilon=0.1, delta=0, rate=0.01).epsilon == pytest.approx(2.44, abs=1e-2)
-    total = shoal.compose([(shoal.SampledCrowd(20, ".15"), 28)], delta=1e-6)
+    total = shoal.compose([(shoal.SafeKSampling(20, ".15"), 28)], delta=1e-6)
     assert total.epsilon == total.pld == max(total.pld_remove, total.pld_add) < total.basic
     assert shoal.sample_rate([5000, 5000], epsilon=0.3, delta=0.01).rate > 0.2
     assert len(shoal.frontier(1, 1e-6)) > 10

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     )
     from shoal.errors import ShoalError
     from shoal.guarantee.claim import Claim, Status
-    from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd, SampledDP
-    from shoal.guarantee.safe_k.smooth import SmoothDP
+    from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SafeKSampling, SampledDP, SmoothDP
     from shoal.guarantee.unit import Unit
     from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
     from shoal.mechanism.staircase.optimal import OptimalNoise
@@ -49,8 +48,15 @@ _WHERE = {
     "shoal.api": _API.split(),
     "shoal.errors": ["ShoalError"],
     "shoal.guarantee.claim": ["Claim", "Status"],
-    "shoal.guarantee.differential": ["ApproxDP", "GaussianDP", "LaplaceDP", "PureDP", "SampledCrowd", "SampledDP"],
-    "shoal.guarantee.safe_k.smooth": ["SmoothDP"],
+    "shoal.guarantee.differential": [
+        "ApproxDP",
+        "GaussianDP",
+        "LaplaceDP",
+        "PureDP",
+        "SafeKSampling",
+        "SampledDP",
+        "SmoothDP",
+    ],
     "shoal.guarantee.unit": ["Unit"],
     "shoal.mechanism.staircase.optimal": ["OptimalNoise"],
     "shoal.mechanism.refinement.mechanism": ["KnowledgeRefinement"],
@@ -78,7 +84,7 @@ __all__ = [
     "Policy",
     "PureDP",
     "Quantile",
-    "SampledCrowd",
+    "SafeKSampling",
     "SampledDP",
     "Session",
     "ShoalError",

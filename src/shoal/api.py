@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from shoal.assess.disclosure.check import check
 from shoal.errors import UsageError
-from shoal.guarantee.composition import compose as composing
-from shoal.guarantee.composition.amplify import Amplified, allowance, amplify
-from shoal.guarantee.plain_sample import Rate, sample_rate
+from shoal.guarantee import compose as composing
+from shoal.guarantee.differential import AmplifiedBudget, allowance, amplify
+from shoal.guarantee.plain_sample import SafeRate, sample_rate
 from shoal.guarantee.rounding import Number
 from shoal.guarantee.safe_k import curve as safe_k
 from shoal.guarantee.safe_k.solve import Setting, frontier, solve
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from shoal.publish.verify.standalone import Check
 
 __all__ = [
-    "Amplified",
+    "AmplifiedBudget",
     "Composed",
-    "Rate",
+    "SafeRate",
     "Setting",
     "allowance",
     "amplify",

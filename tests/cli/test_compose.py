@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.guarantee.composition.compose import compose
-from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd
+from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SafeKSampling
 from tests.cli.run import answer, refused, shoal
 
 D = ("--delta", "1e-6")
@@ -19,7 +19,7 @@ def test_many_views_cost_little():
     assert (found["count"], found["bound"], found["theorem"]) == (28, "pld", "pld-composition")
     assert found["parts"][0] == {
         "kind": "sampled-crowd", "k": 20, "beta": "0.15", "times": 28,
-        "epsilon_alone": SampledCrowd(20, "0.15").epsilon_at("1e-6"),
+        "epsilon_alone": SafeKSampling(20, "0.15").epsilon_at("1e-6"),
     }  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def test_every_kind_of_part_enters_the_total():
     options = {"crowd": "20,.15", "sampled": ".2,.02,0", "pure": ".1", "approx": ".1,1e-9", "laplace": ".2"}
     given = [word for name, text in options.items() for word in (f"--{name}", text)] + ["--gaussian", ".3,times=2"]
     pure = [ApproxDP("0.02", 0), PureDP("0.1"), ApproxDP("0.1", "1e-9")]
-    parts = [SampledCrowd(20, "0.15"), *pure, LaplaceDP("0.2"), (GaussianDP("0.3"), 2)]
+    parts = [SafeKSampling(20, "0.15"), *pure, LaplaceDP("0.2"), (GaussianDP("0.3"), 2)]
     found = answer("compose", *given, *D)
     assert found["count"] == 7
     assert found["epsilon"] == pytest.approx(compose(parts).epsilon_at("1e-6"), rel=1e-9)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.guarantee.differential import SampledCrowd
+from shoal.guarantee.differential import SafeKSampling
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger
 from tests.cli.run import answer, refused, shoal
@@ -20,7 +20,7 @@ from tests.publish.clinic import policy
 def book(tmp_path):
     """A ledger with two charges and one release of one dataset, and a charge of another without a budget."""
     path = tmp_path / "ledger.sqlite"
-    cost = Cost.of("1", "0.001", [(SampledCrowd(14, "0.5"), 1)])
+    cost = Cost.of("1", "0.001", [(SafeKSampling(14, "0.5"), 1)])
     with Ledger(str(path)) as ledger:
         for number in (1, 2):
             receipt = ledger.charge(

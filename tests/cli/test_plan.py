@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from shoal.guarantee.composition import group
+from shoal.guarantee import group
 from shoal.guarantee.safe_k import curve as safe_k
 from shoal.guarantee.safe_k.solve import solve
 from tests.cli.run import answer, shoal

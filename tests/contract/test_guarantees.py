@@ -5,24 +5,24 @@ import json
 import pytest
 
 from shoal.errors import UsageError
+from shoal.guarantee.claim import GUARANTEE_KINDS, load_guarantee
 from shoal.guarantee.differential import (
     ApproxDP,
     DifferentialPrivacy,
     GaussianDP,
     LaplaceDP,
     PureDP,
-    SampledCrowd,
+    SafeKSampling,
     SampledDP,
+    SmoothDP,
 )
 from shoal.guarantee.plain_sample import SamplePrivacy
-from shoal.guarantee.safe_k.smooth import SmoothDP
-from shoal.guarantee.saved import KINDS, load
 from shoal.guarantee.syntactic import KAnonymity, KMap, KnowledgeGain, LDiversity, ProbabilisticK, TCloseness
 
 EXAMPLES = [
     (PureDP("0.5"), PureDP(1)),
     (ApproxDP(1, "1e-6"), ApproxDP(1, "1e-5")),
-    (SampledCrowd(20, "0.2"), SampledCrowd(19, "0.2")),
+    (SafeKSampling(20, "0.2"), SafeKSampling(19, "0.2")),
     (LaplaceDP("0.3"), LaplaceDP("0.4")),
     (GaussianDP("0.3"), GaussianDP("1/3")),
     (SampledDP("0.1", 1, "1e-6"), SampledDP("0.1", 2, "1e-6")),
@@ -38,7 +38,7 @@ EXAMPLES = [
 
 
 def test_every_kind_has_an_example():
-    assert {strong.kind for strong, _ in EXAMPLES} == set(KINDS)
+    assert {strong.kind for strong, _ in EXAMPLES} == set(GUARANTEE_KINDS)
 
 
 @pytest.mark.parametrize(("strong", "weak"), EXAMPLES, ids=lambda g: g.kind)
@@ -46,8 +46,8 @@ def test_contract(strong, weak):
     assert strong.implies(strong)
     assert not weak.implies(strong)
     assert strong.implies(weak) or isinstance(strong, SmoothDP)
-    assert strong == load(json.loads(json.dumps(strong.to_saved())))
-    assert hash(strong) == hash(load(strong.to_saved()))
+    assert strong == load_guarantee(json.loads(json.dumps(strong.to_saved())))
+    assert hash(strong) == hash(load_guarantee(strong.to_saved()))
     assert strong.words()
     assert not strong.words().endswith(".")
     assert strong.composes == (isinstance(strong, DifferentialPrivacy | SmoothDP))
@@ -73,6 +73,6 @@ def test_curves_fall_and_invert(strong):
 
 def test_unknown_kinds_and_parameters_are_refused():
     with pytest.raises(UsageError, match="unknown kind"):
-        load({"kind": "os.system"})
+        load_guarantee({"kind": "os.system"})
     with pytest.raises(UsageError, match="other parameters"):
-        load({"kind": "pure-dp", "delta": "1"})
+        load_guarantee({"kind": "pure-dp", "delta": "1"})

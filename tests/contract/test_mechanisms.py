@@ -10,7 +10,7 @@ import pytest
 from shoal.chance.source import Source
 from shoal.errors import ShoalError
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
-from shoal.guarantee.theorem.registry import THEOREMS
+from shoal.guarantee.theorem import THEOREMS
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
 from shoal.mechanism.exponential import Exponential

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.guarantee.theorem.registry import THEOREMS
+from shoal.guarantee.theorem import THEOREMS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "bibliography.md").read_text("utf-8")

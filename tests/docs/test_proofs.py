@@ -17,9 +17,8 @@ import pytest
 from scipy.special import betainc
 
 from shoal.guarantee.plain_sample import keeps_privacy
-from shoal.guarantee.safe_k.curve import delta_add, delta_remove, delta_tight
-from shoal.guarantee.safe_k.dominating_pair import crowd_losses, on_grid
-from shoal.guarantee.theorem.registry import THEOREMS
+from shoal.guarantee.safe_k.curve import delta_add, delta_remove, delta_tight, on_grid, privacy_losses
+from shoal.guarantee.theorem import THEOREMS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = ROOT / "docs" / "proofs"
@@ -74,7 +73,9 @@ def resolve(dotted: str) -> object:
     raise ModuleNotFoundError(dotted)
 
 
-ENFORCERS = sorted({premise.enforced_by for theorem in THEOREMS.values() for premise in theorem.premises} - {"holder"})
+ENFORCERS = sorted(
+    {premise.enforced_by for theorem in THEOREMS.values() for premise in theorem.premises} - {"custodian"}
+)
 
 
 @pytest.mark.parametrize("dotted", ENFORCERS)
@@ -204,7 +205,7 @@ def test_a_smaller_rate_gains_more_than_its_share():
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_chords_lie_on_or_above_the_curve(direction):
     curve = {"remove": delta_remove, "add": delta_add}[direction]
-    atoms = crowd_losses(8, Fraction(3, 10), direction)
+    atoms = privacy_losses(8, Fraction(3, 10), direction)
     for grid in (0.3, 0.05):
         chords = on_grid(atoms, grid)
         for epsilon in np.linspace(-0.5, 1.5, 29):
@@ -227,7 +228,7 @@ def test_splitting_an_atom_keeps_both_masses():
 )
 def test_atoms_of_a_crowd_lose_no_mass(k, beta):
     for direction in ("remove", "add"):
-        atoms = crowd_losses(k, Fraction(str(beta)), direction)
+        atoms = privacy_losses(k, Fraction(str(beta)), direction)
         assert abs(1 - float(atoms.masses.sum()) - atoms.infinite) < 1e-12
 
 

@@ -7,8 +7,7 @@ from fractions import Fraction
 import pytest
 
 from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError, VerificationError
-from shoal.guarantee.composition.amplify import amplify
-from shoal.guarantee.differential import LaplaceDP
+from shoal.guarantee.differential import LaplaceDP, amplify
 from shoal.guarantee.unit import Unit
 from shoal.ledger.account import ceiling
 from shoal.ledger.event import Budget, Cost

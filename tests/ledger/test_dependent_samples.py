@@ -10,8 +10,7 @@ from math import prod
 import pytest
 
 from shoal.errors import BudgetError
-from shoal.guarantee.composition.amplify import allowance
-from shoal.guarantee.differential import ApproxDP, PureDP
+from shoal.guarantee.differential import ApproxDP, PureDP, allowance
 from shoal.guarantee.unit import Unit
 from shoal.ledger.account import ceiling
 from shoal.ledger.event import Budget, Cost

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError, UsageError, VerificationError
-from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
+from shoal.guarantee.differential import ApproxDP, PureDP, SafeKSampling
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget, Cost, Event, canonical
@@ -146,7 +146,7 @@ def test_one_neighbouring_relation(ledger):
 
 
 def test_what_informs_is_smaller_than_what_enforces(ledger):
-    crowd = Cost.of("0.31", "1e-6", [(SampledCrowd(20, "0.15"), 1)])
+    crowd = Cost.of("0.31", "1e-6", [(SafeKSampling(20, "0.15"), 1)])
     for _ in range(5):
         spend(ledger, crowd, budget=Budget.of(3, "1e-4"))
     account = ledger.account("visits")

@@ -8,8 +8,7 @@ from fractions import Fraction
 import pytest
 
 from shoal.errors import BudgetError, LedgerError, ParameterError
-from shoal.guarantee.composition.amplify import amplify
-from shoal.guarantee.differential import ApproxDP, PureDP
+from shoal.guarantee.differential import ApproxDP, PureDP, amplify
 from shoal.guarantee.unit import Unit
 from shoal.ledger.account import ceiling
 from shoal.ledger.event import Budget, Cost

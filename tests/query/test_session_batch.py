@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from shoal.errors import BudgetError, ParameterError, ShoalError, UsageError
-from shoal.guarantee.composition.compose import compose
+from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.ledger.ledger import Ledger

@@ -15,7 +15,7 @@ from shoal.errors import CompositionError, UsageError
 
 if TYPE_CHECKING:
     from shoal.guarantee.base import Guarantee
-    from shoal.guarantee.composition.compose import Composition
+    from shoal.guarantee.compose import Composition
 
     Parts = list[tuple[Guarantee, int]]
 
@@ -105,7 +105,7 @@ def _read(texts: dict[str, Sequence[str]]) -> Parts:
     from shoal.guarantee.syntactic import KAnonymity
 
     kinds: dict[str, tuple[Any, tuple[str, ...]]] = {
-        "crowd": (dp.SampledCrowd, ("k", "beta")),
+        "crowd": (dp.SafeKSampling, ("k", "beta")),
         "sampled": (dp.SampledDP, ("beta", "epsilon", "delta")),
         "pure": (dp.PureDP, ("epsilon",)),
         "approx": (dp.ApproxDP, ("epsilon", "delta")),
@@ -125,7 +125,7 @@ def _read(texts: dict[str, Sequence[str]]) -> Parts:
 
 
 def _together(parts: Parts) -> Composition:
-    from shoal.guarantee.composition.compose import compose as put_together
+    from shoal.guarantee.compose import compose as put_together
     from shoal.guarantee.differential import SampledDP
 
     fresh = [(part.on_fresh_sample() if isinstance(part, SampledDP) else part, n) for part, n in parts]
@@ -133,10 +133,10 @@ def _together(parts: Parts) -> Composition:
 
 
 def _refuse_same_sample(parts: Parts) -> None:
-    from shoal.guarantee.differential import SampledCrowd, SampledDP
-    from shoal.guarantee.theorem.registry import theorem
+    from shoal.guarantee.differential import SafeKSampling, SampledDP
+    from shoal.guarantee.theorem import theorem
 
-    if not any(isinstance(part, SampledCrowd | SampledDP) for part, _ in parts):
+    if not any(isinstance(part, SafeKSampling | SampledDP) for part, _ in parts):
         raise UsageError("no part is private by sampling", came="--same-sample", fix="leave out --same-sample")
     name = "dps-does-not-compose"
     raise CompositionError(
@@ -234,7 +234,7 @@ def _numbers(part: dict[str, Any]) -> str:
 
 def _draw(total: Composition, delta: Fraction, path: Path, force: bool) -> None:
     """Epsilon at delta when the whole list is run 1, 2, 4, ... times."""
-    from shoal.guarantee.composition.compose import compose as put_together
+    from shoal.guarantee.compose import compose as put_together
     from shoal.page import files, plots
     from shoal.page.picture import Axis, Picture, Series
 

@@ -11,11 +11,36 @@ from enum import Enum
 from typing import Any, Literal
 
 from shoal.errors import UsageError
-from shoal.guarantee import saved as files
 from shoal.guarantee.base import Guarantee
-from shoal.guarantee.syntactic import Syntactic
-from shoal.guarantee.theorem.registry import THEOREMS
+from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SafeKSampling, SampledDP, SmoothDP
+from shoal.guarantee.plain_sample import SamplePrivacy
+from shoal.guarantee.syntactic import KAnonymity, KMap, KnowledgeGain, LDiversity, ProbabilisticK, Syntactic, TCloseness
+from shoal.guarantee.theorem import THEOREMS
 from shoal.guarantee.unit import Unit
+
+GUARANTEE_KINDS: dict[str, type[Guarantee]] = {
+    cls.kind: cls
+    for cls in (
+        PureDP, ApproxDP, SafeKSampling, LaplaceDP, GaussianDP, SampledDP, SmoothDP, SamplePrivacy,
+        KAnonymity, KMap, ProbabilisticK, LDiversity, TCloseness, KnowledgeGain,
+    )
+}  # fmt: skip
+"""Every kind of guarantee that a file may name."""
+
+
+def load_guarantee(saved: dict[str, Any]) -> Guarantee:
+    """The guarantee that `to_saved` wrote; UsageError for a kind that is not on the closed list."""
+    kind = saved.get("kind")
+    if kind not in GUARANTEE_KINDS:
+        raise UsageError("unknown kind of guarantee", came=kind, allowed=", ".join(GUARANTEE_KINDS))
+    cls = GUARANTEE_KINDS[kind]
+    if issubclass(cls, SmoothDP):
+        return cls.from_saved(saved)
+    try:
+        return cls(**{name: value for name, value in saved.items() if name != "kind"})
+    except TypeError:
+        raise UsageError(f"a guarantee of kind '{kind}' has other parameters", came=", ".join(sorted(saved))) from None
+
 
 Randomness = Literal["operating system", "test seed", "none needed"]
 
@@ -143,7 +168,7 @@ class StatedClaim(_Statement):
         """As a file has it."""
         unit = saved["unit"]
         return cls(
-            files.load(saved["guarantee"]),
+            load_guarantee(saved["guarantee"]),
             None if unit is None else Unit.from_saved(unit),
             Status(saved["status"]),
             tuple(saved["theorems"]),

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal.errors import CompositionError, ParameterError
+from shoal.errors import CompositionError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee.base import Guarantee
-from shoal.guarantee.composition.amplify import amplify
-from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, text_up, up
+from shoal.guarantee.rounding import GUARD, Number, decimal, down, exact, exact_text, guarded_up, precise, text_up, up
 from shoal.guarantee.safe_k.curve import (
     check_beta,
     check_delta,
@@ -24,8 +24,9 @@ from shoal.guarantee.safe_k.curve import (
     delta_add,
     delta_remove,
     delta_tight,
+    on_grid,
+    privacy_losses,
 )
-from shoal.guarantee.safe_k.dominating_pair import crowd_losses, on_grid
 from shoal.guarantee.safe_k.solve import solve
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class ApproxDP(DifferentialPrivacy):
 
 
 @dataclass(frozen=True)
-class SampledCrowd(DifferentialPrivacy):
+class SafeKSampling(DifferentialPrivacy):
     """Sampling at rate beta, then dropping tuples seen fewer than k times, with the whole curve delta*(epsilon)."""
 
     k: int
@@ -192,11 +193,11 @@ class SampledCrowd(DifferentialPrivacy):
         """From the dominating pair of theorem `safe-k-dominating-pair`."""
         from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-        remove, add = (crowd_losses(self.k, self.beta, direction) for direction in ("remove", "add"))
+        remove, add = (privacy_losses(self.k, self.beta, direction) for direction in ("remove", "add"))
         return PrivacyLossDistribution(on_grid(remove, grid)), PrivacyLossDistribution(on_grid(add, grid))
 
     def implies(self, other: Guarantee) -> bool:
-        if isinstance(other, SampledCrowd):
+        if isinstance(other, SafeKSampling):
             return self.k >= other.k and self.beta <= other.beta
         return super().implies(other)
 
@@ -358,3 +359,171 @@ def _positive(value: Number, name: str) -> Fraction:
     if number <= 0:
         raise ParameterError(f"{name} is not positive", came=value, allowed=f"{name} > 0")
     return number
+
+
+@dataclass(frozen=True)
+class AmplifiedBudget:
+    """The (epsilon, delta) that holds after, or is allowed before, sampling."""
+
+    epsilon: float
+    delta: float
+    rate: float
+
+
+def amplify(epsilon: Number, delta: Number, rate: Number, from_rate: Number = 1) -> AmplifiedBudget:
+    """Epsilon and delta at sampling rate `rate` of what is (epsilon, delta) at `from_rate` (theorem `amplification`).
+
+    LQS11 Theorem 1: epsilon becomes ln(1 + r (e^epsilon - 1)) and delta becomes r delta, r = rate / from_rate.
+    """
+    e, d = check_epsilon(epsilon), check_delta(delta)
+    share = _share(rate, from_rate)
+    with precise():
+        ratio = decimal(share)
+        amplified = (1 + ratio * (decimal(e).exp() - 1)).ln()
+        return AmplifiedBudget(up(amplified * (1 + GUARD)), up(d * share), float(exact(rate)))
+
+
+def allowance(epsilon: Number, delta: Number, rate: Number) -> AmplifiedBudget:
+    """The inverse: the budget a mechanism may spend on data that are a fresh sample at `rate`, for a target on the whole.
+
+    Both numbers are rounded down, so that amplifying them stays within the target.
+    """
+    e, d = check_epsilon(epsilon), check_delta(delta)
+    share = _share(rate, 1)
+    with precise():
+        allowed = (1 + (decimal(e).exp() - 1) / decimal(share)).ln()
+        return AmplifiedBudget(down(allowed * (1 - GUARD)), min(1.0, down(d / share)), float(share))
+
+
+def _share(rate: Number, from_rate: Number) -> Fraction:
+    small, large = exact(rate, "rate"), exact(from_rate, "from_rate")
+    if not 0 < large <= 1:
+        raise ParameterError("from_rate is not a sampling rate", came=from_rate, allowed="0 < from_rate <= 1")
+    if not 0 < small <= large:
+        raise ParameterError("rate is not a smaller sampling rate", came=rate, allowed=f"0 < rate <= {float(large):g}")
+    return small / large
+
+
+@dataclass(frozen=True)
+class SmoothBound:
+    """The f-smooth bound of one sampled crowd, from epsilon_0 = `epsilon` on (LQS10 Theorem 6)."""
+
+    k: int
+    beta: Fraction
+    epsilon: Fraction
+
+    def __init__(self, k: int, beta: Number, epsilon: Number) -> None:
+        object.__setattr__(self, "k", check_k(k))
+        object.__setattr__(self, "beta", check_beta(beta))
+        object.__setattr__(self, "epsilon", check_epsilon(epsilon))
+        with precise():
+            least = -(1 - decimal(self.beta)).ln()
+            if decimal(self.epsilon) < least * (1 - Decimal(10) ** -12):
+                raise PreconditionError(
+                    "f-smooth",
+                    "epsilon_0 lies below -ln(1 - beta), where the published bound is silent",
+                    came=f"epsilon_0 = {float(self.epsilon):g} with beta = {float(self.beta):g}",
+                    allowed=f"epsilon_0 >= {float(least):.6g}",
+                )
+
+    def chernoff(self, z: Fraction) -> Decimal:
+        """exp(-k (ln(gamma(z)/beta) - (gamma(z) - beta)/gamma(z))), gamma(z) = 1 - (1 - beta) e^(-epsilon_0 z)."""
+        beta = decimal(self.beta)
+        gamma = 1 - (1 - beta) / (decimal(self.epsilon) * decimal(z)).exp()
+        return (-self.k * ((gamma / beta).ln() - (gamma - beta) / gamma)).exp()
+
+
+@dataclass(frozen=True)
+class SmoothDP(Guarantee):
+    """f-smooth (epsilon_0, delta_0)-DP of one or more fresh-sample releases (LQS10 Definition 5, Theorem 5)."""
+
+    parts: tuple[SmoothBound, ...]
+    kind: ClassVar[str] = "smooth-dp"
+    composes: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise UsageError("an f-smooth bound needs at least one release")
+
+    @classmethod
+    def of(cls, k: int, beta: Number, epsilon: Number) -> SmoothDP:
+        """The bound of one release."""
+        return cls((SmoothBound(k, beta, epsilon),))
+
+    @property
+    def epsilon(self) -> Fraction:
+        """epsilon_0, the sum over the parts."""
+        return sum((part.epsilon for part in self.parts), start=Fraction(0))
+
+    @property
+    def delta(self) -> float:
+        """delta_0, the sum over the parts, rounded up."""
+        with precise():
+            return min(1.0, guarded_up(self._delta()))
+
+    def f(self, z: Number) -> float:
+        """How much smaller delta is at z epsilon_0: the largest of the parts' functions; 1 at z = 1."""
+        factor = _beyond_one(z)
+        if factor == 1:
+            return 1.0
+        with precise():
+            return guarded_up(self._f(factor))
+
+    def delta_at(self, epsilon: Number) -> float:
+        """delta_0 f(epsilon / epsilon_0), for epsilon at or beyond epsilon_0."""
+        z = _beyond_one(check_epsilon(epsilon) / self.epsilon)
+        with precise():
+            return min(1.0, guarded_up(self._delta() * self._f(z)))
+
+    def floor(self) -> float:
+        """What delta_0 f tends to: (beta e^(1 - beta))^k for one part; never zero."""
+        with precise():
+            limits = [
+                (decimal(p.beta) * (1 - decimal(p.beta)).exp()) ** p.k / p.chernoff(Fraction(1)) for p in self.parts
+            ]
+            return min(1.0, guarded_up(self._delta() * max(limits)))
+
+    def compose(self, other: SmoothDP) -> SmoothDP:
+        """Both, each from its own fresh sample: sums of epsilon_0 and delta_0, the larger f (LQS10 Theorem 5)."""
+        return SmoothDP(self.parts + other.parts)
+
+    def implies(self, other: Guarantee) -> bool:
+        if isinstance(other, SmoothDP):
+            return self == other
+        own = other.own if isinstance(other, DifferentialPrivacy) else None
+        return own is not None and own[0] >= self.epsilon and self.delta_at(own[0]) <= own[1]
+
+    def words(self) -> str:
+        return (
+            f"f-smooth ({text_up(self.epsilon)}, {text_up(self.delta)})-differential privacy: at twice that epsilon "
+            f"delta is at most {text_up(self.delta_at(2 * self.epsilon))}"
+        )
+
+    def to_saved(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "parts": [[p.k, exact_text(p.beta), exact_text(p.epsilon)] for p in self.parts],
+        }
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any]) -> SmoothDP:
+        """Back from a file."""
+        return cls(tuple(SmoothBound(*part) for part in saved["parts"]))
+
+    def _delta(self) -> Decimal:
+        return sum((part.chernoff(Fraction(1)) for part in self.parts), start=Decimal(0))
+
+    def _f(self, z: Fraction) -> Decimal:
+        return max(part.chernoff(z) / part.chernoff(Fraction(1)) for part in self.parts)
+
+
+def _beyond_one(z: Number) -> Fraction:
+    factor = exact(z, "z")
+    if factor < 1:
+        raise PreconditionError(
+            "f-smooth",
+            "an f-smooth bound starts at epsilon_0",
+            came=f"z = {float(factor):g}",
+            allowed="z >= 1",
+        )
+    return factor

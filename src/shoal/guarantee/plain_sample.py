@@ -68,7 +68,7 @@ class SamplePrivacy(Guarantee):
 
 
 @dataclass(frozen=True)
-class Rate:
+class SafeRate:
     """A safe sampling rate, what it rests on, and which values hold it down (for the holder's eyes)."""
 
     rate: float
@@ -105,7 +105,7 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Classified:
+class ValueClasses:
     """CM06 Definition 4: the values by how often they occur."""
 
     rare: tuple[object, ...]
@@ -113,7 +113,7 @@ class Classified:
     common: tuple[object, ...]
 
 
-def sample_rate(counts: Counts, *, epsilon: Number, delta: Number, c: int = 1, bound: str = "exact") -> Rate:
+def sample_rate(counts: Counts, *, epsilon: Number, delta: Number, c: int = 1, bound: str = "exact") -> SafeRate:
     """The largest rate at which a plain sample of a table with these value counts is (c, epsilon, delta)-private.
 
     bound='exact' is theorem `sample-exact` (ours); bound='published' is theorem `sample-published`, CM06's
@@ -137,7 +137,7 @@ def sample_rate(counts: Counts, *, epsilon: Number, delta: Number, c: int = 1, b
     if len(obstacles) > 1:
         rest = sizes[caps > 0]
         merged, _ = _exact_rate(np.append(rest, sizes[caps == 0].sum()), target, d, rows)
-    return Rate(
+    return SafeRate(
         rate, "exact" if bound == "exact" else "published", float(target), float(d), rows,
         int(sizes.sum()), len(sizes), failure, obstacles, merged,
     )  # fmt: skip
@@ -156,7 +156,7 @@ def keeps_privacy(counts: Counts, sample: Counts, *, epsilon: Number, c: int = 1
     return bool(np.all(drawn <= _caps(sizes, _check_target(epsilon), whole(c, "c"))))
 
 
-def classify(counts: Counts, *, rate: Number, epsilon: Number, delta: Number, c: int = 1) -> Classified:
+def classify(counts: Counts, *, rate: Number, epsilon: Number, delta: Number, c: int = 1) -> ValueClasses:
     """CM06 Definition 4 (and section 5 for c rows), at the paper's internal epsilon."""
     names, sizes = _named(counts)
     p, e, rows = float(exact(rate, "rate")), float(_check_target(epsilon)), whole(c, "c")
@@ -168,7 +168,7 @@ def classify(counts: Counts, *, rate: Number, epsilon: Number, delta: Number, c:
     def pick(mask: npt.NDArray[np.bool_]) -> tuple[object, ...]:
         return tuple(name for name, chosen in zip(names, mask.tolist(), strict=True) if chosen)
 
-    return Classified(pick(rare), pick(~rare & ~common), pick(common))
+    return ValueClasses(pick(rare), pick(~rare & ~common), pick(common))
 
 
 def is_good_sample(counts: Counts, sample: Counts, *, rate: Number, epsilon: Number, delta: Number) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from shoal.guarantee.composition.compose import people_at_risk
+from shoal.guarantee.compose import people_at_risk
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.rounding import GUARD, decimal, down, exact, exact_text, precise, text_down, text_up, up
 from shoal.guarantee.safe_k.promise import Promise, Whose

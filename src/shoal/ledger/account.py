@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shoal.guarantee.composition.amplify import allowance
-from shoal.guarantee.composition.compose import compose
+from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import allowance
 from shoal.guarantee.rounding import Number
 from shoal.guarantee.unit import Neighbours
 from shoal.ledger.event import Budget, Cost

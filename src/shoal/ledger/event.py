@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from shoal.errors import ParameterError, UsageError
-from shoal.guarantee import saved as files
 from shoal.guarantee.base import Guarantee
+from shoal.guarantee.claim import load_guarantee
 from shoal.guarantee.differential import DifferentialPrivacy
 from shoal.guarantee.rounding import Number, exact_text, text_up
 from shoal.guarantee.safe_k.curve import check_delta, check_epsilon
@@ -65,7 +65,7 @@ class Cost:
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Cost:
         """Back from a file."""
-        parts = [(files.load(part["guarantee"]), part["times"]) for part in saved["parts"]]
+        parts = [(load_guarantee(part["guarantee"]), part["times"]) for part in saved["parts"]]
         return cls.of(saved["epsilon"], saved["delta"], parts)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from shoal.errors import ParameterError, ShoalError, UsageError
 from shoal.guarantee.base import Guarantee
-from shoal.guarantee.composition.compose import compose
+from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import DifferentialPrivacy
 from shoal.guarantee.rounding import Number, exact, text_up
 from shoal.guarantee.safe_k.curve import check_delta

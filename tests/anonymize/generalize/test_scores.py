@@ -15,7 +15,7 @@ from shoal.anonymize.generalize.lattice import GRID, Lattice
 from shoal.anonymize.generalize.scores import SCORES, Discernibility, Ramp, Records, Target
 from shoal.anonymize.kernel.rollup import one_by_one
 from shoal.errors import ParameterError, UsageError
-from shoal.guarantee.theorem.registry import THEOREMS
+from shoal.guarantee.theorem import THEOREMS
 from tests.anonymize.generalize.tiny import attribute, counted, recoded
 
 CITY, SEX, AGE = (

@@ -6,8 +6,7 @@ import pytest
 
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Status
-from shoal.guarantee.theorem.base import How
-from shoal.guarantee.theorem.registry import THEOREMS
+from shoal.guarantee.theorem import THEOREMS, How
 from shoal.publish.certificate.counted import counted_answers
 from shoal.publish.certificate.opening import theorem_entry
 from shoal.publish.certificate.premises import FIXED_WITHOUT_DATA, safe_k_answers
@@ -65,7 +64,7 @@ def test_a_plan_answers_for_each_premise_it_cites(made):
     found = answers(made)
     for premise in premises(made):
         assert found[premise.key].detail
-        if premise.enforced_by == "holder":
+        if premise.enforced_by == "custodian":
             assert found[premise.key].how is not How.CHECKED, premise.text
     entries = [theorem_entry(name, found) for name in made.claims[0].theorems]
     assert [each["id"] for entry in entries for each in entry["premises"]] == [each.key for each in premises(made)]

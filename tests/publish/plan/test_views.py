@@ -15,8 +15,8 @@ from jsonschema import Draft7Validator
 from shoal.anonymize.method.views import choose_views, draw_all
 from shoal.chance.source import Source
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.guarantee.composition.compose import compose
-from shoal.guarantee.differential import SampledCrowd
+from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import SafeKSampling
 from shoal.policy.model.views import Views
 from shoal.policy.policy import Policy
 from shoal.policy.text.problem import RefusedPolicyError
@@ -62,9 +62,9 @@ def test_all_views_together_keep_the_promise():
     made = planned(PAIRS)
     assert [view.columns for view in made.views] == [("age", "sex"), ("age", "diag"), ("sex", "diag")]
     own = made.views[0].method.promise
-    crowd = SampledCrowd(own.k, own.beta)
+    crowd = SafeKSampling(own.k, own.beta)
     assert compose([(crowd, 3)]).epsilon_at(Fraction("1e-4")) <= 1
-    fewer = SampledCrowd(own.k - 1, own.beta)
+    fewer = SafeKSampling(own.k - 1, own.beta)
     assert compose([(fewer, 3)]).epsilon_at(Fraction("1e-4")) > 1  # no smaller k would do
     assert made.cost.epsilon == 1
     assert made.claims[0].theorems[-1] == "pld-composition"

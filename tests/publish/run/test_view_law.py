@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from shoal.anonymize.method.views import draw_all
 from shoal.chance.source import Source
-from shoal.guarantee.composition.compose import compose
-from shoal.guarantee.differential import SampledCrowd
+from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import SafeKSampling
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
 from tests.engine.oracle import engine_named
@@ -77,7 +77,7 @@ def divergence(p, q, epsilon):
 
 def test_the_exact_law_of_two_views_keeps_the_composed_claim_and_one_sample_breaks_it():
     made = plan(Policy.parse(TINY))
-    composed, single = compose(made.parts), compose([(SampledCrowd(3, Fraction("0.3")), 1)])
+    composed, single = compose(made.parts), compose([(SafeKSampling(3, Fraction("0.3")), 1)])
     others = [("a", "c")] * 7
     (fresh_with, shared_with), (fresh_without, shared_without) = (
         laws(rows, made) for rows in ([*others, ("a", "d")], others)

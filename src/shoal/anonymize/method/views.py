@@ -14,7 +14,7 @@ from shoal.chance.source import Source
 from shoal.data.cells import Cells, cells
 from shoal.data.type import texts
 from shoal.engine.base import ABSENT, Ask, Counts, Table
-from shoal.guarantee.tree.measurements import Survey, surveys
+from shoal.guarantee.tree import MeasurementBudget, measurement_budgets
 
 MOST_ASKED = 4096
 """Views that are read in one pass."""
@@ -76,7 +76,7 @@ def choose_views(
     pieces = {name: cells(table.schema[name]) for name in names}
     width = max(len(group) for group in candidates)
     bins = {name: _bins(pieces[name], BINS.get(width, 16)) for name in names}
-    (survey,) = surveys(epsilon / 2, len(names), (Fraction(1),), Fraction(1, 10))
+    (survey,) = measurement_budgets(epsilon / 2, len(names), (Fraction(1),), Fraction(1, 10))
     shares, total = _marginals(table, pieces, bins, survey, source)
     scores = []
     for first in range(0, len(candidates), MOST_ASKED):
@@ -102,7 +102,7 @@ def _marginals(
     table: Table,
     pieces: dict[str, Cells],
     bins: dict[str, npt.NDArray[np.int64]],
-    survey: Survey,
+    survey: MeasurementBudget,
     source: Source,
 ) -> tuple[dict[str, npt.NDArray[np.float64]], float]:
     """Noisy shares of the bins of every attribute, and the noisy number of records."""

@@ -15,13 +15,21 @@ The cost grows like the square root of k: about 0.1 ms at k = 20, 0.3 ms at k = 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
-from typing import Literal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import ParameterError, PreconditionError, UsageError
 from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, up
-from shoal.guarantee.safe_k import binomial
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.pld_pmf import PLDPmf
 
 Bound = Literal["tight", "published"]
 BOUNDS: tuple[Bound, ...] = ("tight", "published")
@@ -160,7 +168,7 @@ def _remove(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
         if n == k:
             return rate**k if k < _SHORT else _above(beta**k)
         scale = n * rest
-        return _above(binomial.at_least(k, n, beta, lambda j: 1 - (n - j) / scale))
+        return _above(binomial_at_least(k, n, beta, lambda j: 1 - (n - j) / scale))
 
 
 def _add(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
@@ -171,7 +179,7 @@ def _add(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
         if gamma <= 0:
             return Fraction(0)
         n = max(1, _ceil((k - 1) / gamma))
-        return _above(binomial.at_most(k - 1, n - 1, beta, lambda j: (gamma * n - j) / (n - j)))
+        return _above(binomial_at_most(k - 1, n - 1, beta, lambda j: (gamma * n - j) / (n - j)))
 
 
 def _published(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
@@ -196,10 +204,10 @@ def _published(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
                 return _above(best)
             if n == j == k and k < _SHORT and (-(_ceil((k + 1) / gamma) - 1) * divergence).exp() < beta**k:
                 return rate**k
-            first = binomial.mass(j, n, beta)
+            first = binomial_mass(j, n, beta)
             slope = beta / (1 - beta) * (n - j) / (j + 1)
             if slope >= 1 or first / (1 - slope) > best:
-                best = max(best, binomial.at_least(j, n, beta))
+                best = max(best, binomial_at_least(j, n, beta))
             j += 1
 
 
@@ -210,3 +218,161 @@ def _above(value: Decimal) -> Fraction:
 
 def _ceil(value: Decimal) -> int:
     return int(value.to_integral_value(rounding=ROUND_CEILING))
+
+
+_NEGLIGIBLE = Decimal(10) ** -55
+_SMALL_N = 1500
+_LN_TWO_PI = Decimal("1.83787706640934548356065947281123527972279494727556682563430308096553139185452")
+
+
+def binomial_mass(j: int, n: int, p: Decimal) -> Decimal:
+    """Pr[Bin(n, p) = j], to more than 50 digits."""
+    if not 0 <= j <= n:
+        return Decimal(0)
+    if n <= _SMALL_N:
+        return Decimal(math.comb(n, j)) * p**j * (1 - p) ** (n - j)
+    ways = _ln_factorial(n) - _ln_factorial(j) - _ln_factorial(n - j)
+    return (ways + j * p.ln() + (n - j) * (1 - p).ln()).exp()
+
+
+def binomial_at_least(j: int, n: int, p: Decimal, weight: Callable[[int], Decimal] | None = None) -> Decimal:
+    """Sum over i >= j of Pr[Bin(n, p) = i] * weight(i), for weights in [0, 1] (default 1)."""
+    if j > n:
+        return Decimal(0)
+    odds = p / (1 - p)
+    term, total, i = binomial_mass(max(j, 0), n, p), Decimal(0), max(j, 0)
+    while True:
+        total += term if weight is None else term * weight(i)
+        if i == n:
+            return total
+        ratio = odds * (n - i) / (i + 1)
+        term, i = term * ratio, i + 1
+        # the ratios decrease, so all that is left is at most term / (1 - ratio)
+        if ratio < 1 and (rest := term / (1 - ratio)) < total * _NEGLIGIBLE:
+            return total + rest
+
+
+def binomial_at_most(j: int, n: int, p: Decimal, weight: Callable[[int], Decimal] | None = None) -> Decimal:
+    """Sum over i <= j of Pr[Bin(n, p) = i] * weight(i), for weights in [0, 1] (default 1)."""
+    if weight is None:
+        return binomial_at_least(n - j, n, 1 - p)
+    return binomial_at_least(n - j, n, 1 - p, lambda i: weight(n - i))
+
+
+@lru_cache(maxsize=4096)
+def _ln_factorial(n: int) -> Decimal:
+    """ln n!, exactly summed for small n and by Stirling's series (alternating, so the first term left out bounds it)."""
+    with precise():
+        if n <= _SMALL_N:
+            return Decimal(math.factorial(n)).ln()
+        x = Decimal(n)
+        series = sum((b / x ** (2 * i + 1) for i, b in enumerate(_stirling())), start=Decimal(0))
+        return (x + Decimal("0.5")) * x.ln() - x + _LN_TWO_PI / 2 + series
+
+
+@lru_cache(maxsize=1)
+def _stirling() -> tuple[Decimal, ...]:
+    """Coefficients B_2i / (2i (2i - 1)), i = 1..16; at n > 1500 the next term is below 10^-90."""
+    count = 32
+    bernoulli: list[Fraction] = [Fraction(1)]
+    for m in range(1, count + 1):
+        bernoulli.append(-sum((math.comb(m + 1, i) * bernoulli[i] for i in range(m)), start=Fraction(0)) / (m + 1))
+    with precise():
+        return tuple(
+            Decimal(b.numerator) / Decimal(b.denominator)
+            for b in (bernoulli[2 * i] / (2 * i * (2 * i - 1)) for i in range(1, count // 2 + 1))
+        )
+
+
+_TAIL = 1e-25
+_MAX_ATOMS = 4_000_000
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PrivacyLosses:
+    """Atoms of a privacy loss: `masses` under the first distribution at the values `losses`, and the mass at infinity."""
+
+    losses: Floats
+    masses: Floats
+    infinite: float
+
+
+def privacy_losses(k: int, beta: Fraction, direction: str) -> PrivacyLosses:
+    """The loss of M against M + 1 (`remove`) or of M + 1 against M (`add`).
+
+    Where the support is too long to hold, a larger beta stands in: its pair dominates (theorem `safe-k-monotone`).
+    What lies beyond the support kept is moved to a larger loss, never dropped.
+    """
+    spread = k + 40 * math.sqrt(k) + 60
+    rate = max(float(beta), spread / _MAX_ATOMS)
+    reach = (k * (1 - rate) + (40 * math.sqrt(k) + 60) * math.sqrt(1 - rate)) / rate  # 40 deviations past the mean
+    m = np.arange(0, math.ceil(reach) + 64, dtype=np.float64)
+    masses = _negative_binomial(k, rate, m)
+    kept = np.flatnonzero(masses > _TAIL)
+    first, last = int(kept[0]), int(kept[-1])
+    rest_low, rest_high = float(masses[:first].sum()), float(masses[last + 1 :].sum()) + _TAIL
+    p, m = masses[first : last + 1], m[first : last + 1]
+    loss = np.full_like(m, np.inf)  # M = 0 never happens to M + 1
+    np.divide(k - 1, m, out=loss, where=m > 0)
+    loss = math.log1p(-rate) + np.log1p(loss)
+    if direction == "remove":
+        # P = M: a lost low end has the largest losses, a lost high end smaller ones than the last kept
+        return _collect(loss, p, at_infinity=rest_low, at_last=rest_high)
+    # P = M + 1 at m + 1 has mass P(M = m) and loss -loss(m + 1)
+    shifted = -(math.log1p(-rate) + np.log1p((k - 1) / (m + 1)))
+    return _collect(shifted, p, at_infinity=0.0, at_last=0.0, at_first=rest_low, beyond=(-math.log1p(-rate), rest_high))
+
+
+def on_grid(atoms: PrivacyLosses, grid: float) -> PLDPmf:
+    """Split each atom between its two neighbours on the grid so that its mass under both distributions is kept.
+
+    That is the chord above the convex curve between two grid points: never below the truth
+    (connect-the-dots, Doroshenko and others 2022), with positive terms only.
+    """
+    from dp_accounting.pld.pld_pmf import DensePLDPmf
+
+    low = np.floor(atoms.losses / grid).astype(np.int64)
+    offset = atoms.losses - low * grid
+    upper = np.clip(-np.expm1(-offset) / -math.expm1(-grid), 0.0, 1.0)
+    first, last = int(low.min()), int(low.max()) + 1
+    masses = np.bincount(low - first, atoms.masses * (1 - upper), minlength=last - first + 1)
+    masses += np.bincount(low - first + 1, atoms.masses * upper, minlength=last - first + 1)
+    return DensePLDPmf(grid, first, masses, atoms.infinite, True)
+
+
+def _collect(
+    loss: Floats,
+    mass: Floats,
+    *,
+    at_infinity: float,
+    at_last: float,
+    at_first: float = 0.0,
+    beyond: tuple[float, float] | None = None,
+) -> PrivacyLosses:
+    mass = mass.copy()
+    mass[-1] += at_last
+    mass[0] += at_first
+    finite = np.isfinite(loss)
+    infinite = at_infinity + float(mass[~finite].sum())
+    losses, masses = loss[finite], mass[finite]
+    if beyond is not None:
+        losses, masses = np.append(losses, beyond[0]), np.append(masses, beyond[1])
+    return PrivacyLosses(losses, masses, infinite)
+
+
+def _negative_binomial(k: int, rate: float, m: Floats) -> Floats:
+    """Pr[M = m], by ratios outward from the mode, whose mass is computed with 70 digits."""
+    mode = min(len(m) - 1, max(0, math.floor((k - 1) * (1 - rate) / rate)))
+    with precise():
+        exact_rate = Decimal(rate)
+        # Pr[M = m] = beta Pr[Bin(m + k - 1, beta) = k - 1]
+        top = float(exact_rate * binomial_mass(k - 1, mode + k - 1, exact_rate))
+    result = np.empty_like(m)
+    result[mode] = top
+    up_ratios = (1 - rate) * (m[mode + 1 :] + k - 1) / m[mode + 1 :]
+    result[mode + 1 :] = top * np.cumprod(up_ratios)
+    down_ratios = m[1 : mode + 1][::-1] / ((1 - rate) * (m[1 : mode + 1][::-1] + k - 1))
+    result[:mode] = (top * np.cumprod(down_ratios))[::-1]
+    return result

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
-from shoal.guarantee.composition import group
+from shoal.guarantee import group
 from shoal.guarantee.rounding import exact, text_up, whole
 from shoal.guarantee.safe_k import curve as safe_k
 from shoal.guarantee.safe_k.solve import solve

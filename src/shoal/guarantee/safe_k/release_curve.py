@@ -15,7 +15,7 @@ from functools import cached_property
 
 from shoal.errors import UsageError
 from shoal.guarantee.base import Guarantee
-from shoal.guarantee.composition.compose import Composition, compose
+from shoal.guarantee.compose import Composition, compose
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.safe_k.curve import delta_exactly
 from shoal.guarantee.safe_k.promise import Promise

@@ -13,9 +13,9 @@ from functools import partial
 from itertools import pairwise
 
 from shoal.errors import InfeasibleError, PreconditionError
+from shoal.guarantee.differential import SmoothDP
 from shoal.guarantee.rounding import exact
 from shoal.guarantee.safe_k import curve as safe_k
-from shoal.guarantee.safe_k.smooth import SmoothDP
 from shoal.guarantee.safe_k.solve import solve
 from shoal.lab.papers.comparison import Reproduction, erratum, statement
 from shoal.page.picture import Axis, Picture, Series

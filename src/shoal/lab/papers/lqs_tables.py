@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from shoal.guarantee.composition.amplify import allowance, amplify
-from shoal.guarantee.composition.compose import compose
-from shoal.guarantee.differential import SampledDP
+from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import SampledDP, allowance, amplify
 from shoal.guarantee.rounding import text_up
 from shoal.guarantee.safe_k import curve as safe_k
 from shoal.lab.papers.comparison import Finding, Reproduction, digits, statement

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.guarantee.theorem.base import PremiseAnswer
+from shoal.guarantee.theorem import PremiseAnswer
 from shoal.ledger.ledger import Account
 from shoal.publish.certificate.opening import opening, sealed, theorem_entry
 from shoal.publish.certificate.premises import built, checked, stated

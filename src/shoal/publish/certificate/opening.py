@@ -7,8 +7,7 @@ from typing import Any
 
 from shoal import __version__
 from shoal.errors import PreconditionError
-from shoal.guarantee.theorem.base import How, Premise, PremiseAnswer
-from shoal.guarantee.theorem.registry import theorem
+from shoal.guarantee.theorem import How, Premise, PremiseAnswer, theorem
 from shoal.publish.plan.base import Plan
 from shoal.publish.verify.standalone import KNOWN_VERSION as VERSION
 from shoal.publish.verify.standalone import seal
@@ -53,7 +52,7 @@ def theorem_entry(name: str, answers: Mapping[str, PremiseAnswer]) -> dict[str, 
 
 def _premise(name: str, premise: Premise, answers: Mapping[str, PremiseAnswer]) -> dict[str, str]:
     answer = answers.get(premise.key)
-    if answer is None or (answer.how is How.CHECKED and premise.enforced_by == "holder"):
+    if answer is None or (answer.how is How.CHECKED and premise.enforced_by == "custodian"):
         raise PreconditionError(
             name,
             "the plan does not say how this premise is met",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shoal.guarantee.theorem.base import How, PremiseAnswer
+from shoal.guarantee.theorem import How, PremiseAnswer
 from shoal.publish.plan.safe_k import SafeKPlan
 
 LOCKED = "in the locked plan, which was charged before a row was drawn"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from shoal.guarantee.composition.compose import compose
+from shoal.guarantee.compose import compose
 from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.guarantee.safe_k.curve import delta_exactly
 from shoal.guarantee.safe_k.promise import Promise

@@ -10,7 +10,7 @@ from typing import Any
 from shoal import __version__
 from shoal.guarantee.rounding import text_down
 from shoal.guarantee.safe_k.frontier import Choice, frontier
-from shoal.guarantee.theorem.registry import theorem
+from shoal.guarantee.theorem import theorem
 from shoal.page import html
 from shoal.publish.certificate.safe_k import NOT_PROMISED
 from shoal.publish.plan.base import Plan

@@ -23,8 +23,8 @@ from shoal.errors import PolicyError, PreconditionError, UsageError
 from shoal.guarantee import sentences as words
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.claim import Claim, Status, make_claim
-from shoal.guarantee.composition.compose import composed_within
-from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
+from shoal.guarantee.compose import composed_within
+from shoal.guarantee.differential import ApproxDP, PureDP, SafeKSampling
 from shoal.guarantee.rounding import exact_text, text_up, whole
 from shoal.guarantee.safe_k.promise import Promise, Whose
 from shoal.guarantee.safe_k.release_curve import ReleaseCurve, release_curve
@@ -169,7 +169,7 @@ class SafeKPlan(Plan):
         if plan.epsilon_recoding:
             each.append((PureDP(plan.epsilon_recoding), 1))
         if plan.whose.is_one_step and plan.bound == "tight":
-            each.append((SampledCrowd(plan.k, plan.beta), self.repeat))
+            each.append((SafeKSampling(plan.k, plan.beta), self.repeat))
         else:
             each.append((ApproxDP(plan.epsilon_release, plan.delta), self.repeat))
         return each

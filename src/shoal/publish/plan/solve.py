@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.guarantee.composition.compose import compose
-from shoal.guarantee.differential import ApproxDP, SampledCrowd
+from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import ApproxDP, SafeKSampling
 from shoal.guarantee.rounding import exact, text_up
 from shoal.guarantee.safe_k.frontier import pick
 from shoal.guarantee.safe_k.promise import Promise, Whose, promise
@@ -28,7 +28,7 @@ def numbers(asked: ReleaseAsked, whose: Whose) -> tuple[Promise, ApproxDP]:
         for _ in range(10):
             middle = exact(float((low + high) / 2))
             tried = one_release(asked, whose, middle, delta / asked.repeat, bound)
-            crowds = compose([(SampledCrowd(tried.k, tried.beta), asked.repeat)])
+            crowds = compose([(SafeKSampling(tried.k, tried.beta), asked.repeat)])
             if asked.chosen + exact(crowds.epsilon_at(delta)) <= epsilon:
                 low, best = middle, tried
             else:

@@ -13,8 +13,8 @@ from shoal.anonymize.method.safe_k import SafeK
 from shoal.data.schema import Schema
 from shoal.errors import InfeasibleError, ShoalError
 from shoal.guarantee.base import Guarantee
-from shoal.guarantee.composition.compose import compose
-from shoal.guarantee.differential import ApproxDP, PureDP, SampledCrowd
+from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import ApproxDP, PureDP, SafeKSampling
 from shoal.guarantee.rounding import exact, text_up
 from shoal.guarantee.safe_k.promise import Promise, Whose, promise
 from shoal.policy.model.views import Group
@@ -76,7 +76,7 @@ def crowd_parts(promises: Sequence[Promise]) -> list[tuple[Guarantee, int]]:
     found: Counter[Guarantee] = Counter()
     for plan in promises:
         one = plan.whose.is_one_step and plan.bound == "tight"
-        found[SampledCrowd(plan.k, plan.beta) if one else ApproxDP(plan.epsilon_release, plan.delta)] += 1
+        found[SafeKSampling(plan.k, plan.beta) if one else ApproxDP(plan.epsilon_release, plan.delta)] += 1
     return list(found.items())
 
 
@@ -175,7 +175,7 @@ class Sharing:
         parts += [(PureDP(share), len(self.weights))] if share else []
         crowds = Counter(self.sizes(size))
         return fits(
-            [*parts, *((SampledCrowd(k, rate), times) for k, times in crowds.items())], self.epsilon, self.delta
+            [*parts, *((SafeKSampling(k, rate), times) for k, times in crowds.items())], self.epsilon, self.delta
         )
 
     def _best(self, prefer: str) -> Fraction | None:

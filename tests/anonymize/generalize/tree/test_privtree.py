@@ -21,7 +21,7 @@ from shoal.data.domain import Interval, Values
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.rounding import precise
-from shoal.guarantee.tree.privtree import SplitTest, decimal_chance
+from shoal.guarantee.tree import SplitTest, decimal_chance
 from tests.engine.oracle import engine_named
 from tests.statistical.fit import fits
 
@@ -286,7 +286,7 @@ def test_the_price_is_within_what_was_paid(survey, steps):
 
 
 def test_the_certificate_has_all_that_the_price_is_made_of():
-    from shoal.guarantee.tree.privtree import path_loss
+    from shoal.guarantee.tree import path_loss
 
     said = PrivTree(SCHEMA, Fraction(3, 10), 13, Fraction(3, 10)).to_json()
     test = said["test"]

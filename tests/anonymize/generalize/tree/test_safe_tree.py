@@ -15,7 +15,7 @@ from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.safe_k.curve import delta_tight
-from shoal.guarantee.tree.measurements import Survey, epsilon_of, surveys
+from shoal.guarantee.tree import MeasurementBudget, epsilon_of_measurements, measurement_budgets
 from shoal.policy.policy import Policy
 from shoal.publish.verify.standalone import divides
 from tests.engine.oracle import engine_named
@@ -68,30 +68,32 @@ def grown(columns, text=WIDE, *, seed=1, name="duckdb", paid="0.5", k=10, beta="
 
 def test_surveys_add_up_to_what_is_paid():
     plan = SurveyedTree(schema(WIDE), Fraction("0.3"), 10, Fraction(1, 2))
-    assert plan.epsilon == Fraction("0.3") == epsilon_of(plan.asked)
+    assert plan.epsilon == Fraction("0.3") == epsilon_of_measurements(plan.asked)
     person = SurveyedTree(schema(WIDE), Fraction("0.3"), 10, Fraction(1, 2), steps=4)
     assert person.epsilon == Fraction("0.3")
-    assert epsilon_of(person.asked) == Fraction("0.075")
+    assert epsilon_of_measurements(person.asked) == Fraction("0.075")
     assert all(a.count == 4 * b.count for a, b in zip(plan.asked, person.asked, strict=True))
 
 
 def test_a_survey_without_noise_or_with_too_large_shares_is_refused():
     with pytest.raises(PreconditionError, match="surveyed-tree"):
-        Survey(Fraction(0), Fraction(1), 2)
+        MeasurementBudget(Fraction(0), Fraction(1), 2)
     with pytest.raises(PreconditionError, match="surveyed-tree"):
-        Survey(Fraction(1), Fraction(-1), 2)
+        MeasurementBudget(Fraction(1), Fraction(-1), 2)
     with pytest.raises(PreconditionError, match="surveyed-tree"):
-        surveys(Fraction(1), 2, (Fraction(2, 3), Fraction(1, 2)), Fraction(1, 4))
+        measurement_budgets(Fraction(1), 2, (Fraction(2, 3), Fraction(1, 2)), Fraction(1, 4))
     for parts in ((Fraction(1, 4),), (Fraction(1, 4), Fraction(1)), (Fraction(0), Fraction(1, 4))):
         with pytest.raises(PreconditionError, match="counts and its histograms"):
-            surveys(Fraction(1), 2, (Fraction(2, 3), Fraction(1, 3)), parts)
+            measurement_budgets(Fraction(1), 2, (Fraction(2, 3), Fraction(1, 3)), parts)
 
 
 def test_counts_may_take_another_part_of_each_survey():
-    first, second = surveys(Fraction(1), 2, (Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 20), Fraction(3, 4)))
+    first, second = measurement_budgets(
+        Fraction(1), 2, (Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 20), Fraction(3, 4))
+    )
     assert (first.count, second.count) == (Fraction(1, 30), Fraction(1, 4))
-    assert epsilon_of((first, second)) == 1
-    assert surveys(Fraction(1), 2, (Fraction(1, 2),) * 2, Fraction(1, 4)) == surveys(
+    assert epsilon_of_measurements((first, second)) == 1
+    assert measurement_budgets(Fraction(1), 2, (Fraction(1, 2),) * 2, Fraction(1, 4)) == measurement_budgets(
         Fraction(1), 2, (Fraction(1, 2),) * 2, (Fraction(1, 4),) * 2
     )
 

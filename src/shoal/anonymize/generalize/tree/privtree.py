@@ -32,8 +32,14 @@ from shoal.data.schema import Schema
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError
 from shoal.guarantee.rounding import exact_text
-from shoal.guarantee.tree.measurements import Survey, epsilon_of, surveys
-from shoal.guarantee.tree.privtree import SplitTest, calibrate, path_loss
+from shoal.guarantee.tree import (
+    MeasurementBudget,
+    SplitTest,
+    calibrate_split_test,
+    epsilon_of_measurements,
+    measurement_budgets,
+    path_loss,
+)
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -123,12 +129,12 @@ class PrivTree(Partition):
         return tuple(attribute.name for attribute in self.schema.published)
 
     @property
-    def asked(self) -> tuple[Survey, ...]:
+    def asked(self) -> tuple[MeasurementBudget, ...]:
         """The survey, if there is one, with the noise that one row's share of epsilon buys."""
         share = self.habits.survey
         if not share:
             return ()
-        return surveys(self.paid / self.steps, len(self.columns), (share,), self.habits.counts)
+        return measurement_budgets(self.paid / self.steps, len(self.columns), (share,), self.habits.counts)
 
     @property
     def theta(self) -> int:
@@ -139,12 +145,14 @@ class PrivTree(Partition):
     def test(self) -> SplitTest:
         """The test at every node: the least noise whose worst path loss one row's share of epsilon pays."""
         left = self.paid / self.steps * (1 - self.habits.survey)
-        return calibrate(left, self.habits.y, self.habits.depth, self.habits.clamp)
+        return calibrate_split_test(left, self.habits.y, self.habits.depth, self.habits.clamp)
 
     @property
     def epsilon(self) -> Fraction:
         test = self.test
-        return self.steps * (epsilon_of(self.asked) + path_loss(test.scale, test.thresholds(self.theta), test.clamp))
+        return self.steps * (
+            epsilon_of_measurements(self.asked) + path_loss(test.scale, test.thresholds(self.theta), test.clamp)
+        )
 
     @property
     def theorems(self) -> tuple[str, ...]:
@@ -162,7 +170,7 @@ class PrivTree(Partition):
             "kind": "privtree",
             "epsilon": exact_text(self.epsilon),
             "steps": self.steps,
-            "surveys": [
+            "measurement_budgets": [
                 {"count": exact_text(s.count), "histogram": exact_text(s.histogram), "attributes": s.attributes}
                 for s in self.asked
             ],

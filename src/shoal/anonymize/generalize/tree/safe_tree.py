@@ -32,9 +32,9 @@ from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError
-from shoal.guarantee.composition.amplify import allowance
+from shoal.guarantee.differential import allowance
 from shoal.guarantee.rounding import exact, exact_text, text_down
-from shoal.guarantee.tree.measurements import Survey, epsilon_of, surveys
+from shoal.guarantee.tree import MeasurementBudget, epsilon_of_measurements, measurement_budgets
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -110,9 +110,9 @@ class SurveyedTree(Partition):
         return tuple(attribute.name for attribute in self.schema.published)
 
     @property
-    def asked(self) -> tuple[Survey, ...]:
-        """The surveys, with the noise that one row's share of epsilon buys."""
-        return surveys(self.inner, len(self.columns), self.habits.shares, self.habits.counts)
+    def asked(self) -> tuple[MeasurementBudget, ...]:
+        """The measurement_budgets, with the noise that one row's share of epsilon buys."""
+        return measurement_budgets(self.inner, len(self.columns), self.habits.shares, self.habits.counts)
 
     @property
     def rate(self) -> Fraction:
@@ -120,13 +120,13 @@ class SurveyedTree(Partition):
 
     @property
     def inner(self) -> Fraction:
-        """What the surveys may cost on what they see: more than the share of a row where that is a sample."""
+        """What the measurement_budgets may cost on what they see: more than the share of a row where that is a sample."""
         share = self.paid / self.steps
         return share if self.sample == 1 else exact(text_down(allowance(share, 0, self.sample).epsilon, 12))
 
     @property
     def epsilon(self) -> Fraction:
-        return self.steps * epsilon_of(self.asked) if self.sample == 1 else self.paid
+        return self.steps * epsilon_of_measurements(self.asked) if self.sample == 1 else self.paid
 
     @property
     def theorems(self) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ class SurveyedTree(Partition):
             **rate,
             "epsilon": exact_text(self.epsilon),
             "steps": self.steps,
-            "surveys": [
+            "measurement_budgets": [
                 {"count": exact_text(s.count), "histogram": exact_text(s.histogram), "attributes": s.attributes}
                 for s in self.asked
             ],
@@ -188,7 +188,7 @@ def heard(counts: npt.NDArray[np.int64], epsilon: Fraction, source: Source) -> n
 
 
 def whole_table(
-    pieces: Sequence[Cells], coded: Coded, survey: Survey, source: Source, surprise: float = SURPRISE
+    pieces: Sequence[Cells], coded: Coded, survey: MeasurementBudget, source: Source, surprise: float = SURPRISE
 ) -> tuple[Layout, Floats, float]:
     """The first survey: the whole table as one box; the sides of every attribute come out of it."""
     count = max(1.0, float(heard(np.array([coded.rows]), survey.count, source)[0]))
@@ -208,7 +208,7 @@ class _Growth:
 
     def __init__(self, plan: SurveyedTree, layout: Layout, masses: Floats, count: float) -> None:
         self.plan, self.layout = plan, layout
-        # In records of what the surveys see: a sample has its share of every crowd.
+        # In records of what the measurement_budgets see: a sample has its share of every crowd.
         seen = float(plan.sample)
         self.crowd = seen * plan.k / float(plan.beta)
         self.spread = max(seen * (plan.k * (1 - float(plan.beta))) ** 0.5 / float(plan.beta), 1e-9)
@@ -247,7 +247,7 @@ class _Growth:
         self.splits = np.concatenate([self.splits, splits[new:]])
         self.below = np.concatenate([self.below, moved[new:]])
 
-    def listen(self, coded: Coded, survey: Survey, source: Source) -> None:
+    def listen(self, coded: Coded, survey: MeasurementBudget, source: Source) -> None:
         """Hear histograms of every box through noise, and believe them as far as they deserve."""
         leaves, layout = self.tree.leaves, self.layout
         home = self._home(coded, leaves)
@@ -276,7 +276,7 @@ class _Growth:
         heard_of = (sums * sure).sum(axis=0) / weight
         self.counts[leaves], _ = model.corrected(self.counts[leaves], heard_of, 1.0 / weight, self.plan.habits.stray)
 
-    def recount(self, coded: Coded, survey: Survey, source: Source) -> None:
+    def recount(self, coded: Coded, survey: MeasurementBudget, source: Source) -> None:
         """Count the boxes through noise, and put together again those that are better shown as one."""
         leaves = self.tree.leaves
         told = heard(coded.totals(self._home(coded, leaves), len(leaves)), survey.count, source)
@@ -297,7 +297,13 @@ class _Growth:
         self.depths, self.splits, self.places = self.depths[kept], self.splits[kept], None
 
     def _histograms(
-        self, coded: Coded, j: int, home: npt.NDArray[np.int64], leaves: Codes, survey: Survey, source: Source
+        self,
+        coded: Coded,
+        j: int,
+        home: npt.NDArray[np.int64],
+        leaves: Codes,
+        survey: MeasurementBudget,
+        source: Source,
     ) -> list[Floats]:
         """The noisy counts of the cells of each box's side along one attribute, in the order of the sides."""
         side, nodes = self.layout.sides[j], self.faces[leaves, j]

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import CompositionError, ParameterError, UsageError
-from shoal.guarantee.composition.compose import chosen_with_probability, compose, people_at_risk
-from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SampledCrowd, SampledDP
+from shoal.guarantee.compose import chosen_with_probability, compose, people_at_risk
+from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SafeKSampling, SampledDP
 from shoal.guarantee.plain_sample import SamplePrivacy
-from shoal.guarantee.safe_k.curve import delta_add, delta_remove
-from shoal.guarantee.safe_k.dominating_pair import crowd_losses
+from shoal.guarantee.safe_k.curve import delta_add, delta_remove, privacy_losses
 from shoal.guarantee.syntactic import KAnonymity
 from tests.guarantee import oracle
 
@@ -27,7 +26,7 @@ GOLDEN = [
 
 @pytest.mark.parametrize(("times", "k", "beta", "remove", "add"), GOLDEN)
 def test_golden_views(times, k, beta, remove, add):
-    total = compose([(SampledCrowd(k, beta), times)])
+    total = compose([(SafeKSampling(k, beta), times)])
     assert total.pld("1e-6", "remove") == pytest.approx(remove, abs=1e-3)
     assert total.pld("1e-6", "add") == pytest.approx(add, abs=1e-3)
     if times > 1:
@@ -37,7 +36,7 @@ def test_golden_views(times, k, beta, remove, add):
 @pytest.mark.parametrize(("k", "beta"), [(20, ".3"), (100, ".001"), (2000, ".5"), (3, ".1"), (1, ".01"), (200, ".95")])
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_the_grid_is_never_below_the_exact_curve_and_close_to_it(k, beta, direction):
-    crowd = SampledCrowd(k, beta)
+    crowd = SafeKSampling(k, beta)
     exact = {"remove": delta_remove, "add": delta_add}[direction]
     distribution = dict(zip(("remove", "add"), crowd.distributions(1e-5), strict=True))[direction]
     for epsilon in (0.0, 0.01, 0.1, 0.5, 1.0, 2.0):
@@ -52,7 +51,7 @@ def test_the_pair_is_the_curve(direction):
     """Theorem safe-k-dominating-pair, at finite atoms: the divergence of M and M + 1 is the supremum over classes."""
     exact = {"remove": delta_remove, "add": delta_add}[direction]
     for k, beta in [(5, "0.2"), (20, "0.3"), (2, "0.7")]:
-        atoms = crowd_losses(k, SampledCrowd(k, beta).beta, direction)
+        atoms = privacy_losses(k, SafeKSampling(k, beta).beta, direction)
         for epsilon in (-0.3, -0.05, 0.0, 0.1, 0.5, 1.5):
             terms = atoms.masses * -np.expm1(epsilon - atoms.losses)
             found = float(terms[terms > 0].sum()) + atoms.infinite
@@ -63,7 +62,7 @@ def test_the_pair_is_the_curve(direction):
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize(("k", "beta", "times"), [(3, "0.25", 2), (2, "0.4", 3)])
 def test_against_the_product_of_the_pairs(k, beta, times, direction):
-    total = compose([(SampledCrowd(k, beta), times)])
+    total = compose([(SafeKSampling(k, beta), times)])
     index = ("remove", "add").index(direction)
     for epsilon in (0.0, 0.3, 1.0, 2.0):
         truth = oracle.composed_delta(k, float(beta), times, epsilon, direction)
@@ -72,7 +71,7 @@ def test_against_the_product_of_the_pairs(k, beta, times, direction):
 
 
 def test_one_is_itself():
-    for part in (SampledCrowd(20, ".2"), PureDP(1), GaussianDP(".5"), LaplaceDP(1), ApproxDP(1, "1e-7")):
+    for part in (SafeKSampling(20, ".2"), PureDP(1), GaussianDP(".5"), LaplaceDP(1), ApproxDP(1, "1e-7")):
         total = compose([part])
         assert total.epsilon_at("1e-6") == part.epsilon_at("1e-6")
         assert total.delta_at("0.3") == part.delta_at("0.3")
@@ -81,12 +80,12 @@ def test_one_is_itself():
 @settings(max_examples=15)
 @given(st.integers(1, 6), st.integers(1, 6))
 def test_repeating_is_listing(first, second):
-    crowd = SampledCrowd(12, ".2")
+    crowd = SafeKSampling(12, ".2")
     assert compose([(crowd, first), (crowd, second)]) == compose([crowd] * (first + second))
 
 
 def test_more_releases_cost_more():
-    costs = [compose([(SampledCrowd(20, ".15"), n)]).epsilon_at("1e-6") for n in (1, 2, 5, 10, 30)]
+    costs = [compose([(SafeKSampling(20, ".15"), n)]).epsilon_at("1e-6") for n in (1, 2, 5, 10, 30)]
     assert costs == sorted(costs)
 
 
@@ -109,7 +108,7 @@ def test_advanced_beats_basic_for_many_small_ones_and_never_loses():
 
 def test_mixed_parts():
     total = compose(
-        [PureDP(".5"), (SampledCrowd(20, ".2"), 3), GaussianDP(".3"), LaplaceDP(".2"), ApproxDP(".1", "1e-8")]
+        [PureDP(".5"), (SafeKSampling(20, ".2"), 3), GaussianDP(".3"), LaplaceDP(".2"), ApproxDP(".1", "1e-8")]
     )
     assert total.count == 7
     assert total.epsilon_at("1e-6") == total.pld("1e-6") < total.basic("1e-6")
@@ -118,7 +117,7 @@ def test_mixed_parts():
 
 
 def test_below_the_reliable_delta_only_basic_and_advanced_speak():
-    total = compose([(SampledCrowd(60, ".1"), 4)])
+    total = compose([(SafeKSampling(60, ".1"), 4)])
     assert math.isinf(total.pld("1e-13"))
     assert total.epsilon_at("1e-13") == total.basic("1e-13")
 

@@ -1,26 +1,68 @@
-"""Every result that a promise rests on: its name, source, premises, and the line that enforces each premise.
+"""Every result that a promise rests on: its name, citation, statement, premises, and the line that enforces each premise.
 
 The name is the file name of its proof page (docs/proofs/<name>.md) and what a PreconditionError quotes.
 """
 
 from __future__ import annotations
 
-from shoal.guarantee.theorem.base import Theorem
-from shoal.guarantee.theorem.base import premise as _premise
-from shoal.guarantee.theorem.noise import NOISE
+from dataclasses import dataclass
+from enum import Enum
 
 
-def theorem(name: str) -> Theorem:
-    """The theorem of that name."""
-    return THEOREMS[name]
+class How(Enum):
+    """How a premise is known to be met in one release; there is no fourth way, and no default."""
+
+    CHECKED = "checked by the program"
+    BUILT = "met by the way it was made"
+    STATED = "said by the custodian"
+    """Nobody else can know it."""
+
+
+@dataclass(frozen=True)
+class PremiseAnswer:
+    """How one plan meets one premise, in a closed word and in a sentence."""
+
+    how: How
+    detail: str
+
+
+@dataclass(frozen=True)
+class Premise:
+    """A condition of a theorem and the function that raises when it does not hold ('custodian' if only the custodian can know).
+
+    The `key` is its short name, by which a plan answers for it.
+    """
+
+    key: str
+    text: str
+    enforced_by: str
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A named result."""
+
+    name: str
+    title: str
+    source: str
+    statement: str
+    premises: tuple[Premise, ...]
+
+
+def _premise(key: str, text: str, enforced_by: str) -> Premise:
+    """A premise; a name that does not begin with `shoal.` is one of `guarantee/`."""
+    named = enforced_by == "custodian" or enforced_by.startswith("shoal.")
+    return Premise(key, text, enforced_by if named else f"shoal.guarantee.{enforced_by}")
 
 
 _RATE = _premise("sampling-rate", "the sampling rate lies strictly between 0 and 1", "safe_k.curve.check_beta")
-_CROWD = _premise("crowd-size", "k is a whole number from 1 up", "safe_k.curve.check_k")
+_CLASS_SIZE = _premise("crowd-size", "k is a whole number from 1 up", "safe_k.curve.check_k")
 _EPSILON = _premise("epsilon", "epsilon is finite and not negative", "safe_k.curve.check_epsilon")
-_FIXED = _premise("recoding-fixed", "the recoding does not depend on the data", "holder")
-_OWN_SAMPLE = _premise("own-sample", "the sample is drawn afresh, independently, and used for nothing else", "holder")
-_FRESH = _premise("fresh-samples", "each release draws its own sample and discards it", "composition.compose.compose")
+_FIXED = _premise("recoding-fixed", "the recoding does not depend on the data", "custodian")
+_OWN_SAMPLE = _premise(
+    "own-sample", "the sample is drawn afresh, independently, and used for nothing else", "custodian"
+)
+_FRESH = _premise("fresh-samples", "each release draws its own sample and discards it", "compose.compose")
 _FACTORS = _premise(
     "factors", "the factors are no wider than epsilon allows", "shoal.mechanism.refinement.mechanism.check_gain"
 )
@@ -31,10 +73,12 @@ _MOVED = _premise("moved-mass", "no more is moved than delta allows", "shoal.mec
 _PRIOR = _premise(
     "prior-total", "the prior sums to exactly one and is nowhere negative", "shoal.mechanism.refinement.prior.shares"
 )
-_PRIOR_FIXED = _premise("prior-fixed", "prior, distance and factors are fixed without the data", "holder")
+_PRIOR_FIXED = _premise("prior-fixed", "prior, distance and factors are fixed without the data", "custodian")
 _ONE_PERSON = _premise(
-    "one-person", "an individual question depends on one person, and an absent one gives the prior", "holder"
+    "one-person", "an individual question depends on one person, and an absent one gives the prior", "custodian"
 )
+_ABOVE_ZERO = _premise("positive-epsilon", "epsilon is above 0", "shoal.mechanism.base.target_epsilon")
+_DECLARED = _premise("sensitivity-declared", "sensitivity and grid are declared without the data", "custodian")
 
 _ALL = (
     Theorem(
@@ -44,7 +88,7 @@ _ALL = (
         "Keeping each record with probability beta, recoding by a map that does not depend on the data and dropping "
         "tuples seen fewer than k times is (epsilon, delta*(k, beta, epsilon))-DP for add_remove neighbours, and no "
         "smaller delta holds.",
-        (_CROWD, _RATE, _EPSILON, _FIXED, _OWN_SAMPLE),
+        (_CLASS_SIZE, _RATE, _EPSILON, _FIXED, _OWN_SAMPLE),
     ),
     Theorem(
         "safe-k-published",
@@ -52,7 +96,7 @@ _ALL = (
         "LQS10 Theorem 1, LQS11 Theorem 5",
         "The likelihood ratio leaves [e^-epsilon, e^epsilon] with probability at most d(k, beta, epsilon).",
         (
-            _CROWD,
+            _CLASS_SIZE,
             _RATE,
             _premise("published-epsilon", "epsilon >= -ln(1 - beta)", "safe_k.curve.delta_published"),
             _FIXED,
@@ -64,7 +108,7 @@ _ALL = (
         "delta* falls with k and epsilon and rises with beta",
         "Shoal; post-processing and subsampling",
         "Suppressing at k + 1 post-processes suppressing at k; a smaller rate is sampling first, then the same mechanism.",
-        (_CROWD, _RATE, _EPSILON),
+        (_CLASS_SIZE, _RATE, _EPSILON),
     ),
     Theorem(
         "safe-k-dominating-pair",
@@ -72,7 +116,7 @@ _ALL = (
         "Shoal",
         "With M negative binomial (records passed over before the k-th is sampled), (M, M + 1) dominates the mechanism "
         "at every order in both directions, and each order is attained.",
-        (_CROWD, _RATE),
+        (_CLASS_SIZE, _RATE),
     ),
     Theorem(
         "safe-k-nontrivial",
@@ -95,10 +139,10 @@ _ALL = (
         "If the recoding is chosen epsilon_1-privately on the full table (or on a separate sample), independently of the "
         "published sample, the whole is (epsilon_1 + epsilon_2, delta*(k, beta, epsilon_2))-DP.",
         (
-            _CROWD,
+            _CLASS_SIZE,
             _RATE,
             _FRESH,
-            _premise("recoding-apart", "the recoding is not chosen on the published sample", "holder"),
+            _premise("recoding-apart", "the recoding is not chosen on the published sample", "custodian"),
         ),
     ),
     Theorem(
@@ -106,7 +150,7 @@ _ALL = (
         "Sampling amplifies privacy",
         "LQS11 Theorem 1",
         "(epsilon_1, delta_1) at rate beta_1 is (ln(1 + r (e^epsilon_1 - 1)), r delta_1) at rate beta_2 = r beta_1.",
-        (_premise("smaller-rate", "0 < beta_2 <= beta_1 <= 1", "composition.amplify.amplify"),),
+        (_premise("smaller-rate", "0 < beta_2 <= beta_1 <= 1", "differential.amplify"),),
     ),
     Theorem(
         "dependent-samples",
@@ -127,7 +171,7 @@ _ALL = (
             _premise(
                 "places-apart",
                 "a unit's places in all samples are drawn apart from the others' and from the answers",
-                "holder",
+                "custodian",
             ),
         ),
     ),
@@ -143,7 +187,7 @@ _ALL = (
         "k-anonymity and its relatives do not compose",
         "Ganta, Kasiviswanathan and Smith 2008",
         "Two k-anonymous tables about overlapping people can identify someone together.",
-        (_premise("only-differential", "only differential guarantees are composed", "composition.compose.compose"),),
+        (_premise("only-differential", "only differential guarantees are composed", "compose.compose"),),
     ),
     Theorem(
         "basic-composition",
@@ -170,7 +214,7 @@ _ALL = (
         "Kairouz, Oh and Viswanath 2015, Theorem 3.5",
         "With s = sum epsilon_i^2, the total is at most sum epsilon_i tanh(epsilon_i/2) + sqrt(2 s ln(1/delta')) at "
         "1 - (1 - delta') prod(1 - delta_i).",
-        (_FRESH, _premise("parts-fixed", "the parts are fixed in advance", "holder")),
+        (_FRESH, _premise("parts-fixed", "the parts are fixed in advance", "custodian")),
     ),
     Theorem(
         "pld-composition",
@@ -180,8 +224,8 @@ _ALL = (
         "give a dominating pair on a grid.",
         (
             _FRESH,
-            _premise("reliable-delta", "delta is at least 1e-11", "composition.compose.Composition.pld"),
-            _premise("parts-fixed", "the parts are fixed in advance", "holder"),
+            _premise("reliable-delta", "delta is at least 1e-11", "compose.Composition.pld"),
+            _premise("parts-fixed", "the parts are fixed in advance", "custodian"),
         ),
     ),
     Theorem(
@@ -203,7 +247,7 @@ _ALL = (
         "A unit with up to m rows",
         "Shoal; chain of neighbours",
         "delta_m(e_1 + ... + e_m) <= sum_i e^(e_1 + ... + e_{i-1}) delta(e_i) for every split.",
-        (_premise("rows-of-unit", "m is a whole number from 1 up", "composition.group.delta_of_rows"),),
+        (_premise("rows-of-unit", "m is a whole number from 1 up", "group.delta_of_rows"),),
     ),
     Theorem(
         "replace-one",
@@ -217,7 +261,11 @@ _ALL = (
         "One formula for all epsilons beyond the first",
         "LQS10 Definition 5, Theorems 5 and 6, with the printed delta_0 corrected",
         "delta at z epsilon_0 is at most delta_0 f(z); releases compose with sums of epsilon_0 and delta_0 and the larger f.",
-        (_CROWD, _RATE, _premise("smooth-range", "epsilon_0 >= -ln(1 - beta) and z >= 1", "safe_k.smooth.SmoothCrowd")),
+        (
+            _CLASS_SIZE,
+            _RATE,
+            _premise("smooth-range", "epsilon_0 >= -ln(1 - beta) and z >= 1", "differential.SmoothBound"),
+        ),
     ),
     Theorem(
         "sample-published",
@@ -246,7 +294,7 @@ _ALL = (
         "exp(epsilon score / s) is epsilon-DP; if it lowers none by more than a and raises none by more than b, s = a + b.",
         (
             _premise(
-                "schemes-fixed", "the options and the weights of their scores are fixed without the data", "holder"
+                "schemes-fixed", "the options and the weights of their scores are fixed without the data", "custodian"
             ),
         ),
     ),
@@ -258,11 +306,11 @@ _ALL = (
         "attribute within its box. It costs the epsilon of its counts plus that of each attribute's histogram; surveys of "
         "partitions that are computed from earlier answers add up, and every tree computed from the answers is covered.",
         (
-            _premise("survey-epsilons", "every epsilon of a survey is above 0", "tree.measurements.Survey"),
+            _premise("survey-epsilons", "every epsilon of a survey is above 0", "tree.MeasurementBudget"),
             _premise(
-                "survey-shares", "the surveys' shares add up to no more than the whole", "tree.measurements.surveys"
+                "survey-shares", "the surveys' shares add up to no more than the whole", "tree.measurement_budgets"
             ),
-            _premise("cells-fixed", "cells, weights, k and beta are fixed without the data", "holder"),
+            _premise("cells-fixed", "cells, weights, k and beta are fixed without the data", "custodian"),
         ),
     ),
     Theorem(
@@ -274,14 +322,10 @@ _ALL = (
         "ln Pr[c + 1 + X > T_t] / Pr[c + X > T_t] over the tests t with T_t - m <= c, where c = max(0, T - m); no smaller "
         "epsilon holds for every domain. Splits without a test cost nothing.",
         (
-            _premise(
-                "test-noise", "the noise has a scale above 0, the clamp m is not negative", "tree.privtree.path_loss"
-            ),
-            _premise("thresholds", "thresholds never fall along a path", "tree.privtree.path_loss"),
-            _premise(
-                "empty-boxes", "an empty box has less than one part on average", "tree.privtree.SplitTest.check_empty"
-            ),
-            _premise("habits-fixed", "cells, weights, k, beta and habits are fixed without the data", "holder"),
+            _premise("test-noise", "the noise has a scale above 0, the clamp m is not negative", "tree.path_loss"),
+            _premise("thresholds", "thresholds never fall along a path", "tree.path_loss"),
+            _premise("empty-boxes", "an empty box has less than one part on average", "tree.SplitTest.check_empty"),
+            _premise("habits-fixed", "cells, weights, k, beta and habits are fixed without the data", "custodian"),
         ),
     ),
     Theorem(
@@ -292,8 +336,10 @@ _ALL = (
         "moves by at most one when a record is added; drawing views one after another with probability proportional to "
         "exp(epsilon distance / 2) costs the sum of the epsilons, and the histograms cost theirs.",
         (
-            _premise("survey-epsilons", "every epsilon of a survey is above 0", "tree.measurements.Survey"),
-            _premise("candidates-fixed", "the candidates and how many are chosen are fixed without the data", "holder"),
+            _premise("survey-epsilons", "every epsilon of a survey is above 0", "tree.MeasurementBudget"),
+            _premise(
+                "candidates-fixed", "the candidates and how many are chosen are fixed without the data", "custodian"
+            ),
         ),
     ),
     Theorem(
@@ -345,7 +391,7 @@ _ALL = (
             ),
             _premise("one-record-each", "no person has two records", "shoal.anonymize.method.clusters.one_row_each"),
             _premise(
-                "quasi-declared", "the attributes that an intruder may know are declared quasi-identifiers", "holder"
+                "quasi-declared", "the attributes that an intruder may know are declared quasi-identifiers", "custodian"
             ),
         ),
     ),
@@ -374,12 +420,12 @@ _ALL = (
             _premise(
                 "parted-attributes",
                 "an intruder knows of a person only attributes that were parted from what they look for",
-                "holder",
+                "custodian",
             ),
             _premise(
                 "nothing-of-others",
                 "the intruder knows nothing of the others in the group, nor of dependences",
-                "holder",
+                "custodian",
             ),
         ),
     ),
@@ -402,5 +448,129 @@ _ALL = (
     ),
 )
 
-THEOREMS: dict[str, Theorem] = {entry.name: entry for entry in (*_ALL, *NOISE)}
+_NOISE = (
+    Theorem(
+        "laplace-grid",
+        "Laplace noise on a grid",
+        "Dwork, McSherry, Nissim and Smith 2006; Ghosh, Roughgarden and Sundararajan 2009",
+        "Rounding each component to its grid and adding two-sided geometric noise of scale T/epsilon is epsilon-DP, with T the "
+        "most that the rounded components move in sum.",
+        (
+            _premise(
+                "noise-scale",
+                "the scale is at least the sum of the moves over epsilon",
+                "shoal.mechanism.laplace.Laplace",
+            ),
+            _premise(
+                "multiples",
+                "answers are the multiples that they are declared to be",
+                "shoal.mechanism.grid.check_multiples",
+            ),
+            _ABOVE_ZERO,
+            _DECLARED,
+        ),
+    ),
+    Theorem(
+        "gaussian",
+        "Gaussian noise on a grid",
+        "Canonne, Kamath and Steinke 2020; the half-line as in Balle and Wang 2018",
+        "Discrete Gaussian noise is (epsilon, delta)-DP with the delta of rho-zCDP for rho = (sum of squared moves)/(2 sigma^2), "
+        "and where one unit moves one component alone with the exact sum over a half-line.",
+        (
+            _premise(
+                "noise-delta", "0 < delta < 1, and no less than the delta proved", "shoal.mechanism.gaussian.Gaussian"
+            ),
+            _DECLARED,
+        ),
+    ),
+    Theorem(
+        "exponential-mechanism",
+        "One of several options by its score",
+        "McSherry and Talwar 2007",
+        "If no score moves by more than s, drawing with probability proportional to exp(epsilon score / (2 s)) is epsilon-DP; "
+        "s in place of 2 s will do for a score that adding a record never lowers.",
+        (
+            _premise(
+                "no-factor-two",
+                "add_remove neighbours where the 2 is left out",
+                "shoal.mechanism.exponential.Exponential",
+            ),
+            _ABOVE_ZERO,
+            _premise(
+                "options-fixed",
+                "the options and the sensitivity of their scores are fixed without the data",
+                "custodian",
+            ),
+        ),
+    ),
+    Theorem(
+        "staircase",
+        "Optimal noise for one number",
+        "SC13 Theorem 1, with i from 1; Geng and Viswanath 2014",
+        "Density M on [-d, d] and M e^(-i epsilon) on the i-th further interval of length Delta is epsilon-DP for every d; the "
+        "least variance and the shortest interval have d in closed form.",
+        (_premise("inner-width", "0 <= d <= Delta", "shoal.mechanism.staircase.box.BoxLaw"), _ABOVE_ZERO),
+    ),
+    Theorem(
+        "staircase-box",
+        "Optimal noise for several numbers at once",
+        "SC13 chapter 4; the lattice, the mixture and the exact draw are Shoal's",
+        "Noise with weight e^(-i epsilon) on the i-th shell of boxes with half-sides z, z + s, z + 2 s, ... is epsilon-DP if one "
+        "unit moves each component by at most s, on the real line and in whole steps of a grid.",
+        (
+            _premise(
+                "sides",
+                "sides no shorter than the sensitivity on the grid",
+                "shoal.mechanism.staircase.mechanism.Staircase",
+            ),
+            _premise("inner-box", "0 <= z <= s in whole steps", "shoal.mechanism.staircase.lattice.LatticeLaw"),
+            _ABOVE_ZERO,
+            _DECLARED,
+        ),
+    ),
+    Theorem(
+        "answer-sensitivity",
+        "How far one unit moves an answer",
+        "Shoal; SC13 Proposition 4 for disjoint parts",
+        "Each row adds a whole number of steps between two ends that the policy fixes, or nothing: so the reach of a sum "
+        "is known exactly, and parts that share no row move together no farther than one of them (two, for replace_one).",
+        (
+            _premise(
+                "bounded-domain",
+                "what is added has a declared, bounded domain",
+                "shoal.query.questions.measure.line_of",
+            ),
+            _premise(
+                "disjoint-parts",
+                "the conditions of disjoint parts share no row, by themselves",
+                "shoal.query.condition.predicate.Predicate.apart",
+            ),
+            _premise(
+                "bounded-rows", "at most max_rows rows of each person, chosen once", "shoal.query.dataset.at_most"
+            ),
+        ),
+    ),
+    Theorem(
+        "quantile-score",
+        "A score of values by their rank",
+        "Shoal",
+        "For q = a/b, score(v) = -max((b-a)#(x<v) - a#(x>=v), a#(x>v) - (b-a)#(x<=v), 0) moves by at most max(a, b-a) when "
+        "a row comes or goes and by at most b when it is replaced.",
+        (
+            _premise(
+                "quantile-share",
+                "q is a share with a denominator of at most a million",
+                "shoal.query.questions.quantile.Quantile",
+            ),
+        ),
+    ),
+)
+"""Laplace, Gaussian, exponential, staircase; sensitivities of answers."""
+
+THEOREMS: dict[str, Theorem] = {entry.name: entry for entry in (*_ALL, *_NOISE)}
 """All of them by name."""
+
+
+def theorem(name: str) -> Theorem:
+    """The theorem of that name."""
+    return THEOREMS[name]

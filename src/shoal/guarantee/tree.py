@@ -1,4 +1,8 @@
-"""What a tree of noisy tests costs: the exact worst loss along a path, and the least noise that keeps it within epsilon.
+"""What a tree of boxes costs when it is grown privately: by noisy measurements, or by noisy tests.
+
+A measurement counts the records of each box, and of each cell of each attribute within its box, with two-sided geometric
+noise on the whole numbers. A record stands in one box, and in one cell of each attribute: adding it moves one count by one
+and, for each attribute, one cell by one (theorem `surveyed-tree`).
 
 A node with count c, above which t nodes were tested, is split if max(c, T_t − clamp) + X > T_t, where X is a whole number
 with Pr[X = x] proportional to exp(−|x|/scale), and the thresholds T_0 ≤ T_1 ≤ … never fall (theorem `privtree-geometric`).
@@ -16,6 +20,60 @@ from math import ceil, floor
 
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.rounding import decimal, precise
+
+
+@dataclass(frozen=True)
+class MeasurementBudget:
+    """The epsilons of one noisy measurement: of the boxes' counts, and of each attribute's histogram."""
+
+    count: Fraction
+    histogram: Fraction
+    attributes: int
+
+    def __post_init__(self) -> None:
+        if self.count <= 0 or self.histogram <= 0 or self.attributes < 1:
+            raise PreconditionError(
+                "surveyed-tree",
+                "a measurement without noise has no finite epsilon",
+                came=f"{float(self.count):g} for counts, {float(self.histogram):g} for each of {self.attributes} histograms",
+                allowed="every epsilon above 0",
+            )
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What the measurement costs when one record is added or removed."""
+        return self.count + self.attributes * self.histogram
+
+
+def measurement_budgets(
+    epsilon: Fraction, attributes: int, shares: Sequence[Fraction], counts: Fraction | Sequence[Fraction]
+) -> tuple[MeasurementBudget, ...]:
+    """Divide epsilon between measurements by `shares`, and each between its counts and its histograms.
+
+    `counts` is the part of a measurement that its counts take: one for all, or one for each.
+    """
+    parts = (counts,) * len(shares) if isinstance(counts, Fraction) else tuple(counts)
+    if sum(shares, Fraction(0)) > 1 or any(share <= 0 for share in shares):
+        raise PreconditionError(
+            "surveyed-tree", "the measurements' shares exceed the whole", came=", ".join(str(float(s)) for s in shares)
+        )
+    if len(parts) != len(shares) or any(not 0 < part < 1 for part in parts):
+        raise PreconditionError(
+            "surveyed-tree",
+            "a measurement's share is divided between its counts and its histograms",
+            came=", ".join(str(float(part)) for part in parts),
+            allowed="a part above 0 and below 1 for each measurement",
+        )
+    return tuple(
+        MeasurementBudget(epsilon * share * part, epsilon * share * (1 - part) / attributes, attributes)
+        for share, part in zip(shares, parts, strict=True)
+    )
+
+
+def epsilon_of_measurements(measurements: Sequence[MeasurementBudget]) -> Fraction:
+    """What all measurements cost together, each of a partition that the answers before it may have shaped."""
+    return sum((one.epsilon for one in measurements), Fraction(0))
+
 
 NAME = "privtree-geometric"
 GRID = 1000
@@ -114,7 +172,7 @@ def gain(excess: int, scale: Fraction) -> Decimal:
 
 
 @lru_cache(maxsize=256)
-def calibrate(epsilon: Fraction, y: Fraction, depth: int, clamp: Fraction | None = None) -> SplitTest:
+def calibrate_split_test(epsilon: Fraction, y: Fraction, depth: int, clamp: Fraction | None = None) -> SplitTest:
     """The test with the least noise whose worst path loss is at most epsilon.
 
     The threshold rises by `y` scales with each test and the clamp lies `clamp` scales below it (without a word: `y`, as
@@ -154,7 +212,7 @@ def calibrate(epsilon: Fraction, y: Fraction, depth: int, clamp: Fraction | None
     return test(high)
 
 
-def published(epsilon: Fraction, y: Fraction, depth: int) -> SplitTest:
+def published_split_test(epsilon: Fraction, y: Fraction, depth: int) -> SplitTest:
     """The test as PrivTree sets it: scale (2e^y − 1)/((e^y − 1) epsilon), rise and clamp y scales, both rounded up."""
     if epsilon <= 0 or y <= 0:
         raise ParameterError(

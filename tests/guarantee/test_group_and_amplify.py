@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import ParameterError
-from shoal.guarantee.composition.amplify import allowance, amplify
-from shoal.guarantee.composition.group import delta_of_replaced_rows, delta_of_replacement, delta_of_rows
+from shoal.guarantee.differential import allowance, amplify
+from shoal.guarantee.group import delta_of_replaced_rows, delta_of_replacement, delta_of_rows
 from shoal.guarantee.safe_k.curve import delta_add, delta_remove, delta_tight
 from tests.guarantee.oracle import hockey_stick, published_law
 

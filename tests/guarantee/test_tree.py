@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.rounding import decimal, precise
-from shoal.guarantee.tree.privtree import SplitTest, calibrate, decimal_chance, gain, path_loss, published
+from shoal.guarantee.tree import SplitTest, calibrate_split_test, decimal_chance, gain, path_loss, published_split_test
 
 TINY = Decimal(10) ** -30
 ULP = Fraction(1, 10**12)
@@ -135,7 +135,7 @@ def test_a_small_theta_costs_no_more():
 @pytest.mark.parametrize("clamp", [None, Fraction(1, 2)])
 def test_calibration_keeps_epsilon_and_wastes_little(epsilon, y, clamp):
     epsilon, y = Fraction(epsilon), Fraction(y)
-    test = calibrate(epsilon, y, 20, clamp)
+    test = calibrate_split_test(epsilon, y, 20, clamp)
     assert test.loss <= epsilon
     below = y if clamp is None else clamp
     for step in [*range(1, 10), *range(10, int(300 * test.scale), 1 + int(3 * test.scale))]:
@@ -146,15 +146,15 @@ def test_calibration_keeps_epsilon_and_wastes_little(epsilon, y, clamp):
 @pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(3, 20), Fraction(1, 2)])
 @pytest.mark.parametrize("y", [Fraction(3, 10), Fraction(7, 10), Fraction(1)])
 def test_the_exact_noise_is_less_than_the_published(epsilon, y):
-    paper = published(epsilon, y, 64)
+    paper = published_split_test(epsilon, y, 64)
     assert paper.loss < epsilon
-    assert calibrate(epsilon, y, 64).scale < paper.scale
+    assert calibrate_split_test(epsilon, y, 64).scale < paper.scale
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(8), Fraction(32)])
 @pytest.mark.parametrize("y", [Fraction(1, 10), Fraction(7, 10), Fraction(2)])
 def test_the_published_noise_holds_on_whole_numbers_when_its_steps_are_rounded_up(epsilon, y):
-    paper = published(epsilon, y, 40)
+    paper = published_split_test(epsilon, y, 40)
     assert paper.loss <= epsilon
     if paper.scale < 1:  # rounded down they vanish, and every test is paid in full
         still = SplitTest(paper.scale, floor(y * paper.scale), floor(y * paper.scale), 40)
@@ -162,11 +162,11 @@ def test_the_published_noise_holds_on_whole_numbers_when_its_steps_are_rounded_u
 
 
 def test_depth_one_is_a_single_test():
-    assert calibrate(Fraction(1, 2), Fraction(7, 10), 1).scale - 2 <= Fraction(1, 1000)
+    assert calibrate_split_test(Fraction(1, 2), Fraction(7, 10), 1).scale - 2 <= Fraction(1, 1000)
 
 
 def test_a_scale_is_the_same_each_time():
-    assert calibrate(Fraction(3, 20), Fraction(7, 10), 64, Fraction(1, 2)).scale == Fraction(7143, 500)
+    assert calibrate_split_test(Fraction(3, 20), Fraction(7, 10), 64, Fraction(1, 2)).scale == Fraction(7143, 500)
 
 
 # --- premises ---------------------------------------------------------------------------------------------------
@@ -194,12 +194,12 @@ def test_a_tree_that_grows_on_nobody_is_refused():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: calibrate(Fraction(0), Fraction(1), 5),
-        lambda: calibrate(Fraction(1), Fraction(-1), 5),
-        lambda: calibrate(Fraction(1), Fraction(1), 5, Fraction(-1)),
-        lambda: calibrate(Fraction(1), Fraction(1), 0),
+        lambda: calibrate_split_test(Fraction(0), Fraction(1), 5),
+        lambda: calibrate_split_test(Fraction(1), Fraction(-1), 5),
+        lambda: calibrate_split_test(Fraction(1), Fraction(1), 5, Fraction(-1)),
+        lambda: calibrate_split_test(Fraction(1), Fraction(1), 0),
         lambda: SplitTest(Fraction(1), -1, 0, 3),
-        lambda: published(Fraction(1), Fraction(0), 5),
+        lambda: published_split_test(Fraction(1), Fraction(0), 5),
     ],
 )
 def test_numbers_out_of_range_are_refused(call):

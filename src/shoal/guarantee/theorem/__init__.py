@@ -1,1 +1,0 @@
-"""Named results with their sources and premises; every claim cites them."""

@@ -1,1 +1,0 @@
-"""What growing a tree privately costs: noisy tests, noisy measurements."""
