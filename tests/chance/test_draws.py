@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.chance.draws import LARGEST, Listed, _digits, _groups, listed, permutation, scored
+from shoal.chance.draws import (
+    LARGEST,
+    PartialScores,
+    _digits,
+    _groups,
+    choice_from_partial_scores,
+    choices_by_score,
+    permutation,
+)
 from shoal.chance.source import Source
 from shoal.errors import ParameterError
 
@@ -206,13 +214,13 @@ def lists(scores, floors):
     for floor in floors:
         kept = np.flatnonzero(scores >= floor)
         if len(kept):
-            yield Listed(kept, scores[kept], len(scores) - len(kept), floor)
-    yield Listed(np.arange(len(scores)), scores, 0, 0)
+            yield PartialScores(kept, scores[kept], len(scores) - len(kept), floor)
+    yield PartialScores(np.arange(len(scores)), scores, 0, 0)
 
 
 def without_others(each):
     """The impostor's list: what is not on it is forgotten."""
-    return Listed(each.indices, each.scores, 0, each.floor)
+    return PartialScores(each.indices, each.scores, 0, each.floor)
 
 
 @settings(max_examples=100)
@@ -224,8 +232,8 @@ def without_others(each):
 def test_seeded_draws_are_the_same(scores, floors, factor):
     array, falling = np.array(scores, dtype=np.int64), sorted(floors, reverse=True)
     for seed in range(8):
-        want = int(scored(Source.seeded(seed), array, factor, 1)[0])
-        assert listed(Source.seeded(seed), lists(array, falling), factor) == want
+        want = int(choices_by_score(Source.seeded(seed), array, factor, 1)[0])
+        assert choice_from_partial_scores(Source.seeded(seed), lists(array, falling), factor) == want
 
 
 def words_at_cuts(scores, factor):
@@ -245,7 +253,9 @@ def test_the_cuts_lie_where_all_scores_put_them(factor, floors):
     for word in words_at_cuts(scores, factor):
         for tail in (bytes(20), bytes([255] * 20), bytes(range(7, 27))):
             plain, lazy = Given(word, tail), Given(word, tail)
-            assert listed(lazy, lists(scores, floors), factor) == int(scored(plain, scores, factor, 1)[0])
+            assert choice_from_partial_scores(lazy, lists(scores, floors), factor) == int(
+                choices_by_score(plain, scores, factor, 1)[0]
+            )
             assert lazy.used == plain.used
             extended += plain.used > 0
     assert extended  # some words end inside a step, so that more digits were drawn
@@ -254,11 +264,13 @@ def test_the_cuts_lie_where_all_scores_put_them(factor, floors):
 def test_far_lower_scores_leave_the_first_list_to_decide():
     # others weigh e^-200 of the best: even where more digits are drawn, the first list decides
     scores = np.array([1000, 999, 800, 790], dtype=np.int64)
-    only = [Listed(np.array([0, 1]), scores[:2], 2, 801)]
+    only = [PartialScores(np.array([0, 1]), scores[:2], 2, 801)]
     used = 0
     for word in words_at_cuts(scores[:2], Fraction(1)):
         plain, lazy = Given(word, bytes(range(40, 60))), Given(word, bytes(range(40, 60)))
-        assert listed(lazy, only, Fraction(1)) == int(scored(plain, scores, Fraction(1), 1)[0])
+        assert choice_from_partial_scores(lazy, only, Fraction(1)) == int(
+            choices_by_score(plain, scores, Fraction(1), 1)[0]
+        )
         used += lazy.used == plain.used > 0
     assert used
 
@@ -273,14 +285,16 @@ def test_a_draw_that_forgets_what_is_not_listed_is_noticed(impostor):
         wrong = (
             [without_others(first)]
             if impostor == "forgets"
-            else [Listed(first.indices, first.scores, first.others, first.floor - 60), *lists(scores, [])]
+            else [PartialScores(first.indices, first.scores, first.others, first.floor - 60), *lists(scores, [])]
         )
-        want = int(scored(Given(word, bytes(20)), scores, factor, 1)[0])
-        differ += listed(Given(word, bytes(20)), wrong, factor) != want
+        want = int(choices_by_score(Given(word, bytes(20)), scores, factor, 1)[0])
+        differ += choice_from_partial_scores(Given(word, bytes(20)), wrong, factor) != want
     assert differ
 
 
 def test_lists_that_end_before_they_decide_are_refused():
     scores = np.array([3, 2, 1], dtype=np.int64)
     with pytest.raises(ParameterError, match="nothing to choose from"):
-        listed(Given((1 << 64) - 1, b""), [Listed(np.array([0]), scores[:1], 2, 3)], Fraction(1))
+        choice_from_partial_scores(
+            Given((1 << 64) - 1, b""), [PartialScores(np.array([0]), scores[:1], 2, 3)], Fraction(1)
+        )

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from shoal.chance import draws
 from shoal.chance.exact import (
     WORD,
-    Cuts,
+    InversionSampler,
     _exp_above,
     _exp_below,
     _halved_and_squared,
     exp_bounds,
+    fraction_bounds,
     ratio_bounds,
-    scaled,
     settle,
 )
 from shoal.chance.source import Source
@@ -86,7 +86,7 @@ def test_a_number_close_to_a_whole_needs_more_bits():
 
 @given(st.fractions(0, 1), st.integers(0, 100))
 def test_fractions_are_scaled_exactly(value, bits):
-    floor, ceiling = scaled(value, bits)
+    floor, ceiling = fraction_bounds(value, bits)
     assert floor <= value * 2**bits <= ceiling
     assert ceiling - floor == (0 if (value * 2**bits).denominator == 1 else 1)
 
@@ -113,7 +113,7 @@ class Scripted:
 
 
 def at(*values):
-    return Cuts(lambda index, bits: scaled(Fraction(values[index]), bits), len(values))
+    return InversionSampler(lambda index, bits: fraction_bounds(Fraction(values[index]), bits), len(values))
 
 
 def words(*values):
@@ -123,29 +123,29 @@ def words(*values):
 def test_cuts_at_whole_steps_need_no_more_bits():
     half = WORD // 2
     cuts = at("1/2", 1)
-    assert cuts.place(Scripted(), words(0, half - 1, half, WORD - 1)).tolist() == [0, 0, 1, 1]
+    assert cuts.locate(Scripted(), words(0, half - 1, half, WORD - 1)).tolist() == [0, 0, 1, 1]
 
 
 def test_a_cut_inside_a_step_is_decided_by_the_next_bits():
     third = WORD // 3  # 1/3 is .010101… in binary: its next eight digits are 0x55
     cuts = at("1/3", "2/3")
-    assert cuts.place(Scripted(), words(third - 1, third + 1, 2 * third - 1, 2 * third + 1)).tolist() == [0, 1, 1, 2]
+    assert cuts.locate(Scripted(), words(third - 1, third + 1, 2 * third - 1, 2 * third + 1)).tolist() == [0, 1, 1, 2]
     for script, passed in (([0x54], 0), ([0x56], 1), ([0x55, 0x55, 0x54], 0), ([0x55, 0x55, 0xFF], 1)):
         source = Scripted(script)
-        assert cuts.place(source, words(third)).tolist() == [passed]
+        assert cuts.locate(source, words(third)).tolist() == [passed]
         assert source.left == []
 
 
 def test_no_cuts_is_certainty():
-    assert Cuts(lambda *_: (0, 0), 0).place(Scripted(), words(5, 7)).tolist() == [0, 0]
+    assert InversionSampler(lambda *_: (0, 0), 0).locate(Scripted(), words(5, 7)).tolist() == [0, 0]
 
 
 def test_cuts_closer_than_a_word_are_told_apart():
     tiny = Fraction(1, WORD)
     cuts = at(1 - tiny / 2, 1 - tiny / 4, 1 - tiny / 8)
     last = words(WORD - 1)
-    assert cuts.place(Scripted(), words(WORD - 2)).tolist() == [0]
-    assert [cuts.place(Scripted([byte]), last).tolist() for byte in (0x7F, 0x80, 0xC0, 0xE0)] == [[0], [1], [2], [3]]
+    assert cuts.locate(Scripted(), words(WORD - 2)).tolist() == [0]
+    assert [cuts.locate(Scripted([byte]), last).tolist() for byte in (0x7F, 0x80, 0xC0, 0xE0)] == [[0], [1], [2], [3]]
 
 
 def test_an_endless_tail_goes_on_past_its_table():
@@ -193,7 +193,7 @@ def test_fast_and_slow_agree_where_both_decide(cuts):
     edges = [edge for word in undecided for edge in (word - 1, word + 1) if edge not in undecided and edge < WORD]
     tried = np.concatenate([Source.seeded(1).words(200), np.array([0, *edges], dtype=np.uint64)])
     slow = [cuts.decide(Scripted(), int(word), 64) for word in tried]
-    assert cuts.place(Scripted(), tried).tolist() == slow
+    assert cuts.locate(Scripted(), tried).tolist() == slow
 
 
 def test_the_slow_path_alone_has_the_right_law():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.chance.key import Key
+from shoal.chance.key import SecretKey
 from shoal.chance.row_mask import CHUNK, WORD, RowMask
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
@@ -22,7 +22,7 @@ FIRST, SECOND = 0x8EA2B7CA516745BF, 0xEAFC49904B496089
 
 
 def standard(beta):
-    return RowMask(Key(bytearray(range(32))), beta)
+    return RowMask(SecretKey(bytearray(range(32))), beta)
 
 
 def by_hand(file_id, row):
@@ -100,7 +100,7 @@ def test_rates_at_the_ends(beta, kept):
 
 
 def test_a_larger_rate_keeps_the_same_rows_and_more():
-    key = Key.seeded(5)
+    key = SecretKey.seeded(5)
     low, high = (RowMask(key, Fraction(rate, 10)).keep(0, 1000) for rate in (3, 6))
     assert not np.any(low & ~high)
 

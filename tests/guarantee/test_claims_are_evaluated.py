@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from shoal.anonymize.method.safe_k import SafeK
-from shoal.chance.key import Key
+from shoal.chance.key import SecretKey
 from shoal.chance.source import Source
 from shoal.engine.base import open_engine
 from shoal.errors import ParameterError, PreconditionError, UsageError
@@ -185,8 +185,8 @@ def test_a_plan_promises_to_the_unit_of_its_policy():
 
 
 def test_a_key_that_is_given_carries_no_guarantee(tmp_path):
-    fresh = Key.fresh()
-    for key in (Key(bytearray(32)), fresh):
+    fresh = SecretKey.fresh()
+    for key in (SecretKey(bytearray(32)), fresh):
         source = Source(key)
         assert not source.carries_guarantee
         assert not source.stream("noise").carries_guarantee
@@ -203,12 +203,12 @@ def test_a_key_that_is_given_carries_no_guarantee(tmp_path):
             tmp_path / "out",
             ledger=book,
             engine=open_engine(),
-            source=Source(Key(bytearray(32))),
+            source=Source(SecretKey(bytearray(32))),
         )
 
 
 def test_a_key_in_two_hands_is_trusted_in_neither():
-    key = Key.fresh()
+    key = SecretKey.fresh()
     assert key.carries_guarantee
     Source(key)
     assert not key.derive("stream", "x", 0).carries_guarantee

@@ -1,1 +1,1 @@
-"""Where random bits come from: one door, keyed by the operating system, with exact draws behind it."""
+"""Randomness: one source, keyed by the operating system, and exact draws from it."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.chance import exact
-from shoal.chance.exact import Bounds, Cuts, exp_bounds, ratio_bounds, scaled, settle
+from shoal.chance.exact import Bounds, InversionSampler, exp_bounds, fraction_bounds, ratio_bounds, settle
 from shoal.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _fill(source: Source, bound: int, bits: int, taken: NDArray[Any]) -> None:
 
 
 def _large(source: Source, bound: int, size: int) -> NDArray[Any]:
-    """The same beyond 64 bits, one at a time, as Python's own integers."""
+    """Uniform numbers for a bound beyond 64 bits, one at a time, as Python's own integers."""
     bits = (bound - 1).bit_length()
     length, surplus = (bits + 7) // 8, -bits % 8
     taken = np.empty(size, dtype=object)
@@ -81,7 +81,7 @@ def permutation(source: Source, count: int) -> Order:
     """A uniform permutation of 0, …, count − 1.
 
     Give each place an independent 64-bit word and sort by the words; if two are equal, throw all away and draw again.
-    Proof that no order is favoured: exchanging the words of two places leaves their joint law as it was, and turns
+    Proof that no order is favoured: exchanging the words of two places leaves their joint distribution as it was, and turns
     equal words into equal words; so given that all differ, each of the count! orders has the same probability.
     The chance of drawing again is below count² / 2^65: 3e-8 for a million places.
     """
@@ -142,7 +142,7 @@ def geometric(source: Source, scale: Fraction | int, size: int) -> NDArray[np.in
 
     K is drawn digit by digit: since q^K is the product over the digits of q^(digit · place value), the digits of K in
     any base are independent, each with probabilities proportional to the powers of its own ratio; and so is what
-    stands above the last digit, which is geometric again. Each has its table of cuts (see `cuts.Cuts`).
+    stands above the last digit, which is geometric again. Each has its table of cuts (see `exact.InversionSampler`).
     """
     tables = _digits(_scale(scale))
     size = exact.whole(size, "the number of draws", 0)
@@ -172,20 +172,20 @@ def _scale(value: Fraction | int) -> Fraction:
 
 
 @lru_cache(maxsize=64)
-def _coin(chance: Fraction) -> Cuts:
-    return Cuts(lambda _, bits: scaled(chance, bits), 1)
+def _coin(chance: Fraction) -> InversionSampler:
+    return InversionSampler(lambda _, bits: fraction_bounds(chance, bits), 1)
 
 
 @lru_cache(maxsize=64)
-def _exponential_coin(gamma: Fraction) -> Cuts:
+def _exponential_coin(gamma: Fraction) -> InversionSampler:
     # exp of a rational other than 0 is irrational (Lindemann), so `settle` ends; for 0 the bounds are exact.
-    return Cuts(lambda _, bits: settle(lambda more: exp_bounds(gamma, more), bits), 1)
+    return InversionSampler(lambda _, bits: settle(lambda more: exp_bounds(gamma, more), bits), 1)
 
 
 @lru_cache(maxsize=64)
-def _digits(scale: Fraction) -> tuple[tuple[int, Cuts], ...]:
+def _digits(scale: Fraction) -> tuple[tuple[int, InversionSampler], ...]:
     """Place values and tables: as many digits as leave at most 16 scales, some 700 cuts, to the rest."""
-    tables: list[tuple[int, Cuts]] = []
+    tables: list[tuple[int, InversionSampler]] = []
     value = 1
     while 16 * value < scale:
         tables.append((value, _digit(value / scale)))
@@ -194,7 +194,7 @@ def _digits(scale: Fraction) -> tuple[tuple[int, Cuts], ...]:
     return tuple(tables)
 
 
-def _digit(gamma: Fraction) -> Cuts:
+def _digit(gamma: Fraction) -> InversionSampler:
     """A digit d below BASE with probability proportional to exp(−gamma · d).
 
     Its cuts are (1 − exp(−gamma · d)) / (1 − exp(−gamma · BASE)). None is rational: that would be a linear relation
@@ -207,12 +207,12 @@ def _digit(gamma: Fraction) -> Cuts:
 
         return settle(bounds, bits)
 
-    return Cuts(cut, BASE - 1)
+    return InversionSampler(cut, BASE - 1)
 
 
-def _tail(gamma: Fraction) -> Cuts:
+def _tail(gamma: Fraction) -> InversionSampler:
     """A whole number n ≥ 0 with probability proportional to exp(−gamma · n): cuts 1 − exp(−gamma · (n + 1))."""
-    return Cuts(lambda index, bits: settle(lambda more: _rest(gamma * (index + 1), more), bits), None)
+    return InversionSampler(lambda index, bits: settle(lambda more: _rest(gamma * (index + 1), more), bits), None)
 
 
 def _rest(gamma: Fraction, bits: int) -> Bounds:
@@ -238,10 +238,10 @@ def choices(source: Source, log_weights: Sequence[Fraction | int], size: int) ->
         groups.setdefault(exact.fraction(weight, "a score"), []).append(index)
     ranked = sorted(groups, reverse=True)
     sizes = [len(groups[weight]) for weight in ranked]
-    return _drawn(source, ranked, sizes, lambda group: np.array(groups[ranked[group]], dtype=np.int64), size)
+    return _draw_members(source, ranked, sizes, lambda group: np.array(groups[ranked[group]], dtype=np.int64), size)
 
 
-def scored(source: Source, scores: NDArray[np.int64], factor: Fraction | int, size: int) -> NDArray[np.int64]:
+def choices_by_score(source: Source, scores: NDArray[np.int64], factor: Fraction | int, size: int) -> NDArray[np.int64]:
     """`choices` with the weights factor · score, for millions of whole scores: equal ones are grouped as arrays.
 
     The same bits give the same indices as `choices` of the list of all weights would.
@@ -256,11 +256,11 @@ def scored(source: Source, scores: NDArray[np.int64], factor: Fraction | int, si
     different, starts, counts = np.unique(scores[order], return_index=True, return_counts=True)
     sizes, starts = counts[::-1].tolist(), starts[::-1]
     ranked = [each * score for score in different[::-1].tolist()]
-    return _drawn(source, ranked, sizes, lambda at: order[starts[at] : starts[at] + sizes[at]], size)
+    return _draw_members(source, ranked, sizes, lambda at: order[starts[at] : starts[at] + sizes[at]], size)
 
 
 @dataclass(frozen=True)
-class Listed:
+class PartialScores:
     """Some indices and their scores: every index that scores at least `floor`. `others` indices score less."""
 
     indices: NDArray[np.int64]
@@ -269,19 +269,20 @@ class Listed:
     floor: int
 
 
-def listed(source: Source, lists: Iterable[Listed], factor: Fraction) -> int:
-    """One index as `scored` would draw it of all scores, from lists that need not hold them all; factor above 0.
+def choice_from_partial_scores(source: Source, lists: Iterable[PartialScores], factor: Fraction) -> int:
+    """One index as `choices_by_score` would draw it of all scores, from lists that need not hold them all; factor above 0.
 
-    The same bits give the same index as `scored`, so the law is the same, whatever the lists are. `scored` draws a
-    uniform number U and returns the first group, largest score first, whose cumulative share C_i/Z lies above U. The
-    groups at or above the floor are complete, so their masses C_i are known; of the whole mass Z it is known that
+    The same bits give the same index as `choices_by_score`, so the distribution is the same, whatever the lists are.
+    `choices_by_score` draws a uniform number U and returns the first group, largest score first, whose cumulative
+    share C_i/Z lies above U. The groups at or above the floor are complete, so their masses C_i are known; of the
+    whole mass Z it is known that
 
         listed mass ≤ Z < listed mass + others · exp(factor · floor).
 
-    So each share lies between two known numbers. Where both lie on the same side of U, for the shares on both sides of
-    it, the group is the one that `scored` finds. Where they do not, the next list is taken, with the digits of U that
-    were drawn already; more digits are drawn exactly where `scored` would draw them: when a share is known to lie in the
-    step of the digits drawn so far. The last list holds all scores.
+    So each share lies between two known numbers. Where both lie on the same side of U, for the shares on both sides
+    of it, the group is the one that `choices_by_score` finds. Where they do not, the next list is taken, with the
+    digits of U that were drawn already; more digits are drawn exactly where `choices_by_score` would draw them: when
+    a share is known to lie in the step of the digits drawn so far. The last list holds all scores.
     """
     known, bits = int(source.words(1)[0]), 64
     for each in lists:
@@ -351,10 +352,10 @@ def _shares(
     return share
 
 
-def _drawn(
+def _draw_members(
     source: Source, ranked: list[Fraction], sizes: list[int], members: Callable[[int], NDArray[np.int64]], size: int
 ) -> NDArray[np.int64]:
-    """The draws, from the weights and sizes of the groups, largest weight first, and the indices of a group in order."""
+    """Draw a group by its weight and size, then a member uniformly; groups come with the largest weight first."""
     if not ranked:
         raise ParameterError("there is nothing to choose from", came="no scores", allowed="one score or more")
     chosen = _groups(ranked, sizes).draw(source, size)
@@ -365,7 +366,7 @@ def _drawn(
     return -1 - chosen
 
 
-def _groups(ranked: list[Fraction], sizes: list[int]) -> Cuts:
+def _groups(ranked: list[Fraction], sizes: list[int]) -> InversionSampler:
     """Cuts at the shares of the first group, the first two, …; the last, which is one, is left out."""
     known: dict[int, tuple[list[int], list[int]]] = {}
 
@@ -384,4 +385,4 @@ def _groups(ranked: list[Fraction], sizes: list[int]) -> Cuts:
 
         return settle(bounds, bits)
 
-    return Cuts(cut, len(ranked) - 1)
+    return InversionSampler(cut, len(ranked) - 1)

@@ -123,7 +123,7 @@ def settle(bounds: Callable[[int], Bounds], bits: int) -> Bounds:
         spare *= 2
 
 
-def scaled(value: Fraction, bits: int) -> Bounds:
+def fraction_bounds(value: Fraction, bits: int) -> Bounds:
     """Floor and ceiling of a fraction times 2^bits."""
     number = value.numerator << bits
     return number // value.denominator, -(-number // value.denominator)
@@ -148,13 +148,14 @@ class Bits(Protocol):
         ...
 
 
-class Cuts:
-    """Where a uniform real number U of [0, 1) falls among cuts 0 < x_0 < x_1 < … ≤ 1: how many are at most U.
+class InversionSampler:
+    """Inverse transform sampling without rounding.
 
-    U is never rounded: its binary digits are drawn as far as they matter. After b digits, read as the number u, all
-    that is known is u ≤ U · 2^b < u + 1. A cut is surely passed when ceiling(x · 2^b) ≤ u, surely not when
-    floor(x · 2^b) > u; otherwise, which has probability 2^-b for each cut, more digits are drawn. So the answer has
-    exactly the law that the cuts define, and no float takes part. `count` is None for an endless sequence.
+    A draw is the number of cuts 0 < x_0 < x_1 < … ≤ 1 that are at most U, a uniform real number of [0, 1). U is never
+    rounded: its binary digits are drawn as far as they matter. After b digits, read as the number u, all that is
+    known is u ≤ U · 2^b < u + 1. A cut is surely passed when ceiling(x · 2^b) ≤ u, surely not when floor(x · 2^b) >
+    u; otherwise, which has probability 2^-b for each cut, more digits are drawn. So the answer has exactly the
+    distribution that the cuts define, and no float takes part. `count` is None for an endless sequence.
     """
 
     __slots__ = ("_count", "_cut", "_last")
@@ -175,10 +176,10 @@ class Cuts:
         drawn = np.empty(size, dtype=np.int64)
         for start in range(0, size, CHUNK):
             words = source.words(min(CHUNK, size - start))
-            drawn[start : start + len(words)] = self.place(source, words)
+            drawn[start : start + len(words)] = self.locate(source, words)
         return drawn
 
-    def place(self, source: Bits, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def locate(self, source: Bits, words: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The draws of which these words are the first 64 digits."""
         # A word is past a cut when it is at least its ceiling, that is, above its `last`; and surely not past it when
         # below `last`. At `last` itself the cut may lie inside the word's step, and `decide` looks again.
@@ -194,12 +195,12 @@ class Cuts:
         """The draw whose first `bits` digits are known, drawing eight more at a time until it is certain."""
         passed = 0
         while True:
-            passed = self._passed(passed, known, bits)
+            passed = self._count_passed(passed, known, bits)
             if passed == self._count or self._cut(passed, bits)[0] > known:
                 return passed
             known, bits = known << 8 | source.bytes(1)[0], bits + 8
 
-    def _passed(self, low: int, known: int, bits: int) -> int:
+    def _count_passed(self, low: int, known: int, bits: int) -> int:
         """How many cuts are surely passed, given that the first `low` are: doubling steps, then halving."""
         step = 1
         while self._is_passed(low + step - 1, known, bits):

@@ -1,4 +1,4 @@
-"""A secret of 256 bits that shows itself to nobody, derives others by name, and can be destroyed."""
+"""A secret key of 256 bits that no text shows, that derives other keys by name, and that can be destroyed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ ZEROS = memoryview(bytes(1 << 20))
 Kind = Literal["bits", "stream", "row mask"]
 
 
-class Key:
+class SecretKey:
     """A 256-bit secret, and whether it came from the operating system.
 
     A secret that is given carries no guarantee, whatever it is: nobody here knows who else has it, or had it before. Only
-    `Key.fresh` and what is derived from it do.
+    `SecretKey.fresh` and what is derived from it do.
 
     A key does one of two things, never both: it derives other keys, or it runs AES-256.
     Derivation is HKDF-Expand (RFC 5869, one block of HMAC-SHA-256), whose `info` holds the kind, the number and
@@ -41,7 +41,7 @@ class Key:
 
     def __init__(self, secret: bytearray) -> None:
         self._secret = secret
-        self._children: weakref.WeakSet[Key] = weakref.WeakSet()
+        self._children: weakref.WeakSet[SecretKey] = weakref.WeakSet()
         self.lock = threading.Lock()
         self._process = os.getpid()
         self._stream: CipherContext | None = None
@@ -49,13 +49,13 @@ class Key:
         weakref.finalize(self, _wipe, secret)
 
     @classmethod
-    def fresh(cls) -> Key:
-        """From the operating system's generator."""
-        return cls.made(bytearray(os.urandom(32)), trusted=True)
+    def fresh(cls) -> SecretKey:
+        """A key from the operating system's generator."""
+        return cls.with_origin(bytearray(os.urandom(32)), trusted=True)
 
     @classmethod
-    def made(cls, secret: bytearray, *, trusted: bool) -> Key:
-        """For this room alone: a key whose origin is known here."""
+    def with_origin(cls, secret: bytearray, *, trusted: bool) -> SecretKey:
+        """A key whose origin is known here; for this package alone."""
         key = cls(secret)
         key._trusted = trusted
         return key
@@ -70,21 +70,23 @@ class Key:
         self._trusted = False
 
     @classmethod
-    def seeded(cls, seed: int | str) -> Key:
-        """From a seed that anyone can guess: the same each time, and marked as carrying no guarantee."""
+    def seeded(cls, seed: int | str) -> SecretKey:
+        """A key from a seed that anyone can guess: the same each time, and marked as carrying no guarantee."""
         text = f"shoal test seed\0{type(seed).__name__}\0{seed}"
         return cls(bytearray(hashlib.sha256(text.encode()).digest()))
 
     @property
-    def destroyed(self) -> bool:
+    def is_destroyed(self) -> bool:
         """Whether the secret is gone."""
         return not self._secret
 
-    def derive(self, kind: Kind, name: str, number: int) -> Key:
+    def derive(self, kind: Kind, name: str, number: int) -> SecretKey:
         """The key of that kind, name and number, which knows nothing of this one and cannot lead back to it."""
         self._check_process()
         info = b"shoal/1\0" + kind.encode() + b"\0" + number.to_bytes(8, "big") + name.encode() + b"\x01"
-        child = Key.made(bytearray(hmac.digest(self.secret(), info, "sha256")), trusted=self.carries_guarantee)
+        child = SecretKey.with_origin(
+            bytearray(hmac.digest(self.secret(), info, "sha256")), trusted=self.carries_guarantee
+        )
         self._children.add(child)
         return child
 
@@ -92,7 +94,7 @@ class Key:
         """Overwrite the buffer with the next bytes of this key's keystream; no byte is ever given twice."""
         self._check_process()
         with self.lock:
-            if self._stream is None or self.destroyed:
+            if self._stream is None or self.is_destroyed:
                 self._stream = self.counter_mode(0)
             for start in range(0, len(buffer), len(ZEROS)):
                 piece = buffer[start : start + len(ZEROS)]
@@ -112,7 +114,7 @@ class Key:
 
     def secret(self) -> bytearray:
         """The bytes themselves, for a cipher; an error once they are destroyed."""
-        if self.destroyed:
+        if self.is_destroyed:
             raise UsageError(
                 "this source of random bits is closed and its key destroyed",
                 fix="open a new one with Source.secure(); a release never continues with another's key",
@@ -137,7 +139,7 @@ class Key:
             )
 
     def __repr__(self) -> str:
-        return "Key(hidden)"
+        return "SecretKey(hidden)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Which rows are kept: a keyed function of the row's number, the same on every engine and in any order."""
+"""The random sample of rows: a keyed function of the row's number, the same on every engine and in any order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.chance.exact import probability, whole
-from shoal.chance.key import BLOCK, ZEROS, Key
+from shoal.chance.key import BLOCK, ZEROS, SecretKey
 from shoal.errors import ParameterError
 
 WORD = 1 << 64
@@ -22,7 +22,7 @@ Kept = NDArray[np.bool_]
 
 
 class RowMask:
-    """An independent coin for every row of every file: heads with probability `rate`.
+    """Poisson sampling: an independent coin for every row of every file, which keeps the row with probability `rate`.
 
     The block of a row is AES-256_K(file as 8 bytes || row as 8 bytes), both big-endian. The row is kept when the
     first 8 bytes of its block, read big-endian, are below floor(beta · 2^64); so `rate` is at most beta, and short
@@ -36,7 +36,7 @@ class RowMask:
 
     __slots__ = ("_key", "_portable", "_threshold", "beta")
 
-    def __init__(self, key: Key, beta: Fraction | int, *, portable: bool = False) -> None:
+    def __init__(self, key: SecretKey, beta: Fraction | int, *, portable: bool = False) -> None:
         self.beta = probability(beta, "the sampling rate")
         self._key = key
         self._portable = portable
@@ -63,7 +63,7 @@ class RowMask:
         """Whether each of the rows with these numbers is kept; `file_id` is one file, or one for each row."""
         rows, files = _numbers(ids, file_id)
         kept = np.empty(len(rows), dtype=np.bool_)
-        for first, blocks in self._listed(rows, files):
+        for first, blocks in self._list_blocks(rows, files):
             kept[first : first + len(blocks)] = self._below(blocks)
         return kept
 
@@ -75,10 +75,10 @@ class RowMask:
         return words
 
     def words_rows(self, ids: ArrayLike, file_id: int | ArrayLike = 0) -> Words:
-        """The same numbers as `words`, for any list of rows."""
+        """The uniform 64-bit number of each listed row, the same that `words` gives for a range."""
         rows, files = _numbers(ids, file_id)
         words = np.empty(len(rows), dtype=np.uint64)
-        for first, blocks in self._listed(rows, files):
+        for first, blocks in self._list_blocks(rows, files):
             words[first : first + len(blocks)] = blocks[:, 1]
         return words
 
@@ -107,7 +107,7 @@ class RowMask:
             cipher.update_into(ZEROS[: blocks.nbytes], _as_bytes(blocks))
             yield first, blocks
 
-    def _listed(self, rows: Words, files: Words) -> Iterator[tuple[int, NDArray[Any]]]:
+    def _list_blocks(self, rows: Words, files: Words) -> Iterator[tuple[int, NDArray[Any]]]:
         """The blocks of listed rows, each enciphered on its own, a chunk at a time into one buffer."""
         cipher = self._key.block_mode()
         size = min(len(rows), CHUNK)
@@ -123,18 +123,18 @@ class RowMask:
 
     def __repr__(self) -> str:
         seed = "" if self.carries_guarantee else ", seeded: no guarantee"
-        gone = ", destroyed" if self._key.destroyed else ""
+        gone = ", destroyed" if self._key.is_destroyed else ""
         return f"RowMask(beta={self.beta}, key hidden{', portable' * self._portable}{seed}{gone})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self._portable:
             self._key.__reduce_ex__(2)
-        return _restored, (bytes(self._key.secret()), self.beta, self.carries_guarantee)
+        return _restore, (bytes(self._key.secret()), self.beta, self.carries_guarantee)
 
 
-def _restored(secret: bytes, beta: Fraction, carries_guarantee: bool) -> RowMask:
+def _restore(secret: bytes, beta: Fraction, carries_guarantee: bool) -> RowMask:
     """A portable mask on the other side of a pickle."""
-    return RowMask(Key.made(bytearray(secret), trusted=carries_guarantee), beta, portable=True)
+    return RowMask(SecretKey.with_origin(bytearray(secret), trusted=carries_guarantee), beta, portable=True)
 
 
 def _as_bytes(blocks: NDArray[Any]) -> memoryview:
@@ -143,7 +143,7 @@ def _as_bytes(blocks: NDArray[Any]) -> memoryview:
 
 def _numbers(ids: ArrayLike, file_id: int | ArrayLike) -> tuple[Words, Words]:
     """Row and file numbers as unsigned words of one length."""
-    rows, files = (_unsigned(value, name) for value, name in ((ids, "row"), (file_id, "file")))
+    rows, files = (_as_unsigned(value, name) for value, name in ((ids, "row"), (file_id, "file")))
     if rows.ndim != 1 or files.ndim > 1 or (files.ndim == 1 and len(files) != len(rows)):
         raise ParameterError(
             "row and file numbers do not fit together",
@@ -153,7 +153,7 @@ def _numbers(ids: ArrayLike, file_id: int | ArrayLike) -> tuple[Words, Words]:
     return rows, np.broadcast_to(files, rows.shape)
 
 
-def _unsigned(value: ArrayLike, name: str) -> Words:
+def _as_unsigned(value: ArrayLike, name: str) -> Words:
     try:
         numbers = np.asarray(value)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""The only door of randomness: bits from AES in counter mode, keyed by the operating system, and all that is drawn."""
+"""The only source of randomness: bits from AES in counter mode, keyed by the operating system, and every draw from them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.chance import draws, exact
-from shoal.chance.draws import Listed
-from shoal.chance.key import Key
+from shoal.chance.draws import PartialScores
+from shoal.chance.key import SecretKey
 from shoal.chance.row_mask import RowMask
 from shoal.errors import UsageError
 
 
 class Source:
-    """Where random bits come from; one for each release, closed when the release is done.
+    """A source of random bits and exact draws; one for each release, closed when the release is done.
 
     `Source.secure()` is the one for real data. `Source.seeded(seed)` is for tests: it repeats, so everything drawn
     from it, or from what it derives, says `carries_guarantee` False, and nothing may be claimed for it. So does a
@@ -34,15 +34,19 @@ class Source:
 
     A source is never copied or pickled, refuses to draw in a forked process, and may be shared by threads. Its
     randomness is computational: as good as AES-256 and HMAC-SHA-256 are.
+
+    >>> from fractions import Fraction
+    >>> Source.seeded(7).discrete_laplace(Fraction(10), size=4).shape
+    (4,)
     """
 
     __slots__ = ("_asked", "_bits", "_key", "purpose")
 
-    def __init__(self, key: Key, purpose: str = "release") -> None:
+    def __init__(self, key: SecretKey, purpose: str = "release") -> None:
         key.distrust()
         self._open(key, purpose)
 
-    def _open(self, key: Key, purpose: str) -> None:
+    def _open(self, key: SecretKey, purpose: str) -> None:
         self._key = key
         self._bits = key.derive("bits", "", 0)
         self._asked: Counter[tuple[str, str]] = Counter()
@@ -50,22 +54,22 @@ class Source:
 
     @classmethod
     def secure(cls) -> Source:
-        """With a fresh key of 256 bits from the operating system."""
-        return cls._own(Key.fresh())
+        """A source for real data, with a fresh key of 256 bits from the operating system."""
+        return cls._own(SecretKey.fresh())
 
     @classmethod
-    def _own(cls, key: Key, purpose: str = "release") -> Source:
-        """With a key that was made here and has been in no other hands."""
+    def _own(cls, key: SecretKey, purpose: str = "release") -> Source:
+        """A source with a key that was made here and that nobody else has had."""
         source = cls.__new__(cls)
         source._open(key, purpose)  # noqa: SLF001 - its own
         return source
 
     @classmethod
     def seeded(cls, seed: int | str) -> Source:
-        """For tests only: the same bits for the same seed, and no guarantee for anything that touches them."""
+        """A source for tests only: the same bits for the same seed, and no guarantee for anything that is drawn from them."""
         if isinstance(seed, bool) or not isinstance(seed, int | str):
             raise UsageError("a seed of another type", came=type(seed).__name__, allowed="a whole number or a text")
-        return cls(Key.seeded(seed))
+        return cls(SecretKey.seeded(seed))
 
     @property
     def carries_guarantee(self) -> bool:
@@ -75,7 +79,7 @@ class Source:
     @property
     def closed(self) -> bool:
         """Whether the key is destroyed."""
-        return self._key.destroyed
+        return self._key.is_destroyed
 
     def stream(self, purpose: str) -> Source:
         """An independent source for one purpose; the next one of that name each time."""
@@ -137,16 +141,16 @@ class Source:
         return int(draws.choices(self, log_weights, 1)[0])
 
     def choices(self, log_weights: Sequence[Fraction | int], size: int) -> NDArray[np.int64]:
-        """As `choose`, many times independently."""
+        """`size` independent indices, each as `choose` draws it."""
         return draws.choices(self, log_weights, size)
 
-    def choose_scored(self, scores: NDArray[np.int64], factor: Fraction | int) -> int:
-        """As `choose` with the weights factor · score, for many whole scores; see `draws.scored`."""
-        return int(draws.scored(self, scores, factor, 1)[0])
+    def choose_by_score(self, scores: NDArray[np.int64], factor: Fraction | int) -> int:
+        """One index by the weights factor · score, for many whole scores; see `draws.choices_by_score`."""
+        return int(draws.choices_by_score(self, scores, factor, 1)[0])
 
-    def choose_listed(self, lists: Iterable[Listed], factor: Fraction) -> int:
-        """As `choose_scored`, from lists of the best scores that are made longer until they decide; see `draws.listed`."""
-        return draws.listed(self, lists, factor)
+    def choose_from_partial_scores(self, lists: Iterable[PartialScores], factor: Fraction) -> int:
+        """One index by the weights factor · score, from growing lists of the best; see `draws.choice_from_partial_scores`."""
+        return draws.choice_from_partial_scores(self, lists, factor)
 
     def _next(self, kind: str, name: str) -> int:
         """The number of the next key of this kind and name."""

@@ -15,7 +15,7 @@ from shoal.anonymize.generalize.exponential import choose_scheme, log_weights, n
 from shoal.anonymize.generalize.lattice import Lattice
 from shoal.anonymize.generalize.private_grid import DrawnGrid
 from shoal.anonymize.generalize.scores import Discernibility, Ramp, Records, Target
-from shoal.chance.draws import scored as scored_draws
+from shoal.chance.draws import choices_by_score as scored_draws
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
@@ -80,9 +80,9 @@ def test_scores_are_drawn_by_as_their_weights_one_by_one_would_be(scores, factor
 
 def test_a_score_that_counts_against_a_scheme_is_refused():
     with pytest.raises(ParameterError, match="negative"):
-        Source.seeded(1).choose_scored(np.array([1, 2]), Fraction(-1))
+        Source.seeded(1).choose_by_score(np.array([1, 2]), Fraction(-1))
     with pytest.raises(ParameterError, match="nothing to choose from"):
-        Source.seeded(1).choose_scored(np.array([], dtype=np.int64), Fraction(1))
+        Source.seeded(1).choose_by_score(np.array([], dtype=np.int64), Fraction(1))
 
 
 @pytest.mark.slow
@@ -251,7 +251,7 @@ def test_a_choice_that_scores_few_schemes_is_the_choice_that_scores_all(table, s
         factor = Fraction(epsilon) / score.spread(LATTICE)
         for nats in (1, 3):
             lists = near_best(LATTICE, counts, score, factor, nats=nats)
-            assert LATTICE.scheme(Source.seeded(seed).choose_listed(lists, factor)) == want
+            assert LATTICE.scheme(Source.seeded(seed).choose_from_partial_scores(lists, factor)) == want
 
 
 def test_schemes_that_cannot_be_drawn_are_not_scored():

@@ -13,7 +13,7 @@ from shoal.anonymize.generalize.scores import Score
 from shoal.anonymize.kernel.branch_and_bound import climb, scores_near_best
 from shoal.anonymize.kernel.rollup import Progress, Whole
 from shoal.chance import exact
-from shoal.chance.draws import Listed
+from shoal.chance.draws import PartialScores
 from shoal.chance.source import Source
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError, UsageError
@@ -47,9 +47,9 @@ def choose_scheme(
     spread = score.spread(lattice)
     if spread and len(lattice) >= few and bounded(score):
         lists = near_best(lattice, counts, score, paid / spread, threads=threads, progress=progress)
-        return lattice.scheme(source.choose_listed(lists, paid / spread))
+        return lattice.scheme(source.choose_from_partial_scores(lists, paid / spread))
     scores = score.of_all(lattice, counts, threads=threads, progress=progress)
-    return lattice.scheme(source.choose_scored(scores, paid / spread if spread else 0))
+    return lattice.scheme(source.choose_by_score(scores, paid / spread if spread else 0))
 
 
 def near_best(
@@ -61,8 +61,8 @@ def near_best(
     nats: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Iterator[Listed]:
-    """Ever longer lists of the best schemes, at last of all: what `Source.choose_listed` draws from.
+) -> Iterator[PartialScores]:
+    """Ever longer lists of the best schemes, at last of all: what `Source.choose_from_partial_scores` draws from.
 
     The first list has the schemes whose weight is within e^-nats of the best weight or more, or e^-nats of a lower one
     that a climb found. By default all others together weigh less than e^-24 of the best.
@@ -76,10 +76,10 @@ def near_best(
             columns, sizes, lattice.costs, GRID, worth, bound, slack,
             best=best, void=score.void, progress=progress,
         )  # fmt: skip
-        yield Listed(near.indices, near.scores, near.others, near.floor)
+        yield PartialScores(near.indices, near.scores, near.others, near.floor)
         best, within = int(near.scores.max()), 4 * within
     scores = score.of_all(lattice, counts, threads=threads, progress=progress)
-    yield Listed(np.arange(len(scores), dtype=np.int64), scores, 0, 0)
+    yield PartialScores(np.arange(len(scores), dtype=np.int64), scores, 0, 0)
 
 
 def _worth(score: Score) -> Callable[[Whole], int]:

@@ -161,8 +161,8 @@ class Norm(Distance):
 
     def matrix(self, values: Sequence[Any]) -> Floats:
         columns = zip(self.parts, self.weights, zip(*values, strict=True), strict=True)
-        scaled = np.stack([part.matrix(column) * float(weight) for part, weight, column in columns])
-        return np.asarray(scaled.max(axis=0) if self.kind == "max" else scaled.sum(axis=0))
+        fraction_bounds = np.stack([part.matrix(column) * float(weight) for part, weight, column in columns])
+        return np.asarray(fraction_bounds.max(axis=0) if self.kind == "max" else fraction_bounds.sum(axis=0))
 
 
 def number(value: Any) -> Fraction | None:

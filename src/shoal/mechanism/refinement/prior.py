@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.chance.exact import Bounds, Cuts, scaled
+from shoal.chance.exact import Bounds, InversionSampler, fraction_bounds
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import Number, exact
@@ -133,7 +133,7 @@ class Discrete(Prior):
     """Listed values with exact probabilities; a value of probability zero is left out and never comes out.
 
     Probabilities are read as written: "1/3", "0.1", 0.1. If all are text, whole numbers or fractions they sum to
-    exactly one; floats may miss it by a billionth and are then scaled.
+    exactly one; floats may miss it by a billionth and are then fraction_bounds.
     """
 
     def __init__(self, probabilities: Mapping[Any, Number]) -> None:
@@ -145,7 +145,7 @@ class Discrete(Prior):
         self.masses = tuple(mass for _, mass in kept)
 
     @cached_property
-    def _cuts(self) -> Cuts:
+    def _cuts(self) -> InversionSampler:
         return cuts(self.masses)
 
     @cached_property
@@ -275,11 +275,11 @@ def shares(given: Sequence[Number]) -> list[Fraction]:
     return [mass / total for mass in masses]
 
 
-def cuts(masses: Sequence[Fraction]) -> Cuts:
+def cuts(masses: Sequence[Fraction]) -> InversionSampler:
     """The exact draw of an index by these probabilities, which sum to one and are above 0."""
     ends = list(accumulate(masses))[:-1]
 
     def cut(index: int, bits: int) -> Bounds:
-        return scaled(ends[index], bits)
+        return fraction_bounds(ends[index], bits)
 
-    return Cuts(cut, len(ends))
+    return InversionSampler(cut, len(ends))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.chance.exact import Bounds, Cuts, scaled
+from shoal.chance.exact import Bounds, InversionSampler, fraction_bounds
 from shoal.chance.source import Source
 from shoal.errors import UsageError
 from shoal.mechanism.refinement.distance import number
@@ -160,9 +160,9 @@ class Refined:
         marks = sorted({chance for chance in chances if 0 < chance < 1})
 
         def cut(index: int, bits: int) -> Bounds:
-            return scaled(marks[index], bits)
+            return fraction_bounds(marks[index], bits)
 
-        coins = Cuts(cut, len(marks))
+        coins = InversionSampler(cut, len(marks))
         # A coin that has passed at most `allowed` marks keeps a point of that ring; none keeps a point of chance 0.
         allowed = np.array([sum(mark < chance for mark in marks) if chance else -1 for chance in chances])
         needed = float(self.gain.up / (1 - self.gain.moved))

@@ -19,7 +19,7 @@ from math import exp, expm1, log
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.chance.exact import Bounds, Cuts, exp_bounds, ratio_bounds, settle
+from shoal.chance.exact import Bounds, InversionSampler, exp_bounds, ratio_bounds, settle
 from shoal.chance.source import Source
 from shoal.errors import ParameterError
 
@@ -130,7 +130,9 @@ def draw_numbers(
 
 
 @lru_cache(maxsize=16)
-def _mixture(epsilon: Fraction, sides: tuple[int, ...], starts: tuple[int, ...]) -> tuple[NDArray[np.int64], Cuts]:
+def _mixture(
+    epsilon: Fraction, sides: tuple[int, ...], starts: tuple[int, ...]
+) -> tuple[NDArray[np.int64], InversionSampler]:
     """The k that are possible, and cuts at the shares of the first, the first two, …; integers only.
 
     A rational cut would be a linear relation with rational coefficients between the polynomials q^k (1 − q)^(m − k),
@@ -165,4 +167,4 @@ def _mixture(epsilon: Fraction, sides: tuple[int, ...], starts: tuple[int, ...])
 
         return settle(bounds, bits)
 
-    return np.array(ordinals, dtype=np.int64), Cuts(cut, len(ordinals) - 1)
+    return np.array(ordinals, dtype=np.int64), InversionSampler(cut, len(ordinals) - 1)
