@@ -10,8 +10,7 @@ from scipy import stats
 
 from shoal.chance.source import Source
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.refinement.prior_joint import joint
-from shoal.mechanism.refinement.prior_steps import Histogram, Uniform
+from shoal.mechanism.refinement.prior import Histogram, Uniform, joint
 
 MILLION = 1_000_000
 INCOME = [0, 10, 20, 30, 50, 100, 500]

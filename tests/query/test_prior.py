@@ -9,9 +9,7 @@ import pytest
 
 from shoal.chance.source import Source
 from shoal.errors import ShoalError, UsageError
-from shoal.mechanism.refinement.prior import Discrete
-from shoal.mechanism.refinement.prior_joint import joint
-from shoal.mechanism.refinement.prior_steps import Uniform
+from shoal.mechanism.refinement.prior import Discrete, Uniform
 from shoal.query.prior import known
 from shoal.query.prior_grid import LISTED, Grid
 from shoal.query.questions.moments import Count, Sum
@@ -64,7 +62,7 @@ def test_a_prior_outside_the_declared_domain_is_refused_for_nothing(asking, attr
     [
         (ValueOf("17", "sex"), "uniform:0:1"),
         (ValueOf("17", "sex"), Uniform(0, 1)),
-        (ValueOf("17", "age"), joint({"1": 1}, {"2": 1})),
+        (ValueOf("17", "age"), ({"1": 1}, {"2": 1})),
         (ValueOf("17", "age"), "uniform:5.2:5.4"),
         (ValueOf("17", "age"), {"edges": ["0.2", "0.4", "9"], "probabilities": ["0.5", "0.5"]}),
         (Count(), {"2.5": 1}),

@@ -22,9 +22,7 @@ from shoal.data.line import Line
 from shoal.data.type import Type
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.mechanism.refinement.prior import MOST_VALUES, Discrete, Prior
-from shoal.mechanism.refinement.prior_joint import prior_of
-from shoal.mechanism.refinement.prior_steps import Histogram, Steps
+from shoal.mechanism.refinement.prior import MOST_VALUES, Discrete, Histogram, Prior, Steps, prior_of
 from shoal.policy.text.problem import shown
 from shoal.query.condition import ranks as ladders
 from shoal.query.condition.tokens import Kind, Token

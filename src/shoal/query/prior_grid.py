@@ -13,8 +13,7 @@ from shoal.data.line import Line
 from shoal.data.type import Type
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.mechanism.refinement.prior import Discrete, Prior
-from shoal.mechanism.refinement.prior_steps import Histogram, Uniform
+from shoal.mechanism.refinement.prior import Discrete, Histogram, Prior, Uniform
 from shoal.query.questions.meaning import Added, Individual
 from shoal.query.questions.measure import number
 

@@ -80,7 +80,7 @@ def test_excess_is_the_larger_direction():
 
 
 def test_cells_are_the_law_of_the_mechanism():
-    from shoal.mechanism.refinement.prior_steps import Uniform
+    from shoal.mechanism.refinement.prior import Uniform
 
     mechanism = KnowledgeRefinement(Uniform(), math.log(2))
     law = cells(0.5, Gain(Fraction(2), Fraction(1, 2)))

@@ -14,12 +14,9 @@ from hypothesis import strategies as st
 
 from shoal.errors import PreconditionError
 from shoal.guarantee.differential import PureDP
-from shoal.mechanism.refinement.distance import Absolute, Norm
 from shoal.mechanism.refinement.factors import Gain
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement, check_gain
-from shoal.mechanism.refinement.prior import Discrete, Points
-from shoal.mechanism.refinement.prior_joint import Joint, joint
-from shoal.mechanism.refinement.prior_steps import Histogram, Steps, Uniform
+from shoal.mechanism.refinement.prior import Discrete, Histogram, Points, Steps, Uniform
 
 EPSILONS = st.sampled_from(["0.1", "0.7", "1", "2", "5"])
 OUTSIDE = (-7, Fraction(1, 2), 100, None, "unknown", float("nan"))
@@ -187,20 +184,6 @@ def test_steps_sum_to_one_exactly_even_when_their_values_make_no_sense(places, e
         assert law.nearest.holds(points).any()
 
 
-@given(places=PLACES, epsilon=EPSILONS, delta=st.sampled_from([0, "0.1"]))
-def test_boxes_sum_to_one_exactly(places, epsilon, delta):
-    parts = [Few(places), Discrete({"a": "1/3", "b": "2/3"})]
-    prior = Joint(parts)
-    mechanism = KnowledgeRefinement(prior, epsilon, delta=delta)
-    points = np.array(list(product(range(len(places)), range(2))))
-    masses = [Fraction(1, len(places)) * parts[1].masses[b] for _, b in points]
-    for truth in ((0.5, "a"), (9, "b"), (-4, "c"), (None, "a"), None, (1,)):
-        law = mechanism.distribution(truth)
-        factors = [law.factors[ring] for ring in law.rings(points)]
-        assert sum(f * m for f, m in zip(factors, masses, strict=True)) == 1 - mechanism.gain.moved
-        assert max(factors) <= mechanism.gain.up
-
-
 @pytest.mark.parametrize("prior", [Uniform("1e6", "1000001"), Histogram([0, 1, 5, 10], ["1/3", "1/3", "1/3"])])
 @pytest.mark.parametrize("truth", [-5, 0, 0.3, 4.999, 10, 1_000_000.5, 1e300])
 def test_a_fine_line_raises_exactly_its_share_of_steps(prior, truth):
@@ -254,19 +237,6 @@ def test_the_best_factor_of_a_uniform_prior():
     truths = (np.arange(200) + 0.5) / 200
     mean = np.mean([best.distribution(t).expected_distance for t in truths])
     assert best.expected_error == pytest.approx(mean, rel=1e-4)
-
-
-def test_distances_by_parts_with_weights():
-    prior = joint({0: "1/2", 1: "1/2"}, {0: "1/2", 1: "1/2"})
-    laws = [
-        KnowledgeRefinement(prior, 1, distance=Norm(kind, [Absolute(), Absolute()], [1, 10]))
-        .distribution((0, 0))
-        .masses
-        for kind in ("max", "sum")
-    ]
-    assert laws[0][0, 1] == laws[0][1, 1]
-    assert laws[0][0, 0] > laws[0][1, 0] > laws[0][0, 1]
-    assert laws[1][0, 0] >= laws[1][1, 0] >= laws[1][0, 1] >= laws[1][1, 1]
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,9 @@ from scipy import stats
 from shoal.chance.source import Source
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import ParameterError, UsageError
-from shoal.mechanism.refinement.distance import Absolute, Nominal, Norm, Ordinal, distance_of, usual
+from shoal.mechanism.refinement.distance import Absolute, Nominal, Ordinal, distance_of, usual
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.refinement.prior import Discrete
-from shoal.mechanism.refinement.prior_joint import Joint, joint, prior_of
-from shoal.mechanism.refinement.prior_steps import Histogram, Uniform
+from shoal.mechanism.refinement.prior import Discrete, Histogram, Uniform, prior_of
 
 MEALS = Taxonomy.of({"food": {"fruit": ["apple", "pear"], "meat": ["beef"]}})
 
@@ -141,19 +139,6 @@ def test_too_many_values_are_refused(meant):
         KnowledgeRefinement(meant)
 
 
-def test_joint_priors():
-    pairs = joint({0: "1/2", 1: "1/2"}, {"a": "1/3", "b": "2/3"})
-    assert isinstance(pairs, Discrete)
-    assert pairs.masses[pairs.listed.index((1, "b"))] == Fraction(1, 3)
-    mixed = prior_of((Uniform(), {"a": 1}))
-    assert isinstance(mixed, Joint)
-    assert mixed.propose(Source.seeded(1), 3).shape == (3, 2)
-    with pytest.raises(UsageError):
-        Joint([mixed])
-    with pytest.raises(ParameterError, match="too many"):
-        joint(*[dict.fromkeys(range(50), "1/50")] * 3)
-
-
 def test_representatives_stand_for_the_whole():
     for prior, mean in (
         (Uniform(0, 2), 1.0),
@@ -163,8 +148,6 @@ def test_representatives_stand_for_the_whole():
         values, weights = prior.representatives()
         assert weights.sum() == pytest.approx(1)
         assert np.dot(values, weights) == pytest.approx(mean, rel=1e-4)
-    rows, _ = Joint([Uniform(), Uniform()]).representatives(256)
-    assert np.mean(rows, axis=0) == pytest.approx([0.5, 0.5], abs=0.01)
 
 
 # --- distances ----------------------------------------------------------------------------------------------------
@@ -176,14 +159,11 @@ def test_distances():
     assert Ordinal(("low", "middle", "high")).between("low", ["high", "middle", "none"]) == [2, 1, float("inf")]
     near = distance_of(MEALS, ["apple", "pear", "beef"]).between("apple", ["apple", "pear", "beef"])
     assert near[0] == 0 < near[1] < near[2] == MEALS.distance("apple", "beef")
-    assert Norm("sum", [Absolute(), Nominal()], [2, 3]).between((1, "a"), [(2, "a"), (2, "b")]) == [2, 5]
-    assert Norm("max", [Absolute(), Nominal()], [2, 3]).between((1, "a"), [(2, "a"), (2, "b")]) == [2, 3]
 
 
 def test_the_usual_distance_suits_the_values():
     assert usual([1, 2.5, True]) == Absolute()
     assert usual(["a", 1]) == Nominal()
-    assert usual([(1, "a"), (2, "b")]) == Norm("max", [Absolute(), Nominal()])
     assert usual([(1,), (1, 2)]) == Nominal()
 
 
@@ -201,7 +181,6 @@ def test_the_usual_distance_suits_the_values():
         ({(1, "a"): "1/2", (2, "b"): "1/2"}, None),
         (Uniform(), None),
         (Uniform(), lambda a, b: (a - b) ** 2),
-        ((Uniform(), {1: 1}), None),
     ],
 )
 def test_no_true_answer_is_an_error(prior, distance, truth):
@@ -249,9 +228,6 @@ def test_ones_own_distance_on_a_line():
         ({"apple": "1/2", "stone": "1/2"}, MEALS),
         ({"a": "1/2", "b": "1/2"}, Ordinal(("a", "c"))),
         ({1: "1/2", 2: "1/2"}, lambda a, b: "far" / (a - b)),
-        ((Uniform(), {1: 1}), "sum"),
-        ((Uniform(), {1: 1}), Norm("sum", [Absolute(), Absolute()])),
-        ((Uniform(), {1: 1}), lambda a, b: 0),
     ],
 )
 def test_distances_that_do_not_suit_are_refused_before_any_answer(prior, distance):
@@ -259,10 +235,7 @@ def test_distances_that_do_not_suit_are_refused_before_any_answer(prior, distanc
         KnowledgeRefinement(prior, 1, distance=distance)
 
 
-def test_bad_joins_and_orders():
-    for bad in (lambda: Norm("mean", [Absolute()]), lambda: Norm("max", []), lambda: Norm("max", [Absolute()], [0])):
-        with pytest.raises(UsageError):
-            bad()
+def test_an_order_names_each_value_once():
     with pytest.raises(ParameterError):
         Ordinal(("a", "a"))
 

@@ -12,8 +12,7 @@ from scipy import stats
 from shoal.chance.source import Source
 from shoal.errors import ParameterError
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.refinement.prior_joint import joint
-from shoal.mechanism.refinement.prior_steps import Histogram, Uniform
+from shoal.mechanism.refinement.prior import Histogram, Uniform
 from tests.statistical.fit import fits
 
 SIZE = 40_000
@@ -64,29 +63,6 @@ def test_numbers_on_a_line(prior, truth, delta):
     assert np.abs(drawn - truth).mean() == pytest.approx(law.expected_distance, rel=0.05)
 
 
-@pytest.mark.parametrize("delta", ["0", "0.1"])
-def test_several_answers_at_once(delta):
-    prior = joint(Uniform(), stats.norm(), {"a": ".3", "b": ".7"})
-    truth = (0.2, 1.0, "b")
-    make = lambda epsilon: KnowledgeRefinement(prior, epsilon, delta=delta)  # noqa: E731
-    law = make(1).distribution(truth)
-    drawn = make(1).sample(truth, Source.seeded(3), SIZE)
-    # in the box that is raised, or not
-    ends = [side.prior.at(np.array([side.low, side.high - 1])) for side in law.near.sides[:2]]
-    inside = np.array(
-        [all(low <= x <= high for x, (low, high) in zip(row, ends, strict=False)) and row[2] == "b" for row in drawn]
-    )
-    assert fits(inside.astype(int), [1 - law.near_probability, law.near_probability])
-    for impostor in impostors(make, 1):
-        share = float(impostor.gain(law.near.mass) + impostor.gain.moved)
-        assert not fits(inside.astype(int), [1 - share, share])
-    for place in (0, 1):
-        column = np.array([row[place] for row in drawn])
-        assert column.mean() == pytest.approx(law.mean[place], abs=0.03)
-        assert column.var() == pytest.approx(law.variance[place], rel=0.05)
-    assert law.mean[2] is None
-
-
 def test_the_absent_give_the_prior():
     drawn = KnowledgeRefinement(SKEWED, 2, delta="0.1").sample(None, Source.seeded(4), SIZE)
     assert fits(drawn, [float(mass) for mass in SKEWED.values()])
@@ -115,7 +91,6 @@ def test_one_answer_is_a_plain_value_and_repeats_from_a_seed():
         ({"a": ".5", "b": ".5"}, "a", str),
         ({1: 1}, 1, int),
         (Uniform(), 0.3, float),
-        ((Uniform(), {0: 1}), (0.3, 0), tuple),
     ):
         mechanism = KnowledgeRefinement(prior, 1)
         one, other = (mechanism.draw(truth, Source.seeded(8)) for _ in range(2))

@@ -10,7 +10,7 @@ from shoal.lab.papers.comparison import Finding, Reproduction, digits, erratum, 
 from shoal.lab.papers.sc13_noise import is_cut, rounded_or_cut
 from shoal.lab.papers.sc13_refinement import LEAK, REACHED, ROWS, coin, moved_too_far, rare
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.refinement.prior_steps import Uniform
+from shoal.mechanism.refinement.prior import Uniform
 from shoal.mechanism.refinement.response import Refined
 from shoal.page.picture import Axis, Mark, Picture, Series
 

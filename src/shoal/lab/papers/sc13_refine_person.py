@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from shoal.mechanism.refinement import factors as gain
 from shoal.mechanism.refinement.distance import Absolute
-from shoal.mechanism.refinement.expected_error import Outlook
-from shoal.mechanism.refinement.prior import Prior
-from shoal.mechanism.refinement.prior_joint import prior_of
-from shoal.mechanism.refinement.prior_steps import Histogram, Uniform
+from shoal.mechanism.refinement.mechanism import Outlook
+from shoal.mechanism.refinement.prior import Histogram, Prior, Uniform, prior_of
 from shoal.page.picture import Axis, Picture, Series
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shoal.lab.papers.comparison import Finding, Reproduction, digits, erratum, statement
 from shoal.mechanism.refinement.factors import Gain
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.refinement.prior_steps import Uniform
+from shoal.mechanism.refinement.prior import Uniform
 
 ROWS: dict[str, tuple[float, tuple[str, ...]]] = {
     "0.1": (0.1, ("200", "0.476", "0.077", "0.475", "0.525")),

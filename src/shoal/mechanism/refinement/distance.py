@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from math import inf, isfinite
-from typing import Any, Literal
+from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import ParameterError, ShoalError, UsageError
-from shoal.guarantee.rounding import Number, exact
+from shoal.guarantee.rounding import exact
 
 Floats = NDArray[np.float64]
 Far = Fraction | float
@@ -130,41 +130,6 @@ class Custom(Distance):
             return inf
 
 
-@dataclass(frozen=True)
-class Norm(Distance):
-    """Of answers with several parts: the largest (`max`) or the sum (`sum`) of weighted distances of the parts."""
-
-    kind: Literal["max", "sum"]
-    parts: tuple[Distance, ...]
-    weights: tuple[Fraction, ...]
-
-    def __init__(
-        self, kind: Literal["max", "sum"], parts: Sequence[Distance], weights: Sequence[Number] | None = None
-    ) -> None:
-        if kind not in ("max", "sum"):
-            raise UsageError("unknown way to join distances", came=kind, allowed="max or sum")
-        scales = tuple(exact(weight, "the weight of a part") for weight in weights or [1] * len(parts))
-        if not parts or len(scales) != len(parts) or min(scales) <= 0:
-            raise ParameterError("weights do not suit the parts", came=len(scales), allowed="one above 0 for each part")
-        for name, value in (("kind", kind), ("parts", tuple(parts)), ("weights", scales)):
-            object.__setattr__(self, name, value)
-
-    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
-        if not isinstance(truth, tuple | list | np.ndarray) or len(truth) != len(self.parts):
-            return [inf] * len(values)
-        columns = [
-            [weight * far if isfinite(far) else inf for far in part.between(truth[place], [v[place] for v in values])]
-            for place, (part, weight) in enumerate(zip(self.parts, self.weights, strict=True))
-        ]
-        join: Callable[[Any], Far] = max if self.kind == "max" else sum
-        return [join(row) for row in zip(*columns, strict=True)]
-
-    def matrix(self, values: Sequence[Any]) -> Floats:
-        columns = zip(self.parts, self.weights, zip(*values, strict=True), strict=True)
-        fraction_bounds = np.stack([part.matrix(column) * float(weight) for part, weight, column in columns])
-        return np.asarray(fraction_bounds.max(axis=0) if self.kind == "max" else fraction_bounds.sum(axis=0))
-
-
 def number(value: Any) -> Fraction | None:
     """A finite number as the fraction it was written as; None for anything else."""
     if isinstance(value, bool | np.bool_):
@@ -178,11 +143,9 @@ def number(value: Any) -> Fraction | None:
 
 
 def usual(values: Sequence[Any]) -> Distance:
-    """The distance that suits a list of values: absolute for numbers, by parts for tuples of one length, else nominal."""
+    """The distance that suits a list of values: absolute for numbers, else nominal."""
     if all(number(value) is not None for value in values):
         return Absolute()
-    if all(isinstance(value, tuple) for value in values) and len({len(value) for value in values}) == 1 and values[0]:
-        return Norm("max", [usual(column) for column in zip(*values, strict=True)])
     return Nominal()
 
 

@@ -19,8 +19,7 @@ from shoal.chance.source import Source
 from shoal.errors import UsageError
 from shoal.mechanism.refinement.distance import number
 from shoal.mechanism.refinement.factors import Gain
-from shoal.mechanism.refinement.prior import Ball, Discrete, Order, Points, Prior
-from shoal.mechanism.refinement.prior_steps import Run, Steps
+from shoal.mechanism.refinement.prior import Ball, Discrete, Order, Points, Prior, Run, Steps
 
 _BATCH = 1 << 19
 
@@ -63,7 +62,7 @@ class Refined:
 
     @property
     def near_size(self) -> Any:
-        """Its length, or its number of values; one for each part of a joint prior."""
+        """The length of the raised interval, or the number of raised values."""
         return self.near.size
 
     @property
@@ -115,20 +114,15 @@ class Refined:
 
     @cached_property
     def mean(self) -> Any:
-        """The mean of the answer; one for each part of a joint prior, None where values are no numbers."""
-        center = self._center()
+        """The mean of the answer; None where values are no numbers."""
         first = self._integral(1)
-        if isinstance(first, tuple):
-            return tuple(None if m is None else m + c for m, c in zip(first, center, strict=True))
-        return None if first is None else first + center
+        return None if first is None else first + float(self.prior.center)
 
     @cached_property
     def variance(self) -> Any:
-        """The variance of the answer, in the form of `mean`."""
+        """The variance of the answer; None where values are no numbers."""
         first, second = self._integral(1), self._integral(2)
-        if isinstance(first, tuple):
-            return tuple(None if a is None else b - a**2 for a, b in zip(first, second, strict=True))
-        return None if first is None else second - first**2
+        return None if first is None or second is None else second - first**2
 
     @property
     def expected_distance(self) -> float:
@@ -152,7 +146,7 @@ class Refined:
         if self.gain.moved:
             moved = source.bernoulli(self.gain.moved, size)
             points = self.nearest.draw(source, size)
-            kept = np.where(moved.reshape(-1, *[1] * (kept.ndim - 1)), points, kept)
+            kept = np.where(moved, points, kept)
         return self.prior.values(kept)
 
     def _accepted(self, source: Source, size: int) -> Points:
@@ -178,26 +172,16 @@ class Refined:
 
     # --- sums over rings ----------------------------------------------------------------------------------------
 
-    def _integral(self, power: int) -> Any:
-        """The mean of the values to this power, about the center."""
-        moments = [np.array(ball.moment(power), dtype=object) for ball in self.balls]
-        if any(moment.ndim == 0 and moment.item() is None for moment in moments):
+    def _integral(self, power: int) -> float | None:
+        """The mean of (value − the prior's center) to this power; None where values are no numbers."""
+        moments = [ball.moment(power) for ball in self.balls]
+        nearest = self.nearest.moment(power)
+        if nearest is None or any(moment is None for moment in moments):
             return None
-        first = np.array(self.nearest.moment(power), dtype=object)
-        columns = [_column(moments, first, place) for place in range(first.size)]
-        sums = [None if column is None else self._weighted(*column) for column in columns]
-        return tuple(sums) if first.ndim else sums[0]
-
-    def _weighted(self, moments: list[float], nearest: float) -> float:
-        rings = zip(pairwise(moments), self.factors, strict=True)
+        numbers = [moment for moment in moments if moment is not None]
+        rings = zip(pairwise(numbers), self.factors, strict=True)
         moved = float(self.gain.moved / self.nearest.mass) * nearest if self.gain.moved else 0.0
         return sum((float(factor) * (outer - inner) for (inner, outer), factor in rings), moved)
-
-    def _center(self) -> Any:
-        parts = getattr(self.prior, "parts", None)
-        if parts is None:
-            return getattr(self.prior, "center", 0.0)
-        return tuple(getattr(part, "center", 0.0) for part in parts)
 
     def _steps(self) -> Steps:
         if not isinstance(self.prior, Steps):
@@ -209,9 +193,3 @@ class Refined:
         if not isinstance(ball, Run):
             return Fraction(0)
         return Fraction(max(0, min(ball.high, reached) - ball.low), ball.prior.count)
-
-
-def _column(moments: list[NDArray[Any]], first: NDArray[Any], place: int) -> tuple[list[float], float] | None:
-    """The moments of one part; None where its values are no numbers."""
-    values = [moment.reshape(-1)[place] for moment in moments]
-    return None if any(value is None for value in values) else (values, float(first.reshape(-1)[place]))
