@@ -14,9 +14,8 @@ from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
-from shoal.mechanism.geometric import Geometric
-from shoal.mechanism.laplace import Laplace
-from shoal.mechanism.staircase.box import BoxLaw, compare_with_laplace
+from shoal.mechanism.laplace import Geometric, Laplace
+from shoal.mechanism.staircase.distribution import BoxLaw, compare_with_laplace
 from shoal.mechanism.staircase.inner import best_inner
 from shoal.mechanism.staircase.mechanism import Staircase
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SafeKSampling, SampledDP, SmoothDP
     from shoal.guarantee.unit import Unit
     from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-    from shoal.mechanism.staircase.optimal import OptimalNoise
+    from shoal.mechanism.staircase.mechanism import OptimalNoise
     from shoal.policy.policy import Policy
     from shoal.query.questions.moments import Count, Mean, Sum, Variance
     from shoal.query.questions.person import ValueOf
@@ -58,7 +58,7 @@ _WHERE = {
         "SmoothDP",
     ],
     "shoal.guarantee.unit": ["Unit"],
-    "shoal.mechanism.staircase.optimal": ["OptimalNoise"],
+    "shoal.mechanism.staircase.mechanism": ["OptimalNoise"],
     "shoal.mechanism.refinement.mechanism": ["KnowledgeRefinement"],
     "shoal.policy.policy": ["Policy"],
     "shoal.query.questions.moments": ["Count", "Mean", "Sum", "Variance"],

@@ -22,11 +22,10 @@ from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Mechanism, Sensitivity
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
-from shoal.mechanism.geometric import Geometric
-from shoal.mechanism.laplace import Laplace
+from shoal.mechanism.laplace import Geometric, Laplace
 from shoal.mechanism.noise import AdditiveNoise
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.staircase.lattice import LatticeLaw
+from shoal.mechanism.staircase.distribution import LatticeLaw
 from shoal.mechanism.staircase.mechanism import Staircase
 
 ROW = Unit.row("add_remove")

@@ -15,8 +15,7 @@ from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
-from shoal.mechanism.geometric import Geometric
-from shoal.mechanism.laplace import Laplace
+from shoal.mechanism.laplace import Geometric, Laplace
 from shoal.mechanism.staircase.mechanism import Staircase
 from tests.contract.mechanism_cases import CASES, ROW, NoiseCase
 from tests.statistical.fit import fits

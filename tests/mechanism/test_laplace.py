@@ -13,10 +13,8 @@ from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError, UsageError
 from shoal.guarantee.differential import ApproxDP, PureDP
 from shoal.guarantee.unit import Unit
-from shoal.mechanism.base import Sensitivity
-from shoal.mechanism.geometric import Geometric
-from shoal.mechanism.grid import to_steps, to_values
-from shoal.mechanism.laplace import Laplace
+from shoal.mechanism.base import Sensitivity, to_steps, to_values
+from shoal.mechanism.laplace import Geometric, Laplace
 
 ROW = Unit.row("add_remove")
 REPLACED = Unit.row("replace_one")

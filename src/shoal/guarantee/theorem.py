@@ -464,7 +464,7 @@ _NOISE = (
             _premise(
                 "multiples",
                 "answers are the multiples that they are declared to be",
-                "shoal.mechanism.grid.check_multiples",
+                "shoal.mechanism.base.check_multiples",
             ),
             _ABOVE_ZERO,
             _DECLARED,
@@ -509,7 +509,7 @@ _NOISE = (
         "SC13 Theorem 1, with i from 1; Geng and Viswanath 2014",
         "Density M on [-d, d] and M e^(-i epsilon) on the i-th further interval of length Delta is epsilon-DP for every d; the "
         "least variance and the shortest interval have d in closed form.",
-        (_premise("inner-width", "0 <= d <= Delta", "shoal.mechanism.staircase.box.BoxLaw"), _ABOVE_ZERO),
+        (_premise("inner-width", "0 <= d <= Delta", "shoal.mechanism.staircase.distribution.BoxLaw"), _ABOVE_ZERO),
     ),
     Theorem(
         "staircase-box",
@@ -523,7 +523,7 @@ _NOISE = (
                 "sides no shorter than the sensitivity on the grid",
                 "shoal.mechanism.staircase.mechanism.Staircase",
             ),
-            _premise("inner-box", "0 <= z <= s in whole steps", "shoal.mechanism.staircase.lattice.LatticeLaw"),
+            _premise("inner-box", "0 <= z <= s in whole steps", "shoal.mechanism.staircase.distribution.LatticeLaw"),
             _ABOVE_ZERO,
             _DECLARED,
         ),

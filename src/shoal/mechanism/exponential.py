@@ -14,8 +14,7 @@ from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.differential import DifferentialPrivacy, PureDP
 from shoal.guarantee.rounding import Number
-from shoal.mechanism.base import Mechanism, Sensitivity, Target, target_epsilon
-from shoal.mechanism.grid import declared, to_steps
+from shoal.mechanism.base import Mechanism, Sensitivity, Target, declared, target_epsilon, to_steps
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.rounding import Number, up
-from shoal.mechanism.base import Sensitivity, Target, check_scale
-from shoal.mechanism.grid import declared
+from shoal.mechanism.base import Sensitivity, Target, check_scale, declared
 from shoal.mechanism.noise import AdditiveNoise, Floats
 
 SUMMED = 20_000.0

@@ -1,4 +1,4 @@
-"""Laplace noise on a grid: the two-sided geometric law, which gives up nothing to rounding."""
+"""Laplace noise on a grid, the discrete Laplace distribution, which gives up nothing to rounding; geometric noise for counts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from shoal.chance.source import Source
 from shoal.errors import PreconditionError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.rounding import Number
-from shoal.mechanism.base import Sensitivity, Target, check_scale, target_epsilon
-from shoal.mechanism.grid import declared
+from shoal.mechanism.base import Sensitivity, Target, check_scale, declared, target_epsilon
 from shoal.mechanism.noise import AdditiveNoise, Floats
 
 
@@ -79,3 +78,23 @@ class Laplace(AdditiveNoise):
         """2 q / (1 − q)² steps², with q = exp(−rate)."""
         rate = float(step / self.scale)
         return float(step) ** 2 * 2 * exp(-rate) / expm1(-rate) ** 2
+
+
+@dataclass(frozen=True)
+class Geometric(Laplace):
+    """Pr[x] ∝ exp(−epsilon |x| / sensitivity) on the whole numbers (Ghosh, Roughgarden and Sundararajan 2009).
+
+    Promise   PureDP by theorem `laplace-grid`.
+    Requires  the grid 1.
+    """
+
+    def __post_init__(self) -> None:
+        if any(step != 1 for step in self.grid):
+            raise PreconditionError(
+                "laplace-grid", "the grid is not the whole numbers", came="another step", allowed="1"
+            )
+        super().__post_init__()
+
+    @classmethod
+    def for_target(cls, target: Target, *, sensitivity: Sensitivity, grid: Number | Sequence[Number] = 1) -> Self:
+        return super().for_target(target, sensitivity=sensitivity, grid=grid)

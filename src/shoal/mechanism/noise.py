@@ -15,8 +15,16 @@ from shoal.chance.source import Source
 from shoal.errors import UsageError
 from shoal.guarantee.differential import DifferentialPrivacy
 from shoal.guarantee.rounding import Number
-from shoal.mechanism import grid as grids
-from shoal.mechanism.base import Mechanism, Sensitivity, Target, check_confidence, widened
+from shoal.mechanism.base import (
+    Mechanism,
+    Sensitivity,
+    Target,
+    check_confidence,
+    check_multiples,
+    to_steps,
+    to_values,
+    widened,
+)
 
 Floats = NDArray[np.float64]
 
@@ -71,13 +79,13 @@ class AdditiveNoise(Mechanism):
 
     def draw(self, values: ArrayLike, source: Source) -> NDArray[Any]:
         """The answer rounded to the grid, plus noise: exact multiples of the grid, as whole numbers or fractions."""
-        return grids.to_values(self.draw_steps(values, source), self.grid)
+        return to_values(self.draw_steps(values, source), self.grid)
 
     def draw_steps(self, values: ArrayLike, source: Source) -> NDArray[Any]:
         """As `draw`, in steps of the grid."""
         if self.sensitivity.multiples_of is not None:
-            grids.check_multiples(values, self.sensitivity.multiples_of)
-        rounded = grids.to_steps(values, self.grid, self.components)
+            check_multiples(values, self.sensitivity.multiples_of)
+        rounded = to_steps(values, self.grid, self.components)
         return np.asarray(rounded + self.noise(source, 1)[0])
 
     def interval(self, confidence: Number) -> Floats:

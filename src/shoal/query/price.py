@@ -19,10 +19,9 @@ from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
 from shoal.guarantee.rounding import Number, exact, exact_text, text_up
 from shoal.guarantee.safe_k.curve import check_delta
 from shoal.ledger.event import Cost, refuse_unwritable
-from shoal.mechanism.base import Sensitivity, Target
+from shoal.mechanism.base import Sensitivity, Target, check_multiples
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
-from shoal.mechanism.grid import check_multiples
 from shoal.mechanism.laplace import Laplace
 from shoal.mechanism.noise import AdditiveNoise
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement

@@ -12,7 +12,7 @@ from shoal.lab.papers import sc13_noise, sc13_noise_figures, sc13_noise_sums
 from shoal.lab.papers.catalogue import SOURCES
 from shoal.lab.papers.comparison import Verdict
 from shoal.lab.papers.sc13_noise import coverage, example_5, is_cut, mass_of_steps, rounded_or_cut
-from shoal.mechanism.staircase.box import BoxLaw
+from shoal.mechanism.staircase.distribution import BoxLaw
 
 ERRATA = {"sc13-table-4.2": 2, "sc13-table-4.4": 3, "sc13-figure-4.6": 1, "sc13-errata-4": 4}
 MINE = [name for name in SOURCES if name.startswith(("sc13-table-4", "sc13-figure-4", "sc13-errata-4"))]

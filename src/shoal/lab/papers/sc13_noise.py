@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from shoal.lab.papers.comparison import Finding, Reproduction, digits, erratum, statement
-from shoal.mechanism.staircase.box import BoxLaw, laplace_log_region_volume
-from shoal.mechanism.staircase.optimal import OptimalNoise
+from shoal.mechanism.staircase.distribution import BoxLaw, laplace_log_region_volume
+from shoal.mechanism.staircase.mechanism import OptimalNoise
 
 EPSILONS = ("0.1", "0.5", "1")
 VARIANCES = {"Laplace": ("200.00", "8.00", "2.00"), "optimal": ("199.92", "7.92", "1.92")}

@@ -10,8 +10,8 @@ import numpy as np
 
 from shoal.lab.papers.comparison import Reproduction, digits, erratum, statement
 from shoal.lab.papers.sc13_noise import INNER, SCALE, SIDES, example_5
-from shoal.mechanism.staircase.box import BoxLaw
-from shoal.mechanism.staircase.optimal import OptimalNoise
+from shoal.mechanism.staircase.distribution import BoxLaw
+from shoal.mechanism.staircase.mechanism import OptimalNoise
 from shoal.page.picture import Axis, Level, Mark, Picture, Series
 
 LEAST_VARIANCE = ("0.416737", "1.9181")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import exp
 
-from shoal.mechanism.staircase.box import BoxLaw, Comparison, compare_with_laplace
+from shoal.mechanism.staircase.distribution import BoxLaw, Comparison, compare_with_laplace
 from shoal.mechanism.staircase.inner import best_inner
 from shoal.page.picture import Axis, Picture, Series
 

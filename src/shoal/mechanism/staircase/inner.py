@@ -18,8 +18,7 @@ import numpy as np
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import decimal, precise
 from shoal.mechanism.base import check_confidence
-from shoal.mechanism.staircase.box import BoxLaw, Floats
-from shoal.mechanism.staircase.shells import BoxNumber
+from shoal.mechanism.staircase.distribution import BoxLaw, BoxNumber, Floats
 
 Criterion = Literal["min_variance", "min_interval", "total_variance", "worst_component", "region_volume"]
 """What is made small. In one dimension all mean the variance (1, 3, 4) or the interval (2, 5) at a confidence; in more,

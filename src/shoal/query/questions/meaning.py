@@ -26,8 +26,7 @@ from shoal.data.type import Type
 from shoal.engine.base import Table
 from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
-from shoal.mechanism.base import Sensitivity
-from shoal.mechanism.grid import to_values
+from shoal.mechanism.base import Sensitivity, to_values
 from shoal.query.condition.predicate import Predicate
 
 Steps = npt.NDArray[Any]

@@ -15,11 +15,18 @@ from shoal.errors import PreconditionError, ShoalError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
-from shoal.mechanism.staircase.box import BoxLaw, compare_with_laplace, laplace_log_region_volume
+from shoal.mechanism.staircase.distribution import (
+    BoxLaw,
+    BoxNumber,
+    LatticeLaw,
+    _mixture,
+    compare_with_laplace,
+    draw_numbers,
+    first,
+    laplace_log_region_volume,
+)
 from shoal.mechanism.staircase.inner import best_inner
-from shoal.mechanism.staircase.lattice import LatticeLaw
 from shoal.mechanism.staircase.mechanism import Staircase
-from shoal.mechanism.staircase.shells import BoxNumber, _mixture, draw_numbers, first
 from tests.statistical.fit import fits
 
 ROW = Unit.row("add_remove")

@@ -13,9 +13,9 @@ from shoal.chance.source import Source
 from shoal.errors import ShoalError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
-from shoal.mechanism.staircase.box import BoxLaw, Interval
+from shoal.mechanism.staircase.distribution import BoxLaw, Interval
 from shoal.mechanism.staircase.inner import least_interval, least_variance
-from shoal.mechanism.staircase.optimal import OptimalNoise
+from shoal.mechanism.staircase.mechanism import OptimalNoise
 
 ROW = Unit.row("add_remove")
 
