@@ -75,7 +75,7 @@ def test_a_session_says_what_it_is(tmp_path):
         assert repr(asking) == "Session('clinic', left=(1, 0.000001))"
     with opened(tmp_path, analyst="alice", budget=5) as asking:
         assert repr(asking) == "Session('clinic', analyst='alice', left=(1, 0))"
-    with pytest.raises(BudgetError, match=r"--budget E.*shoal ledger budget clinic --analyst bob"):
+    with pytest.raises(BudgetError, match=r"with a budget.*shoal ledger budget clinic --analyst bob"):
         opened(tmp_path, analyst="bob")
 
 

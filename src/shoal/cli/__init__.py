@@ -5,21 +5,23 @@ from __future__ import annotations
 import click
 
 from shoal import __version__
-from shoal.cli.commands import Commands
+from shoal.cli.group import Program
 
 __all__ = ["main"]
 
 
 @click.group(
     "shoal",
-    cls=Commands,
+    cls=Program,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    examples=("shoal demo", "shoal solve --epsilon 1 --delta 1e-6 --beta 0.2"),
+    next_step="See `shoal COMMAND --help`: each has examples and names the step after it.",
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Publish tables about people with a promise that is proved, and plan the promise before any row is read.
+    """Publish a table about people, or answer questions about it, with a certified privacy guarantee.
 
     Results go to standard output alone; notes and progress go to standard error. Every command takes --json.
 

@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shoal.cli import cells, screen, typed
+from shoal.cli.terminal import numbers, output, progress
+from shoal.cli.terminal.command import command, json_option
+from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal.assess.disclosure.report import Bin, Confidential, Measures, Observed
 
 
-@click.command()
+@command(
+    "check",
+    examples=(
+        "shoal check visits.csv --policy policy.yaml",
+        "shoal check visits.csv --policy policy.yaml --level age=2 --level zip=3 --k 5",
+    ),
+    next_step="What is observed promises nothing. For a promise: shoal plan policy.yaml",
+)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "--policy", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Says what each column is."
@@ -28,8 +37,8 @@ if TYPE_CHECKING:
 @click.option("--lenient", is_flag=True, help="A missing or suppressed cell matches anything; strict is the default.")
 @click.option("--k", "target", metavar="N", help="Exit with 3 if the smallest class has fewer than N rows.")
 @click.option("--c", metavar="C", default="4", show_default=True, help="The c of recursive (c, l)-diversity.")
-@cells.show_values
-@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@show_values_option
+@json_option
 @click.pass_context
 def check(
     context: click.Context,
@@ -42,32 +51,28 @@ def check(
     show_values: bool,
     as_json: bool,
 ) -> None:
-    """Observed k, l, t and their relatives of the table DATA: classes, uniques, and what each class gives away.
+    """Measure the k-anonymity, l-diversity and t-closeness of the table DATA, an original or a published one.
 
-    Only the columns that the policy calls quasi or confidential are read; published labels are as good as values.
-    What is observed is true of this table and promises nothing.
-
-    \b
-    shoal check visits.csv --policy policy.yaml
-    shoal check visits.csv --policy policy.yaml --level age=2 --level zip=3 --k 5
-    shoal check table.csv --policy policy.yaml --lenient --json
-    """  # noqa: D301 - Click reads the real character
+    Only the columns that the policy calls quasi or confidential are read; no cell is printed.
+    """
     from shoal.assess.disclosure.check import check as observe
     from shoal.policy.policy import Policy
 
-    least = None if target is None else typed.whole(target, "k")
+    least = None if target is None else numbers.read_whole(target, "k")
     asked = Policy.load(policy)
-    with screen.busy("counting"), cells.cells_of(data, asked.schema, show=show_values):
-        found = observe(data, asked, levels=_levels(levels), lenient=lenient, recursive_c=float(typed.number(c, "c")))
+    with progress.spinner("counting"), show_rejected(data, asked.schema, show=show_values):
+        found = observe(
+            data, asked, levels=_levels(levels), lenient=lenient, recursive_c=float(numbers.read_number(c, "c"))
+        )
     met = least is None or found.k >= least
     if as_json:
-        screen.answer({**found.to_json(), "target": None if least is None else {"k": least, "met": met}})
+        output.print_json({**found.to_json(), "target": None if least is None else {"k": least, "met": met}})
     else:
-        _show(found)
+        _print(found)
     if found.labels:
-        screen.note(f"read as labels, because they are no values of their declared type: {', '.join(found.labels)}")
+        output.note(f"read as labels, because they are no values of their declared type: {', '.join(found.labels)}")
     if not met:
-        screen.warn(
+        output.warn(
             f"k is {found.k}, below the {least} that was asked for: {found.smallest_classes:,} classes are that small"
         )
         context.exit(3)
@@ -85,11 +90,11 @@ def _levels(given: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _show(found: Observed) -> None:
-    screen.paragraph(found.words())
-    screen.line()
+def _print(found: Observed) -> None:
+    output.print_paragraph(found.words())
+    output.print_line()
     matching = "strict" if found.matching == "strict" else "lenient: a missing or suppressed cell matches anything"
-    screen.table(
+    output.print_table(
         ("", ""),
         [
             ("rows", f"{found.rows:,}"),
@@ -100,8 +105,8 @@ def _show(found: Observed) -> None:
             ("quasi-identifiers", ", ".join(_levelled(name, found) for name in found.quasi)),
         ],
     )
-    screen.line()
-    screen.table(
+    output.print_line()
+    output.print_table(
         ("rows in a class", "classes", "rows", "share of rows"),
         [
             (_span(part), f"{part.classes:,}", f"{part.rows:,}", f"{part.rows / found.rows:.2%}")
@@ -111,8 +116,8 @@ def _show(found: Observed) -> None:
         right=(1, 2, 3),
     )
     if found.confidential:
-        screen.line()
-        _show_confidential(found.confidential, found.worst, found.recursive_c)
+        output.print_line()
+        _print_confidential(found.confidential, found.worst, found.recursive_c)
 
 
 def _span(part: Bin) -> str:
@@ -125,7 +130,7 @@ def _levelled(name: str, found: Observed) -> str:
     return f"{name} (level {found.levels[name]})" if name in found.levels else name
 
 
-def _show_confidential(several: Sequence[Confidential], worst: Measures | None, c: float) -> None:
+def _print_confidential(several: Sequence[Confidential], worst: Measures | None, c: float) -> None:
     """One column for each attribute, one line for each measure."""
     lines = {
         "distinct l": "l",
@@ -153,7 +158,7 @@ def _show_confidential(several: Sequence[Confidential], worst: Measures | None, 
     rows.insert(6, ("  by", *(one.distance for one in several), *blank))
     rows.append(("classes with one value only", *(f"{one.homogeneous_classes:,}" for one in several), *blank))
     rows.append(("  rows in them", *(f"{one.homogeneous_rows:,}" for one in several), *blank))
-    screen.table(("worst class by", *heads), rows, right=range(1, len(heads) + 1))
+    output.print_table(("worst class by", *heads), rows, right=range(1, len(heads) + 1))
 
 
 def _number(value: float | None) -> str:

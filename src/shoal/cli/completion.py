@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from shoal.cli import screen
+from shoal.cli.terminal import output
+from shoal.cli.terminal.command import command, json_option
 from shoal.errors import UsageError
 
 HOW = {
@@ -14,11 +15,15 @@ HOW = {
 }
 
 
-@click.command()
+@command(
+    "completion",
+    examples=("shoal completion bash", "shoal completion fish > ~/.config/fish/completions/shoal.fish"),
+    next_step="Put the line that your shell needs into its start file, then open a new shell.",
+)
 @click.argument("shell", type=click.Choice(list(HOW)))
-@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@json_option
 def completion(shell: str, as_json: bool) -> None:
-    """Print the completion script of SHELL.
+    """Print the script that completes the commands and options of `shoal` in SHELL.
 
     \b
     bash   eval "$(shoal completion bash)"   in ~/.bashrc
@@ -35,6 +40,6 @@ def completion(shell: str, as_json: bool) -> None:
     maker = found(main, {}, "shoal", "_SHOAL_COMPLETE")
     script = maker.source_template % maker.source_vars()
     if as_json:
-        screen.answer({"shell": shell, "script": script, "install": HOW[shell]})
+        output.print_json({"shell": shell, "script": script, "install": HOW[shell]})
     else:
-        screen.line(script.strip())
+        output.print_line(script.strip())

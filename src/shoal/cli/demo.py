@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shoal.cli import released, screen
-from shoal.cli.commands import VERSION
+from shoal.cli.publish.release import account_lines, print_for_custodian
+from shoal.cli.terminal import output, progress
+from shoal.cli.terminal.command import command, json_option
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,41 +27,54 @@ ROWS = 50_000
 SEED = 2026
 
 
-@click.command()
-@click.option(
-    "--out", metavar="DIR", default="build/demo", show_default=True, type=click.Path(path_type=Path), help="Where to."
+@command(
+    "demo",
+    examples=("shoal demo", "shoal demo --out demo-small --rows 5000"),
+    next_step="Read plan.html and visits-2026/certificate.html, then check the release: shoal verify build/demo/visits-2026",
 )
 @click.option(
-    "--rows", metavar="N", type=click.IntRange(1, 10_000_000), default=ROWS, show_default=True, help="How many visits."
+    "--out",
+    metavar="DIR",
+    default="build/demo",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="The folder to make.",
+)
+@click.option(
+    "--rows",
+    metavar="N",
+    type=click.IntRange(1, 10_000_000),
+    default=ROWS,
+    show_default=True,
+    help="Rows of the table.",
 )
 @click.option("--force", is_flag=True, help="Write into a folder that another program made.")
-@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@json_option
 def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
-    """Generate hospital visits of people who do not exist, plan their release, publish, and verify it.
+    """Generate a table of hospital visits, plan its release, publish it and verify it.
 
-    Leaves the table and its policy, plan.html (the promise before any row was read), the release visits-2026 with its
-    certificate, visits-2026.holder with the report for the holder's eyes, and a ledger of its own. Run again, it
-    replaces its own files.
+    DIR then has the table, its policy, plan.html, the release visits-2026 with its certificate, visits-2026.holder
+    with the custodian's report, and a ledger. The next run replaces these files.
     """
     from shoal.datasets.visits import write_policy, write_visits
     from shoal.guarantee.safe_k.frontier import crowds, curve, frontier
     from shoal.policy.policy import Policy
     from shoal.publish.plan.safe_k import safe_k_plan
 
-    _check(out, force)
+    _refuse_other_folder(out, force)
     _clear(out)
-    with screen.busy("generating visits"):
+    with progress.spinner("generating visits"):
         policy = write_policy(out)
         data = write_visits(out / "visits.csv", rows, seed=SEED)
     planned = safe_k_plan(Policy.load(policy))
-    with screen.bar("planning", len(crowds(planned.promise.whose)) + 11) as tick:
+    with progress.bar("planning", len(crowds(planned.promise.whose)) + 11) as tick:
         points, choices = curve(planned.promise, tick), frontier(planned.promise, tick)
-    with screen.busy("drawing the plan"):
+    with progress.spinner("drawing the plan"):
         written = _write(out, _files(planned, points, choices))
     made, checks = _publish(out, policy, data)
     if as_json:
         names = [path.name for path in written]
-        screen.answer(
+        output.print_json(
             {
                 "out": str(out),
                 "page": str(out / "plan.html"),
@@ -74,15 +88,15 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
         )
         return
     for sentence in planned.sentences():
-        screen.paragraph(sentence)
-    screen.line()
-    screen.line(f"{made.rows_published:,} rows published, {checks} checks of the certificate agree")
-    for line in released.account_lines(made, planned):
-        screen.line(line)
-    screen.line(f"The plan, made before any row was read: {out / 'plan.html'}")
-    screen.line(f"What others get:                        {made.folder / 'certificate.html'}")
-    screen.line(f"For the holder's eyes only:             {out / (NAME + '.holder') / 'report.html'}")
-    released.for_the_holder(made)
+        output.print_paragraph(sentence)
+    output.print_line()
+    output.print_line(f"{made.rows_published:,} rows published, {checks} checks of the certificate agree")
+    for line in account_lines(made, planned):
+        output.print_line(line)
+    output.print_line(f"The plan, made before any row was read: {out / 'plan.html'}")
+    output.print_line(f"What others get:                        {made.folder / 'certificate.html'}")
+    output.print_line(f"For the custodian alone:                {out / (NAME + '.holder') / 'report.html'}")
+    print_for_custodian(made)
 
 
 def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, int]:
@@ -93,9 +107,9 @@ def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, int]:
     from shoal.publish.run.release import release
     from shoal.publish.verify.release import require, verify
 
-    with screen.busy("publishing"), Ledger(str(out / "ledger.sqlite")) as book:
+    with progress.spinner("publishing"), Ledger(str(out / "ledger.sqlite")) as book:
         made = release(plan(Policy.load(policy)), data, out / NAME, ledger=book, engine=open_engine())
-    with screen.busy("verifying"):
+    with progress.spinner("verifying"):
         checks = verify(made.folder)
         require(checks)
     return made, len(checks)
@@ -114,7 +128,7 @@ def _clear(out: Path) -> None:
         (out / name).unlink(missing_ok=True)
 
 
-def _check(out: Path, force: bool) -> None:
+def _refuse_other_folder(out: Path, force: bool) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError("a file stands where the folder should be", came=out, fix="name another folder with --out")
     if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists() and not force:
@@ -133,7 +147,7 @@ def _write(out: Path, files: dict[str, bytes]) -> list[Path]:
 
 
 def _files(planned: SafeKPlan, points: list[Point], choices: list[Choice]) -> dict[str, bytes]:
-    from shoal.cli.plan import as_fields
+    from shoal.cli.guarantee.solve import to_fields
     from shoal.guarantee.safe_k.release_curve import curve_of_promise
     from shoal.page import plots
     from shoal.publish.plan.page import plan_page
@@ -142,7 +156,7 @@ def _files(planned: SafeKPlan, points: list[Point], choices: list[Choice]) -> di
     found = planned.promise
     pictures = curve_picture(curve_of_promise(found)), frontier_picture(found, choices)
     first, second = (plots.side_by_side([picture]) for picture in pictures)
-    fields = {"version": VERSION, **as_fields(found, points, choices)}
+    fields = {"version": output.VERSION, **to_fields(found, points, choices)}
     return {
         "plan.json": (json.dumps(fields, indent=2, allow_nan=False) + "\n").encode(),
         "curve.png": plots.render(first, "png"),

@@ -1,4 +1,4 @@
-"""`shoal ledger`: what has been spent, whether the record is intact, and how much more fits."""
+"""`shoal ledger`: what was spent on each dataset, whether the record is intact, and how much more fits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shoal.cli import screen, typed
+from shoal.cli.terminal import numbers, output
+from shoal.cli.terminal.command import command, group, json_option, ledger_option
+from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal.ledger.account import Account
@@ -17,83 +19,106 @@ if TYPE_CHECKING:
 
     Left = dict[str | None, Budget | None]
 
-_WHERE = click.option("--ledger", "url", metavar="URL", help="A path or sqlite:///path. Also SHOAL_LEDGER.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 
-
-@click.group()
+@group(
+    "ledger",
+    examples=("shoal ledger show hospital-visits", "shoal ledger forecast hospital-visits --policy policy.yaml"),
+    next_step="Check that no event was changed, removed or put in later: shoal ledger verify",
+)
 def ledger() -> None:
-    """What has been spent on each dataset, by whom it was planned, and what is left."""
+    """Show what was spent on each dataset and what is left, verify the record, and change a budget."""
 
 
-@ledger.command()
+@command(
+    "show",
+    parent=ledger,
+    examples=("shoal ledger show", "shoal ledger show hospital-visits --ledger ledger.sqlite --json"),
+    next_step="See how many more releases fit: shoal ledger forecast hospital-visits --policy policy.yaml",
+)
 @click.argument("dataset", required=False)
-@_WHERE
-@_JSON
-def show(dataset: str | None, url: str | None, as_json: bool) -> None:
-    """Show where a DATASET stands, or all of them."""
-    with _read(url) as book:
-        accounts = [_standing(book, name) for name in _known(book, dataset)]
+@ledger_option
+@json_option
+def show_ledger(dataset: str | None, ledger: str | None, as_json: bool) -> None:
+    """Show what was spent on a DATASET and what is left of its budget, or on all of them."""
+    with open_existing(ledger) as book:
+        accounts = [_account(book, name) for name in _known(book, dataset)]
     if as_json:
-        screen.answer({"datasets": [_fields(account, left) for account, left in accounts]})
+        output.print_json({"datasets": [_fields(account, left) for account, left in accounts]})
         return
     if not accounts:
-        screen.line("nothing has been spent yet")
+        output.print_line("nothing has been spent yet")
     for account, left in accounts:
-        _show(account, left)
+        _print(account, left)
 
 
-@ledger.command()
-@_WHERE
-@_JSON
-def verify(url: str | None, as_json: bool) -> None:
-    """Recompute the chain of hashes; exit code 3 when an event was changed, removed or put in later."""
-    with _read(url) as book:
+@command(
+    "verify",
+    parent=ledger,
+    examples=("shoal ledger verify", "shoal ledger verify --ledger ledger.sqlite --json"),
+    next_step="Keep a copy of the events elsewhere: shoal ledger export --out events.jsonl",
+)
+@ledger_option
+@json_option
+def verify_ledger(ledger: str | None, as_json: bool) -> None:
+    """Compute the chain of hashes again; exit code 3 if an event was changed, removed or put in later."""
+    with open_existing(ledger) as book:
         count = book.verify()
     if as_json:
-        screen.answer({"events": count, "intact": True})
+        output.print_json({"events": count, "intact": True})
     else:
-        screen.line(f"{count} events, chain intact")
+        output.print_line(f"{count} events, chain intact")
 
 
-@ledger.command()
+@command(
+    "export",
+    parent=ledger,
+    examples=("shoal ledger export --out events.jsonl", "shoal ledger export hospital-visits --json"),
+    next_step="The last event's hash stands for all before it: publish it, and nobody can rewrite them unseen.",
+)
 @click.argument("dataset", required=False)
 @click.option(
     "--out", metavar="FILE", type=click.Path(path_type=Path), help="Write to a file instead of standard output."
 )
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-@_WHERE
-@_JSON
-def export(dataset: str | None, out: Path | None, force: bool, url: str | None, as_json: bool) -> None:
-    """All events as JSON, one to a line, with their hashes; --json gives one document."""
+@ledger_option
+@json_option
+def export_ledger(dataset: str | None, out: Path | None, force: bool, ledger: str | None, as_json: bool) -> None:
+    """Write all events, or those of a DATASET, as one line of JSON each with their hashes; --json writes one document."""
     from shoal.page import files
 
-    with _read(url) as book:
+    with open_existing(ledger) as book:
         _known(book, dataset)
         events = [event.to_saved() for event in book.events(dataset)]
     if as_json and out is None:
-        screen.answer({"events": events})
+        output.print_json({"events": events})
         return
     text = "".join(json.dumps(event, sort_keys=True) + "\n" for event in events)
     if out is None:
         click.echo(text, nl=False)
     else:
         files.write(out, text, force=force)
-        screen.note(f"{len(events)} events written to {out}")
+        output.note(f"{len(events)} events written to {out}")
 
 
-@ledger.command()
+@command(
+    "forecast",
+    parent=ledger,
+    examples=(
+        "shoal ledger forecast hospital-visits --policy policy.yaml",
+        "shoal ledger forecast hospital-visits --epsilon 0.5 --delta 1e-6",
+    ),
+    next_step="Publish once more: shoal release policy.yaml visits.csv --out visits-2027 --again",
+)
 @click.argument("dataset")
-@click.option("--policy", metavar="FILE", type=click.Path(path_type=Path), help="The plan whose cost counts.")
-@click.option("--epsilon", metavar="E", help="Or a cost by its numbers: epsilon …")
-@click.option("--delta", metavar="D", default="0", show_default=True, help="… and delta.")
-@_WHERE
-@_JSON
-def forecast(
-    dataset: str, policy: Path | None, epsilon: str | None, delta: str, url: str | None, as_json: bool
+@click.option("--policy", metavar="FILE", type=click.Path(path_type=Path), help="The policy whose cost counts.")
+@click.option("--epsilon", metavar="E", help="Or a cost by its numbers: epsilon,")
+@click.option("--delta", metavar="D", default="0", show_default=True, help="and delta.")
+@ledger_option
+@json_option
+def forecast_releases(
+    dataset: str, policy: Path | None, epsilon: str | None, delta: str, ledger: str | None, as_json: bool
 ) -> None:
-    """How many more releases at this cost fit into the budget of a DATASET."""
-    from shoal.errors import UsageError
+    """Compute how many more releases at one cost fit into the budget of a DATASET."""
     from shoal.guarantee.differential import ApproxDP
     from shoal.ledger.event import Cost
 
@@ -107,62 +132,68 @@ def forecast(
 
         cost = safe_k_plan(Policy.load(policy)).cost
     else:
-        e, d = typed.number(epsilon or "", "epsilon"), typed.number(delta, "delta")
+        e, d = numbers.read_number(epsilon or "", "epsilon"), numbers.read_number(delta, "delta")
         cost = Cost.of(e, d, [(ApproxDP(e, d), 1)])
-    with _read(url) as book:
-        account, left = _standing(book, *_known(book, dataset))
+    with open_existing(ledger) as book:
+        account, left = _account(book, *_known(book, dataset))
     more = account.forecast(cost)
     if as_json:
-        screen.answer({"dataset": dataset, "more": more, **_fields(account, left)})
+        output.print_json({"dataset": dataset, "more": more, **_fields(account, left)})
     elif account.budget is None:
-        screen.line(f"'{dataset}' has no budget yet; its first charge fixes one")
+        output.print_line(f"'{dataset}' has no budget yet; its first charge fixes one")
     else:
-        screen.line(f"{more} more at {cost.words()} fit into what is left of '{dataset}'")
+        output.print_line(f"{more} more at {cost.words()} fit into what is left of '{dataset}'")
 
 
-@ledger.command()
+@command(
+    "budget",
+    parent=ledger,
+    examples=(
+        'shoal ledger budget hospital-visits --epsilon 4 --delta 1e-5 --reason "agreed by the board on 3 May"',
+        'shoal ledger budget hospital-visits --analyst alice --epsilon 0.5 --delta 0 --reason "her project"',
+    ),
+    next_step="See what is left of it: shoal ledger show hospital-visits",
+)
 @click.argument("dataset")
-@click.option("--epsilon", required=True, metavar="E", help="The new ceiling.")
-@click.option("--delta", required=True, metavar="D", help="The new ceiling.")
+@click.option("--epsilon", required=True, metavar="E", help="The most that may be spent in all: epsilon,")
+@click.option("--delta", required=True, metavar="D", help="and delta.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it stays in the record.")
-@click.option("--analyst", metavar="NAME", help="The share of this analyst, instead of the whole.")
-@click.option("--new-ledger", is_flag=True, help="Begin a new ledger there, with nothing spent.")
-@_WHERE
-@_JSON
-def budget(
+@click.option("--analyst", metavar="NAME", help="Fix the share of this analyst instead of the dataset's budget.")
+@click.option("--new-ledger", is_flag=True, help="Begin a new ledger at that path, with nothing spent.")
+@ledger_option
+@json_option
+def set_budget(
     dataset: str,
     epsilon: str,
     delta: str,
     reason: str,
     analyst: str | None,
     new_ledger: bool,
-    url: str | None,
+    ledger: str | None,
     as_json: bool,
 ) -> None:
-    """Fix or change the budget of a DATASET, openly: an event of its own with its reason."""
+    """Fix or change the budget of a DATASET, or an analyst's share of it, and record the reason."""
     from shoal.ledger.event import Budget
-
-    fixed = Budget.of(typed.number(epsilon, "epsilon"), typed.number(delta, "delta"))
     from shoal.ledger.location import open_ledger
 
-    with open_ledger(url, new=new_ledger) as book:
+    fixed = Budget.of(numbers.read_number(epsilon, "epsilon"), numbers.read_number(delta, "delta"))
+    with open_ledger(ledger, new=new_ledger) as book:
         if analyst is None:
             book.set_budget(dataset, fixed, reason)
         else:
             book.set_share(dataset, analyst, fixed, reason)
-        account, left = _standing(book, dataset)
+        account, left = _account(book, dataset)
         made, place = book.made, book.url
     if as_json:
-        screen.answer(_fields(account, left))
+        output.print_json(_fields(account, left))
     else:
-        _show(account, left)
+        _print(account, left)
     if made:
-        screen.note(f"a new ledger was begun, with nothing spent: {place}")
+        output.note(f"a new ledger was begun, with nothing spent: {place}")
 
 
-def _read(url: str | None) -> Ledger:
-    """A ledger that is there: whoever looks at a wrong place is told so, and nothing is made."""
-    from shoal.errors import UsageError
+def open_existing(url: str | None) -> Ledger:
+    """Open a ledger that is there; a path without one is refused, and nothing is made."""
     from shoal.ledger.ledger import Ledger
     from shoal.ledger.store import default_url, file_of
 
@@ -175,17 +206,15 @@ def _read(url: str | None) -> Ledger:
 
 
 def _known(book: Ledger, dataset: str | None) -> list[str]:
-    """The datasets that are asked about; one that the ledger does not know is refused."""
-    from shoal.errors import UsageError
-
+    """The names of the datasets that are meant; one that the ledger does not know is refused."""
     names = book.datasets()
     if dataset is not None and dataset not in names:
         raise UsageError("the ledger knows no such dataset", came=dataset, allowed=", ".join(names[:12]) or "none yet")
     return names if dataset is None else [dataset]
 
 
-def _standing(book: Ledger, dataset: str) -> tuple[Account, Left]:
-    """Where a dataset stands, and what can still be spent: by all (None), and by each analyst."""
+def _account(book: Ledger, dataset: str) -> tuple[Account, Left]:
+    """The state of a dataset, and what may still be spent: by all (None), and by each analyst."""
     account = book.account(dataset)
     names = [None, *(share.name for share in account.shares)]
     return account, {name: book.left(dataset, name) for name in names}
@@ -237,7 +266,7 @@ def _many(number: int, one: str, more: str) -> str:
     return f"{number:,} {one if number == 1 else more}"
 
 
-def _show(account: Account, lefts: Left) -> None:
+def _print(account: Account, lefts: Left) -> None:
     from shoal.guarantee.rounding import text_up
 
     composed = account.total()
@@ -255,11 +284,11 @@ def _show(account: Account, lefts: Left) -> None:
     ]
     if account.questions:
         rows.append(
-            ("questions", str(account.questions), "asked with `shoal query`; their charges are among the entries")
+            ("questions", str(account.questions), "asked with `shoal ask`; their charges are among the entries")
         )
     rows += [
         ("  " + share.name, _words(lefts[share.name]), f"left of {share.budget.words()}, or of the dataset")
         for share in account.shares
     ]
-    screen.line(click.style(account.dataset, bold=True))
-    screen.table(("", "", ""), rows)
+    output.print_line(click.style(account.dataset, bold=True))
+    output.print_table(("", "", ""), rows)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli import screen
+from shoal.cli.terminal import output, progress
+from shoal.cli.terminal.command import command, json_option
 
 if TYPE_CHECKING:
     from shoal.lab.papers.comparison import Reproduction, Source
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 KINDS = ("png", "svg")
 
 
-@click.command()
+@command(
+    "paper",
+    examples=("shoal paper lqs11-table-2", "shoal paper sc13 --data DIR --runs 20 --plot figures"),
+    next_step="See the names of all tables and figures: shoal paper --list",
+)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "only_list", is_flag=True, help="List the names and stop.")
 @click.option(
@@ -44,24 +49,17 @@ KINDS = ("png", "svg")
     show_default=True,
     help="Runs of a random method to average over.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@json_option
 @click.pass_context
 def paper(
     context: click.Context, names: Sequence[str], only_list: bool, folder: Path | None, force: bool, data: Path | None,
     runs: int, as_json: bool,
 ) -> None:  # fmt: skip
-    """Recompute what the papers print: all of it, or the NAMEs given (a table, a figure, or a whole paper).
+    """Recompute what the papers print, all of it or the NAMEs given, and compare; exit code 3 if anything differs.
 
-    Beside each number of a paper stand ours, the difference, a verdict, and what we can prove instead. Exit code 3 if
-    anything does not reproduce; a known error of a paper that is confirmed counts as reproduced. What was measured on
-    a table that is not there is not run, and says so.
-
-    \b
-    shoal paper --list
-    shoal paper lqs11-table-2
-    shoal paper sc13 --data DIR --runs 20
-    shoal paper lqs10 --plot figures
-    """  # noqa: D301 - Click reads the real character
+    A NAME is a table, a figure or a whole paper. A known error of a paper that is confirmed counts as reproduced; what
+    was measured on a table that is not in DIR is not run.
+    """
     from shoal.lab.papers.catalogue import chosen
     from shoal.lab.papers.comparison import Setting
 
@@ -73,14 +71,14 @@ def paper(
         _check_folder(folder)
     setting = Setting(data, runs)
     results: Results = []
-    with screen.bar("papers", len(sources)) as tick:
+    with progress.bar("papers", len(sources)) as tick:
         for source in sources:
             results.append((source, source.under(setting)))
             tick()
     drawn = _draw(results, folder, force) if folder is not None else []
     holds = all(result.holds for _, result in results)
     if as_json:
-        screen.answer(
+        output.print_json(
             {
                 "reproduced": holds if any(result.ran for _, result in results) else None,
                 "not_run": [source.name for source, result in results if not result.ran],
@@ -90,19 +88,19 @@ def paper(
         )
     else:
         for source, result in results:
-            _show(source, result)
+            _print(source, result)
         _summary(results)
     if drawn:
-        screen.note(f"drew {len(drawn)} files into {folder}")
+        output.note(f"drew {len(drawn)} files into {folder}")
     if not holds:
         context.exit(3)
 
 
 def _list(sources: list[Source], as_json: bool) -> None:
     if as_json:
-        screen.answer({"papers": [{"name": s.name, "title": s.title, "papers": list(s.papers)} for s in sources]})
+        output.print_json({"papers": [{"name": s.name, "title": s.title, "papers": list(s.papers)} for s in sources]})
     else:
-        screen.table(("name", "what"), [(source.name, source.title) for source in sources])
+        output.print_table(("name", "what"), [(source.name, source.title) for source in sources])
 
 
 def _check_folder(folder: Path) -> None:
@@ -122,7 +120,7 @@ def _draw(results: Results, folder: Path, force: bool) -> list[Path]:
     for path in paths:
         files.refuse_overwriting(path, force=force)
     contents = []
-    with screen.bar("figures", len(pictures)) as tick:
+    with progress.bar("figures", len(pictures)) as tick:
         for _, picture in pictures:
             figure = plots.side_by_side([picture])
             contents += [plots.render(figure, kind) for kind in KINDS]
@@ -140,13 +138,13 @@ def _fields(source: Source, result: Reproduction) -> dict[str, Any]:
     }
 
 
-def _show(source: Source, result: Reproduction) -> None:
-    screen.line(click.style(f"{source.title}  [{source.name}]", bold=True))
+def _print(source: Source, result: Reproduction) -> None:
+    output.print_line(click.style(f"{source.title}  [{source.name}]", bold=True))
     rows = [(f.what, f.printed, f.ours, f.difference, f.improved, f.verdict.value) for f in result.findings]
-    screen.table(("", "paper", "ours", "difference", "improved", "verdict"), rows)
+    output.print_table(("", "paper", "ours", "difference", "improved", "verdict"), rows)
     for remark in result.remarks:
-        screen.paragraph(remark, indent="  ")
-    screen.line()
+        output.print_paragraph(remark, indent="  ")
+    output.print_line()
 
 
 def _summary(results: Results) -> None:
@@ -154,7 +152,7 @@ def _summary(results: Results) -> None:
 
     findings = [finding for _, result in results for finding in result.findings]
     counts = {verdict: sum(finding.verdict is verdict for finding in findings) for verdict in Verdict}
-    screen.line(
+    output.print_line(
         f"{len(findings)} findings: "
         + ", ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count)
     )

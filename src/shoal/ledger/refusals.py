@@ -125,8 +125,8 @@ def without_ceiling(dataset: str) -> BudgetError:
     """A session that nothing would stop."""
     return BudgetError(
         f"dataset '{dataset}' has no budget, so nothing would ever stop its questions",
-        fix="write `budget: {epsilon: ..., delta: ...}` into the policy, or open a first session with a budget and "
-        "without an analyst's name: a share is a part of it",
+        fix="write `budget: {epsilon: ..., delta: ...}` into the policy and register the table again, or fix one with "
+        f"`shoal ledger budget {dataset}`: an analyst's share is a part of it",
     )
 
 

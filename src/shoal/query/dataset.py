@@ -79,12 +79,12 @@ class Dataset:
         except ShoalError:
             raise DataError(
                 f"the table of dataset '{self.name}' cannot be opened as it was registered",
-                fix="its holder finds out why with `shoal query --register`; nothing was charged",
+                fix="its custodian finds out why with `shoal dataset register`; nothing was charged",
             ) from None
         if ledger.fingerprint(contents.whole) != self.entry.table:
             raise DataError(
                 f"the table of dataset '{self.name}' is not the one that was registered",
-                fix="its holder registers it again, under the same name and budget; nothing was charged",
+                fix="its custodian registers it again, under the same name and budget; nothing was charged",
             )
         return table, contents
 
@@ -131,9 +131,9 @@ def find(name: str, ledger: Ledger) -> Dataset:
     entry = ledger.registered(name)
     if entry is None:
         raise UsageError(
-            "no dataset of this name may be asked",
+            "no dataset of this name is registered",
             came=name,
-            fix="its holder registers it with `shoal query --register --policy POLICY --data FILE`",
+            fix="its custodian registers it with `shoal dataset register POLICY DATA`",
         )
     if entry.policy is None or entry.data is None:
         raise UsageError(
@@ -145,7 +145,7 @@ def find(name: str, ledger: Ledger) -> Dataset:
         raise PolicyError(
             f"the policy of dataset '{name}' has changed since it was registered",
             came=entry.policy,
-            fix="its holder registers it again with `shoal query --register`",
+            fix="its custodian registers it again with `shoal dataset register`",
         )
     return Dataset(policy, entry, Path(entry.data))
 

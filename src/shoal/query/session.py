@@ -391,7 +391,7 @@ def _refuse_no_share(account: Account, analyst: str, budget: Budget | None) -> N
         return
     raise BudgetError(
         f"'{analyst}' has no share in dataset '{account.dataset}' yet",
-        fix=f"open the first session with a budget, `--budget E`, or let the holder fix one with "
+        fix=f"open the first session in Python with a budget, or let the custodian fix one with "
         f"`shoal ledger budget {account.dataset} --analyst {analyst}`",
     )
 

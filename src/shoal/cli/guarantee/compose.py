@@ -1,0 +1,247 @@
+"""`shoal compose`: what many releases and mechanisms cost together, by the best bound that is proved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.terminal import numbers, output, progress
+from shoal.cli.terminal.command import command, json_option
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    from shoal.guarantee.base import Guarantee
+    from shoal.guarantee.compose import Composition
+
+    Parts = list[tuple[Guarantee, int]]
+
+TIMES = ("times",)
+REPEATS = (1, 2, 4, 8, 16, 32)
+
+
+@command(
+    "compose",
+    examples=(
+        "shoal compose --safe-k k=20,beta=.15,times=28 --delta 1e-6",
+        "shoal compose --safe-k 20,.15 --pure .5 --gaussian .3,times=3 --delta 1e-6 --plot growth.svg",
+    ),
+    next_step="See how many more fit into the budget of a dataset: shoal ledger forecast NAME --epsilon E --delta D",
+)
+@click.option(
+    "--safe-k", multiple=True, metavar="k=K,beta=B", help="A release: sample at rate B, classes of at least K rows."
+)
+@click.option(
+    "--sampled", multiple=True, metavar="beta=B,epsilon=E,delta=D", help="Private under sampling (LQS11 Definition 3)."
+)
+@click.option("--pure", multiple=True, metavar="E", help="Any E-differentially private mechanism.")
+@click.option("--approx", multiple=True, metavar="E,D", help="Any (E, D)-differentially private mechanism.")
+@click.option("--laplace", multiple=True, metavar="E", help="Laplace noise of scale sensitivity / E.")
+@click.option("--gaussian", multiple=True, metavar="MU", help="Gaussian noise of standard deviation sensitivity / MU.")
+@click.option("--delta", metavar="D", help="Compute the total epsilon at this delta.")
+@click.option("--epsilon", metavar="E", help="Compute the total delta at this epsilon.")
+@click.option(
+    "--plot", "plot_file", metavar="FILE", type=click.Path(path_type=Path), help="Draw how it grows: .png, .svg, .pdf."
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@json_option
+def compose(
+    safe_k: Sequence[str],
+    sampled: Sequence[str],
+    pure: Sequence[str],
+    approx: Sequence[str],
+    laplace: Sequence[str],
+    gaussian: Sequence[str],
+    delta: str | None,
+    epsilon: str | None,
+    plot_file: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Compute the total epsilon at a delta, or the total delta at an epsilon, of parts that are fixed in advance.
+
+    Give each kind of part once or more; `,times=N` repeats a part. All parts hide the same unit, added or removed, and
+    each draws its own sample, which is then discarded: two results from one sample do not compose.
+
+    A k-anonymous table is no part, because k-anonymity does not compose: two 5-anonymous tables of the same people,
+    taken together, can single a person out.
+    """
+    from shoal.cli.guarantee.solve import check_picture
+
+    if plot_file is not None:
+        check_picture(plot_file, force)
+        if delta is None:
+            raise UsageError("--plot draws epsilon at a delta", fix="give --delta")
+    if (delta is None) == (epsilon is None):
+        raise UsageError("exactly one of --delta and --epsilon is needed", fix="give the one that you know")
+    texts = {
+        "safe-k": safe_k, "sampled": sampled, "pure": pure, "approx": approx, "laplace": laplace, "gaussian": gaussian,
+    }  # fmt: skip
+    parts = _read(texts)
+    with progress.spinner("composing"):
+        total = _compose(parts)
+        asked = numbers.read_number(delta or epsilon or "", "delta" if delta is not None else "epsilon")
+        fields = _at_delta(total, asked) if delta is not None else _at_epsilon(total, asked)
+    if plot_file is not None:
+        _draw(total, asked, plot_file, force)
+    fields["parts"] = [_part(part, n, asked if delta is not None else None) for part, n in total.parts]
+    fields |= {"neighbours": "add_remove", "assumes": "fixed in advance; each release from its own fresh sample"}
+    if as_json:
+        output.print_json(fields)
+    else:
+        _print(fields)
+    if plot_file is not None:
+        output.note(f"drew {plot_file}")
+
+
+def _read(texts: dict[str, Sequence[str]]) -> Parts:
+    """The guarantees that the options name, each with its count."""
+    from shoal.guarantee import differential as dp
+
+    kinds: dict[str, tuple[Any, tuple[str, ...]]] = {
+        "safe-k": (dp.SafeKSampling, ("k", "beta")),
+        "sampled": (dp.SampledDP, ("beta", "epsilon", "delta")),
+        "pure": (dp.PureDP, ("epsilon",)),
+        "approx": (dp.ApproxDP, ("epsilon", "delta")),
+        "laplace": (dp.LaplaceDP, ("epsilon",)),
+        "gaussian": (dp.GaussianDP, ("mu",)),
+    }
+    parts: Parts = []
+    for option, given in texts.items():
+        kind, names = kinds[option]
+        for text in given:
+            found = numbers.read_fields(text, f"--{option}", names, TIMES)
+            times = numbers.read_whole(found.pop("times", "1"), "times")
+            read = {
+                name: (numbers.read_whole if name == "k" else numbers.read_number)(value, name)
+                for name, value in found.items()
+            }
+            parts.append((kind(**read), times))
+    return parts
+
+
+def _compose(parts: Parts) -> Composition:
+    from shoal.guarantee.compose import compose as put_together
+    from shoal.guarantee.differential import SampledDP
+
+    fresh = [(part.on_fresh_sample() if isinstance(part, SampledDP) else part, n) for part, n in parts]
+    return put_together(fresh)
+
+
+def _at_delta(total: Composition, delta: Fraction) -> dict[str, Any]:
+    from shoal.guarantee.sentences import as_float
+
+    bounds = {"basic": total.basic(delta), "advanced": total.advanced(delta), "pld": total.pld(delta)}
+    best = total.epsilon_at(delta)
+    winner = "single" if total.count == 1 else min(bounds, key=lambda name: bounds[name])
+    return {
+        "epsilon": best,
+        "delta": as_float(delta, cost=True),
+        "count": total.count,
+        "solved": "epsilon",
+        "bound": winner,
+        "theorem": None if winner == "single" else f"{winner}-composition",
+        **bounds,
+        "pld_remove": total.pld(delta, "remove"),
+        "pld_add": total.pld(delta, "add"),
+    }
+
+
+def _at_epsilon(total: Composition, epsilon: Fraction) -> dict[str, Any]:
+    from shoal.guarantee.sentences import as_float
+
+    delta = total.delta_at(epsilon)
+    bound = "single" if total.count == 1 else "basic" if delta == total.basic_delta(epsilon) else "pld"
+    return {
+        "epsilon": as_float(epsilon, cost=True),
+        "delta": delta,
+        "count": total.count,
+        "solved": "delta",
+        "bound": bound,
+        "theorem": None if bound == "single" else f"{bound}-composition",
+    }
+
+
+def _part(part: Any, times: int, delta: Fraction | None) -> dict[str, Any]:
+    alone = None if delta is None else part.epsilon_at(delta)
+    return {**part.to_saved(), "times": times, "epsilon_alone": alone}
+
+
+def _print(fields: dict[str, Any]) -> None:
+    from shoal.guarantee.rounding import text_up
+
+    def epsilon(value: float | None) -> str:
+        return "none" if value is None or math.isinf(value) else text_up(value)
+
+    count = f"{fields['count']} mechanism{'s' if fields['count'] > 1 else ''}"
+    if fields["solved"] == "epsilon" and math.isinf(fields["epsilon"]):
+        output.print_paragraph(f"No epsilon is proved for {count} together at delta {text_up(fields['delta'])}.")
+    else:
+        output.print_paragraph(
+            f"Together {count} are ({text_up(fields['epsilon'])}, {text_up(fields['delta'])})-differentially private for one "
+            "row added or removed, if they were fixed in advance and each release draws its own fresh sample."
+        )
+    output.print_line()
+    head: tuple[str, ...] = ("times", "part", "numbers", "epsilon alone")
+    rows: list[tuple[str, ...]] = [
+        (str(part["times"]), part["kind"], _numbers(part), epsilon(part["epsilon_alone"])) for part in fields["parts"]
+    ]
+    if fields["solved"] == "delta":
+        head, rows = head[:3], [row[:3] for row in rows]
+    output.print_table(head, rows, right=(0, 3))
+    if fields["solved"] == "epsilon":
+        output.print_line()
+        marks = {
+            "pld": "privacy-loss distributions",
+            "advanced": "square-root growth",
+            "basic": "epsilons and deltas add up",
+        }
+        bounds = [
+            (name, epsilon(fields[name]), words + (" (best)" if fields["bound"] == name else ""))
+            for name, words in marks.items()
+        ]
+        bounds.insert(1, ("  removing a row", epsilon(fields["pld_remove"]), "its two directions"))
+        bounds.insert(2, ("  adding a row", epsilon(fields["pld_add"]), ""))
+        output.print_table(("bound", "epsilon", ""), bounds, right=(1,))
+
+
+def _numbers(part: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {value}" for name, value in part.items() if name not in ("kind", "times", "epsilon_alone")
+    )
+
+
+def _draw(total: Composition, delta: Fraction, path: Path, force: bool) -> None:
+    """Epsilon at delta when the whole list is run 1, 2, 4, ... times."""
+    from shoal.guarantee.compose import compose as put_together
+    from shoal.page import files, plots
+    from shoal.page.picture import Axis, Picture, Series
+
+    bounds: dict[str, list[tuple[float, float]]] = {"basic": [], "advanced": [], "pld": []}
+    with progress.bar("growth", len(REPEATS)) as tick:
+        for repeat in REPEATS:
+            many = put_together([(part, n * repeat) for part, n in total.parts])
+            for name, values in bounds.items():
+                value = getattr(many, name)(delta)
+                if math.isfinite(value):
+                    values.append((float(repeat), value))
+            tick()
+    series = [
+        Series(name, [x for x, _ in values], [y for _, y in values], colour=i, dots=True)
+        for i, (name, values) in enumerate(bounds.items())
+        if values
+    ]
+    picture = Picture(
+        title="How the total grows when the whole list is repeated",
+        x=Axis("times the whole list is run", log=True, ticks=REPEATS),
+        y=Axis(f"total epsilon at delta = {float(delta):.3g}", log=True),
+        series=series,
+        caption="Each run draws fresh samples. pld: privacy-loss distributions are composed; basic: epsilons and deltas add up; "
+        "advanced: Kairouz, Oh and Viswanath's square-root bound.",
+    )
+    figure = plots.side_by_side([picture])
+    files.write(path, plots.render(figure, path.suffix.lstrip(".").lower()), force=force)

@@ -1,0 +1,327 @@
+"""`shoal release`: from a policy and a table to a folder that a stranger can verify, and what is printed about it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.terminal import output, progress
+from shoal.cli.terminal.command import command, json_option, ledger_option
+from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
+
+if TYPE_CHECKING:
+    from shoal.ledger.event import Budget
+    from shoal.publish.plan.base import Plan
+    from shoal.publish.run.release import Release
+
+MOST_COLUMNS = 40
+"""Columns that are listed on the screen; the report has all."""
+MARK = "For the holder only: computed from the original table. Do not publish it, do not pass it on."
+
+
+@command(
+    "release",
+    examples=(
+        "shoal release policy.yaml visits.csv --out visits-2026",
+        "shoal release policy.yaml visits.csv --out visits-2026 --lock plan.lock --dry-run",
+    ),
+    next_step="Let the certificate be checked, then pack what others get: shoal verify visits-2026; shoal share visits-2026",
+)
+@click.argument("policy", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="The release folder to make."
+)
+@ledger_option
+@click.option("--new-ledger", is_flag=True, help="Begin a new ledger at that path, with nothing spent.")
+@click.option("--again", is_flag=True, help="Pay once more for a release that the ledger knows: same plan, same table.")
+@click.option("--lock", metavar="FILE", type=click.Path(path_type=Path), help="Refuse a policy edited after this lock.")
+@click.option(
+    "--dry-run", is_flag=True, help="Plan, open the table and the ledger, and stop before anything is charged."
+)
+@show_values_option
+@click.option("--no-report", is_flag=True, help="Leave out the custodian's report.")
+@click.option("--force", is_flag=True, help="Replace a release folder that is there.")
+@json_option
+def release(
+    policy: Path,
+    data: Path,
+    out: Path,
+    ledger: str | None,
+    new_ledger: bool,
+    again: bool,
+    lock: Path | None,
+    dry_run: bool,
+    show_values: bool,
+    no_report: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Publish the table DATA as POLICY says, into a folder DIR with a certificate.
+
+    The ledger is charged before the first random draw, and the charge stands if the run fails later. DIR appears
+    whole or not at all; DIR.holder beside it has the report for the custodian alone.
+    """
+    from shoal.cli.publish.plan import refuse_other_plan
+    from shoal.engine.base import open_engine
+    from shoal.ledger.location import open_ledger
+    from shoal.policy.policy import Policy
+    from shoal.publish.plan.methods import plan
+    from shoal.publish.run.release import release as run
+
+    planned = plan(Policy.load(policy))
+    if lock is not None:
+        refuse_other_plan(planned, lock)
+    showing = show_rejected(data, planned.schema, show=show_values)
+    if planned.work is not None:
+        output.note(planned.work)
+    if dry_run:
+        with showing:
+            _dry_run(planned, data, out, ledger, force, new_ledger, as_json)
+        return
+    try:
+        with _cleanup_on_sigterm(), showing, open_ledger(ledger, new=new_ledger) as book, progress.stages() as stage:
+            made = run(
+                planned,
+                data,
+                out,
+                ledger=book,
+                engine=open_engine(),
+                force=force,
+                report=not no_report,
+                again=again,
+                stage=stage,
+            )
+    except KeyboardInterrupt:
+        output.warn(
+            "interrupted: there is no release; if the ledger was charged, the charge stands (`shoal ledger show`)"
+        )
+        raise
+    if as_json:
+        for note in made.notes:
+            output.warn(note)
+        output.print_json(to_fields(made))
+    else:
+        _print(made, planned)
+
+
+def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bool, new: bool, as_json: bool) -> None:
+    """Print everything that can be known before the charge; no ledger is made for it."""
+    from shoal.engine.base import open_engine
+    from shoal.engine.digest import file_digest
+    from shoal.ledger.location import open_ledger, would_be_made
+    from shoal.publish.plan.safe_k import SafeKPlan
+    from shoal.publish.run.release import refuse_target, repeats
+
+    refuse_target(out, force=force)
+    with progress.spinner("reading"):
+        table = open_engine().scan(data, planned.schema)
+        planned.check(table.schema)
+    forecast, repeat = None, None
+    fresh = would_be_made(ledger) and (new or not _is_named(ledger))
+    if not fresh:
+        with open_ledger(ledger, new=new) as book:
+            account = book.account(planned.policy.dataset)
+            repeat = repeats(planned, table, file_digest(data), book)
+        forecast = account.forecast(planned.cost) if isinstance(planned, SafeKPlan) and account.budget else None
+    fields = {
+        **planned.to_json(),
+        "dry_run": True,
+        "out": str(out),
+        "forecast": forecast,
+        "new_ledger": fresh,
+        "repeat": repeat,
+        "for_the_holder_only": {"mark": MARK, "rows_in": table.rows(), "notes": list(table.notes)},
+    }
+    if as_json:
+        output.print_json(fields)
+        return
+    for sentence in planned.sentences():
+        output.print_paragraph(sentence)
+    output.print_line()
+    output.print_line("The table fits the policy. Nothing was charged and nothing was written.")
+    output.note(f"for you alone: the table has {table.rows():,} rows")
+    for note in table.notes:
+        output.note(note)
+    if fresh:
+        output.note("there is no ledger yet: the release would begin a new one, with nothing spent")
+    if repeat is not None:
+        output.warn(f"{repeat}; without --again it would be refused")
+    if forecast == 0:
+        output.warn("the budget that is left does not cover this release: it would be refused")
+
+
+def _is_named(ledger: str | None) -> bool:
+    import os
+
+    from shoal.ledger.store import ENVIRONMENT
+
+    return ledger is not None or bool(os.environ.get(ENVIRONMENT))
+
+
+@contextmanager
+def _cleanup_on_sigterm() -> Iterator[None]:
+    """Remove half-written folders when the program is ended by SIGTERM, as with Ctrl-C."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def to_fields(made: Release) -> dict[str, Any]:
+    """The JSON answer; what was computed from the original stands apart, under a name that says whom it is for."""
+    promised = made.certificate["guarantee"]
+    numbers: dict[str, Any] = {name: _number(promised.get(name)) for name in ("epsilon", "delta")}
+    numbers |= {"k": promised["k"]} if "k" in promised else {}
+    return {
+        "out": str(made.folder),
+        "holder": None if made.holder is None else str(made.holder),
+        "rows_published": made.rows_published,
+        "guarantee": {
+            "kind": promised["kind"],
+            "neighbours": promised.get("neighbours"),
+            "status": promised["status"],
+            **numbers,
+            "unit": promised["unit"],
+        },
+        "seal": made.certificate["seal"],
+        "charged": _saved(made.charged),
+        "budget": _saved(made.budget),
+        "left": _saved(made.left),
+        "more_fit": _more(made),
+        "ledger": {"url": made.ledger, "new": made.new_ledger},
+        "for_the_holder_only": {
+            "mark": MARK,
+            "rows_in": made.rows_in,
+            "columns": [] if made.report is None else _columns(made.report),
+            "cautions": [] if made.report is None else list(made.report["cautions"]),
+            "columns_not_read": list(made.not_read),
+            "notes": list(made.notes),
+        },
+    }
+
+
+def _print(made: Release, plan: Plan) -> None:
+    """For people: the promise and what it cost on standard output; what the holder alone may know on standard error."""
+    for note in made.notes:
+        output.warn(note)
+    for sentence in plan.sentences():
+        output.print_paragraph(sentence)
+    output.print_line()
+    empty = "" if made.rows_published else " (every group was smaller than k: a valid, empty release)"
+    output.print_line(f"{made.rows_published:,} rows published in {made.folder}{empty}")
+    output.print_line(f"certificate: {made.folder / 'certificate.html'}")
+    if made.holder is not None:
+        output.print_line(f"for your eyes only: {made.holder / 'report.html'}")
+    for line in account_lines(made, plan):
+        output.print_line(line)
+    print_for_custodian(made)
+
+
+def account_lines(made: Release, plan: Plan) -> list[str]:
+    """What was charged, what is left, and where that is kept."""
+    name, ledger = plan.policy.dataset, f"ledger: {made.ledger}{' (new: nothing had been spent)' * made.new_ledger}"
+    if made.charged is None:
+        said = f"charged: nothing, because a release like this has no price; the ledger notes '{name}' as unbounded"
+        return [said, ledger]
+    charged = f"charged: {made.charged.words()} to '{name}'"
+    if made.budget is None or made.left is None:
+        return [f"{charged}; no budget is set, so nothing limits what is spent", ledger]
+    more = _more(made)
+    fit = "" if more is None else f"; {more:,} more like this fit"
+    return [f"{charged}; left: {made.left.words()} of {made.budget.words()}{fit}", ledger]
+
+
+def print_for_custodian(made: Release) -> None:
+    """Cautions first, then how much of each column is left; nothing of it may be passed on."""
+
+    def say(text: str = "") -> None:
+        click.echo(text, err=True)
+
+    say()
+    say(click.style("For you alone; computed from the original, not to be passed on:", bold=True))
+    say(f"  {made.rows_published:,} rows published of {made.rows_in:,} in the table{_sampled(made.report)}")
+    for note in made.not_read:
+        say(f"  {note}")
+    if made.report is None:
+        say("  no report was made, so nothing is known about the detail that is left")
+        return
+    for caution in made.report["cautions"]:
+        say(click.wrap_text(f"caution: {caution}", width=96, initial_indent="  ", subsequent_indent="    "))
+    columns = _columns(made.report)
+    width = max((len(column["name"]) for column in columns[:MOST_COLUMNS]), default=0)
+    for column in columns[:MOST_COLUMNS]:
+        say(f"  {column['name']:<{width}}  {_said(column)}")
+    if len(columns) > MOST_COLUMNS:
+        say(f"  and {len(columns) - MOST_COLUMNS:,} columns more, in the report")
+
+
+def _sampled(report: Mapping[str, Any] | None) -> str:
+    rows = {} if report is None else report["rows"]
+    if "sampled" in rows and rows["kept"] is not None:
+        return f"; about {rows['sampled']['expected']:,.0f} were sampled, {100 * rows['kept']:.0f} % of these are shown"
+    if "taking_part" in rows and rows["taking_part"] != rows["in"]:
+        return f", of which {rows['taking_part']:,} took part"
+    return ""
+
+
+def _columns(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How much each column says, by whichever measure its report has."""
+    if "attributes" in report:  # views: each attribute where it is shown best
+        return [{"name": one["name"], "views": one["views"], **_detail(one["best"])} for one in report["attributes"]]
+    if "loss" in report:
+        return [{"name": one["name"], "loss_percent": one["loss"]} for one in report["loss"]["attributes"]]
+    return [{"name": column["name"], **_detail(column)} for column in report["columns"]]
+
+
+def _detail(column: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: column[name] for name in ("detail", "detail_low", "detail_high", "says", "commonest")}
+
+
+def _said(column: Mapping[str, Any]) -> str:
+    if "loss_percent" in column:
+        lost = column["loss_percent"]
+        return "constant" if lost is None else f"lost {lost:.3g} % of its variance"
+    if column["detail"] is None:
+        return "one value in the original"
+    says = f"says {column['says']}" if column["says"] else ""
+    label = column["commonest"]
+    most = f"{100 * label['share']:.0f} % show '{_short(label['label'])}'" if label is not None else ""
+    where = f"in the best of {column['views']} views" if column.get("views", 1) > 1 else ""
+    number = f"detail {column['detail']:.3f} ({column['detail_low']:.3f} to {column['detail_high']:.3f})"
+    return "; ".join(part for part in (number, says, most, where) if part)
+
+
+def _short(text: str, most: int = 40) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _more(made: Release) -> int | None:
+    """How many more releases of this price fit into what is left."""
+    if made.charged is None or made.left is None:
+        return None
+    prices = ((made.left.epsilon, made.charged.epsilon), (made.left.delta, made.charged.delta))
+    return min((int(left // price) for left, price in prices if price), default=None)
+
+
+def _saved(budget: Budget | None) -> dict[str, str] | None:
+    return None if budget is None else budget.to_saved()
+
+
+def _number(text: str | None) -> float | None:
+    """A number of the certificate; None where it has none."""
+    from shoal.guarantee.rounding import exact
+
+    return None if text is None else float(exact(text))

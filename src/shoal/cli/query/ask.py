@@ -1,0 +1,368 @@
+"""`shoal ask`: one question about a registered dataset, or a batch of them, within the budget that the ledger keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.terminal import numbers, output, progress
+from shoal.cli.terminal.command import command, group, json_option, ledger_option
+
+if TYPE_CHECKING:
+    from shoal.query.answer import Price
+    from shoal.query.session import Session
+
+Decorator = Callable[[Any], Any]
+
+NOISES = ("auto", "laplace", "optimal", "gaussian")
+"""What answers a question whose answer is one number or several with noise; `auto` expects the smallest error."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """How a question is asked: the options that several kinds of question share, as they were typed."""
+
+    dataset: str
+    epsilon: str | None
+    price: bool
+    analyst: str | None
+    ledger: str | None
+    as_json: bool
+    delta: str | None = None
+    mechanism: str = "auto"
+    prior: str | None = None
+
+    def open_session(self) -> Session:
+        """Open the dataset; it is refused before its table is opened."""
+        from shoal.query.session import session
+
+        return session(self.dataset, analyst=self.analyst, ledger=self.ledger)
+
+    def read_epsilon(self) -> Fraction | None:
+        """What each question may cost."""
+        return None if self.epsilon is None else numbers.read_number(self.epsilon, "epsilon")
+
+    def read_delta(self) -> Fraction | None:
+        """What it may cost beside epsilon."""
+        return None if self.delta is None else numbers.read_number(self.delta, "delta")
+
+    def read_prior(self) -> object:
+        """The prior: `uniform` with or without its ends, or what a file holds."""
+        if self.prior is None or self.prior.split(":")[0] == "uniform":
+            return self.prior
+        from shoal.query.question_file import plain_values
+
+        return plain_values(self.prior, "the prior", "a YAML file, uniform or uniform:LOW:HIGH")
+
+
+# --- the options -----------------------------------------------------------------------------------------------------
+
+_where = click.option("--where", metavar="CONDITION", help="Only rows that satisfy it.")
+
+
+def _options(*more: Decorator, epsilon: bool = True) -> Decorator:
+    """The options of one kind of question: `more` of its own, then those that every kind has."""
+    shared = (
+        click.option("--epsilon", required=epsilon, metavar="E", help="What the question may cost."),
+        *more,
+        click.option("--price", is_flag=True, help="Print the price and the expected error; charge nothing."),
+        click.option("--analyst", metavar="NAME", help="Ask within this analyst's share of the budget."),
+        ledger_option,
+        json_option,
+        click.pass_obj,
+    )
+
+    def decorate(function: Any) -> Any:
+        for option in reversed(shared):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def _noise(*also: str) -> Decorator:
+    """Which mechanism adds the noise, and the delta that Gaussian noise needs."""
+    mechanism = click.option(
+        "--mechanism",
+        type=click.Choice([*NOISES, *also]),
+        default="auto",
+        show_default=True,
+        help="What answers; auto takes the smallest expected error.",
+    )
+    delta = click.option("--delta", metavar="D", help="The delta that Gaussian noise needs.")
+    return lambda function: mechanism(delta(function))
+
+
+def _prior(*, required: bool = False) -> Decorator:
+    return click.option(
+        "--prior",
+        required=required,
+        metavar="FILE",
+        help="What you know already: a YAML file of probabilities, or uniform, or uniform:LOW:HIGH.",
+    )
+
+
+_NEXT = "Asked again, the question is answered from the record for nothing; what is left: shoal dataset show hospital-visits"
+
+
+# --- the commands ----------------------------------------------------------------------------------------------------
+
+
+@group(
+    "ask",
+    examples=(
+        'shoal ask hospital-visits count "age >= 65" --epsilon 0.1 --price',
+        "shoal ask hospital-visits mean age --where \"sex = 'female'\" --epsilon 0.2",
+    ),
+    next_step="See what is left of the budget: shoal dataset show hospital-visits",
+    what="QUESTION",
+)
+@click.argument("dataset")
+@click.pass_context
+def ask(context: click.Context, dataset: str) -> None:
+    """Ask a registered DATASET a question, or a batch of questions, and get the answer with noise.
+
+    The price is charged before the answer is drawn. A question that is refused costs nothing; the same question asked
+    again is answered from the record and costs nothing.
+    """
+    context.obj = dataset
+
+
+@command(
+    "count",
+    parent=ask,
+    examples=(
+        'shoal ask hospital-visits count "age >= 65" --epsilon 0.1',
+        "shoal ask hospital-visits count --epsilon 0.1 --price",
+    ),
+    next_step="Counts by value cost no more than one count: shoal ask hospital-visits histogram age@4 --epsilon 0.1",
+)
+@click.argument("condition", default="everything")
+@_options(_prior(), _noise("refinement"))
+def count(dataset: str, condition: str, **shared: Any) -> None:
+    """Count the rows that satisfy CONDITION, or all rows where none is given."""
+    _ask({"count": {"where": condition}}, Request(dataset, **shared))
+
+
+@command(
+    "sum",
+    parent=ask,
+    examples=(
+        "shoal ask hospital-visits sum stay --epsilon 0.1",
+        'shoal ask hospital-visits sum stay --where "age >= 65" --epsilon 0.1 --price',
+    ),
+    next_step=_NEXT,
+)
+@click.argument("attribute")
+@_options(_where, _prior(), _noise("refinement"))
+def sum_of(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
+    """Add up the values of ATTRIBUTE, a number whose domain the policy declares."""
+    _ask({"sum": {"attribute": attribute, **_rows(where)}}, Request(dataset, **shared))
+
+
+@command(
+    "mean",
+    parent=ask,
+    examples=(
+        "shoal ask hospital-visits mean age --epsilon 0.1",
+        "shoal ask hospital-visits mean age --where \"sex = 'female'\" --epsilon 0.2",
+    ),
+    next_step=_NEXT,
+)
+@click.argument("attribute")
+@_options(_where, _noise())
+def mean(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
+    """Compute the mean of ATTRIBUTE, a number, a date or a time."""
+    _ask({"mean": {"attribute": attribute, **_rows(where)}}, Request(dataset, **shared))
+
+
+@command(
+    "variance",
+    parent=ask,
+    examples=(
+        "shoal ask hospital-visits variance age --epsilon 0.5",
+        'shoal ask hospital-visits variance stay --where "age >= 65" --epsilon 0.5 --price',
+    ),
+    next_step=_NEXT,
+)
+@click.argument("attribute")
+@_options(_where, _noise())
+def variance(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
+    """Compute the variance of ATTRIBUTE, a number."""
+    _ask({"variance": {"attribute": attribute, **_rows(where)}}, Request(dataset, **shared))
+
+
+@command(
+    "quantile",
+    parent=ask,
+    examples=(
+        "shoal ask hospital-visits quantile income 0.5 --epsilon 0.1",
+        'shoal ask hospital-visits quantile stay 0.9 --where "age >= 65" --epsilon 0.2',
+    ),
+    next_step=_NEXT,
+)
+@click.argument("attribute")
+@click.argument("share", metavar="Q")
+@_options(_where)
+def quantile(dataset: str, attribute: str, share: str, where: str | None, **shared: Any) -> None:
+    """Find the value of ATTRIBUTE with a share Q of the rows at or below it; 0.5 is the median."""
+    q = numbers.read_number(share, "q")
+    _ask({"quantile": {"attribute": attribute, "q": q, **_rows(where)}}, Request(dataset, **shared))
+
+
+@command(
+    "histogram",
+    parent=ask,
+    examples=(
+        "shoal ask hospital-visits histogram age@4 --epsilon 0.1",
+        "shoal ask hospital-visits histogram income --edges 20000,40000,80000 --epsilon 0.1",
+    ),
+    next_step="Counts by several attributes at once: shoal ask hospital-visits contingency sex age@4 --epsilon 0.1",
+)
+@click.argument("attribute", metavar="ATTRIBUTE[@LEVEL]")
+@_options(
+    click.option("--edges", metavar="A,B,...", help="Count between these numbers or dates, and beyond them."),
+    click.option("--values", metavar="A,B,...", help="Count these values, and all others together."),
+    _where,
+    _noise(),
+)
+def histogram(
+    dataset: str, attribute: str, edges: str | None, values: str | None, where: str | None, **shared: Any
+) -> None:
+    """Count the rows by value of ATTRIBUTE, or by the labels of a LEVEL of its hierarchy."""
+    cells = {name: _listed(text) for name, text in (("edges", edges), ("values", values)) if text is not None}
+    _ask({"histogram": {"attribute": attribute, **cells, **_rows(where)}}, Request(dataset, **shared))
+
+
+@command(
+    "contingency",
+    parent=ask,
+    examples=(
+        "shoal ask hospital-visits contingency sex age@4 --epsilon 0.2",
+        'shoal ask hospital-visits contingency sex insurance --where "age >= 65" --epsilon 0.2',
+    ),
+    next_step=_NEXT,
+)
+@click.argument("attributes", nargs=-1, required=True, metavar="ATTRIBUTE[@LEVEL]...")
+@_options(_where, _noise())
+def contingency(dataset: str, attributes: tuple[str, ...], where: str | None, **shared: Any) -> None:
+    """Count the rows by several attributes together, each by value or by a LEVEL of its hierarchy."""
+    _ask({"contingency": {"attributes": list(attributes), **_rows(where)}}, Request(dataset, **shared))
+
+
+@command(
+    "value-of",
+    parent=ask,
+    examples=(
+        "shoal ask hospital-visits value-of 17 insurance --prior prior.yaml --epsilon 1",
+        "shoal ask hospital-visits value-of 17 age --prior uniform:20:60 --epsilon 1 --price",
+    ),
+    next_step=_NEXT,
+)
+@click.argument("identity", metavar="ID")
+@click.argument("attribute")
+@_options(_prior(required=True))
+def value_of(dataset: str, identity: str, attribute: str, **shared: Any) -> None:
+    """Draw the value of ATTRIBUTE of the one unit (a person, say) named ID, refined from what you know already."""
+    _ask({"value_of": {"person": identity, "attribute": attribute}}, Request(dataset, **shared))
+
+
+@command(
+    "batch",
+    parent=ask,
+    examples=(
+        "shoal ask hospital-visits batch questions.yaml --price",
+        "shoal ask hospital-visits batch questions.yaml --delta 1e-6",
+    ),
+    next_step="The answers are on record and free; what is left: shoal dataset show hospital-visits",
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@_options(
+    click.option("--delta", metavar="D", help="Delta of the batch: it pays for a total below the sum."), epsilon=False
+)
+def batch(dataset: str, file: Path, **shared: Any) -> None:
+    """Ask the questions in FILE, which are fixed in advance and charged together as one."""
+    _ask_batch(file, Request(dataset, **shared))
+
+
+# --- price and answer ------------------------------------------------------------------------------------------------
+
+
+def _rows(where: str | None) -> dict[str, str]:
+    return {} if where is None else {"where": where}
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def _ask(question: dict[str, Any], request: Request) -> None:
+    """Price or answer one question."""
+    from shoal.cli.query.answer_text import print_answer
+    from shoal.query.questions.vector import question as read_question
+
+    epsilon, delta = request.read_epsilon() or Fraction(0), request.read_delta() or Fraction(0)
+    terms = (read_question(question), epsilon, request.mechanism, request.read_prior(), delta)
+    with request.open_session() as session:
+        before = session.answered_at(*terms)
+        if before is not None:
+            output.note(
+                f"this very question was answered at epsilon {float(before):g}; asking for that answer again costs nothing, "
+                "a better answer costs its full price"
+            )
+        if request.price:
+            _print_price(session.price(*terms), session, request)
+            return
+        with progress.spinner("asking"):
+            answer = session.ask(*terms)
+        if request.as_json:
+            output.print_json({"dataset": request.dataset, **answer.to_json(), **_budget_fields(session)})
+        else:
+            print_answer(answer, session)
+
+
+def _ask_batch(path: Path, request: Request) -> None:
+    """Price or answer the questions of a file."""
+    from shoal.cli.query.answer_text import print_batch
+    from shoal.query.batch import load
+
+    file = load(path, request.read_epsilon())
+    delta = file.delta if request.delta is None else request.read_delta()
+    with request.open_session() as session:
+        price = session.batch_price(file.asks, delta=delta)
+        if request.price:
+            _print_price(price, session, request)
+            return
+        with progress.spinner("asking"):
+            answers = session.batch(file.asks, delta=delta)
+        if request.as_json:
+            charged = {name: price.to_json()[name] for name in ("epsilon", "delta", "free")}
+            listed = [answer.to_json() for answer in answers]
+            fields = {"dataset": request.dataset, **charged, "answers": listed, **_budget_fields(session)}
+            output.print_json(fields)
+        else:
+            print_batch(answers, price, session)
+
+
+def _print_price(price: Price, session: Session, request: Request) -> None:
+    from shoal.cli.query.answer_text import print_price
+
+    if request.as_json:
+        output.print_json({"dataset": request.dataset, **price.to_json()})
+    else:
+        print_price(price, session.analyst)
+
+
+def _budget_fields(session: Session) -> dict[str, Any]:
+    left = session.left
+    return {
+        "analyst": session.analyst,
+        "ledger": session.ledger,
+        "spent": session.spent.to_saved(),
+        "left": None if left is None else left.to_saved(),
+    }

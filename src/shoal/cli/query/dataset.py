@@ -1,0 +1,224 @@
+"""`shoal dataset`: register a table for questions, and show what may be asked and what is left of its budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.query.answer_text import budget_text, left_rows
+from shoal.cli.terminal import numbers, output, progress
+from shoal.cli.terminal.command import command, group, json_option, ledger_option
+from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
+from shoal.errors import BudgetError
+
+if TYPE_CHECKING:
+    from shoal.ledger.account import Account
+    from shoal.ledger.event import Budget
+    from shoal.query.dataset import Dataset
+
+_MANY = 12
+"""Different costs beyond which they are not composed for the screen, because it would take long."""
+
+
+@group(
+    "dataset",
+    examples=("shoal dataset register policy.yaml visits.csv", "shoal dataset show hospital-visits"),
+    next_step='Ask the table: shoal ask hospital-visits count "age >= 65" --epsilon 0.1 --price',
+)
+def dataset() -> None:
+    """Register a table so that it can be asked, or show what may be asked about it."""
+
+
+@command(
+    "register",
+    parent=dataset,
+    examples=(
+        "shoal dataset register policy.yaml visits.csv",
+        "shoal dataset register policy.yaml visits.csv --ledger ledger.sqlite --new-ledger",
+    ),
+    next_step="See what may be asked: shoal dataset show hospital-visits",
+)
+@click.argument("policy", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--sampled", metavar="RATE", help="The table is a random sample, drawn at this rate or below.")
+@ledger_option
+@click.option("--new-ledger", is_flag=True, help="Begin a new ledger at that path, with nothing spent.")
+@show_values_option
+@json_option
+def register_dataset(
+    policy: Path,
+    data: Path,
+    sampled: str | None,
+    ledger: str | None,
+    new_ledger: bool,
+    show_values: bool,
+    as_json: bool,
+) -> None:
+    """Let the table DATA be asked under the name, unit and budget of its POLICY.
+
+    Every row is checked against the policy. The ledger notes where policy and table are; no row is copied.
+    """
+    from shoal.guarantee.rounding import exact_text
+    from shoal.ledger.location import open_ledger
+    from shoal.policy.policy import Policy
+    from shoal.query.session import register
+
+    asked = Policy.load(policy)
+    rate = None if sampled is None else numbers.read_number(sampled, "the rate of the sample")
+    schema = asked.schema.with_names(asked.unit.column)
+    with open_ledger(ledger, new=new_ledger) as book:
+        with progress.spinner("reading"), show_rejected(data, schema, show=show_values):
+            found = register(asked, data, sampled=rate, ledger=book)
+        place = {"url": book.url, "new": book.made}
+    if as_json:
+        rate_text = None if found.entry.sampled is None else exact_text(found.entry.sampled)
+        fields = {"dataset": found.name, "unit": found.unit.to_saved(), "sampled": rate_text}
+        output.print_json({**fields, "ledger": place})
+    else:
+        output.print_line(f"'{found.name}' is registered; questions hide {found.unit.words()}")
+        output.print_line(f"ledger: {place['url']}{' (new: nothing had been spent)' if place['new'] else ''}")
+    if found.tuned:
+        output.warn("parts of the policy were drafted from the data and nobody has confirmed them")
+
+
+@dataclass(frozen=True)
+class BudgetView:
+    """What a dataset has spent and has left, for all analysts together or for one of them."""
+
+    account: Account
+    analyst: str | None
+    spent: Budget
+    left: Budget | None
+    shares_left: dict[str, Budget | None]
+
+
+@command(
+    "show",
+    parent=dataset,
+    examples=("shoal dataset show hospital-visits", "shoal dataset show hospital-visits --analyst alice --json"),
+    next_step='See the price of a question: shoal ask hospital-visits count "age >= 65" --epsilon 0.1 --price',
+)
+@click.argument("name")
+@click.option("--analyst", metavar="NAME", help="Show what this analyst has spent and has left.")
+@ledger_option
+@json_option
+def show_dataset(name: str, analyst: str | None, ledger: str | None, as_json: bool) -> None:
+    """Show the attributes, the unit and the budget of the registered dataset NAME; no row is read."""
+    from shoal.cli.ledger import open_existing
+    from shoal.query.dataset import find
+
+    with open_existing(ledger) as book:
+        found = find(name, book)
+        account = book.account(name)
+        own = next((share for share in account.shares if share.name == analyst), None)
+        if analyst is not None and own is None:
+            raise BudgetError(
+                f"'{analyst}' has no share in dataset '{name}' yet",
+                allowed=", ".join(share.name for share in account.shares) or "no analyst has one",
+                fix=f"let the custodian fix one with `shoal ledger budget {name} --analyst {analyst}`",
+            )
+        view = BudgetView(
+            account,
+            analyst,
+            account.spent if own is None else own.spent,
+            book.left(name, analyst),
+            {share.name: book.left(name, share.name) for share in account.shares},
+        )
+        url = book.url
+    if as_json:
+        output.print_json(_fields(found, view, url))
+    else:
+        _print(found, view, url)
+
+
+def _fields(dataset: Dataset, view: BudgetView, url: str) -> dict[str, Any]:
+    from shoal.guarantee.rounding import exact_text
+
+    account, entry = view.account, dataset.entry
+    return {
+        "dataset": account.dataset,
+        "unit": entry.unit.to_saved(),
+        "sampled": None if entry.sampled is None else exact_text(entry.sampled),
+        "budget": _saved(account.budget),
+        "ceiling": _saved(account.ceiling),
+        "spent_by_all": account.spent.to_saved(),
+        "analyst": view.analyst,
+        "ledger": url,
+        "spent": view.spent.to_saved(),
+        "left": _saved(view.left),
+        "questions": account.questions,
+        "releases": account.releases,
+        "composed_epsilon": _compose(account),
+        "unbounded_releases": account.unbounded,
+        "analysts": [
+            {"analyst": share.name, "budget": share.budget.to_saved(), "left": _saved(view.shares_left[share.name])}
+            for share in account.shares
+        ],
+        "attributes": [each.to_json() for each in dataset.attributes],
+    }
+
+
+def _print(dataset: Dataset, view: BudgetView, url: str) -> None:
+    account, analyst = view.account, view.analyst
+    counts = f"{_many(account.questions, 'question')}, {_many(account.releases, 'release')}"
+    of_all, by_all = ("", "") if analyst is None else (" of all", " by all")
+    rows = [
+        ("ledger", url),
+        ("unit", dataset.unit.words()),
+        (f"budget{of_all}", account.budget.words() if account.budget else "none yet"),
+        *_sample_rows(account),
+        (f"spent{by_all}", f"{account.spent.words()}   {counts}"),
+        ("composed", _composed_text(account)),
+        *([] if analyst is None else [(f"spent by {analyst}", view.spent.words())]),
+        *left_rows(view.left, analyst or ("all" if account.shares else None)),
+    ]
+    if account.unbounded:
+        rows.append(
+            ("warning", f"{_many(account.unbounded, 'release')} of this table without a bound: no budget covers them")
+        )
+    rows += [
+        (f"  {share.name}", f"{'nothing' if left is None else budget_text(left)} left of {share.budget.words()}")
+        for share in account.shares
+        for left in [view.shares_left[share.name]]
+    ]
+    output.print_line(click.style(dataset.name, bold=True))
+    output.print_table(("", ""), rows)
+    output.print_line()
+    attributes = [(each.name, each.type, each.levels_words(), each.words()) for each in dataset.attributes]
+    output.print_table(("attribute", "type", "levels and their labels", "domain"), attributes)
+
+
+def _compose(account: Account) -> float | None:
+    """What all charges come to at the budget's delta; None for very many different ones."""
+    if len({part for cost in account.costs for part, _ in cost.parts}) > _MANY:
+        return None
+    return account.total(account.ceiling.delta if account.ceiling else None) or 0.0
+
+
+def _composed_text(account: Account) -> str:
+    from shoal.guarantee.rounding import text_up
+
+    found = _compose(account)
+    if found is None:
+        return "-"
+    return "0" if not found else f"{text_up(found)}   epsilon at the budget's delta: for information"
+
+
+def _sample_rows(account: Account) -> list[tuple[str, str]]:
+    """What questions about a sample may cost: more than the budget, which is the population's."""
+    if account.ceiling is None or account.rate is None:
+        return []
+    rate = f"{float(account.rate):g}"
+    text = f"for the population; this table is a sample at rate {rate}, so questions may cost {budget_text(account.ceiling)}"
+    return [("", text)]
+
+
+def _saved(budget: Budget | None) -> dict[str, str] | None:
+    return None if budget is None else budget.to_saved()
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,74 @@
+"""A command whose `--help` says one sentence, shows examples, lists the options, and names the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+json_option: Callable[[Any], Any] = click.option(
+    "--json", "as_json", is_flag=True, help="Print the result as JSON, errors included."
+)
+ledger_option: Callable[[Any], Any] = click.option(
+    "--ledger", metavar="URL", help="The ledger: a path or sqlite:///path. Also SHOAL_LEDGER."
+)
+
+
+class HelpPage(click.Command):
+    """The page that `--help` prints: usage, sentence, examples, options, next step."""
+
+    def __init__(self, *args: Any, examples: Sequence[str], next_step: str, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.examples = tuple(examples)
+        self.next_step = next_step
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            if error.ctx is None:  # so that the error can name the help of this command
+                error.ctx = click.Context(self, parent, info_name)
+            raise
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        with formatter.section("Examples"):
+            for example in self.examples:  # never wrapped: a line is there to be copied
+                formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+        self.format_options(ctx, formatter)
+        with formatter.section("Next"):
+            formatter.write_text(self.next_step)
+
+
+class Command(HelpPage):
+    """A command with a page of help."""
+
+
+class Group(HelpPage, click.Group):
+    """A group of commands with a page of help."""
+
+
+def command(
+    name: str, *, examples: Sequence[str], next_step: str, parent: click.Group | None = None
+) -> Callable[[Callable[..., Any]], Command]:
+    """Declare a command, of the group `parent` if there is one; its docstring is the sentence that its help begins with."""
+
+    def declare(function: Callable[..., Any]) -> Command:
+        made: Command = click.command(name, cls=Command, examples=examples, next_step=next_step)(function)
+        if parent is not None:
+            parent.add_command(made)
+        return made
+
+    return declare
+
+
+def group(
+    name: str, *, examples: Sequence[str], next_step: str, what: str = "COMMAND"
+) -> Callable[[Callable[..., Any]], Group]:
+    """Declare a group of commands, each of which is a `what`; its docstring is the sentence that its help begins with."""
+    metavar = f"{what} [ARGS]..."
+    return click.group(name, cls=Group, examples=examples, next_step=next_step, subcommand_metavar=metavar)

@@ -1,0 +1,81 @@
+"""`shoal plan POLICY`: the promise before any row is read, and its lock."""
+
+import json
+
+import pytest
+
+from tests.cli.run import answer, refused, shoal
+from tests.publish.clinic import POLICY, write_table
+
+
+def written(folder, text=POLICY):
+    path = folder / "policy.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_the_promise_in_words_and_numbers(tmp_path):
+    policy = written(tmp_path)
+    done = shoal("plan", policy)
+    assert done.exit_code == 0
+    assert "at most 2.719 times as likely" in done.stdout
+    assert "safe-k-tight" in done.stdout
+    found = answer("plan", policy)
+    assert (found["k"], found["beta"], found["epsilon"], found["delta"]) == (14, 0.5, 1.0, 0.001)
+    assert found["levels"] == {"age": 2, "sex": 0, "diag": 0}
+    assert found["status"] == "proved"
+
+
+def test_a_lock_holds_the_meaning_and_not_the_spelling(tmp_path):
+    policy, lock = written(tmp_path), tmp_path / "plan.lock"
+    assert shoal("plan", policy, "--lock", lock).exit_code == 0
+    assert json.loads(lock.read_text())["plan"] == answer("plan", policy)["plan"]
+    table = write_table(tmp_path / "table.csv")
+    written(tmp_path, "# a remark\n" + POLICY.replace("epsilon: 1\n", "epsilon: 1.0\n"))
+    where = ("--out", tmp_path / "out", "--ledger", tmp_path / "ledger", "--no-report")
+    assert shoal("release", policy, table, *where, "--new-ledger", "--lock", lock).exit_code == 0
+    written(tmp_path, POLICY.replace("epsilon: 1\n", "epsilon: 1.5\n"))
+    error = refused(
+        "release", policy, table, "--out", tmp_path / "two", "--ledger", tmp_path / "ledger", "--lock", lock, code=2
+    )
+    assert error["wrong"] == "the policy was edited after it was locked"
+    refused("release", policy, table, "--out", tmp_path / "two", "--lock", tmp_path / "none", code=2)
+    refused("plan", policy, "--lock", lock, code=2)
+
+
+def test_a_policy_says_its_numbers_itself(tmp_path):
+    refused("plan", written(tmp_path), "--epsilon", 1, code=2)
+    refused("plan", "--epsilon", 1, written(tmp_path), code=2)
+    refused("plan", code=2)
+
+
+@pytest.mark.parametrize("more", [("--epsilon", "1"), ("--epsilon=1",), ("--curve", "--epsilon", "1", "--frontier")])
+def test_numbers_without_a_policy_are_solved(more):
+    rest = ("--delta", "1e-6", "--beta", ".2")
+    assert answer("plan", *more, *rest) == answer("solve", *more, *rest)
+    assert shoal("plan", *more, *rest).stdout == shoal("solve", *more, *rest).stdout
+
+
+def test_a_plan_has_the_numbers_of_a_solution(tmp_path):
+    found = answer("plan", written(tmp_path))
+    solved = answer("solve", "--epsilon", found["epsilon"], "--k", found["k"], "--beta", found["beta"])
+    names = ("epsilon_recoding", "epsilon_release", "k", "beta", "bound", "delta_tight", "delta_published")
+    assert [found[name] for name in ("epsilon", *names)] == [solved[name] for name in ("epsilon", *names)]
+    assert found["delta"] >= solved["delta"]  # what was promised, beside what is reached
+
+
+def test_unreachable_targets_exit_with_three(tmp_path):
+    policy = written(tmp_path, POLICY.replace("output: csv", "output: csv\n  k: 3"))
+    error = refused("plan", policy, code=3)
+    assert "do not reach the promise" in error["wrong"]
+
+
+def test_a_tree_and_a_drawn_grid_are_planned(tmp_path):
+    grown = answer("plan", written(tmp_path, POLICY.replace("{levels: {age: 2, diag: 0}}", "{tree: {epsilon: 0.1}}")))
+    assert grown["recoding"]["kind"] == "tree"
+    assert grown["levels"] is None
+    assert grown["epsilon_recoding"] == 0.1
+    assert grown["epsilon_recoding"] + grown["epsilon_release"] == pytest.approx(grown["epsilon"])
+    drawn = answer("plan", written(tmp_path, POLICY.replace("{levels: {age: 2, diag: 0}}", "{choose: {epsilon: 0.1}}")))
+    assert drawn["recoding"]["schemes"] > 1
+    assert {"monotone-exponential", "ramp-score", "eps-safe-recoding"} <= set(drawn["theorems"])

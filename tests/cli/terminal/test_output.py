@@ -1,0 +1,46 @@
+"""What is printed: progress only on a terminal, and JSON that any reader can read."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import sys
+
+from shoal.cli.terminal import output, progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_goes_to_a_terminal_on_standard_error_alone(monkeypatch, capsys):
+    err = Terminal()
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.bar("counting", 2) as tick:
+        tick()
+        tick()
+    with progress.spinner("thinking"):
+        pass
+    assert "counting" in err.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+def test_no_terminal_no_progress(monkeypatch):
+    err = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", err)
+    with progress.bar("counting", 1) as tick, progress.spinner("thinking"):
+        tick()
+    assert err.getvalue() == ""
+
+
+def test_infinity_is_null(capsys):
+    output.print_json({"a": math.inf, "b": [math.nan, 1.5], "c": {"d": -math.inf}})
+    assert json.loads(capsys.readouterr().out) == {"version": 1, "a": None, "b": [None, 1.5], "c": {"d": None}}
+
+
+def test_a_table_lines_up(capsys):
+    output.print_table(("k", "means"), [("2", "few"), ("100", "many")], right=(0,))
+    assert capsys.readouterr().out == "    k  means\n    2  few\n  100  many\n"
