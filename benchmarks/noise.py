@@ -15,7 +15,7 @@ from shoal.mechanism.base import Sensitivity
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
 from shoal.mechanism.laplace import Geometric, Laplace
-from shoal.mechanism.staircase.distribution import BoxLaw, compare_with_laplace
+from shoal.mechanism.staircase.distribution import BoxDistribution, compare_with_laplace
 from shoal.mechanism.staircase.inner import best_inner
 from shoal.mechanism.staircase.mechanism import Staircase
 
@@ -68,7 +68,7 @@ def unequal_sums(epsilon=1, confidence=0.95, largest=100):
         sides = tuple(Fraction(round(1000 * largest ** (j / (dimension - 1))), 1000) for j in range(dimension))
         for criterion in ("region_volume", "total_variance", "worst_component"):
             inner = best_inner(Fraction(epsilon), sides, criterion, confidence=Fraction(str(confidence)))
-            law = BoxLaw(float(epsilon), tuple(float(side) for side in sides), inner)
+            law = BoxDistribution(float(epsilon), tuple(float(side) for side in sides), inner)
             found.append((criterion, compare_with_laplace(law, confidence)))
     return found
 

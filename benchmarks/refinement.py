@@ -10,7 +10,7 @@ from scipy import stats
 
 from shoal.chance.source import Source
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.refinement.prior import Histogram, Uniform, joint
+from shoal.mechanism.refinement.prior import HistogramPrior, UniformPrior
 
 MILLION = 1_000_000
 INCOME = [0, 10, 20, 30, 50, 100, 500]
@@ -33,13 +33,12 @@ def draws():
     source = Source.secure()
     skewed = {value: Fraction(1 + value % 4, 250) for value in range(100)}
     lines = [
-        ("uniform", Uniform(), 0.3),
+        ("uniform", UniformPrior(), 0.3),
         ("100 listed values", skewed, 40),
-        ("histogram of 6 bins", Histogram(INCOME, SHARES), 42),
+        ("histogram of 6 bins", HistogramPrior(INCOME, SHARES), 42),
         ("normal", stats.norm(170, 10), 183),
         ("lognormal", stats.lognorm(1), 2),
         ("Poisson", stats.poisson(1000), 1010),
-        ("uniform x normal x 2 listed", joint(Uniform(), stats.norm(), {"a": ".3", "b": ".7"}), (0.3, 1, "a")),
     ]
     print(f"{'CPU seconds, 1M draws at epsilon 1':40}{'plain':>10}{'delta .1':>10}{'to beat':>10}")
     for name, prior, truth in lines:
@@ -53,10 +52,10 @@ def draws():
 def errors():
     """Expected absolute error when the truth follows the prior; Laplace's is range / epsilon, from declared bounds."""
     lines = [
-        ("uniform on 0..1", Uniform(), 1),
+        ("uniform on 0..1", UniformPrior(), 1),
         ("height, normal 170 +- 10 on 120..220", stats.truncnorm(-5, 5, 170, 10), 100),
-        ("income, skewed histogram on 0..500", Histogram(INCOME, SHARES), 500),
-        ("days, lognormal on 0..100", Histogram(*_cut(stats.lognorm(1, scale=5), 100)), 100),
+        ("income, skewed histogram on 0..500", HistogramPrior(INCOME, SHARES), 500),
+        ("days, lognormal on 0..100", HistogramPrior(*_cut(stats.lognorm(1, scale=5), 100)), 100),
     ]
     print(
         f"\n{'expected absolute error, one person':40}{'epsilon':>9}{'refined':>10}{'Laplace':>10}{'times':>8}{'prior':>10}"

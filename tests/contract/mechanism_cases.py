@@ -25,7 +25,7 @@ from shoal.mechanism.gaussian import Gaussian
 from shoal.mechanism.laplace import Geometric, Laplace
 from shoal.mechanism.noise import AdditiveNoise
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.staircase.distribution import LatticeLaw
+from shoal.mechanism.staircase.distribution import LatticeDistribution
 from shoal.mechanism.staircase.mechanism import Staircase
 
 ROW = Unit.row("add_remove")
@@ -41,7 +41,7 @@ class Case(ABC):
     mechanism: Mechanism
     draws: int = 50_000
     attained: bool = True
-    """Whether some pair of neighbours reaches the promised epsilon."""
+    """Whether some pair of neighbours reaches the target epsilon."""
 
     @abstractmethod
     def law(self) -> Law:
@@ -76,8 +76,10 @@ class NoiseCase(Case):
         noise = self.mechanism
         other = copy.copy(noise)
         if isinstance(noise, Staircase):
-            law = LatticeLaw(noise.law.epsilon / Fraction(str(factor)), noise.law.sides, noise.law.inner)
-            object.__setattr__(other, "law", law)
+            law = LatticeDistribution(
+                noise.distribution.epsilon / Fraction(str(factor)), noise.distribution.sides, noise.distribution.inner
+            )
+            object.__setattr__(other, "distribution", law)
         else:
             object.__setattr__(other, "scale", noise.scale * type(noise.scale)(str(factor)))
         return other
@@ -96,9 +98,9 @@ class NoiseCase(Case):
         """Every move of the rounded answer that the sensitivity allows."""
         sensitivity, count = self.mechanism.sensitivity, self.mechanism.components
         grid = self.mechanism.grid * (count // len(self.mechanism.grid))
-        for move in itertools.product(*(range(-step, step + 1) for step in sensitivity.steps(grid))):
+        for move in itertools.product(*(range(-step, step + 1) for step in sensitivity.linf_steps(grid))):
             total = sum(abs(v) * g for v, g in zip(move, grid, strict=True))
-            if sum(map(bool, move)) <= sensitivity.moved and total <= sensitivity.total_on(grid):
+            if sum(map(bool, move)) <= sensitivity.l0 and total <= sensitivity.l1_on(grid):
                 yield move
 
     def neighbours(self):
@@ -125,7 +127,7 @@ class ChoiceCase(Case):
     scores: tuple[int, ...] = (3, 0, 5, 5)
 
     def law(self):
-        return self.mechanism.law(self.scores)
+        return self.mechanism.probabilities(self.scores)
 
     def impostor(self, factor):
         other = Exponential.for_target(
@@ -133,15 +135,18 @@ class ChoiceCase(Case):
             sensitivity=self.mechanism.sensitivity,
             monotone=self.mechanism.monotone,
         )
-        return other.law(self.scores)
+        return other.probabilities(self.scores)
 
     def neighbours(self):
-        step = self.mechanism.sensitivity.steps(self.mechanism.grid)[0]
+        step = self.mechanism.sensitivity.linf_steps(self.mechanism.grid)[0]
         moves = range(0 if self.mechanism.monotone else -step, step + 1)
         for move in itertools.product(moves, repeat=len(self.scores)):
-            yield self.law(), self.mechanism.law(np.add(self.scores, move))
+            yield self.law(), self.mechanism.probabilities(np.add(self.scores, move))
         far = np.array([0, 60, 0, 0])  # a score far ahead of the others: the normalizing sum follows it alone
-        yield self.mechanism.law(far), self.mechanism.law(np.add(far, [moves[0], moves[-1], moves[0], moves[0]]))
+        yield (
+            self.mechanism.probabilities(far),
+            self.mechanism.probabilities(np.add(far, [moves[0], moves[-1], moves[0], moves[0]])),
+        )
 
     def drawn(self, source, size):
         return self.mechanism.draws(self.scores, source, size)

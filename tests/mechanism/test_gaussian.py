@@ -46,7 +46,7 @@ def test_a_smaller_shift_is_no_worse():
 
 
 def test_in_two_dimensions_the_bound_covers_every_move():
-    noise = Gaussian.for_target(ApproxDP(1, "0.01"), sensitivity=Sensitivity((1, 1), ROW, total="1.5"), grid="0.5")
+    noise = Gaussian.for_target(ApproxDP(1, "0.01"), sensitivity=Sensitivity((1, 1), ROW, l1="1.5"), grid="0.5")
     offsets = np.stack(np.meshgrid(*[np.arange(-60, 61)] * 2), axis=-1).reshape(-1, 2)
     law = noise.pmf(offsets)
     for move in ((2, 2), (2, 1), (1, 2), (2, 0)):
@@ -90,7 +90,7 @@ def test_opendp_agrees_on_concentrated_privacy():
 def test_too_little_noise_is_refused():
     good = Gaussian.for_target(ApproxDP(1, "1e-6"), sensitivity=Sensitivity(1, ROW), grid=1)
     with pytest.raises(PreconditionError, match="gaussian"):
-        Gaussian(good.sensitivity, good.grid, good.promised, good.scale * 0.99)
+        Gaussian(good.sensitivity, good.grid, good.target, good.scale * 0.99)
     assert good.guarantee.epsilon_at(0) == inf
 
 

@@ -77,12 +77,12 @@ def test_disjoint_cells_cost_what_one_unit_moves(unit, scale):
 
 
 def test_declared_multiples_are_not_rounded_away_and_are_checked():
-    sums = Sensitivity((5, 5, 5), ROW, total=7, multiples_of=Fraction(1, 2))
-    assert sums.total_on((Fraction(1, 4),)) == 7
-    assert sums.total_on((Fraction(1, 3),)) > 7
-    two = Sensitivity((5, 5), ROW, total=7, multiples_of=(1, 2))
-    assert two.total_on((Fraction(1), Fraction(2))) == 7
-    assert two.total_on((Fraction(2), Fraction(1))) > 7
+    sums = Sensitivity((5, 5, 5), ROW, l1=7, multiples_of=Fraction(1, 2))
+    assert sums.l1_on((Fraction(1, 4),)) == 7
+    assert sums.l1_on((Fraction(1, 3),)) > 7
+    two = Sensitivity((5, 5), ROW, l1=7, multiples_of=(1, 2))
+    assert two.l1_on((Fraction(1), Fraction(2))) == 7
+    assert two.l1_on((Fraction(2), Fraction(1))) > 7
     noise = Laplace.for_target(PureDP(1), sensitivity=sums, grid="0.5")
     assert noise.draw([1, Fraction(3, 2), 2.5], Source.seeded(1)).shape == (3,)
     with pytest.raises(PreconditionError, match="laplace-grid"):
@@ -90,14 +90,14 @@ def test_declared_multiples_are_not_rounded_away_and_are_checked():
 
 
 def test_a_total_may_be_smaller_than_the_sum_and_is_never_larger():
-    assert Sensitivity((1, 2), ROW).total == 3
-    assert Sensitivity((1, 2), ROW, total=2).total == 2
-    assert Sensitivity((1, 2), ROW, total=9).total == 3
-    assert Sensitivity((1, 2, 5), ROW, moved=2).total == 7
+    assert Sensitivity((1, 2), ROW).l1 == 3
+    assert Sensitivity((1, 2), ROW, l1=2).l1 == 2
+    assert Sensitivity((1, 2), ROW, l1=9).l1 == 3
+    assert Sensitivity((1, 2, 5), ROW, l0=2).l1 == 7
 
 
 def test_a_bad_sensitivity_is_refused():
-    for wrong in ({"moved": 0}, {"moved": 3}, {"total": 0}, {"components": 3}, {"total": "nan"},
+    for wrong in ({"l0": 0}, {"l0": 3}, {"l1": 0}, {"components": 3}, {"l1": "nan"},
                   {"multiples_of": 0}, {"multiples_of": (1, 1, 1)}):  # fmt: skip
         with pytest.raises(ParameterError):
             Sensitivity((1, 2), ROW, **wrong)
@@ -109,7 +109,7 @@ def test_a_bad_sensitivity_is_refused():
 def test_rounding_moves_an_answer_by_no_more_than_the_steps(x, y, g):
     one, other = (int(to_steps([v], (g,), 1)[0]) for v in (x, y))
     if x != y:
-        assert abs(one - other) <= Sensitivity(abs(x - y), ROW).steps((g,))[0]
+        assert abs(one - other) <= Sensitivity(abs(x - y), ROW).linf_steps((g,))[0]
     assert abs(one * g - x) <= g / 2
 
 
@@ -124,14 +124,14 @@ def test_the_total_on_the_grid_bounds_every_move(data, count):
     sensitivity = Sensitivity(
         [max(abs(m), Fraction(1, 100)) for m in moves],
         ROW,
-        moved=sum(map(bool, moves)),
-        total=sum(abs(m) for m in moves),
+        l0=sum(map(bool, moves)),
+        l1=sum(abs(m) for m in moves),
     )
     apart = [abs(int(a) - int(b)) * g for a, b, g in
              zip(to_steps(after, grid, count), to_steps(before, grid, count), grid, strict=True)]  # fmt: skip
-    assert sum(apart) <= sensitivity.total_on(grid)
-    assert sum(a**2 for a in apart) <= sensitivity.square_on(grid)
-    assert all(a <= side for a, side in zip(apart, sensitivity.sides_on(grid), strict=True))
+    assert sum(apart) <= sensitivity.l1_on(grid)
+    assert sum(a**2 for a in apart) <= sensitivity.l2_squared_on(grid)
+    assert all(a <= side for a, side in zip(apart, sensitivity.linf_on(grid), strict=True))
 
 
 # --- the grid -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.chance.source import Source
 from shoal.errors import ShoalError, UsageError
-from shoal.mechanism.refinement.prior import Discrete, Uniform
+from shoal.mechanism.refinement.prior import DiscretePrior, UniformPrior
 from shoal.query.prior import known
 from shoal.query.prior_grid import LISTED, Grid
 from shoal.query.questions.moments import Count, Sum
@@ -40,10 +40,10 @@ def asking(tmp_path_factory):
         ("age", {"5": "1/2", "100": "1/2"}, "0..99"),
         ("age", {"5.5": 1}, "0..99"),
         ("age", {"edges": [0, 200], "probabilities": [1]}, "0..99"),
-        ("age", Uniform(200, 300), "0..99"),
+        ("age", UniformPrior(200, 300), "0..99"),
         ("sex", {"zz": 1}, "f, m"),
         ("sex", {"f": "1", "zz": "0"}, "f, m"),
-        ("sex", Discrete({"zz": 1}), "f, m"),
+        ("sex", DiscretePrior({"zz": 1}), "f, m"),
         ("note", {"2023-01-01": 1}, "2024-01-01..2024-12-31"),
         ("note", "uniform:2023-01-01:2024-02-01", "2024-01-01..2024-12-31"),
     ],
@@ -61,7 +61,7 @@ def test_a_prior_outside_the_declared_domain_is_refused_for_nothing(asking, attr
     ("question", "prior"),
     [
         (ValueOf("17", "sex"), "uniform:0:1"),
-        (ValueOf("17", "sex"), Uniform(0, 1)),
+        (ValueOf("17", "sex"), UniformPrior(0, 1)),
         (ValueOf("17", "age"), ({"1": 1}, {"2": 1})),
         (ValueOf("17", "age"), "uniform:5.2:5.4"),
         (ValueOf("17", "age"), {"edges": ["0.2", "0.4", "9"], "probabilities": ["0.5", "0.5"]}),

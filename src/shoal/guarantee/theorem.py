@@ -64,14 +64,18 @@ _OWN_SAMPLE = _premise(
 )
 _FRESH = _premise("fresh-samples", "each release draws its own sample and discards it", "compose.compose")
 _FACTORS = _premise(
-    "factors", "the factors are no wider than epsilon allows", "shoal.mechanism.refinement.mechanism.check_gain"
+    "factors", "the factors are no wider than epsilon allows", "shoal.mechanism.refinement.mechanism.check_curve"
 )
 _TOTAL = _premise(
-    "refined-total", "the refined probabilities sum to exactly one", "shoal.mechanism.refinement.mechanism.check_gain"
+    "refined-total", "the refined probabilities sum to exactly one", "shoal.mechanism.refinement.mechanism.check_curve"
 )
-_MOVED = _premise("moved-mass", "no more is moved than delta allows", "shoal.mechanism.refinement.mechanism.check_gain")
+_MOVED = _premise(
+    "moved-mass", "no more is moved than delta allows", "shoal.mechanism.refinement.mechanism.check_curve"
+)
 _PRIOR = _premise(
-    "prior-total", "the prior sums to exactly one and is nowhere negative", "shoal.mechanism.refinement.prior.shares"
+    "prior-total",
+    "the prior sums to exactly one and is nowhere negative",
+    "shoal.mechanism.refinement.prior.check_probabilities",
 )
 _PRIOR_FIXED = _premise("prior-fixed", "prior, distance and factors are fixed without the data", "custodian")
 _ONE_PERSON = _premise(
@@ -509,7 +513,10 @@ _NOISE = (
         "SC13 Theorem 1, with i from 1; Geng and Viswanath 2014",
         "Density M on [-d, d] and M e^(-i epsilon) on the i-th further interval of length Delta is epsilon-DP for every d; the "
         "least variance and the shortest interval have d in closed form.",
-        (_premise("inner-width", "0 <= d <= Delta", "shoal.mechanism.staircase.distribution.BoxLaw"), _ABOVE_ZERO),
+        (
+            _premise("inner-width", "0 <= d <= Delta", "shoal.mechanism.staircase.distribution.BoxDistribution"),
+            _ABOVE_ZERO,
+        ),
     ),
     Theorem(
         "staircase-box",
@@ -523,7 +530,9 @@ _NOISE = (
                 "sides no shorter than the sensitivity on the grid",
                 "shoal.mechanism.staircase.mechanism.Staircase",
             ),
-            _premise("inner-box", "0 <= z <= s in whole steps", "shoal.mechanism.staircase.distribution.LatticeLaw"),
+            _premise(
+                "inner-box", "0 <= z <= s in whole steps", "shoal.mechanism.staircase.distribution.LatticeDistribution"
+            ),
             _ABOVE_ZERO,
             _DECLARED,
         ),

@@ -1,4 +1,4 @@
-"""What every mechanism is: calibrated for a target and a sensitivity, with its guarantee as a value, drawing from a Source."""
+"""What every mechanism shares: the sensitivity of an answer (L0, L1, L∞), the grid that answers are rounded to, the guarantee."""
 
 from __future__ import annotations
 
@@ -26,100 +26,128 @@ Target = PureDP | ApproxDP
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far one Unit can move an answer: each component by at most its half-side, `moved` of them, `total` in all.
+    """How much one unit of privacy can change a vector of answers, in the norms L0, L1 and L∞.
 
-    A box with one exact half-side for each component, or a single one when all are alike. `moved` is the number of
-    components that one Unit can move (all, without a word), `total` a bound on the sum of the moves (the largest
-    that the half-sides allow). Where every answer is a multiple of `multiples_of` (a count, of 1; one number, or one
-    for each component), a grid that divides it rounds nothing away, and the total stays as it is.
+    Arguments  linf: the largest change of each component, one exact number for each or one for all. The L∞ sensitivity is the
+               largest of them; together they are the half-sides of a box that contains every change.
+               unit: the unit of privacy, with its neighbouring relation.
+               components: how many components the answer has, where `linf` is one number for all.
+               l0: how many components one unit can change; all of them, if not given.
+               l1: a bound on the sum of the absolute changes; the largest that `linf` and `l0` allow, if not given.
+               multiples_of: every answer is a multiple of this (a count: of 1), one number or one for each component. A grid
+               that divides it rounds nothing away, so that the L1 sensitivity stays as it is on the grid.
+    Raises     ParameterError where a number is not positive or the counts disagree; UsageError without a unit.
 
-    A histogram of disjoint cells has half-side 1; one row moves one cell under add_remove, two under replace_one.
+    Every number is an exact fraction. A mechanism takes the norm that it needs: Laplace noise L1, staircase noise the box of
+    `linf`, Gaussian noise a bound on L2 that follows from all three. A histogram of disjoint cells has `linf` 1; one row changes
+    one cell under add_remove and two under replace_one:
+
+    >>> from shoal.guarantee.unit import Unit
+    >>> cells = Sensitivity.cells(10, Unit.row("replace_one"))
+    >>> cells.l0, int(cells.l1), int(max(cells.linf))
+    (2, 2, 1)
     """
 
-    half_sides: tuple[Fraction, ...]
+    linf: tuple[Fraction, ...]
     unit: Unit
     components: int
-    moved: int
-    total: Fraction
+    l0: int
+    l1: Fraction
     multiples_of: tuple[Fraction, ...] | None
 
     def __init__(
         self,
-        half_sides: Number | Sequence[Number],
+        linf: Number | Sequence[Number],
         unit: Unit,
         *,
         components: int | None = None,
-        moved: int | None = None,
-        total: Number | None = None,
+        l0: int | None = None,
+        l1: Number | None = None,
         multiples_of: Number | Sequence[Number] | None = None,
     ) -> None:
-        sides = per_component(half_sides, "a sensitivity")
+        largest = per_component(linf, "a sensitivity")
         if not isinstance(unit, Unit):
-            raise UsageError("a sensitivity does not say whose", came=type(unit).__name__, allowed="a Unit")
-        count = len(sides) if components is None else whole(components, "the number of components")
-        if len(sides) not in {1, count}:
-            raise ParameterError("half-sides and components disagree", came=f"{len(sides)} for {count} components")
-        most = count if moved is None else whole(moved, "the number of components that one unit moves")
-        if most > count:
-            raise ParameterError("one unit moves more components than there are", came=most, allowed=f"1 to {count}")
+            raise UsageError(
+                "a sensitivity needs its unit of privacy",
+                came=type(unit).__name__,
+                allowed="a Unit",
+                fix='such as Unit.row("add_remove")',
+            )
+        count = len(largest) if components is None else whole(components, "the number of components")
+        if len(largest) not in {1, count}:
+            raise ParameterError(
+                "the L∞ sensitivities and the components differ in number",
+                came=f"{len(largest)} sensitivities for {count} components",
+                allowed=f"1 or {count}",
+            )
+        changed = count if l0 is None else whole(l0, "the L0 sensitivity")
+        if changed > count:
+            raise ParameterError(
+                "the L0 sensitivity is larger than the number of components", came=changed, allowed=f"1 to {count}"
+            )
         multiples = None if multiples_of is None else per_component(multiples_of, "the step of the answers")
         if multiples is not None and len(multiples) not in {1, count}:
-            raise ParameterError("steps and components disagree", came=f"{len(multiples)} for {count} components")
-        largest = _largest_sum(sides, most)
-        bound = largest if total is None else positive(total, "the total sensitivity")
+            raise ParameterError(
+                "the steps and the components differ in number",
+                came=f"{len(multiples)} steps for {count} components",
+                allowed=f"1 or {count}",
+            )
+        most = _largest_sum(largest, changed)
+        bound = most if l1 is None else positive(l1, "the L1 sensitivity")
         for name, value in {
-            "half_sides": sides, "unit": unit, "components": count, "moved": most, "total": min(bound, largest),
+            "linf": largest, "unit": unit, "components": count, "l0": changed, "l1": min(bound, most),
             "multiples_of": multiples,
         }.items():  # fmt: skip
             object.__setattr__(self, name, value)
 
     @classmethod
     def cells(cls, count: int, unit: Unit) -> Sensitivity:
-        """Of a histogram or contingency table with disjoint cells: one row is in one cell."""
+        """The sensitivity of a histogram or contingency table with disjoint cells: one row is in one cell."""
         changed = unit.max_rows * (1 if unit.neighbours == "add_remove" else 2)
         # All rows of a person may lie in one cell.
-        moved = min(whole(count, "the number of cells"), changed)
-        return cls(unit.max_rows, unit, components=count, moved=moved, total=changed, multiples_of=1)
+        touched = min(whole(count, "the number of cells"), changed)
+        return cls(unit.max_rows, unit, components=count, l0=touched, l1=changed, multiples_of=1)
 
-    def steps(self, grid: tuple[Fraction, ...]) -> tuple[int, ...]:
-        """Half-sides in whole steps, rounded up: how far an answer moves that is rounded to the nearest step.
+    def linf_steps(self, grid: tuple[Fraction, ...]) -> tuple[int, ...]:
+        """`linf` in whole steps of the grid, rounded up: the largest change of an answer rounded to the nearest step.
 
-        floor(u + 1/2) − floor(v + 1/2) ≤ ceil(u − v) for u ≥ v. One number when sides and grid are alike.
+        floor(u + 1/2) − floor(v + 1/2) ≤ ceil(u − v) for u ≥ v. One number when components and grid are alike.
         """
-        return tuple(ceil(side / step) for side, step in self._paired(grid))
+        return tuple(ceil(largest / step) for largest, step in self._pairs(grid))
 
-    def sides_on(self, grid: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-        """Half-sides of the rounded answer, as multiples of the grid."""
-        return tuple(ceil(side / step) * step for side, step in self._paired(grid))
+    def linf_on(self, grid: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+        """`linf` of the answer rounded to the grid, as multiples of the grid."""
+        return tuple(ceil(largest / step) * step for largest, step in self._pairs(grid))
 
-    def total_on(self, grid: tuple[Fraction, ...]) -> Fraction:
-        """A bound on the sum of the moves of the rounded answer.
+    def l1_on(self, grid: tuple[Fraction, ...]) -> Fraction:
+        """A bound on the L1 sensitivity of the answer rounded to the grid.
 
-        Each component that moves by a > 0 moves by less than a + g after rounding, so the sum is less than the total
-        plus the `moved` largest steps; and it is a multiple of the steps' common divisor.
+        Each component that changes by a > 0 changes by less than a + g after rounding, so the sum is less than `l1`
+        plus the `l0` largest steps; and it is a multiple of the steps' common divisor.
         """
-        largest = _largest_sum(self.sides_on(grid), self.moved)
+        most = _largest_sum(self.linf_on(grid), self.l0)
         if self.multiples_of is not None and _divides(grid, self.multiples_of):
-            return min(largest, self.total)
+            return min(most, self.l1)
         common = Fraction(gcd(*(g.numerator * _common(grid) // g.denominator for g in grid)), _common(grid))
-        beyond = self.total + _largest_sum(grid, self.moved)
-        return min(largest, (ceil(beyond / common) - 1) * common)
+        beyond = self.l1 + _largest_sum(grid, self.l0)
+        return min(most, (ceil(beyond / common) - 1) * common)
 
-    def square_on(self, grid: tuple[Fraction, ...]) -> Fraction:
-        """A bound on the sum of the squares of the moves of the rounded answer."""
-        sides = self.sides_on(grid)
-        return min(_largest_sum(tuple(side**2 for side in sides), self.moved), max(sides) * self.total_on(grid))
+    def l2_squared_on(self, grid: tuple[Fraction, ...]) -> Fraction:
+        """A bound on the squared L2 sensitivity of the answer rounded to the grid, from its other norms."""
+        largest = self.linf_on(grid)
+        return min(_largest_sum(tuple(each**2 for each in largest), self.l0), max(largest) * self.l1_on(grid))
 
-    def _paired(self, grid: tuple[Fraction, ...]) -> list[tuple[Fraction, Fraction]]:
-        count = max(len(self.half_sides), len(grid))
-        return list(zip(widened(self.half_sides, count), widened(grid, count), strict=True))
+    def _pairs(self, grid: tuple[Fraction, ...]) -> list[tuple[Fraction, Fraction]]:
+        count = max(len(self.linf), len(grid))
+        return list(zip(broadcast(self.linf, count), broadcast(grid, count), strict=True))
 
 
 class Mechanism(ABC):
-    """Calibrated chance: a guarantee that is known before any answer, and a draw.
+    """A randomized mechanism: a guarantee that is known before any answer, and a draw.
 
     A mechanism never reads a table; it is given the answer and the Source. `theorem` names the proof page of its
     guarantee. `replayable` is False where a library draws its own secure bits, so that a seeded Source repeats nothing.
+    Each class says in its docstring what it promises, what it requires, and what it reads.
     """
 
     theorem: ClassVar[str]
@@ -128,11 +156,11 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def guarantee(self) -> DifferentialPrivacy:
-        """What one draw satisfies, for the unit of its sensitivity."""
+        """The guarantee of one draw, for the unit of privacy of its sensitivity."""
 
     @abstractmethod
     def draw(self, values: Any, source: Source) -> Any:
-        """One randomized answer; what may leave the house."""
+        """One randomized answer, the only value that may be published."""
 
 
 def positive(value: Number, name: str) -> Fraction:
@@ -147,19 +175,23 @@ def per_component(values: Number | Sequence[Number], name: str) -> tuple[Fractio
     """One exact positive number, or one for each component."""
     many = values if isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) else (values,)
     if not len(many):
-        raise ParameterError(f"{name} has no component", came="nothing", allowed="one number for each component")
+        raise ParameterError(f"{name} has no component", came="an empty list", allowed="one number for each component")
     return tuple(positive(value, name) for value in many)
 
 
 def target_epsilon(target: Target) -> Fraction:
-    """The epsilon of a target for noise without a delta: it has to be above 0."""
+    """The epsilon of a target guarantee for noise that uses no delta; it has to be above 0."""
     if not isinstance(target, PureDP | ApproxDP):
-        raise UsageError("a mechanism cannot aim at this", came=type(target).__name__, allowed="PureDP or ApproxDP")
+        raise UsageError(
+            "a mechanism cannot be calibrated for this guarantee",
+            came=type(target).__name__,
+            allowed="PureDP or ApproxDP",
+        )
     return positive(target.epsilon, "epsilon")
 
 
 def check_scale(scale: Fraction) -> Fraction:
-    """A scale in steps that can be drawn; an epsilon of 1e-400 ends here."""
+    """A scale in steps, refused where it is too wide to be drawn."""
     if scale > LARGEST:
         raise ParameterError(
             "the noise is too wide for its grid",
@@ -171,22 +203,22 @@ def check_scale(scale: Fraction) -> Fraction:
 
 
 def check_confidence(confidence: Number) -> float:
-    """A probability strictly between 0 and 1, and no nearer to them than sums in double precision can tell."""
+    """A confidence level strictly between 0 and 1, no nearer to either than sums in double precision can tell apart."""
     value = float(exact(confidence, "a confidence"))
     if not 1e-12 <= value <= 1 - 1e-12:
         raise ParameterError("a confidence is out of range", came=confidence, allowed="above 0 and below 1, by 1e-12")
     return value
 
 
-def widened(values: tuple[Fraction, ...], count: int) -> tuple[Fraction, ...]:
-    """One for each of `count` components."""
+def broadcast(values: tuple[Fraction, ...], count: int) -> tuple[Fraction, ...]:
+    """One value for each of `count` components, from one for each or one for all."""
     return values if len(values) == count else values * count
 
 
 def _divides(grid: tuple[Fraction, ...], steps: tuple[Fraction, ...]) -> bool:
     """Whether every step is a whole multiple of the grid's, component by component."""
     count = max(len(grid), len(steps))
-    pairs = zip(widened(grid, count), widened(steps, count), strict=True)
+    pairs = zip(broadcast(grid, count), broadcast(steps, count), strict=True)
     return all((step / g).denominator == 1 for g, step in pairs)
 
 
@@ -207,8 +239,8 @@ LARGEST_STEP = 1 << 62
 """Answers of more steps are kept as Python's own integers."""
 
 
-def declared(grid: Number | Sequence[Number], components: int) -> tuple[Fraction, ...]:
-    """The step of each component, or one step for all."""
+def check_grid(grid: Number | Sequence[Number], components: int) -> tuple[Fraction, ...]:
+    """The grid as declared: the step of each component, or one step for all."""
     steps = per_component(grid, "the grid")
     if len(steps) == 1 or all(step == steps[0] for step in steps):
         return steps[:1]
@@ -234,7 +266,7 @@ def to_steps(values: ArrayLike, grid: tuple[Fraction, ...], components: int) -> 
 
 
 def check_multiples(values: ArrayLike, steps: tuple[Fraction, ...]) -> None:
-    """Refuse answers that are not the multiples they were declared to be: their sensitivity would be another."""
+    """Refuse answers that are no multiples of the declared steps: their sensitivity would be another."""
     given = np.atleast_1d(np.asarray(values))
     if all(step.numerator == 1 for step in steps) and _as_integers(given) is not None:
         return
@@ -257,7 +289,7 @@ def to_values(steps: NDArray[Any], grid: tuple[Fraction, ...]) -> NDArray[Any]:
 
 
 def _as_integers(values: NDArray[Any]) -> NDArray[np.int64] | None:
-    """The same numbers as int64, if they are whole and small."""
+    """The values as int64, if they are whole and small; else None."""
     if values.dtype.kind == "f" and len(values):
         if not (np.isfinite(values).all() and np.abs(values).max() < 2**53 and (values == np.floor(values)).all()):
             return None
@@ -269,7 +301,7 @@ def _as_integers(values: NDArray[Any]) -> NDArray[np.int64] | None:
 
 
 def _fraction(value: object) -> Fraction:
-    """The number itself, a float with all its bits."""
+    """A number as an exact fraction; a float counts with all its bits."""
     if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
         try:
             return Fraction(value)

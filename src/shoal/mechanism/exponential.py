@@ -14,18 +14,17 @@ from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.differential import DifferentialPrivacy, PureDP
 from shoal.guarantee.rounding import Number
-from shoal.mechanism.base import Mechanism, Sensitivity, Target, declared, target_epsilon, to_steps
+from shoal.mechanism.base import Mechanism, Sensitivity, Target, check_grid, target_epsilon, to_steps
 
 
 @dataclass(frozen=True)
 class Exponential(Mechanism):
-    """Option i with probability proportional to exp(epsilon · score_i / spread), scores in whole steps of a grid.
+    """The exponential mechanism: option i with probability proportional to exp(epsilon · score_i / spread).
 
     Promise   PureDP by theorem `exponential-mechanism`.
-    Requires  options fixed without the data; the spread is twice the sensitivity, or once for a score that no added
-              record lowers, which only add_remove neighbours allow.
-
-    The sensitivity has one component: how far one Unit can move any score.
+    Requires  options fixed without the data, scores in whole steps, and their L∞ sensitivity as one number. The spread is
+              twice the sensitivity, or once for a score that no added record lowers, which only add_remove neighbours allow.
+    Reads     the scores that it is given, and no table.
     """
 
     sensitivity: Sensitivity
@@ -36,7 +35,11 @@ class Exponential(Mechanism):
 
     def __post_init__(self) -> None:
         if self.sensitivity.components != 1:
-            raise ParameterError("scores have one sensitivity", came=self.sensitivity.components, allowed="1 component")
+            raise ParameterError(
+                "the exponential mechanism takes one sensitivity for all scores",
+                came=self.sensitivity.components,
+                allowed="1 component",
+            )
         if self.monotone and self.sensitivity.unit.neighbours != "add_remove":
             raise PreconditionError(
                 "exponential-mechanism",
@@ -49,8 +52,8 @@ class Exponential(Mechanism):
     def for_target(
         cls, target: Target, *, sensitivity: Sensitivity, grid: Number | Sequence[Number] = 1, monotone: bool = False
     ) -> Self:
-        """The choice that keeps the target."""
-        return cls(sensitivity, declared(grid, 1), target_epsilon(target), monotone)
+        """The exponential mechanism that satisfies the target guarantee."""
+        return cls(sensitivity, check_grid(grid, 1), target_epsilon(target), monotone)
 
     @property
     def guarantee(self) -> DifferentialPrivacy:
@@ -58,8 +61,8 @@ class Exponential(Mechanism):
 
     @property
     def spread(self) -> int:
-        """In steps."""
-        return self.sensitivity.steps(self.grid)[0] * (1 if self.monotone else 2)
+        """The divisor of the scores, in steps: twice their sensitivity, or once for a monotone score."""
+        return self.sensitivity.linf_steps(self.grid)[0] * (1 if self.monotone else 2)
 
     def draw(self, values: ArrayLike, source: Source) -> int:
         """The index of one option, from the scores of all."""
@@ -69,7 +72,7 @@ class Exponential(Mechanism):
         """`size` independent choices, each of which costs the whole guarantee."""
         return source.choices(self._weights(values), size)
 
-    def law(self, values: ArrayLike) -> NDArray[np.float64]:
+    def probabilities(self, values: ArrayLike) -> NDArray[np.float64]:
         """The probability of each option."""
         weights = self._weights(values)
         top = max(weights)
@@ -77,12 +80,14 @@ class Exponential(Mechanism):
         return np.asarray(shares / shares.sum())
 
     def expected_error(self, values: ArrayLike) -> float:
-        """How far the score of the option drawn lies below the best, on average; depends on the scores, so for the holder."""
+        """How far the score of the drawn option lies below the best, on average; for the custodian alone."""
         steps = to_steps(values, self.grid, np.size(values)).astype(np.float64)
-        return float(self.law(values) @ (steps.max() - steps)) * float(self.grid[0])
+        return float(self.probabilities(values) @ (steps.max() - steps)) * float(self.grid[0])
 
     def _weights(self, values: ArrayLike) -> list[Fraction]:
         if not np.size(values):
-            raise ParameterError("there is nothing to choose from", came="no scores", allowed="one score or more")
+            raise ParameterError(
+                "the exponential mechanism has no options", came="no scores", allowed="one score or more"
+            )
         steps = to_steps(values, self.grid, np.size(values))
         return [self.epsilon * int(step) / self.spread for step in steps]

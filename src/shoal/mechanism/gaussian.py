@@ -16,7 +16,7 @@ from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.rounding import Number, up
-from shoal.mechanism.base import Sensitivity, Target, check_scale, declared
+from shoal.mechanism.base import Sensitivity, Target, check_grid, check_scale
 from shoal.mechanism.noise import AdditiveNoise, Floats
 
 SUMMED = 20_000.0
@@ -32,7 +32,8 @@ class Gaussian(AdditiveNoise):
     """Independent discrete Gaussian noise in each component, Pr[x steps] ∝ exp(−(x g)² / (2 scale²)).
 
     Promise   ApproxDP by theorem `gaussian`.
-    Requires  a delta strictly between 0 and 1.
+    Requires  a delta strictly between 0 and 1; it uses a bound on the L2 sensitivity, derived from L0, L1 and L∞.
+    Reads     the answer that it is given, and no table.
 
     OpenDP draws from the operating system's generator and takes no seed, so a seeded Source does not repeat it.
     """
@@ -42,24 +43,30 @@ class Gaussian(AdditiveNoise):
     replayable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        own = self.promised.own
+        own = self.target.own
         if own is None or not 0 < own[1] < 1:
             raise PreconditionError(
-                "gaussian", "Gaussian noise keeps no pure epsilon", allowed="0 < delta < 1", fix="aim at ApproxDP"
+                "gaussian",
+                "Gaussian noise satisfies no pure epsilon",
+                allowed="0 < delta < 1",
+                fix="calibrate it for ApproxDP",
             )
         for step in set(self.grid):
             check_scale(Fraction(self.scale) / step)
         if proved_delta(self.sensitivity, self.grid, self.scale, own[0]) > own[1]:
-            raise PreconditionError("gaussian", "the scale is too small for its promise", came=self.scale)
+            raise PreconditionError("gaussian", "the scale is too small for the guarantee", came=self.scale)
 
     @classmethod
     def for_target(cls, target: Target, *, sensitivity: Sensitivity, grid: Number | Sequence[Number]) -> Self:
         own = target.own
         if not isinstance(target, ApproxDP) or not 0 < own[1] < 1:
             raise PreconditionError(
-                "gaussian", "Gaussian noise keeps no pure epsilon", allowed="0 < delta < 1", fix="aim at ApproxDP"
+                "gaussian",
+                "Gaussian noise satisfies no pure epsilon",
+                allowed="0 < delta < 1",
+                fix="calibrate it for ApproxDP",
             )
-        steps = declared(grid, sensitivity.components)
+        steps = check_grid(grid, sensitivity.components)
         return cls(sensitivity, steps, ApproxDP(*own), _least_scale(sensitivity, steps, *own))
 
     def noise(self, source: Source, size: int) -> NDArray[np.int64]:  # noqa: ARG002 - OpenDP draws its own bits
@@ -92,22 +99,22 @@ class Gaussian(AdditiveNoise):
 def proved_delta(sensitivity: Sensitivity, grid: tuple[Fraction, ...], scale: float, epsilon: Fraction) -> float:
     """The delta that theorem `gaussian` proves at epsilon, rounded up.
 
-    Always by concentrated DP, which holds in any dimension; and by the sum over the worse half-line where one Unit
-    moves one component alone, if that is smaller.
+    Always by concentrated DP, which holds in any dimension; and by the sum over the worse half-line where one unit
+    changes one component alone, if that is smaller.
     """
     e = float(epsilon)
-    square = sensitivity.square_on(grid)
+    square = sensitivity.l2_squared_on(grid)
     best = concentrated_delta(up(square / (2 * Fraction(scale) ** 2)), e)
     sigmas = _in_steps(scale, grid)
-    if sensitivity.moved == 1 and max(sigmas) <= SUMMED:
-        shifts = sensitivity.steps(grid)
+    if sensitivity.l0 == 1 and max(sigmas) <= SUMMED:
+        shifts = sensitivity.linf_steps(grid)
         pairs = set(zip(sigmas * (len(shifts) // len(sigmas)), shifts, strict=True))
         best = min(best, max(summed_delta(sigma, shift, e) for sigma, shift in pairs))
     return best
 
 
 def summed_delta(sigma: float, shift: int, epsilon: float) -> float:
-    """Σ over x > t of p(x − shift) − e^epsilon p(x), p the discrete Gaussian law: every term is positive.
+    """Σ over x > t of p(x − shift) − e^epsilon p(x), p the discrete Gaussian distribution: every term is positive.
 
     The ratio of the two passes e^epsilon at t = epsilon sigma² / shift + shift / 2. A smaller shift gives less.
     """
@@ -139,13 +146,13 @@ def concentrated_delta(rho: float, epsilon: float) -> float:
 
 @lru_cache(maxsize=256)
 def _least_scale(sensitivity: Sensitivity, grid: tuple[Fraction, ...], epsilon: Fraction, delta: Fraction) -> float:
-    """A scale that keeps (epsilon, delta), found by bisection; that it does is computed, not assumed."""
+    """A scale that satisfies (epsilon, delta), found by bisection; that it does is computed, not assumed."""
     allowed = float(delta) * (1 - 1e-15)
 
     def keeps(scale: float) -> bool:
         return proved_delta(sensitivity, grid, scale, epsilon) <= allowed
 
-    high = sqrt(float(sensitivity.square_on(grid)))
+    high = sqrt(float(sensitivity.l2_squared_on(grid)))
     while not keeps(high):
         high *= 2
         if high > float(min(grid)) * 2**50:
@@ -194,7 +201,7 @@ def _moment(sigma: float, power: int) -> float:
 
 
 def _tail(sigma: float, confidence: float) -> int:
-    """The least t with Pr[|x| ≤ t] ≥ confidence; beyond `SUMMED` from the continuous law, which is as good there."""
+    """The least t with Pr[|x| ≤ t] ≥ confidence; beyond `SUMMED` from the continuous distribution, which is as good there."""
     if sigma <= SUMMED:
         x = np.arange(0, int(40 * sigma) + 2, dtype=np.float64)
         chances = np.exp(-((x / sigma) ** 2) / 2) / _total(sigma) * np.where(x == 0, 1, 2)

@@ -15,24 +15,30 @@ from shoal.chance.source import Source
 from shoal.errors import PreconditionError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.rounding import Number
-from shoal.mechanism.base import Sensitivity, Target, check_scale, declared, target_epsilon
+from shoal.mechanism.base import Sensitivity, Target, check_grid, check_scale, target_epsilon
 from shoal.mechanism.noise import AdditiveNoise, Floats
 
 
 @dataclass(frozen=True)
 class Laplace(AdditiveNoise):
-    """Independent noise in each component, Pr[x steps] ∝ exp(−|x| g / scale), for the sum of all moves.
+    """Independent discrete Laplace noise in each component, Pr[x steps] ∝ exp(−|x| g / scale), scaled to the L1 sensitivity.
 
     Promise   PureDP by theorem `laplace-grid`.
-    Requires  a sensitivity and a grid that were declared without the data.
+    Requires  a sensitivity and a grid that were declared without the data; it uses the L1 sensitivity on the grid.
+    Reads     the answer that it is given, and no table.
+
+    >>> from shoal.guarantee.unit import Unit
+    >>> count = Sensitivity(1, Unit.row("add_remove"), multiples_of=1)
+    >>> Laplace.for_target(PureDP("0.5"), sensitivity=count, grid=1).scale
+    Fraction(2, 1)
     """
 
     scale: Fraction
     theorem: ClassVar[str] = "laplace-grid"
 
     def __post_init__(self) -> None:
-        own = self.promised.own
-        if own is None or own[1] or self.scale * own[0] < self.sensitivity.total_on(self.grid):
+        own = self.target.own
+        if own is None or own[1] or self.scale * own[0] < self.sensitivity.l1_on(self.grid):
             raise PreconditionError(self.theorem, "the scale is below the sensitivity on the grid over epsilon")
         for step in set(self.grid):
             check_scale(self.scale / step)
@@ -40,8 +46,8 @@ class Laplace(AdditiveNoise):
     @classmethod
     def for_target(cls, target: Target, *, sensitivity: Sensitivity, grid: Number | Sequence[Number]) -> Self:
         epsilon = target_epsilon(target)
-        steps = declared(grid, sensitivity.components)
-        return cls(sensitivity, steps, PureDP(epsilon), sensitivity.total_on(steps) / epsilon)
+        steps = check_grid(grid, sensitivity.components)
+        return cls(sensitivity, steps, PureDP(epsilon), sensitivity.l1_on(steps) / epsilon)
 
     def noise(self, source: Source, size: int) -> NDArray[np.int64]:
         if len(self.grid) == 1:
@@ -82,10 +88,11 @@ class Laplace(AdditiveNoise):
 
 @dataclass(frozen=True)
 class Geometric(Laplace):
-    """Pr[x] ∝ exp(−epsilon |x| / sensitivity) on the whole numbers (Ghosh, Roughgarden and Sundararajan 2009).
+    """Laplace noise on the whole numbers, for counts: Pr[x] ∝ exp(−epsilon |x| / l1) (Ghosh, Roughgarden and Sundararajan 2009).
 
     Promise   PureDP by theorem `laplace-grid`.
-    Requires  the grid 1.
+    Requires  the grid 1; it uses the L1 sensitivity.
+    Reads     the answer that it is given, and no table.
     """
 
     def __post_init__(self) -> None:

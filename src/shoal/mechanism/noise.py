@@ -1,4 +1,4 @@
-"""Noise that is added to an answer on a grid: independent of the answer, with its law known exactly."""
+"""Additive noise on a grid: independent of the answer, with a distribution that is known exactly."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from shoal.mechanism.base import (
     Mechanism,
     Sensitivity,
     Target,
+    broadcast,
     check_confidence,
     check_multiples,
     to_steps,
     to_values,
-    widened,
 )
 
 Floats = NDArray[np.float64]
@@ -31,24 +31,28 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AdditiveNoise(Mechanism):
-    """A rounded answer plus noise: both in whole steps of the grid, which is declared before any answer is known.
+    """Additive noise: the answer is rounded to the grid, and noise in whole steps of the grid is added.
+
+    Promise   the guarantee that it was calibrated for; each subclass names its theorem.
+    Requires  a sensitivity and a grid that are declared before any answer is known.
+    Reads     the answer that it is given, and no table.
 
     `grid` has one step for all components, or one for each. Figures are in the units of the answer, one for each
-    component, and describe the noise on the grid; rounding the answer itself moves it by up to half a step more.
+    component, and describe the noise on the grid; rounding the answer itself changes it by up to half a step more.
     """
 
     sensitivity: Sensitivity
     grid: tuple[Fraction, ...]
-    promised: DifferentialPrivacy
+    target: DifferentialPrivacy
 
     @classmethod
     @abstractmethod
     def for_target(cls, target: Target, *, sensitivity: Sensitivity, grid: Number | Sequence[Number]) -> Self:
-        """The noise that keeps the target for this sensitivity on this grid."""
+        """The noise that satisfies the target guarantee for this sensitivity on this grid."""
 
     @property
     def guarantee(self) -> DifferentialPrivacy:
-        return self.promised
+        return self.target
 
     @property
     def components(self) -> int:
@@ -82,7 +86,7 @@ class AdditiveNoise(Mechanism):
         return to_values(self.draw_steps(values, source), self.grid)
 
     def draw_steps(self, values: ArrayLike, source: Source) -> NDArray[Any]:
-        """As `draw`, in steps of the grid."""
+        """The answer rounded to the grid, plus noise, in whole steps of the grid."""
         if self.sensitivity.multiples_of is not None:
             check_multiples(values, self.sensitivity.multiples_of)
         rounded = to_steps(values, self.grid, self.components)
@@ -94,7 +98,7 @@ class AdditiveNoise(Mechanism):
         return np.stack([-half, half], axis=1)
 
     def _grid_floats(self) -> Floats:
-        return np.array([float(step) for step in widened(self.grid, 1 if len(self.grid) == 1 else self.components)])
+        return np.array([float(step) for step in broadcast(self.grid, 1 if len(self.grid) == 1 else self.components)])
 
     def _spread(self, values: Sequence[float] | Floats) -> Floats:
         """One for each component from one for all."""

@@ -12,7 +12,7 @@ own (`predicate`), parsed and typed against the policy, never handed on to an en
 component is a whole number of steps of a grid that the policy fixes; `asked.sensitivity` says how far one unit moves it.
 
     noise = Laplace.for_target(target, sensitivity=asked.even_sensitivity, grid=asked.even_grid)     the price, with
-    noise.expected_error × asked.sensitivity.half_sides                                              what it buys
+    noise.expected_error × asked.sensitivity.linf                                              what it buys
     ... the ledger is charged here ...
     steps = asked.truth(table) + noise.noise(source, 1)[0]
     asked.finish(steps)                      plain values: post-processing, the rows are not looked at again

@@ -291,7 +291,7 @@ def _laplace(asked: Added, target: Target) -> Laplace:
 
 def _staircase(asked: Added, target: Target) -> Staircase:
     """With the least variance, each component measured in units of its reach."""
-    sides = asked.sensitivity.half_sides
+    sides = asked.sensitivity.linf
     if not all(1 / _SQUARED <= side <= _SQUARED for side in sides):
         raise UsageError("the optimal noise squares what one person moves, which is beyond a number here")
     weights = [1 / side**2 for side in (sides if len(sides) == asked.components else sides * asked.components)]

@@ -22,7 +22,7 @@ from shoal.data.line import Line
 from shoal.data.type import Type
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.mechanism.refinement.prior import MOST_VALUES, Discrete, Histogram, Prior, Steps, prior_of
+from shoal.mechanism.refinement.prior import MOST_VALUES, DiscretePrior, HistogramPrior, Prior, QuantilePrior, as_prior
 from shoal.policy.text.problem import shown
 from shoal.query.condition import ranks as ladders
 from shoal.query.condition.tokens import Kind, Token
@@ -63,7 +63,7 @@ def known(given: object, asked: Asked) -> Known | None:
         return _by_name(given, asked)
     if isinstance(given, Mapping):
         return _bins(given, asked) if set(given) == _BINS else _listed(given, asked)
-    return _of_law(prior_of(given), asked)
+    return _of_law(as_prior(given), asked)
 
 
 # --- uniform --------------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def _each_alike(values: Sequence[Any], came: str, asked: Individual) -> Prior:
             allowed=f"1 to {MOST_VALUES:,} values",
             fix="list what you know",
         )
-    return Discrete({_value(value, asked): Fraction(1, len(values)) for value in values})
+    return DiscretePrior({_value(value, asked): Fraction(1, len(values)) for value in values})
 
 
 # --- bins, lists and laws -----------------------------------------------------------------------------------------------
@@ -129,12 +129,12 @@ def _bins(given: Mapping[Any, Any], asked: Added | Individual) -> Known:
     edges, masses = given["edges"], given["probabilities"]
     if not all(isinstance(each, Sequence) and not isinstance(each, str) for each in (edges, masses)):
         raise UsageError("the edges and probabilities of a prior are lists", allowed=_FORMS)
-    law, grid = _laid([exact(each, "an edge of the prior") for each in edges], Histogram(edges, masses), asked)
+    law, grid = _laid([exact(each, "an edge of the prior") for each in edges], HistogramPrior(edges, masses), asked)
     told = [[exact_text(exact(each)) for each in listed] for listed in (edges, masses)]
     return Known(law, json.dumps(["histogram", *told]), None, grid)
 
 
-def _laid(edges: Sequence[Fraction], law: Histogram, asked: Added | Individual) -> tuple[Prior, Grid | None]:
+def _laid(edges: Sequence[Fraction], law: HistogramPrior, asked: Added | Individual) -> tuple[Prior, Grid | None]:
     """Bins on the grid of the answer."""
     _refuse_no_numbers(asked)
     if isinstance(asked, Individual):
@@ -151,18 +151,18 @@ def _listed(given: Mapping[Any, Any], asked: Added | Individual) -> Known:
     declared = asked.values if isinstance(asked, Individual) and asked.attribute.type in _ORDERED else None
     places = {value: place for place, value in enumerate(declared or ())}
     typed.sort(key=lambda pair: (places.get(pair[0], 0), str(pair[0])))
-    law = Discrete(dict(typed))
+    law = DiscretePrior(dict(typed))
     told = [[str(value), exact_text(exact(mass))] for value, mass in typed]
     return Known(law, json.dumps(["listed", *told]), _distance(asked) if isinstance(asked, Individual) else None)
 
 
 def _of_law(law: Prior, asked: Added | Individual) -> Known:
     """A law from Python: listed, or on a line; what a law without ends has beyond the domain counts as the domain's end."""
-    if isinstance(law, Discrete):
+    if isinstance(law, DiscretePrior):
         return _listed(dict(zip(law.listed, law.masses, strict=True)), asked)
-    if not isinstance(law, Steps):
+    if not isinstance(law, QuantilePrior):
         raise UsageError("a prior over several answers, for one", came=type(law).__name__, allowed=_FORMS)
-    if isinstance(law, Histogram):
+    if isinstance(law, HistogramPrior):
         laid, grid = _laid([exact(edge) for edge in law.edges.tolist()], law, asked)
         return Known(laid, None, None, grid)
     _refuse_no_numbers(asked)

@@ -13,7 +13,7 @@ from shoal.data.line import Line
 from shoal.data.type import Type
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.mechanism.refinement.prior import Discrete, Histogram, Prior, Uniform
+from shoal.mechanism.refinement.prior import DiscretePrior, HistogramPrior, Prior, UniformPrior
 from shoal.query.questions.meaning import Added, Individual
 from shoal.query.questions.measure import number
 
@@ -49,7 +49,7 @@ class Grid:
     def uniform(self, low: Fraction, high: Fraction) -> tuple[Prior, Grid | None]:
         """All points between two ends alike, and the grid to which draws still have to go."""
         if self.step is None or high <= low:
-            return Uniform(low, high), self  # which refuses ends that do not rise
+            return UniformPrior(low, high), self  # which refuses ends that do not rise
         first, last = ceil(low / self.step), floor(high / self.step)
         if last < first:
             raise UsageError(
@@ -59,11 +59,11 @@ class Grid:
             )
         count = last - first + 1
         if count <= LISTED:
-            return Discrete({number(self.step * at): Fraction(1, count) for at in range(first, last + 1)}), None
+            return DiscretePrior({number(self.step * at): Fraction(1, count) for at in range(first, last + 1)}), None
         ends = self.step * first, self.step * last
-        return Uniform(ends[0] - self.step / 2, ends[1] + self.step / 2), Grid(self.step, *ends)
+        return UniformPrior(ends[0] - self.step / 2, ends[1] + self.step / 2), Grid(self.step, *ends)
 
-    def bins(self, edges: Sequence[Fraction], law: Histogram) -> tuple[Prior, Grid | None]:
+    def bins(self, edges: Sequence[Fraction], law: HistogramPrior) -> tuple[Prior, Grid | None]:
         """The mass of each bin spread over its points; the last bin holds its upper edge too."""
         step = self.step
         if step is None or floor((edges[-1] - edges[0]) / step) >= LISTED:
@@ -79,4 +79,4 @@ class Grid:
                     allowed=f"multiples of {exact_text(step)}",
                 )
             found |= {number(step * at): mass / len(points) for at in points}
-        return Discrete(found), None
+        return DiscretePrior(found), None

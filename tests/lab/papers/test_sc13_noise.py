@@ -12,7 +12,7 @@ from shoal.lab.papers import sc13_noise, sc13_noise_figures, sc13_noise_sums
 from shoal.lab.papers.catalogue import SOURCES
 from shoal.lab.papers.comparison import Verdict
 from shoal.lab.papers.sc13_noise import coverage, example_5, is_cut, mass_of_steps, rounded_or_cut
-from shoal.mechanism.staircase.distribution import BoxLaw
+from shoal.mechanism.staircase.distribution import BoxDistribution
 
 ERRATA = {"sc13-table-4.2": 2, "sc13-table-4.4": 3, "sc13-figure-4.6": 1, "sc13-errata-4": 4}
 MINE = [name for name in SOURCES if name.startswith(("sc13-table-4", "sc13-figure-4", "sc13-errata-4"))]
@@ -73,7 +73,7 @@ def test_coverage_undoes_the_region(share):
 
 
 def test_the_printed_steps_from_zero_have_too_much_mass():
-    law = BoxLaw(1.0, (1.0,), (0.4,))
+    law = BoxDistribution(1.0, (1.0,), (0.4,))
     middles = np.arange(-60, 60, 0.01) + 0.005
     assert mass_of_steps(law, 1) == pytest.approx(1)
     assert mass_of_steps(law, 1) == pytest.approx(float(law.density(middles).sum()) * 0.01, abs=1e-3)

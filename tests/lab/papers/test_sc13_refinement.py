@@ -12,7 +12,7 @@ from shoal.lab.papers import sc13_refine_figures, sc13_refine_person, sc13_refin
 from shoal.lab.papers.catalogue import SOURCES
 from shoal.lab.papers.comparison import Verdict
 from shoal.lab.papers.sc13_refinement import ROWS, cells, excess, moved_too_far
-from shoal.mechanism.refinement.factors import Gain
+from shoal.mechanism.refinement.factors import RefinementCurve
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
 
 ERRATA = {"sc13-table-5.5": 4, "sc13-figure-5.2": 1, "sc13-figure-5.3": 1, "sc13-figure-5.6": 3, "sc13-errata-5": 8}
@@ -80,10 +80,10 @@ def test_excess_is_the_larger_direction():
 
 
 def test_cells_are_the_law_of_the_mechanism():
-    from shoal.mechanism.refinement.prior import Uniform
+    from shoal.mechanism.refinement.prior import UniformPrior
 
-    mechanism = KnowledgeRefinement(Uniform(), math.log(2))
-    law = cells(0.5, Gain(Fraction(2), Fraction(1, 2)))
+    mechanism = KnowledgeRefinement(UniformPrior(), math.log(2))
+    law = cells(0.5, RefinementCurve(Fraction(2), Fraction(1, 2)))
     ours = [mechanism.distribution(0.5).cdf(end) for end in (0.1, 0.4, 0.6)]
     assert [law[: round(end * len(law))].sum() for end in (0.1, 0.4, 0.6)] == pytest.approx(ours, abs=1e-9)
     assert law.sum() == pytest.approx(1)

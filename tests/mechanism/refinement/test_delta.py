@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.differential import ApproxDP
-from shoal.mechanism.refinement.factors import Gain, individual, inverse_growth, statistical
-from shoal.mechanism.refinement.mechanism import KnowledgeRefinement, check_gain
-from shoal.mechanism.refinement.prior import Discrete, Uniform
-from shoal.mechanism.refinement.response import Refined
+from shoal.mechanism.refinement.factors import RefinementCurve, individual_curve, inverse_growth, statistical_curve
+from shoal.mechanism.refinement.mechanism import KnowledgeRefinement, check_curve
+from shoal.mechanism.refinement.prior import DiscretePrior, UniformPrior
+from shoal.mechanism.refinement.response import RefinedDistribution
 from tests.mechanism.refinement.test_mechanism import OUTSIDE, growth, listed
 
 EPSILONS = st.sampled_from(["0.1", "0.7", "2"])
 DELTAS = st.sampled_from(["0.001", "0.05", "0.2", "0.49"])
-HUNDRED = Discrete({value: Fraction(1, 100) for value in range(100)})
+HUNDRED = DiscretePrior({value: Fraction(1, 100) for value in range(100)})
 
 
 def divergence(first: dict, second: dict, ratio: Fraction) -> Fraction:
@@ -71,31 +71,31 @@ def test_all_of_delta_is_used():
 def test_the_thesis_masses_break_the_claim():
     epsilon, delta = Fraction(log(2)), Fraction(1, 5)
     before = dict.fromkeys(range(100), Fraction(1, 100))
-    right = individual(epsilon, delta)
-    printed = Gain(right.up, right.down, delta)
-    law = Refined(HUNDRED, printed, HUNDRED.order(KnowledgeRefinement(HUNDRED).distance, 50)).masses
+    right = individual_curve(epsilon, delta)
+    printed = RefinementCurve(right.up, right.down, delta)
+    law = RefinedDistribution(HUNDRED, printed, HUNDRED.order(KnowledgeRefinement(HUNDRED).distance, 50)).masses
     assert float(divergence(before, law, Fraction(2))) == pytest.approx(0.4)
     with pytest.raises(PreconditionError):
-        check_gain(printed, epsilon, delta, "individual")
-    right = statistical(epsilon, delta, Fraction(3, 2))
-    printed = Gain(right.up, right.down, delta / 2)
+        check_curve(printed, epsilon, delta, "individual")
+    right = statistical_curve(epsilon, delta, Fraction(3, 2))
+    printed = RefinementCurve(right.up, right.down, delta / 2)
     orders = [HUNDRED.order(KnowledgeRefinement(HUNDRED).distance, truth) for truth in (5, 95)]
-    one, other = (Refined(HUNDRED, printed, order).masses for order in orders)
+    one, other = (RefinedDistribution(HUNDRED, printed, order).masses for order in orders)
     assert float(divergence(one, other, Fraction(2))) == pytest.approx(0.3)
     with pytest.raises(PreconditionError):
-        check_gain(printed, epsilon, delta, "statistical")
+        check_curve(printed, epsilon, delta, "statistical")
 
 
 def test_masses_are_rounded_against_us():
     below, above = inverse_growth(Fraction(1))
     assert below < above
-    assert individual(Fraction(1), Fraction(1, 10)).moved == below / 10
-    assert statistical(Fraction(1), Fraction(1, 10), Fraction(1)).moved <= Fraction(1, 10) / (1 + growth("1"))
-    assert individual(Fraction(1), Fraction(0)).up <= growth("1")
+    assert individual_curve(Fraction(1), Fraction(1, 10)).moved == below / 10
+    assert statistical_curve(Fraction(1), Fraction(1, 10), Fraction(1)).moved <= Fraction(1, 10) / (1 + growth("1"))
+    assert individual_curve(Fraction(1), Fraction(0)).up <= growth("1")
 
 
 def test_an_impossible_answer_moves_its_mass_to_the_nearest_possible_ones():
-    prior = Discrete({0: "0.2", 2: "0.6", 4: "0.2", 3: 0})
+    prior = DiscretePrior({0: "0.2", 2: "0.6", 4: "0.2", 3: 0})
     plain, moved = (KnowledgeRefinement(prior, 1, delta=delta).distribution(3) for delta in (0, "0.2"))
     assert moved.nearest.mass == Fraction(4, 5)
     assert 3 not in moved.masses
@@ -109,17 +109,17 @@ def test_boolean_with_a_delta_moves_from_the_only_other_value():
 
 
 def test_figures_of_a_line_with_a_delta():
-    law = KnowledgeRefinement(Uniform(), log(2), delta="0.2").distribution(0.5)
+    law = KnowledgeRefinement(UniformPrior(), log(2), delta="0.2").distribution(0.5)
     assert law.cdf(0.5 + 1e-9) - law.cdf(0.5 - 1e-9) == pytest.approx(0.1, abs=1e-7)
     assert law.density(0.05) == 0
     assert law.cdf(1) == pytest.approx(1)
     assert law.mean == pytest.approx(0.5)
-    assert law.variance < KnowledgeRefinement(Uniform(), log(2)).distribution(0.5).variance
+    assert law.variance < KnowledgeRefinement(UniformPrior(), log(2)).distribution(0.5).variance
     assert law.near_probability == pytest.approx(2 / 3 + 0.1)
 
 
 def test_a_delta_makes_the_answer_nearer_in_every_prior():
-    for prior, truth in ((HUNDRED, 40), (Uniform(), 0.4)):
+    for prior, truth in ((HUNDRED, 40), (UniformPrior(), 0.4)):
         plain, moved = (KnowledgeRefinement(prior, 1, delta=delta) for delta in (0, "0.2"))
         assert moved.distribution(truth).expected_distance < plain.distribution(truth).expected_distance
         assert moved.expected_error < plain.expected_error

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from shoal.errors import PreconditionError
 from shoal.guarantee.differential import PureDP
-from shoal.mechanism.refinement.factors import Gain
-from shoal.mechanism.refinement.mechanism import KnowledgeRefinement, check_gain
-from shoal.mechanism.refinement.prior import Discrete, Histogram, Points, Steps, Uniform
+from shoal.mechanism.refinement.factors import RefinementCurve
+from shoal.mechanism.refinement.mechanism import KnowledgeRefinement, check_curve
+from shoal.mechanism.refinement.prior import DiscretePrior, HistogramPrior, Points, QuantilePrior, UniformPrior
 
 EPSILONS = st.sampled_from(["0.1", "0.7", "1", "2", "5"])
 OUTSIDE = (-7, Fraction(1, 2), 100, None, "unknown", float("nan"))
@@ -30,14 +30,14 @@ def growth(epsilon: str) -> Fraction:
 
 
 @st.composite
-def listed(draw: st.DrawFn) -> Discrete:
+def listed(draw: st.DrawFn) -> DiscretePrior:
     """A prior over a few whole numbers, so that several are equally far from a third."""
     values = draw(st.lists(st.integers(-5, 5), min_size=1, max_size=7, unique=True))
     weights = draw(st.lists(st.integers(1, 20), min_size=len(values), max_size=len(values)))
-    return Discrete({value: Fraction(weight, sum(weights)) for value, weight in zip(values, weights, strict=True)})
+    return DiscretePrior({value: Fraction(weight, sum(weights)) for value, weight in zip(values, weights, strict=True)})
 
 
-def plain_rule(prior: Discrete, truth: int, up: Fraction, down: Fraction) -> dict[object, Fraction]:
+def plain_rule(prior: DiscretePrior, truth: int, up: Fraction, down: Fraction) -> dict[object, Fraction]:
     """SC13 Algorithm 5.1 with both errata, written out: balls, and one factor for what lies between."""
     near, far = (1 - down) / (up - down), (up - 1) / (up - down)
     table = dict(zip(prior.listed, prior.masses, strict=True))
@@ -64,7 +64,7 @@ def plain_rule(prior: Discrete, truth: int, up: Fraction, down: Fraction) -> dic
     ],
 )
 def test_uniform_prior_of_table_5_5(epsilon, size, inside, variance):
-    law = KnowledgeRefinement(Uniform(0, 1), epsilon).distribution(0.5)
+    law = KnowledgeRefinement(UniformPrior(0, 1), epsilon).distribution(0.5)
     assert law.near_size == pytest.approx(size, abs=5e-4)
     assert law.near_probability == pytest.approx(inside, abs=5e-4)
     assert law.variance == pytest.approx(variance, abs=5e-5)
@@ -92,7 +92,7 @@ def test_two_people_of_tables_5_3_and_5_4():
 
 
 def test_the_density_and_the_curve_of_figure_5_1():
-    law = KnowledgeRefinement(Uniform(0, 1), log(2)).distribution(0.5)
+    law = KnowledgeRefinement(UniformPrior(0, 1), log(2)).distribution(0.5)
     assert [law.density(x) for x in (0.5, 0.4, 0.1, -0.1, 1.1)] == pytest.approx([2, 2, 0.5, 0, 0])
     assert [law.cdf(x) for x in (-1, 0, 1 / 3, 0.5, 2 / 3, 1, 2)] == pytest.approx([0, 0, 1 / 6, 0.5, 5 / 6, 1, 1])
 
@@ -106,8 +106,8 @@ def test_listed_values_follow_the_three_factor_rule(prior, epsilon, truth):
         KnowledgeRefinement(prior, epsilon),
         KnowledgeRefinement(prior, epsilon, "statistical", alpha_u="1.05"),
     ):
-        gain = mechanism.gain
-        assert mechanism.distribution(truth).masses == plain_rule(prior, truth, gain.up, gain.down)
+        curve = mechanism.curve
+        assert mechanism.distribution(truth).masses == plain_rule(prior, truth, curve.up, curve.down)
 
 
 @given(prior=listed(), epsilon=EPSILONS)
@@ -143,7 +143,7 @@ def test_an_individual_answer_uses_all_of_epsilon_and_twice_that_when_a_person_i
     assert KnowledgeRefinement(prior, 1, "statistical").guarantee_under("replace_one") == PureDP(1)
 
 
-class Few(Steps):
+class Few(QuantilePrior):
     """A line of few steps with any values, in no order at all: the promise must not rest on them."""
 
     def __init__(self, places: list[float]) -> None:
@@ -174,33 +174,35 @@ PLACES = st.lists(st.sampled_from([-3.0, -1.0, 0.0, 0.5, 0.5, 2.0, 7.0]), min_si
 def test_steps_sum_to_one_exactly_even_when_their_values_make_no_sense(places, epsilon, kind, delta):
     prior, up = Few(places), None if kind == "individual" else "1.05"
     mechanism = KnowledgeRefinement(prior, epsilon, kind, delta=delta, alpha_u=up)
-    gain, points = mechanism.gain, np.arange(prior.count)
+    curve, points = mechanism.curve, np.arange(prior.count)
     for truth in (-5, 0, 0.5, 1.7, 9, None):
         law = mechanism.distribution(truth)
         factors = [law.factors[ring] for ring in law.rings(points)]
-        assert sum(factors) == (1 - gain.moved) * prior.count
-        assert max(factors) <= gain.up
-        assert delta or min(factors) >= gain.down
+        assert sum(factors) == (1 - curve.moved) * prior.count
+        assert max(factors) <= curve.up
+        assert delta or min(factors) >= curve.down
         assert law.nearest.holds(points).any()
 
 
-@pytest.mark.parametrize("prior", [Uniform("1e6", "1000001"), Histogram([0, 1, 5, 10], ["1/3", "1/3", "1/3"])])
+@pytest.mark.parametrize(
+    "prior", [UniformPrior("1e6", "1000001"), HistogramPrior([0, 1, 5, 10], ["1/3", "1/3", "1/3"])]
+)
 @pytest.mark.parametrize("truth", [-5, 0, 0.3, 4.999, 10, 1_000_000.5, 1e300])
 def test_a_fine_line_raises_exactly_its_share_of_steps(prior, truth):
     mechanism = KnowledgeRefinement(prior, 1)
     law = mechanism.distribution(truth)
     assert sum(f * (b.mass - a.mass) for f, (a, b) in zip(law.factors, pairwise(law.balls), strict=True)) == 1
-    assert law.factors[0] == mechanism.gain.up
-    assert law.factors[-1] == mechanism.gain.down
+    assert law.factors[0] == mechanism.curve.up
+    assert law.factors[-1] == mechanism.curve.down
     raised = law.balls[1]
-    assert raised.high - raised.low == int(mechanism.gain.near * prior.count)
+    assert raised.high - raised.low == int(mechanism.curve.near * prior.count)
     ends = prior.at(np.array([raised.low, raised.high - 1]))
     if raised.low > 0 and raised.high < prior.count:
         assert abs(ends[1] - truth) == pytest.approx(abs(ends[0] - truth), rel=1e-6, abs=1e-9)
 
 
 def test_an_answer_outside_the_prior_raises_its_nearest_values():
-    assert KnowledgeRefinement(Uniform(0, 1), 1).distribution(9).balls[1].high == 1 << 52
+    assert KnowledgeRefinement(UniformPrior(0, 1), 1).distribution(9).balls[1].high == 1 << 52
     law = KnowledgeRefinement(dict.fromkeys(range(10), "1/10"), 1).distribution(40)
     assert law.pmf(9) > law.pmf(7) > law.pmf(5) == law.pmf(0)
 
@@ -209,7 +211,7 @@ def test_an_answer_outside_the_prior_raises_its_nearest_values():
 def test_what_cannot_be_placed_gives_the_prior(truth):
     law = KnowledgeRefinement({1: "1/4", 2: "3/4"}, 1, delta="0.2").distribution(truth)
     assert law.masses == {1: Fraction(1, 4), 2: Fraction(3, 4)}
-    assert KnowledgeRefinement(Uniform(), 1).distribution(truth).factors == (1,)
+    assert KnowledgeRefinement(UniformPrior(), 1).distribution(truth).factors == (1,)
 
 
 # --- the best factor ----------------------------------------------------------------------------------------------
@@ -229,9 +231,10 @@ def test_no_other_factor_has_a_smaller_expected_distance(prior, epsilon):
 
 
 def test_the_best_factor_of_a_uniform_prior():
-    best = KnowledgeRefinement(Uniform(), 1, "statistical")
+    best = KnowledgeRefinement(UniformPrior(), 1, "statistical")
     others = [
-        KnowledgeRefinement(Uniform(), 1, "statistical", alpha_u=up).expected_error for up in ("1.3", "1.5", "1.7", "2")
+        KnowledgeRefinement(UniformPrior(), 1, "statistical", alpha_u=up).expected_error
+        for up in ("1.3", "1.5", "1.7", "2")
     ]
     assert best.expected_error < min(others)
     truths = (np.arange(200) + 0.5) / 200
@@ -240,16 +243,16 @@ def test_the_best_factor_of_a_uniform_prior():
 
 
 @pytest.mark.parametrize(
-    ("gain", "kind", "theorem"),
+    ("curve", "kind", "theorem"),
     [
-        (Gain(Fraction(3), Fraction(1, 3)), "individual", "knowledge-refinement"),
-        (Gain(Fraction(27, 10), Fraction(1, 3)), "individual", "knowledge-refinement"),
-        (Gain(Fraction(2), Fraction(1, 2)), "statistical", "knowledge-refinement"),
-        (Gain(Fraction(2), Fraction(4, 5), Fraction(1, 10)), "individual", "knowledge-refinement-delta"),
-        (Gain(Fraction(3, 2), Fraction(3, 5), Fraction(1, 20)), "statistical", "knowledge-refinement-delta"),
+        (RefinementCurve(Fraction(3), Fraction(1, 3)), "individual", "knowledge-refinement"),
+        (RefinementCurve(Fraction(27, 10), Fraction(1, 3)), "individual", "knowledge-refinement"),
+        (RefinementCurve(Fraction(2), Fraction(1, 2)), "statistical", "knowledge-refinement"),
+        (RefinementCurve(Fraction(2), Fraction(4, 5), Fraction(1, 10)), "individual", "knowledge-refinement-delta"),
+        (RefinementCurve(Fraction(3, 2), Fraction(3, 5), Fraction(1, 20)), "statistical", "knowledge-refinement-delta"),
     ],
 )
-def test_factors_that_are_too_wide_are_refused(gain, kind, theorem):
+def test_factors_that_are_too_wide_are_refused(curve, kind, theorem):
     with pytest.raises(PreconditionError) as refused:
-        check_gain(gain, Fraction(1), Fraction(1, 10), kind)
+        check_curve(curve, Fraction(1), Fraction(1, 10), kind)
     assert refused.value.theorem == theorem

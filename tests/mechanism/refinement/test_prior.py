@@ -14,9 +14,15 @@ from scipy import stats
 from shoal.chance.source import Source
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import ParameterError, UsageError
-from shoal.mechanism.refinement.distance import Absolute, Nominal, Ordinal, distance_of, usual
+from shoal.mechanism.refinement.distance import (
+    AbsoluteDistance,
+    NominalDistance,
+    OrdinalDistance,
+    default_distance,
+    resolve_distance,
+)
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.refinement.prior import Discrete, Histogram, Uniform, prior_of
+from shoal.mechanism.refinement.prior import DiscretePrior, HistogramPrior, UniformPrior, as_prior
 
 MEALS = Taxonomy.of({"food": {"fruit": ["apple", "pear"], "meat": ["beef"]}})
 
@@ -25,11 +31,11 @@ MEALS = Taxonomy.of({"food": {"fruit": ["apple", "pear"], "meat": ["beef"]}})
 
 
 def test_probabilities_are_read_as_written():
-    prior = Discrete({"a": "1/3", "b": Fraction(1, 3), "c": "1/3"})
+    prior = DiscretePrior({"a": "1/3", "b": Fraction(1, 3), "c": "1/3"})
     assert prior.masses == (Fraction(1, 3),) * 3
-    assert Discrete({0: 0.1, 1: 0.9}).masses == (Fraction(1, 10), Fraction(9, 10))
-    assert Discrete({0: Decimal("0.25"), 1: np.float64(0.75)}).masses[0] == Fraction(1, 4)
-    thirds = Discrete(dict.fromkeys("abc", 1 / 3))
+    assert DiscretePrior({0: 0.1, 1: 0.9}).masses == (Fraction(1, 10), Fraction(9, 10))
+    assert DiscretePrior({0: Decimal("0.25"), 1: np.float64(0.75)}).masses[0] == Fraction(1, 4)
+    thirds = DiscretePrior(dict.fromkeys("abc", 1 / 3))
     assert sum(thirds.masses) == 1
 
 
@@ -53,18 +59,18 @@ def test_bad_probabilities_are_refused(bad):
     with pytest.raises(UsageError):
         KnowledgeRefinement(bad)
     with pytest.raises(UsageError):
-        Histogram(range(len(bad) + 1), list(bad.values()))
+        HistogramPrior(range(len(bad) + 1), list(bad.values()))
 
 
 @pytest.mark.parametrize("edges", [[0, 0], [1, 0], [0, "nan"], [0, float("inf")], [0], [0, 1, 2], [0, "1e-400x"]])
 def test_bad_edges_are_refused(edges):
     with pytest.raises(UsageError):
-        Histogram(edges, [1])
+        HistogramPrior(edges, [1])
 
 
 @given(weights=st.lists(st.integers(0, 30), min_size=1, max_size=6).filter(any))
 def test_a_bin_has_exactly_its_share_of_steps(weights):
-    prior = Histogram(range(len(weights) + 1), [Fraction(weight, sum(weights)) for weight in weights])
+    prior = HistogramPrior(range(len(weights) + 1), [Fraction(weight, sum(weights)) for weight in weights])
     for place, weight in enumerate(weights):
         assert Fraction(int(prior.starts[place + 1] - prior.starts[place]), prior.count) == Fraction(
             weight, sum(weights)
@@ -77,13 +83,13 @@ def test_a_bin_has_exactly_its_share_of_steps(weights):
 
 def test_shares_without_a_small_common_denominator_are_rounded_to_a_step():
     odd = [Fraction(1, 3**20), Fraction(1, 5**20), Fraction(1, 7**20)]
-    prior = Histogram([0, 1, 2, 3, 4], [*odd, 1 - sum(odd)])
+    prior = HistogramPrior([0, 1, 2, 3, 4], [*odd, 1 - sum(odd)])
     assert prior.starts[-1] == prior.count == 1 << 52
 
 
 @pytest.mark.parametrize("law", [stats.norm(3, 2), stats.expon(), stats.beta(0.5, 0.5), stats.t(2), stats.lognorm(1)])
 def test_continuous_laws_of_scipy(law):
-    prior = prior_of(law)
+    prior = as_prior(law)
     values = prior.at(np.array([0, 1 << 50, (1 << 52) - 1]))
     assert np.isfinite(values).all()
     assert (np.diff(values) > 0).all()
@@ -112,13 +118,13 @@ def test_a_thousand_points_are_enough_for_an_expected_error(law):
 
 
 def test_discrete_laws_of_scipy_are_whole_to_the_last_step():
-    prior = prior_of(stats.poisson(4))
-    assert isinstance(prior, Discrete)
+    prior = as_prior(stats.poisson(4))
+    assert isinstance(prior, DiscretePrior)
     assert sum(prior.masses) == 1
     assert float(prior.masses[prior.listed.index(4)]) == pytest.approx(stats.poisson(4).pmf(4), rel=1e-12)
-    assert prior_of(stats.binom(10, 0.3)).listed == tuple(range(11))
-    assert prior_of(stats.rv_discrete(values=([1, 5], [0.25, 0.75]))()).masses == (Fraction(1, 4), Fraction(3, 4))
-    assert len(prior_of(stats.rv_histogram(([1, 2], [0.0, 1.0, 2.0]))).representatives(8)[0]) == 8
+    assert as_prior(stats.binom(10, 0.3)).listed == tuple(range(11))
+    assert as_prior(stats.rv_discrete(values=([1, 5], [0.25, 0.75]))()).masses == (Fraction(1, 4), Fraction(3, 4))
+    assert len(as_prior(stats.rv_histogram(([1, 2], [0.0, 1.0, 2.0]))).representatives(8)[0]) == 8
 
 
 NO_PRIORS = [
@@ -141,9 +147,9 @@ def test_too_many_values_are_refused(meant):
 
 def test_representatives_stand_for_the_whole():
     for prior, mean in (
-        (Uniform(0, 2), 1.0),
-        (prior_of(stats.norm(5, 1)), 5.0),
-        (prior_of(stats.poisson(100_000)), 100_000.0),
+        (UniformPrior(0, 2), 1.0),
+        (as_prior(stats.norm(5, 1)), 5.0),
+        (as_prior(stats.poisson(100_000)), 100_000.0),
     ):
         values, weights = prior.representatives()
         assert weights.sum() == pytest.approx(1)
@@ -154,17 +160,17 @@ def test_representatives_stand_for_the_whole():
 
 
 def test_distances():
-    assert Absolute().between(0.2, [0.1, 0.3, "x"]) == [Fraction(1, 10), Fraction(1, 10), float("inf")]
-    assert Nominal().between("a", ["a", "b"]) == [0, 1]
-    assert Ordinal(("low", "middle", "high")).between("low", ["high", "middle", "none"]) == [2, 1, float("inf")]
-    near = distance_of(MEALS, ["apple", "pear", "beef"]).between("apple", ["apple", "pear", "beef"])
+    assert AbsoluteDistance().between(0.2, [0.1, 0.3, "x"]) == [Fraction(1, 10), Fraction(1, 10), float("inf")]
+    assert NominalDistance().between("a", ["a", "b"]) == [0, 1]
+    assert OrdinalDistance(("low", "middle", "high")).between("low", ["high", "middle", "none"]) == [2, 1, float("inf")]
+    near = resolve_distance(MEALS, ["apple", "pear", "beef"]).between("apple", ["apple", "pear", "beef"])
     assert near[0] == 0 < near[1] < near[2] == MEALS.distance("apple", "beef")
 
 
 def test_the_usual_distance_suits_the_values():
-    assert usual([1, 2.5, True]) == Absolute()
-    assert usual(["a", 1]) == Nominal()
-    assert usual([(1,), (1, 2)]) == Nominal()
+    assert default_distance([1, 2.5, True]) == AbsoluteDistance()
+    assert default_distance(["a", 1]) == NominalDistance()
+    assert default_distance([(1,), (1, 2)]) == NominalDistance()
 
 
 @pytest.mark.parametrize(
@@ -179,8 +185,8 @@ def test_the_usual_distance_suits_the_values():
         ({"apple": "1/2", "beef": "1/2"}, MEALS),
         ({1: "1/2", 2: "1/2"}, lambda a, b: abs(a - b)),
         ({(1, "a"): "1/2", (2, "b"): "1/2"}, None),
-        (Uniform(), None),
-        (Uniform(), lambda a, b: (a - b) ** 2),
+        (UniformPrior(), None),
+        (UniformPrior(), lambda a, b: (a - b) ** 2),
     ],
 )
 def test_no_true_answer_is_an_error(prior, distance, truth):
@@ -208,7 +214,7 @@ def test_ranks_are_those_of_the_list():
 
 
 def test_ones_own_distance_on_a_line():
-    ratio = KnowledgeRefinement(Uniform(1, 100), 1, distance=lambda t, x: abs(np.log(x / t)))
+    ratio = KnowledgeRefinement(UniformPrior(1, 100), 1, distance=lambda t, x: abs(np.log(x / t)))
     low, high = ratio.distribution(10).near.prior.at(
         np.array([(near := ratio.distribution(10).near).low, near.high - 1])
     )
@@ -219,14 +225,14 @@ def test_ones_own_distance_on_a_line():
 @pytest.mark.parametrize(
     ("prior", "distance"),
     [
-        (Uniform(), "nominal"),
-        (Uniform(), "ordinal"),
-        (Uniform(), MEALS),
-        (Uniform(), lambda a, b: a - b),
+        (UniformPrior(), "nominal"),
+        (UniformPrior(), "ordinal"),
+        (UniformPrior(), MEALS),
+        (UniformPrior(), lambda a, b: a - b),
         ({1: "1/2", 2: "1/2"}, "far"),
         ({"a": "1/2", 2: "1/2"}, "absolute"),
         ({"apple": "1/2", "stone": "1/2"}, MEALS),
-        ({"a": "1/2", "b": "1/2"}, Ordinal(("a", "c"))),
+        ({"a": "1/2", "b": "1/2"}, OrdinalDistance(("a", "c"))),
         ({1: "1/2", 2: "1/2"}, lambda a, b: "far" / (a - b)),
     ],
 )
@@ -237,7 +243,7 @@ def test_distances_that_do_not_suit_are_refused_before_any_answer(prior, distanc
 
 def test_an_order_names_each_value_once():
     with pytest.raises(ParameterError):
-        Ordinal(("a", "a"))
+        OrdinalDistance(("a", "a"))
 
 
 # --- the other parameters -----------------------------------------------------------------------------------------
@@ -246,7 +252,7 @@ def test_an_order_names_each_value_once():
 @pytest.mark.parametrize("epsilon", [0, -1, "nan", "inf", "1e-400", "1e400", "1e-13", 13, "one", None, True])
 def test_a_bad_epsilon_is_refused(epsilon):
     with pytest.raises(ParameterError):
-        KnowledgeRefinement(Uniform(), epsilon)
+        KnowledgeRefinement(UniformPrior(), epsilon)
 
 
 @pytest.mark.parametrize(
@@ -261,12 +267,12 @@ def test_a_bad_epsilon_is_refused(epsilon):
 )
 def test_bad_kinds_and_factors_are_refused(more):
     with pytest.raises(UsageError):
-        KnowledgeRefinement(Uniform(), 1, **more)
+        KnowledgeRefinement(UniformPrior(), 1, **more)
 
 
 def test_holders_figures_that_do_not_exist_are_refused():
     with pytest.raises(UsageError):
-        _ = KnowledgeRefinement(Uniform(), 1).distribution(0.5).masses
+        _ = KnowledgeRefinement(UniformPrior(), 1).distribution(0.5).masses
     words = KnowledgeRefinement({"a": 1}, 1).distribution("a")
     for ask in (lambda: words.cdf("a"), lambda: words.density(1.0)):
         with pytest.raises(UsageError):

@@ -12,14 +12,14 @@ from scipy import stats
 from shoal.chance.source import Source
 from shoal.errors import ParameterError
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.refinement.prior import Histogram, Uniform
+from shoal.mechanism.refinement.prior import HistogramPrior, UniformPrior
 from tests.statistical.fit import fits
 
 SIZE = 40_000
 SKEWED = {value: Fraction(1 + value % 4, 30) for value in range(12)}
 LINES = [
-    (Uniform(-1, 3), 0.2),
-    (Histogram([0, 1, 5, 10], ["0.5", "0.2", "0.3"]), 4),
+    (UniformPrior(-1, 3), 0.2),
+    (HistogramPrior([0, 1, 5, 10], ["0.5", "0.2", "0.3"]), 4),
     (stats.norm(170, 10), 183),
     (stats.lognorm(1), 2),
 ]
@@ -72,7 +72,7 @@ def test_the_absent_give_the_prior():
 def test_what_the_prior_excludes_never_comes_out(truth):
     listed = KnowledgeRefinement({0: "0.5", 1: 0, 2: "0.5"}, 4, delta="0.3")
     assert set(listed.sample(truth, Source.seeded(5), 2000).tolist()) == {0, 2}
-    gap = KnowledgeRefinement(Histogram([0, 1, 2, 3], ["0.5", 0, "0.5"]), 4, delta="0.3")
+    gap = KnowledgeRefinement(HistogramPrior([0, 1, 2, 3], ["0.5", 0, "0.5"]), 4, delta="0.3")
     drawn = gap.sample(truth, Source.seeded(6), 2000)
     assert not ((drawn > 1) & (drawn < 2)).any()
     assert drawn.min() >= 0
@@ -80,7 +80,7 @@ def test_what_the_prior_excludes_never_comes_out(truth):
 
 
 def test_reachable_values_do_not_depend_on_the_answer():
-    prior = Uniform(0, 1)
+    prior = UniformPrior(0, 1)
     for truth in (0.1, 0.123456789, 7):
         drawn = KnowledgeRefinement(prior, 3, delta="0.4").sample(truth, Source.seeded(7), 500)
         assert (drawn * 2**53 % 2 == 1).all()
@@ -90,13 +90,13 @@ def test_one_answer_is_a_plain_value_and_repeats_from_a_seed():
     for prior, truth, kind in (
         ({"a": ".5", "b": ".5"}, "a", str),
         ({1: 1}, 1, int),
-        (Uniform(), 0.3, float),
+        (UniformPrior(), 0.3, float),
     ):
         mechanism = KnowledgeRefinement(prior, 1)
         one, other = (mechanism.draw(truth, Source.seeded(8)) for _ in range(2))
         assert type(one) is kind
         assert one == other
-    assert len(KnowledgeRefinement(Uniform(), 1).sample(0.5)) == 1
+    assert len(KnowledgeRefinement(UniformPrior(), 1).sample(0.5)) == 1
 
 
 def test_the_share_of_proposals_that_are_kept_does_not_depend_on_the_answer():
@@ -104,10 +104,10 @@ def test_the_share_of_proposals_that_are_kept_does_not_depend_on_the_answer():
     for truth in (0, 5, 11, 40, None):
         law = mechanism.distribution(truth)
         rings = zip(law.factors, pairwise(law.balls), strict=True)
-        assert sum(factor * (outer.mass - inner.mass) for factor, (inner, outer) in rings) == 1 - mechanism.gain.moved
+        assert sum(factor * (outer.mass - inner.mass) for factor, (inner, outer) in rings) == 1 - mechanism.curve.moved
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, True])
 def test_a_size_that_is_no_number_of_answers(size):
     with pytest.raises(ParameterError):
-        KnowledgeRefinement(Uniform(), 1).sample(0.5, Source.seeded(9), size)
+        KnowledgeRefinement(UniformPrior(), 1).sample(0.5, Source.seeded(9), size)

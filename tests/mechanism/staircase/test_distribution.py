@@ -16,21 +16,21 @@ from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
 from shoal.mechanism.staircase.distribution import (
-    BoxLaw,
-    BoxNumber,
-    LatticeLaw,
+    BoxDistribution,
+    LatticeDistribution,
+    ShellDistribution,
     _mixture,
     compare_with_laplace,
     draw_numbers,
-    first,
     laplace_log_region_volume,
+    least_index,
 )
 from shoal.mechanism.staircase.inner import best_inner
 from shoal.mechanism.staircase.mechanism import Staircase
 from tests.statistical.fit import fits
 
 ROW = Unit.row("add_remove")
-THESIS = BoxLaw(1.0, (1.0, 10.0), (0.1, 1.0))
+THESIS = BoxDistribution(1.0, (1.0, 10.0), (0.1, 1.0))
 
 
 def test_golden_variances_and_regions():
@@ -66,7 +66,7 @@ def exact_sums(epsilon, ratios, last):
 @pytest.mark.parametrize("epsilon", [0.25, 1, 5])
 def test_the_box_number_in_any_dimension(dimension, epsilon):
     ratios = tuple((j % 5) / 4 for j in range(dimension))
-    number = BoxNumber(float(epsilon), ratios)
+    number = ShellDistribution(float(epsilon), ratios)
     weights, total, moments = exact_sums(epsilon, ratios, int((dimension * 4 + 200) / epsilon))
     from mpmath import log as mp_log
 
@@ -78,7 +78,7 @@ def test_the_box_number_in_any_dimension(dimension, epsilon):
 
 
 def test_a_tiny_epsilon_needs_no_long_sums():
-    law = BoxLaw(1e-9, (1.0,) * 64, (0.5,) * 64)
+    law = BoxDistribution(1e-9, (1.0,) * 64, (0.5,) * 64)
     assert law.variance[0] == pytest.approx(65 * 66 / 3 * 1e18, rel=1e-6)
     assert 0 < law.interval(0.95).high < np.inf
     assert np.isfinite(law.log_region_volume(0.95))
@@ -86,8 +86,8 @@ def test_a_tiny_epsilon_needs_no_long_sums():
 
 @pytest.mark.parametrize("dimension", [1, 3, 8])
 def test_a_region_is_a_box_with_its_probability(dimension):
-    law = BoxLaw(0.7, tuple(1.0 + j for j in range(dimension)), tuple(0.3 + 0.2 * j for j in range(dimension)))
-    lattice = LatticeLaw(Fraction(7, 10), tuple(500 * (1 + j) for j in range(dimension)),
+    law = BoxDistribution(0.7, tuple(1.0 + j for j in range(dimension)), tuple(0.3 + 0.2 * j for j in range(dimension)))
+    lattice = LatticeDistribution(Fraction(7, 10), tuple(500 * (1 + j) for j in range(dimension)),
                          tuple(150 + 100 * j for j in range(dimension)))  # fmt: skip
     drawn = lattice.draw(Source.seeded(8), 40_000) / 500
     for confidence in (0.2, 0.5, 0.95):
@@ -137,9 +137,9 @@ def test_noise_in_any_dimension(dimension):
     drawn = noise.noise(Source.seeded(6), 4_000) * 0.1
     assert drawn.shape == (4_000, dimension)
     np.testing.assert_allclose((drawn**2).mean(axis=0), noise.variance, rtol=0.25)
-    shells = noise.law.shell((drawn * 10).round().astype(np.int64))
+    shells = noise.distribution.shell((drawn * 10).round().astype(np.int64))
     assert shells.min() >= 0
-    inside = noise.law.number.inside(int(dimension))
+    inside = noise.distribution.number.inside(int(dimension))
     assert (shells <= dimension).mean() == pytest.approx(inside, abs=0.04)
 
 
@@ -169,20 +169,20 @@ def test_a_move_within_the_sides_changes_the_shell_by_one_at_most(data, dimensio
     inner = tuple(data.draw(st.integers(0, side)) for side in sides)
     offsets = np.array(data.draw(st.lists(st.integers(-200, 200), min_size=dimension, max_size=dimension)))
     move = np.array([data.draw(st.integers(-side, side)) for side in sides])
-    law = LatticeLaw(Fraction(1), sides, inner)
+    law = LatticeDistribution(Fraction(1), sides, inner)
     assert abs(int(law.shell(offsets)) - int(law.shell(offsets + move))) <= 1
 
 
 def test_shells_are_what_the_theorem_says():
-    law = LatticeLaw(Fraction(1), (2, 3), (0, 2))
+    law = LatticeDistribution(Fraction(1), (2, 3), (0, 2))
     for x in range(-9, 10):
         for y in range(-9, 10):
-            i = first(lambda i, x=x, y=y: abs(x) <= 2 * i and abs(y) <= 2 + 3 * i)
+            i = least_index(lambda i, x=x, y=y: abs(x) <= 2 * i and abs(y) <= 2 + 3 * i)
             assert law.shell(np.array([x, y])) == i
 
 
 def test_steps_shorter_than_the_sensitivity_are_refused():
-    law = LatticeLaw(Fraction(1), (2,), (1,))
+    law = LatticeDistribution(Fraction(1), (2,), (1,))
     with pytest.raises(PreconditionError, match="staircase-box"):
         Staircase(Sensitivity(3, ROW), (Fraction(1),), PureDP(1), law)
     with pytest.raises(PreconditionError, match="staircase-box"):
@@ -192,11 +192,11 @@ def test_steps_shorter_than_the_sensitivity_are_refused():
 @pytest.mark.parametrize(("sides", "inner"), [((1,), (2,)), ((0,), (0,)), ((1, 1), (0,)), ((), ()), ((1 << 41,), (0,))])
 def test_a_bad_lattice_is_refused(sides, inner):
     with pytest.raises(ShoalError):
-        LatticeLaw(Fraction(1), sides, inner)
+        LatticeDistribution(Fraction(1), sides, inner)
     with pytest.raises(ShoalError):
-        LatticeLaw(Fraction(1, 1 << 60), (1,), (0,))
+        LatticeDistribution(Fraction(1, 1 << 60), (1,), (0,))
     with pytest.raises(PreconditionError):
-        BoxLaw(1.0, (1.0, 1.0), (0.5, 1.5))
+        BoxDistribution(1.0, (1.0, 1.0), (0.5, 1.5))
 
 
 # --- the inner box ------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ SIDES = (Fraction(1), Fraction(3), Fraction(10))
 
 
 def loss(criterion, z):
-    law = BoxLaw(1.0, tuple(map(float, SIDES)), tuple(float(v) for v in z))
+    law = BoxDistribution(1.0, tuple(map(float, SIDES)), tuple(float(v) for v in z))
     if criterion == "total_variance":
         return law.variance.sum()
     if criterion == "worst_component":
@@ -228,10 +228,10 @@ def test_no_inner_box_nearby_or_far_is_better(criterion):
 def test_weights_say_which_component_matters():
     heavy = best_inner(Fraction(1), SIDES, "total_variance", weights=(Fraction(1000), Fraction(1), Fraction(1)))
     plain = best_inner(Fraction(1), SIDES, "total_variance")
-    law = [BoxLaw(1.0, tuple(map(float, SIDES)), z).variance[0] for z in (heavy, plain)]
+    law = [BoxDistribution(1.0, tuple(map(float, SIDES)), z).variance[0] for z in (heavy, plain)]
     assert law[0] < law[1]
     even = best_inner(Fraction(1), SIDES, "worst_component", weights=(Fraction(1),) * 3)
-    assert BoxLaw(1.0, (1.0, 3.0, 10.0), even).variance.max() <= loss("worst_component", plain) * 100
+    assert BoxDistribution(1.0, (1.0, 3.0, 10.0), even).variance.max() <= loss("worst_component", plain) * 100
 
 
 def test_sums_with_unequal_ranges_gain_more_the_more_there_are():
@@ -239,7 +239,7 @@ def test_sums_with_unequal_ranges_gain_more_the_more_there_are():
     for dimension in (2, 4, 8, 16):
         sides = tuple(Fraction(2) ** j for j in range(dimension))
         z = best_inner(Fraction(1), sides, "region_volume")
-        compared = compare_with_laplace(BoxLaw(1.0, tuple(map(float, sides)), z))
+        compared = compare_with_laplace(BoxDistribution(1.0, tuple(map(float, sides)), z))
         gains.append(compared.log_volume_even - compared.log_volume)
         assert compared.expected_error < compared.expected_error_even < compared.expected_error_laplace
     assert gains == sorted(gains)

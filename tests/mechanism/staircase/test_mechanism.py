@@ -13,7 +13,7 @@ from shoal.chance.source import Source
 from shoal.errors import ShoalError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
-from shoal.mechanism.staircase.distribution import BoxLaw, Interval
+from shoal.mechanism.staircase.distribution import BoxDistribution, ConfidenceInterval
 from shoal.mechanism.staircase.inner import least_interval, least_variance
 from shoal.mechanism.staircase.mechanism import OptimalNoise
 
@@ -42,25 +42,25 @@ def test_golden_shortest_interval(epsilon, d, length):
 @pytest.mark.parametrize("epsilon", ["0.01", "0.3", "1", "4", "30"])
 def test_no_other_d_has_less_variance(epsilon):
     best = least_variance(Fraction(epsilon))
-    here = BoxLaw(float(epsilon), (1.0,), (best,)).variance[0]
+    here = BoxDistribution(float(epsilon), (1.0,), (best,)).variance[0]
     for d in np.linspace(0, 1, 101):
-        assert BoxLaw(float(epsilon), (1.0,), (float(d),)).variance[0] >= here * (1 - 1e-12)
+        assert BoxDistribution(float(epsilon), (1.0,), (float(d),)).variance[0] >= here * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("confidence", [0.05, 0.3, 0.5, 0.9, 0.95, 0.99])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_no_other_d_has_a_shorter_interval(epsilon, confidence):
     best = least_interval(epsilon, confidence)
-    here = BoxLaw(epsilon, (1.0,), (best,)).interval(confidence).length
+    here = BoxDistribution(epsilon, (1.0,), (best,)).interval(confidence).length
     for d in np.linspace(0, 1, 41):
-        assert BoxLaw(epsilon, (1.0,), (float(d),)).interval(confidence).length >= here * (1 - 1e-12)
+        assert BoxDistribution(epsilon, (1.0,), (float(d),)).interval(confidence).length >= here * (1 - 1e-12)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.1, 5), st.floats(0, 1), st.floats(0.2, 20))
 def test_closed_forms_are_the_sums_of_the_steps(epsilon, ratio, delta):
     d, q = ratio * delta, np.exp(-epsilon)
-    law = BoxLaw(epsilon, (delta,), (d,))
+    law = BoxDistribution(epsilon, (delta,), (d,))
     height = 1 / (2 * (d + delta * q / (1 - q)))
     ends = d + delta * np.arange(0, 1 + int(60 / epsilon))
     starts, weights = np.append(0, ends[:-1]), height * q ** np.arange(len(ends))
@@ -124,7 +124,7 @@ def test_every_d_between_zero_and_the_sensitivity(d):
 def test_a_plain_sensitivity_gives_plain_numbers_and_a_sequence_gives_rows():
     one, two = OptimalNoise(1, 1), OptimalNoise(1, [1, 2])
     assert isinstance(one.variance, float)
-    assert isinstance(one.interval(0.95), Interval)
+    assert isinstance(one.interval(0.95), ConfidenceInterval)
     assert one.sample(5, Source.seeded(1)).shape == (5,)
     assert two.variance.shape == (2,)
     assert len(two.interval("0.95")) == 2
@@ -149,7 +149,7 @@ def test_the_mechanism_answers_on_the_same_grid():
     noise = OptimalNoise("0.5", (1, 4), "region_volume", confidence="0.9", grid=("0.25", "0.5"))
     mechanism = noise.mechanism(ROW)
     assert mechanism.guarantee == PureDP("0.5")
-    assert mechanism.law is noise.lattice
+    assert mechanism.distribution is noise.lattice
     answer = mechanism.draw([10, 20], Source.seeded(1))
     assert all((Fraction(value) * 4).denominator == 1 for value in answer)
 

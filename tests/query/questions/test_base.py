@@ -224,7 +224,7 @@ def test_the_step_follows_from_the_domain(kind, low, high, step):
     schema = Schema((Attribute("v", Role.OTHER, kind, Interval(low, high)),))
     asked = Mean("v").plan(schema, UNIT)
     assert asked.grid[-1] == Fraction(step)
-    assert asked.sensitivity.half_sides[-1] <= Fraction(high - low) / 2 * Fraction(10**6 + 1, 10**6) + Fraction(step)
+    assert asked.sensitivity.linf[-1] <= Fraction(high - low) / 2 * Fraction(10**6 + 1, 10**6) + Fraction(step)
 
 
 class Crowd:
@@ -251,14 +251,14 @@ def test_a_million_cells():
     first, second = codes[0], np.where(codes[1] < 0, side - 1, codes[1])
     assert truth[first[5] * side + second[5]] >= 2
     assert (np.bincount(first.astype(int) * side + second, minlength=side**2) * 2 == truth).all()
-    assert (asked.sensitivity.total, asked.sensitivity.moved, asked.disjoint) == (1, 1, True)
+    assert (asked.sensitivity.l1, asked.sensitivity.l0, asked.disjoint) == (1, 1, True)
     assert len(asked.finish(truth)["counts"]) == side**2
 
 
 def test_from_question_to_answer():
     asked = Together((Count("x >= 2"), Mean("w"))).plan(SCHEMA, UNIT)
     noise = Laplace.for_target(PureDP(1), sensitivity=asked.even_sensitivity, grid=asked.even_grid)
-    errors = noise.expected_error * [float(side) for side in asked.sensitivity.half_sides]
+    errors = noise.expected_error * [float(side) for side in asked.sensitivity.linf]
     assert errors == pytest.approx([3, 3, 3 * 5.25], rel=0.05)  # three components share epsilon 1
     noisy = np.array([100, 100, 0]) + noise.noise(Source.seeded(1), 1)[0]
     count, middle = asked.finish(noisy)
@@ -268,7 +268,7 @@ def test_from_question_to_answer():
 
 def test_listed_numbers_have_cells_in_order():
     schema = Schema((Attribute("v", Role.OTHER, Type.INTEGER, Values(("10", "2", "30"))),))
-    assert Sum("v").plan(schema, UNIT).sensitivity.half_sides == (30,)
+    assert Sum("v").plan(schema, UNIT).sensitivity.linf == (30,)
     asked = Histogram("v").plan(schema, UNIT)
     assert set(asked.names) == {"2", "10", "30", "(missing)"}
     assert Quantile("v", 0.5).plan(schema, UNIT).candidates == 3

@@ -58,8 +58,8 @@ def check(asked, change):
     reaches = asked.reaches if len(asked.reaches) == len(change) else asked.reaches * len(change)
     assert all(abs(int(a)) <= b for a, b in zip(change, reaches, strict=True))
     for sensitivity, grid in ((asked.sensitivity, asked.grid), (asked.even_sensitivity, asked.even_grid)):
-        assert sum(map(abs, exact(change, grid))) <= sensitivity.total
-        assert sum(a != 0 for a in change) <= sensitivity.moved
+        assert sum(map(abs, exact(change, grid))) <= sensitivity.l1
+        assert sum(a != 0 for a in change) <= sensitivity.l0
 
 
 class Universe:
@@ -144,17 +144,17 @@ def test_some_pair_of_neighbours_moves_each_component_as_far(extremes, question,
     else:
         assert reached.all(), (farthest, reaches)
     if asked.disjoint:
-        assert np.abs(changes).sum(axis=1).max() == asked.sensitivity.total
-        assert (changes != 0).sum(axis=1).max() == asked.sensitivity.moved
+        assert np.abs(changes).sum(axis=1).max() == asked.sensitivity.l1
+        assert (changes != 0).sum(axis=1).max() == asked.sensitivity.l0
 
 
 def test_a_row_that_is_replaced_by_one_that_takes_no_part_moves_the_whole_value():
     # The domain 10..20 is 10 wide, and yet a sum moves by 20: the new row may miss the condition, or the value.
-    assert Sum("must", "c = 'a'").plan(SCHEMA, ROW["replace_one"]).sensitivity.half_sides == (20,)
-    assert Sum("must").plan(SCHEMA, ROW["replace_one"]).sensitivity.half_sides == (10,)
-    assert Sum("w").plan(SCHEMA, ROW["replace_one"]).sensitivity.half_sides == (Fraction(41, 2),)
-    assert Sum("x").plan(SCHEMA, ROW["replace_one"]).sensitivity.half_sides == (13,)
-    assert Sum("x").plan(SCHEMA, ROW["add_remove"]).sensitivity.half_sides == (10,)
+    assert Sum("must", "c = 'a'").plan(SCHEMA, ROW["replace_one"]).sensitivity.linf == (20,)
+    assert Sum("must").plan(SCHEMA, ROW["replace_one"]).sensitivity.linf == (10,)
+    assert Sum("w").plan(SCHEMA, ROW["replace_one"]).sensitivity.linf == (Fraction(41, 2),)
+    assert Sum("x").plan(SCHEMA, ROW["replace_one"]).sensitivity.linf == (13,)
+    assert Sum("x").plan(SCHEMA, ROW["add_remove"]).sensitivity.linf == (10,)
 
 
 @pytest.mark.parametrize(
@@ -177,11 +177,11 @@ def test_a_row_that_is_replaced_by_one_that_takes_no_part_moves_the_whole_value(
 )
 def test_golden_sensitivities(question, unit, sides, total, moved):
     found = question.plan(SCHEMA, unit).sensitivity
-    assert sides is None or found.half_sides == sides
-    assert (found.total, found.moved, found.unit) == (total, moved, unit)
+    assert sides is None or found.linf == sides
+    assert (found.l1, found.l0, found.unit) == (total, moved, unit)
     asked = question.plan(SCHEMA, unit)
-    assert found.total_on(asked.grid) == total  # truths lie on the grid, so rounding adds nothing
-    assert asked.even_sensitivity.total_on(asked.even_grid) == asked.even_sensitivity.total
+    assert found.l1_on(asked.grid) == total  # truths lie on the grid, so rounding adds nothing
+    assert asked.even_sensitivity.l1_on(asked.even_grid) == asked.even_sensitivity.l1
     if asked.disjoint:
         assert found == Sensitivity.cells(asked.components, unit)
 
@@ -189,11 +189,11 @@ def test_golden_sensitivities(question, unit, sides, total, moved):
 def test_parts_that_share_no_row_cost_as_one():
     apart = MEANS.plan(SCHEMA, ROW["add_remove"])
     assert apart.apart
-    assert apart.even_sensitivity.total == 2  # one mean: a count and a sum
-    assert MEANS.plan(SCHEMA, ROW["replace_one"]).even_sensitivity.total == Fraction(3)
+    assert apart.even_sensitivity.l1 == 2  # one mean: a count and a sum
+    assert MEANS.plan(SCHEMA, ROW["replace_one"]).even_sensitivity.l1 == Fraction(3)
     shared = Together((Mean("w", "c = 'a'"), Mean("w", "x = 1"))).plan(SCHEMA, ROW["add_remove"])
     assert not shared.apart
-    assert shared.even_sensitivity.total == 4
+    assert shared.even_sensitivity.l1 == 4
 
 
 @pytest.mark.parametrize(("q", "add", "replace"), [("0.5", 1, 2), ("0.9", 9, 10), (0, 1, 1), (1, 1, 1), ("1/3", 2, 3)])

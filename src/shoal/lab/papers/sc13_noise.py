@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from shoal.lab.papers.comparison import Finding, Reproduction, digits, erratum, statement
-from shoal.mechanism.staircase.distribution import BoxLaw, laplace_log_region_volume
+from shoal.mechanism.staircase.distribution import BoxDistribution, laplace_log_region_volume
 from shoal.mechanism.staircase.mechanism import OptimalNoise
 
 EPSILONS = ("0.1", "0.5", "1")
@@ -25,9 +25,9 @@ SIDES, INNER, SCALE = (1.0, 10.0), (0.1, 1.0), 11.0
 """Example 5 at epsilon 1: S_f, S_0, and the scale of Laplace noise."""
 
 
-def example_5() -> BoxLaw:
+def example_5() -> BoxDistribution:
     """The piecewise constant noise of Example 5."""
-    return BoxLaw(1.0, SIDES, INNER)
+    return BoxDistribution(1.0, SIDES, INNER)
 
 
 def table_4_1() -> Reproduction:
@@ -38,8 +38,10 @@ def table_4_1() -> Reproduction:
     ]
     for epsilon, printed in zip(EPSILONS, VARIANCES["optimal"], strict=True):
         noise = OptimalNoise(epsilon, 1)
-        findings.append(digits(f"optimal, epsilon {epsilon}", printed, noise.law.variance[0], f"d = {noise.inner:.6f}"))
-    saved = {epsilon: 1 - OptimalNoise(epsilon, 1).law.variance[0] * epsilon**2 / 2 for epsilon in (1, 4)}
+        findings.append(
+            digits(f"optimal, epsilon {epsilon}", printed, noise.distribution.variance[0], f"d = {noise.inner:.6f}")
+        )
+    saved = {epsilon: 1 - OptimalNoise(epsilon, 1).distribution.variance[0] * epsilon**2 / 2 for epsilon in (1, 4)}
     remark = (
         f"'Near-optimal' is a matter of epsilon: the optimal noise saves {saved[1]:.0%} of Laplace's variance at epsilon 1, "
         f"and {saved[4]:.0%} at epsilon 4."
@@ -55,7 +57,7 @@ def table_4_2() -> Reproduction:
     ]
     for epsilon, printed in zip(EPSILONS, LENGTHS["optimal"], strict=True):
         noise = OptimalNoise(epsilon, 1, "min_interval")
-        shortest = noise.law.interval(0.95).length
+        shortest = noise.distribution.interval(0.95).length
         findings.append(rounded_or_cut(f"optimal, epsilon {epsilon}", printed, shortest, f"d = {noise.inner:.4f}"))
     remark = (
         "11.97 and 5.98 are 11.9784 and 5.9865 with the rest cut off; no noise of this family has an interval as short "
@@ -126,7 +128,7 @@ def errata_4() -> Reproduction:
     """Theorem 1 counts its steps from 0, and Theorem 3 forgets to take the last set away."""
     findings = []
     for epsilon in EPSILONS:
-        law = OptimalNoise(epsilon, 1).law
+        law = OptimalNoise(epsilon, 1).distribution
         right, wrong = (mass_of_steps(law, first) for first in (1, 0))
         findings.append(
             erratum(
@@ -174,7 +176,7 @@ def is_cut(printed: str, ours: float) -> bool:
     return math.floor(ours * scale) == round(float(printed) * scale)
 
 
-def coverage(law: BoxLaw, size: float) -> float:
+def coverage(law: BoxDistribution, size: float) -> float:
     """What the smallest region of this size holds."""
     low, high = 0.0, 1.0
     for _ in range(60):
@@ -183,24 +185,24 @@ def coverage(law: BoxLaw, size: float) -> float:
     return low
 
 
-def mass_of_steps(law: BoxLaw, first: int) -> float:
+def mass_of_steps(law: BoxDistribution, first: int) -> float:
     """The mass of M_0 on [-d, d] and M_0 e^(-i epsilon) on the steps beside it, their number i counted from `first`."""
     height, falls = float(law.density(0.0)), math.exp(-law.epsilon)
-    return 2 * height * (law.inner[0] + law.half_sides[0] * falls**first / (1 - falls))
+    return 2 * height * (law.inner[0] + law.sensitivity[0] * falls**first / (1 - falls))
 
 
-def overlap_heights(law: BoxLaw, shells: int = 60) -> Iterable[float]:
+def overlap_heights(law: BoxDistribution, shells: int = 60) -> Iterable[float]:
     """The mass that each shell gets when S_(i+1) is S_i + S_f without S_0 to S_(i-1): two sets cover every shell."""
     height, falls, before = float(law.density([0.0] * len(law.inner))), math.exp(-law.epsilon), 0.0
     for i in range(shells):
-        box = math.prod(2 * (z + i * s) for z, s in zip(law.inner, law.half_sides, strict=True))
+        box = math.prod(2 * (z + i * s) for z, s in zip(law.inner, law.sensitivity, strict=True))
         yield (box - before) * height * (falls**i + falls ** (i + 1))
         before = box
 
 
-def _beta(law: BoxLaw, confidence: float, printed: str, size: str) -> Finding:
-    ours = float(law.region(confidence)[0] - law.inner[0]) / law.half_sides[0]
-    meant = 4 * math.prod(z + float(printed) * s for z, s in zip(law.inner, law.half_sides, strict=True))
+def _beta(law: BoxDistribution, confidence: float, printed: str, size: str) -> Finding:
+    ours = float(law.region(confidence)[0] - law.inner[0]) / law.sensitivity[0]
+    meant = 4 * math.prod(z + float(printed) * s for z, s in zip(law.inner, law.sensitivity, strict=True))
     return erratum(
         f"beta at {confidence:g}",
         printed,

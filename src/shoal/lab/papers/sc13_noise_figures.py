@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.lab.papers.comparison import Reproduction, digits, erratum, statement
 from shoal.lab.papers.sc13_noise import INNER, SCALE, SIDES, example_5
-from shoal.mechanism.staircase.distribution import BoxLaw
+from shoal.mechanism.staircase.distribution import BoxDistribution
 from shoal.mechanism.staircase.mechanism import OptimalNoise
 from shoal.page.picture import Axis, Level, Mark, Picture, Series
 
@@ -29,7 +29,7 @@ def figure_4_1() -> Reproduction:
     """Laplace(0, 1), and the noise that is made of it by moving mass towards zero inside each unit interval."""
     falls = math.exp(-1)
     parts = [_part_at_top(i) for i in range(20)]
-    law = BoxLaw(1.0, (1.0,), ((1 - 2 * falls) / (1 - falls),))
+    law = BoxDistribution(1.0, (1.0,), ((1 - 2 * falls) / (1 - falls),))
     places = np.linspace(0, 12, 1201)
     gained = [law.cdf(a) - law.cdf(-a) + math.expm1(-a) for a in places]
     kept = max(abs(law.cdf(i) - (1 - math.exp(-i) / 2)) for i in range(1, 20))
@@ -81,11 +81,11 @@ def figure_4_2() -> Reproduction:
     """The variance against d at epsilon 1 and sensitivity 1."""
     best = OptimalNoise(1, 1)
     grid = np.linspace(0, 1, 201)
-    ours = [float(BoxLaw(1.0, (1.0,), (d,)).variance[0]) for d in grid]
+    ours = [float(BoxDistribution(1.0, (1.0,), (d,)).variance[0]) for d in grid]
     gap = max(abs(_variance_as_printed(d) / own - 1) for d, own in zip(grid[1:], ours[1:], strict=True))
-    least = float(best.law.variance[0])
+    least = float(best.distribution.variance[0])
     findings = [
-        digits("d of the least variance", LEAST_VARIANCE[0], best.law.inner[0]),
+        digits("d of the least variance", LEAST_VARIANCE[0], best.distribution.inner[0]),
         digits("the least variance", LEAST_VARIANCE[1], least),
         statement(
             "no d on a grid of 201 has less", "the minimum", f"{min(ours):.6f}", min(ours) >= least,
@@ -102,7 +102,7 @@ def figure_4_2() -> Reproduction:
         x=Axis("d, half the length of the first step"),
         y=Axis("variance", limits=(1.9, None)),
         series=[Series("optimal noise", grid.tolist(), ours, 0, named=False)],
-        marks=[Mark(best.law.inner[0], least, f"{least:.4f} at d = {best.law.inner[0]:.4f}")],
+        marks=[Mark(best.distribution.inner[0], least, f"{least:.4f} at d = {best.distribution.inner[0]:.4f}")],
         levels=[Level(2.0, "Laplace: 2")],
         caption=f"Epsilon 1, sensitivity 1. Below Laplace from d = {below[0]:.2f} to {below[-1]:.2f}.",
     )
@@ -113,11 +113,11 @@ def figure_4_3() -> Reproduction:
     """The length of the symmetric 95 % interval against d."""
     best = OptimalNoise(1, 1, "min_interval")
     grid = np.linspace(0, 1, 401)
-    ours = [BoxLaw(1.0, (1.0,), (d,)).interval(0.95).length for d in grid]
-    least, laplace = best.law.interval(0.95).length, 2 * math.log(20)
-    others = {e: float(OptimalNoise(e, 1, "min_interval").law.inner[0]) for e in ("0.1", "0.5", "2")}
+    ours = [BoxDistribution(1.0, (1.0,), (d,)).interval(0.95).length for d in grid]
+    least, laplace = best.distribution.interval(0.95).length, 2 * math.log(20)
+    others = {e: float(OptimalNoise(e, 1, "min_interval").distribution.inner[0]) for e in ("0.1", "0.5", "2")}
     findings = [
-        digits("d of the shortest interval", SHORTEST, best.law.inner[0]),
+        digits("d of the shortest interval", SHORTEST, best.distribution.inner[0]),
         statement(
             "no d on a grid of 401 has a shorter one", "the minimum", f"{min(ours):.6f}", min(ours) >= least - 1e-12,
             difference=f"{min(ours) - least:+.1g}",
@@ -126,7 +126,7 @@ def figure_4_3() -> Reproduction:
             "d of the shortest interval at other epsilon",
             "depends on epsilon",
             ", ".join(f"{d:.4f} at {e}" for e, d in others.items()),
-            len({round(d, 3) for d in (*others.values(), best.law.inner[0])}) == 4,
+            len({round(d, 3) for d in (*others.values(), best.distribution.inner[0])}) == 4,
         ),
         statement("the shortest beside Laplace's", "worse but close", f"{laplace / least - 1:+.3%}",
                   least < laplace < 1.01 * least),
@@ -137,7 +137,9 @@ def figure_4_3() -> Reproduction:
         x=Axis("d, half the length of the first step"),
         y=Axis("length of the 95 % interval", limits=(5.985, None)),
         series=[Series("optimal noise", grid.tolist(), ours, 0, named=False)],
-        marks=[Mark(best.law.inner[0], least, f"{least:.4f} at d = {best.law.inner[0]:.4f}", right=False)],
+        marks=[
+            Mark(best.distribution.inner[0], least, f"{least:.4f} at d = {best.distribution.inner[0]:.4f}", right=False)
+        ],
         levels=[Level(laplace, f"Laplace: {laplace:.4f}")],
         caption=f"Epsilon 1, sensitivity 1. Below d = {longer:.2f} the interval is longer than Laplace's, at the d of the least "
         "variance too.",
@@ -213,7 +215,7 @@ def figure_4_7() -> Reproduction:
     reach = np.linspace(0.5, 60, 120)
     behind = [law.cdf(a, 1) - law.cdf(-a, 1) + math.expm1(-a / SCALE) for a in reach]
     ahead = [law.cdf(a, 0) - law.cdf(-a, 0) + math.expm1(-a / SCALE) for a in reach]
-    best = OptimalNoise(1, SIDES, "total_variance").law.variance
+    best = OptimalNoise(1, SIDES, "total_variance").distribution.variance
     least = f"{best[0]:.2f} and {best[1]:.2f} with the S_0 of least total"
     findings = [
         digits("Var(Y_1), Laplace", LAPLACE_VARIANCE, 2 * SCALE**2),
@@ -259,9 +261,9 @@ def figure_4_7() -> Reproduction:
     return Reproduction(findings, [], [picture])
 
 
-def line(law: BoxLaw, reach: float) -> tuple[list[float], list[float]]:
+def line(law: BoxDistribution, reach: float) -> tuple[list[float], list[float]]:
     """The steps of noise in one dimension between -reach and reach."""
-    d, s = law.inner[0], law.half_sides[0]
+    d, s = law.inner[0], law.sensitivity[0]
     right = [d + i * s for i in range(math.ceil((reach - d) / s)) if d + i * s < reach]
     edges = [-reach, *(-edge for edge in reversed(right)), *right, reach]
     middles = [(a + b) / 2 for a, b in pairwise(edges)]
@@ -274,28 +276,28 @@ def _steps(edges: Sequence[float], heights: Sequence[float]) -> tuple[list[float
     return x, [height for height in heights for _ in (0, 1)]
 
 
-def _along(law: BoxLaw, component: int, end: float) -> tuple[list[float], list[float]]:
+def _along(law: BoxDistribution, component: int, end: float) -> tuple[list[float], list[float]]:
     """The joint density along one axis."""
     edges = _edges(law, component, end)
     points = [[(a + b) / 2 if j == component else 0.0 for j in (0, 1)] for a, b in pairwise(edges)]
     return _steps(edges, [float(law.density(point)) for point in points])
 
 
-def _marginal(law: BoxLaw, component: int, end: float) -> tuple[list[float], list[float]]:
+def _marginal(law: BoxDistribution, component: int, end: float) -> tuple[list[float], list[float]]:
     """The steps of one component, from its cdf."""
     edges = _edges(law, component, end)
     return edges, [(law.cdf(b, component) - law.cdf(a, component)) / (b - a) for a, b in pairwise(edges)]
 
 
-def _edges(law: BoxLaw, component: int, end: float) -> list[float]:
-    z, s = law.inner[component], law.half_sides[component]
+def _edges(law: BoxDistribution, component: int, end: float) -> list[float]:
+    z, s = law.inner[component], law.sensitivity[component]
     return [0.0, *(z + i * s for i in range(math.ceil(end)) if z + i * s < end), end]
 
 
-def _formula_gap(law: BoxLaw, component: int) -> float:
+def _formula_gap(law: BoxDistribution, component: int) -> float:
     """How far the density that SC13 prints for a component is from the slope of our cdf."""
-    z, s = law.inner[component], law.half_sides[component]
-    other_z, other_s = law.inner[1 - component], law.half_sides[1 - component]
+    z, s = law.inner[component], law.sensitivity[component]
+    other_z, other_s = law.inner[1 - component], law.sensitivity[1 - component]
     top = float(law.density([0.0, 0.0]))
     worst = 0.0
     for place in range(60):

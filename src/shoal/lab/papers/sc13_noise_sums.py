@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import exp
 
-from shoal.mechanism.staircase.distribution import BoxLaw, Comparison, compare_with_laplace
+from shoal.mechanism.staircase.distribution import BoxDistribution, LaplaceComparison, compare_with_laplace
 from shoal.mechanism.staircase.inner import best_inner
 from shoal.page.picture import Axis, Picture, Series
 
@@ -14,14 +14,14 @@ LARGEST = 100
 """The ranges go from 1 to this, evenly on a logarithmic scale."""
 
 
-def comparisons(epsilon: int = 1, confidence: float = 0.95) -> list[Comparison]:
+def comparisons(epsilon: int = 1, confidence: float = 0.95) -> list[LaplaceComparison]:
     """For each number of sums: the noise with the smallest region, beside Laplace noise for the same promise."""
     found = []
     for m in SUMS:
         sides = tuple(Fraction(round(1000 * LARGEST ** (j / (m - 1))), 1000) for j in range(m))
         share = Fraction(str(confidence))
         inner = best_inner(Fraction(epsilon), sides, "region_volume", confidence=share)
-        law = BoxLaw(float(epsilon), tuple(float(side) for side in sides), inner)
+        law = BoxDistribution(float(epsilon), tuple(float(side) for side in sides), inner)
         found.append(compare_with_laplace(law, confidence))
     return found
 

@@ -10,8 +10,8 @@ from shoal.lab.papers.comparison import Finding, Reproduction, digits, erratum, 
 from shoal.lab.papers.sc13_noise import is_cut, rounded_or_cut
 from shoal.lab.papers.sc13_refinement import LEAK, REACHED, ROWS, coin, moved_too_far, rare
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.refinement.prior import Uniform
-from shoal.mechanism.refinement.response import Refined
+from shoal.mechanism.refinement.prior import UniformPrior
+from shoal.mechanism.refinement.response import RefinedDistribution
 from shoal.page.picture import Axis, Mark, Picture, Series
 
 COIN = ("0.1839", "0.8161")
@@ -29,7 +29,7 @@ KINDS = (("epsilon = ln 2", False), ("epsilon = ln 2, delta = 0.2", True))
 
 def figure_5_1() -> Reproduction:
     """Two neighbouring answers: what is near one and far from the other."""
-    mechanism = KnowledgeRefinement(Uniform(), math.log(2), "statistical", alpha_u=UP)
+    mechanism = KnowledgeRefinement(UniformPrior(), math.log(2), "statistical", alpha_u=UP)
     here, there = mechanism.distribution(0.3), mechanism.distribution(0.7)
     left, right = here.density(0.6), there.density(0.6)
     ratios = [here.density(x) / there.density(x) for x in np.linspace(0.005, 0.995, 100)]
@@ -44,7 +44,7 @@ def figure_5_1() -> Reproduction:
         statement("total mass of each", "1", ", ".join(f"{mass:.6g}" for mass in masses),
                   all(abs(mass - 1) < 1e-12 for mass in masses)),
     ]  # fmt: skip
-    best = KnowledgeRefinement(Uniform(), math.log(2), "statistical")
+    best = KnowledgeRefinement(UniformPrior(), math.log(2), "statistical")
     picture = Picture(
         title="SC13 Figure 5.1: answers to neighbouring tables",
         x=Axis("answer", limits=(0, 1)),
@@ -63,9 +63,9 @@ def figure_5_1() -> Reproduction:
 
 def figure_5_2() -> Reproduction:
     """A question about one person whose value is 0.5, without and with a delta."""
-    plain, wide = (KnowledgeRefinement(Uniform(), math.log(2), delta=str(delta)) for delta in (0, LEAK))
+    plain, wide = (KnowledgeRefinement(UniformPrior(), math.log(2), delta=str(delta)) for delta in (0, LEAK))
     law, more = plain.distribution(0.5), wide.distribution(0.5)
-    moved = wide.gain.moved
+    moved = wide.curve.moved
     broken, kept = (moved_too_far("individual", part) for part in (2 * moved, moved))
     findings = [
         statement("density near 0.5", "e^epsilon = 2", f"{law.density(0.5):.6f}", math.isclose(law.density(0.5), 2)),
@@ -103,13 +103,14 @@ def figure_5_2() -> Reproduction:
 def figure_5_3() -> Reproduction:
     """A statistical question, for two true answers, without and with a delta."""
     plain, wide = (
-        KnowledgeRefinement(Uniform(), math.log(2), "statistical", delta=str(delta), alpha_u=UP) for delta in (0, LEAK)
+        KnowledgeRefinement(UniformPrior(), math.log(2), "statistical", delta=str(delta), alpha_u=UP)
+        for delta in (0, LEAK)
     )
     truths = (1 / 6, 5 / 6)
     laws, more = ([mechanism.distribution(truth) for truth in truths] for mechanism in (plain, wide))
     places = np.linspace(0.005, 0.995, 100)
     widest = max(laws[0].density(x) / laws[1].density(x) for x in places)
-    moved = wide.gain.moved
+    moved = wide.curve.moved
     broken, kept = (moved_too_far("statistical", part) for part in (3 * moved / 2, moved))
     findings = [
         statement("largest ratio of the two densities", "2", f"{widest:.6f}", math.isclose(widest, 2)),
@@ -123,7 +124,7 @@ def figure_5_3() -> Reproduction:
             "what is moved, whatever the data set",
             "the same",
             f"{float(moved):.6f}",
-            all(refined.gain.moved == moved for refined in more),
+            all(refined.curve.moved == moved for refined in more),
         ),
         erratum(
             "delta with delta/2 = 0.1 moved to f(D)",
@@ -246,7 +247,7 @@ def figure_5_7() -> Reproduction:
     findings, series = [], []
     grid = np.linspace(-1, 2, 601)
     for colour, (name, (epsilon, _)) in enumerate(ROWS.items()):
-        refined = KnowledgeRefinement(Uniform(), epsilon).distribution(0.5)
+        refined = KnowledgeRefinement(UniformPrior(), epsilon).distribution(0.5)
         outside, spread = math.exp(-epsilon / 2), 2 / epsilon**2
         findings.append(
             statement(
@@ -278,7 +279,7 @@ def figure_5_7() -> Reproduction:
     return Reproduction(findings, [], [picture])
 
 
-def outline(refined: Refined) -> tuple[list[float], list[float]]:
+def outline(refined: RefinedDistribution) -> tuple[list[float], list[float]]:
     """The density on [0, 1] as steps, two points for each."""
     x: list[float] = []
     y: list[float] = []
@@ -292,7 +293,7 @@ def outline(refined: Refined) -> tuple[list[float], list[float]]:
     return x, y
 
 
-def _first(refined: Refined) -> float:
+def _first(refined: RefinedDistribution) -> float:
     """Where the density stops being zero."""
     x, y = outline(refined)
     return next(place for place, height in zip(x, y, strict=True) if height > 0)

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.mechanism.refinement import factors as gain
-from shoal.mechanism.refinement.distance import Absolute
-from shoal.mechanism.refinement.mechanism import Outlook
-from shoal.mechanism.refinement.prior import Histogram, Prior, Uniform, prior_of
+from shoal.mechanism.refinement import factors
+from shoal.mechanism.refinement.distance import AbsoluteDistance
+from shoal.mechanism.refinement.mechanism import ExpectedDistance
+from shoal.mechanism.refinement.prior import HistogramPrior, Prior, UniformPrior, as_prior
 from shoal.page.picture import Axis, Picture, Series
 
 Floats = NDArray[np.float64]
@@ -33,8 +33,8 @@ class Case:
 
     def refined(self) -> list[float]:
         """The expected absolute error over the range, at each of EPSILONS, when the truth follows the prior."""
-        outlook = Outlook.of(self.prior, Absolute())
-        laws = [gain.individual(Fraction(epsilon), Fraction(0)) for epsilon in EPSILONS]
+        outlook = ExpectedDistance.of(self.prior, AbsoluteDistance())
+        laws = [factors.individual_curve(Fraction(epsilon), Fraction(0)) for epsilon in EPSILONS]
         return [outlook.mean(law) / (self.high - self.low) for law in laws]
 
     def clamped(self) -> list[float]:
@@ -63,7 +63,7 @@ class Case:
         places, weights = places[order], weights[order]
         far = np.abs(places[:, None] - places)
         nearest = np.argsort(far, axis=1, kind="stable")
-        law = gain.individual(Fraction(epsilon), Fraction(0))
+        law = factors.individual_curve(Fraction(epsilon), Fraction(0))
         refined = np.empty_like(far)
         np.put_along_axis(refined, nearest, law.shares(np.cumsum(weights[nearest], axis=1)), axis=1)
         rate = 2 * float(epsilon)
@@ -86,9 +86,9 @@ def cases() -> tuple[Case, ...]:
     from scipy import stats
 
     return (
-        Case("uniform", Uniform(), 0, 1),
-        Case("normal", prior_of(stats.truncnorm(-5, 5, 170, 10)), 120, 220),
-        Case("skewed", Histogram(INCOME, SHARES), 0, 500),
+        Case("uniform", UniformPrior(), 0, 1),
+        Case("normal", as_prior(stats.truncnorm(-5, 5, 170, 10)), 120, 220),
+        Case("skewed", HistogramPrior(INCOME, SHARES), 0, 500),
     )
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.lab.papers.comparison import Finding, Reproduction, digits, erratum, statement
-from shoal.mechanism.refinement.factors import Gain
+from shoal.mechanism.refinement.factors import RefinementCurve
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.refinement.prior import Uniform
+from shoal.mechanism.refinement.prior import UniformPrior
 
 ROWS: dict[str, tuple[float, tuple[str, ...]]] = {
     "0.1": (0.1, ("200", "0.476", "0.077", "0.475", "0.525")),
@@ -99,7 +99,7 @@ def table_5_5() -> Reproduction:
     """A number in [0, 1] of one person whose value is 0.5: Laplace noise of scale 1/epsilon, and a uniform prior refined."""
     findings: list[Finding] = []
     for name, (epsilon, row) in ROWS.items():
-        refined = KnowledgeRefinement(Uniform(), epsilon).distribution(0.5)
+        refined = KnowledgeRefinement(UniformPrior(), epsilon).distribution(0.5)
         inside = -math.expm1(-epsilon / 2)
         half = f"{0.5 / epsilon**2:.4g} if an absent person counts as 1/2"
         findings += [
@@ -154,7 +154,7 @@ def excess(first: Floats, second: Floats, epsilon: float) -> float:
     return max(float(np.maximum(a - growth * b, 0).sum()) for a, b in ((first, second), (second, first)))
 
 
-def cells(truth: float, gain: Gain) -> Floats:
+def cells(truth: float, gain: RefinementCurve) -> Floats:
     """A uniform prior on [0, 1] in equal cells, refined around a true value."""
     far = np.abs((np.arange(CELLS) + 0.5) / CELLS - truth)
     nearest = np.argsort(far, kind="stable")
@@ -166,9 +166,9 @@ def cells(truth: float, gain: Gain) -> Floats:
 def moved_too_far(kind: str, moved: Fraction) -> float:
     """The delta that holds at epsilon ln 2 when this mass is moved to the true answer."""
     if kind == "individual":
-        gain = Gain(Fraction(2), Fraction(1, 2), moved)
+        gain = RefinementCurve(Fraction(2), Fraction(1, 2), moved)
         return excess(cells(0.5, gain), np.full(CELLS, 1 / CELLS), math.log(2))
-    gain = Gain(Fraction(3, 2), Fraction(3, 4), moved)
+    gain = RefinementCurve(Fraction(3, 2), Fraction(3, 4), moved)
     return excess(cells(1 / 6, gain), cells(5 / 6, gain), math.log(2))
 
 
@@ -193,7 +193,7 @@ def _exchanged() -> list[Finding]:
 
 def _middle_factor() -> Finding:
     """Section 5.5.1 by Algorithm 5.1: U'_d is the value 1, U'_u is empty."""
-    gain = rare().gain
+    gain = rare().curve
     near, far = gain.near, 1 - gain.near
     top, bottom = 1 - gain.up * near - gain.down * far, 1 - near - far
     held = Fraction(1, 100)

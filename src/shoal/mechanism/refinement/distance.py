@@ -1,7 +1,7 @@
-"""How far a possible answer lies from the true one: numbers, names, ranks, concepts, several parts, or one's own rule.
+"""How far a possible answer lies from the true one: numbers, names, ranks, concepts, or one's own function.
 
-A distance decides which answers are favoured, and nothing else: the promise of a refinement does not rest on it. So a
-true answer that cannot be placed is not an error, which would tell of the record, but equally far from everything.
+A distance decides which answers are made likelier, and nothing else: the guarantee of a refinement does not depend on it. A
+true answer without a distance is not an error, which would reveal something of the record, but equally far from everything.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from shoal.errors import ParameterError, ShoalError, UsageError
 from shoal.guarantee.rounding import exact
 
 Floats = NDArray[np.float64]
-Far = Fraction | float
-"""A distance: from 0 up, infinite where the two cannot be compared."""
+DistanceValue = Fraction | float
+"""From 0 up, infinite where two values cannot be compared."""
 
 
 class Distance(ABC):
     """How far each of several values is from a true answer."""
 
     @abstractmethod
-    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
-        """One distance for each value; all infinite if the true answer cannot be placed."""
+    def between(self, truth: Any, values: Sequence[Any]) -> list[DistanceValue]:
+        """One distance for each value; all infinite if the true answer cannot be compared with them."""
 
     def matrix(self, values: Sequence[Any]) -> Floats:
         """All distances between values, as floats; for averages, where the last digits do not matter."""
@@ -39,10 +39,10 @@ class Distance(ABC):
 
 
 @dataclass(frozen=True)
-class Absolute(Distance):
+class AbsoluteDistance(Distance):
     """|x − y| of two numbers, exactly: decimals count as written, so that equal distances are equal."""
 
-    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+    def between(self, truth: Any, values: Sequence[Any]) -> list[DistanceValue]:
         here = number(truth)
         there = [number(value) for value in values]
         return [inf if here is None or value is None else abs(value - here) for value in there]
@@ -53,10 +53,10 @@ class Absolute(Distance):
 
 
 @dataclass(frozen=True)
-class Nominal(Distance):
+class NominalDistance(Distance):
     """0 for the same value, 1 for any other."""
 
-    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+    def between(self, truth: Any, values: Sequence[Any]) -> list[DistanceValue]:
         same = tuple(truth) if isinstance(truth, list | np.ndarray) else truth
         try:
             return [Fraction(0) if value == same else Fraction(1) for value in values]
@@ -70,7 +70,7 @@ class Nominal(Distance):
 
 
 @dataclass(frozen=True)
-class Ordinal(Distance):
+class OrdinalDistance(Distance):
     """How many ranks apart two values are, in the declared order."""
 
     order: tuple[Any, ...]
@@ -79,9 +79,9 @@ class Ordinal(Distance):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_ranks", {value: rank for rank, value in enumerate(self.order)})
         if not self.order or len(self._ranks) != len(self.order):
-            raise ParameterError("an order is empty or names a value twice", allowed="each value once, lowest first")
+            raise ParameterError("an order is empty or lists a value twice", allowed="each value once, lowest first")
 
-    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+    def between(self, truth: Any, values: Sequence[Any]) -> list[DistanceValue]:
         here = self._rank(truth)
         there = [self._rank(value) for value in values]
         return [inf if here is None or rank is None else Fraction(abs(rank - here)) for rank in there]
@@ -94,39 +94,41 @@ class Ordinal(Distance):
 
 
 @dataclass(frozen=True)
-class Conceptual(Distance):
+class TaxonomyDistance(Distance):
     """The distance of two concepts in a taxonomy (SC13 Eq 6.6)."""
 
     taxonomy: Taxonomy
 
-    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+    def between(self, truth: Any, values: Sequence[Any]) -> list[DistanceValue]:
         known = [value for value in values if value in self.taxonomy.parents]
         if not isinstance(truth, str) or truth not in self.taxonomy.parents or not known:
             return [inf] * len(values)
-        far: dict[Any, Far] = dict(zip(known, self.taxonomy.distances([truth], known)[0].tolist(), strict=True))
+        far: dict[Any, DistanceValue] = dict(
+            zip(known, self.taxonomy.distances([truth], known)[0].tolist(), strict=True)
+        )
         return [far.get(value, inf) for value in values]
 
 
 @dataclass(frozen=True)
-class Custom(Distance):
-    """One's own rule, called with the true answer and a value.
+class CustomDistance(Distance):
+    """A function of one's own, called with the true answer and a value.
 
-    What is no number from 0 up counts as infinitely far. Over numbers on a line it should grow on both sides of the
-    true answer; where it does not, the promise stands and the answers are less near than they could be.
+    A result that is no number from 0 up counts as infinitely far. Over numbers on a line it should grow on both sides of the
+    true answer; where it does not, the guarantee holds and the answers are less near than they could be.
     """
 
     rule: Callable[[Any, Any], Any]
 
-    def between(self, truth: Any, values: Sequence[Any]) -> list[Far]:
+    def between(self, truth: Any, values: Sequence[Any]) -> list[DistanceValue]:
         return [self._one(truth, value) for value in values]
 
-    def _one(self, truth: Any, value: Any) -> Far:
+    def _one(self, truth: Any, value: Any) -> DistanceValue:
         try:
             far = self.rule(truth, value)
             if isinstance(far, bool | int | Fraction):
                 return Fraction(far) if far >= 0 else inf
             return float(far) if float(far) >= 0 else inf
-        except Exception:  # noqa: BLE001 - a failure would tell of the record: it is no answer
+        except Exception:  # noqa: BLE001 - a failure would reveal something of the record
             return inf
 
 
@@ -142,28 +144,28 @@ def number(value: Any) -> Fraction | None:
         return None
 
 
-def usual(values: Sequence[Any]) -> Distance:
-    """The distance that suits a list of values: absolute for numbers, else nominal."""
+def default_distance(values: Sequence[Any]) -> Distance:
+    """The default distance for a list of values: absolute for numbers, else nominal."""
     if all(number(value) is not None for value in values):
-        return Absolute()
-    return Nominal()
+        return AbsoluteDistance()
+    return NominalDistance()
 
 
-def distance_of(asked: Any, values: Sequence[Any] | None) -> Distance:
-    """The distance meant by a name, a taxonomy, a function or a Distance; `values` are the listed ones, if they are."""
+def resolve_distance(asked: Any, values: Sequence[Any] | None) -> Distance:
+    """The distance for a name, a taxonomy, a function or a Distance; `values` are those of the prior, where it lists them."""
     if asked is None:
-        return Absolute() if values is None else usual(values)
+        return AbsoluteDistance() if values is None else default_distance(values)
     if isinstance(asked, Distance):
         return asked
     if isinstance(asked, Taxonomy):
-        return Conceptual(asked)
+        return TaxonomyDistance(asked)
     if callable(asked):
-        return Custom(asked)
+        return CustomDistance(asked)
     if asked == "absolute":
-        return Absolute()
+        return AbsoluteDistance()
     if asked == "nominal" and values is not None:
-        return Nominal()
+        return NominalDistance()
     if asked == "ordinal" and values is not None:
-        return Ordinal(tuple(values))
+        return OrdinalDistance(tuple(values))
     allowed = "absolute, a function" if values is None else "absolute, nominal, ordinal, a taxonomy, a function"
     raise UsageError("this distance does not suit the prior", came=asked, allowed=allowed)

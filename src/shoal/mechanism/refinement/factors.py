@@ -1,4 +1,4 @@
-"""How much a refinement raises what is near and lowers what is far: exact factors, safe for their epsilon and delta."""
+"""The factors of a refinement: by how much it raises the prior near the true answer and lowers it elsewhere, exactly."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _BITS = 128
 
 
 @dataclass(frozen=True)
-class Gain:
-    """The refined law as a curve over the prior, from the nearest point to the farthest.
+class RefinementCurve:
+    """The refined distribution as a curve over the prior mass, from the nearest point to the farthest.
 
     The nearest points of prior mass x get the probability min(L(x), 1 − moved), where L rises with slope `up` as far as
     `near` and with slope `down` beyond, and L(1) = 1. What is `moved` is taken from the farthest points and given
@@ -55,7 +55,7 @@ class Gain:
         return (self(outer) - self(inner)) / (outer - inner)
 
     def mean(self, far: Sequence[Fraction | float], weights: NDArray[np.float64]) -> float:
-        """The mean of distances with these prior weights under the refined law."""
+        """The mean distance under the refined distribution, given distances with their prior weights."""
         values = np.array([float(value) for value in far])
         nearest = np.argsort(values, kind="stable")
         return float(values[nearest] @ self.shares(np.cumsum(weights[nearest])))
@@ -76,13 +76,13 @@ def inverse_growth(epsilon: Fraction) -> tuple[Fraction, Fraction]:
     return Fraction(lower, 1 << _BITS), Fraction(upper, 1 << _BITS)
 
 
-def individual(epsilon: Fraction, delta: Fraction) -> Gain:
+def individual_curve(epsilon: Fraction, delta: Fraction) -> RefinementCurve:
     """For a question about one person: e^epsilon and e^−epsilon against the prior, delta · e^−epsilon moved."""
     below, above = inverse_growth(epsilon)
-    return Gain(1 / above, above, delta * below)
+    return RefinementCurve(1 / above, above, delta * below)
 
 
-def statistical(epsilon: Fraction, delta: Fraction, up: Fraction) -> Gain:
+def statistical_curve(epsilon: Fraction, delta: Fraction, up: Fraction) -> RefinementCurve:
     """For a question about many: factors whose quotient is e^epsilon, delta / (1 + e^epsilon) moved."""
     below, above = inverse_growth(epsilon)
-    return Gain(up, up * above, delta * below / (1 + below))
+    return RefinementCurve(up, up * above, delta * below / (1 + below))

@@ -1,4 +1,4 @@
-"""Answers that refine what the analyst already knows (SC13 chapter 5)."""
+"""Knowledge refinement: answers that refine the prior of an analyst (SC13 chapter 5)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from shoal.guarantee.rounding import Number, exact, whole
 from shoal.guarantee.safe_k.curve import check_delta
 from shoal.guarantee.unit import Neighbours
 from shoal.mechanism.base import Mechanism, positive
-from shoal.mechanism.refinement import factors as gains
-from shoal.mechanism.refinement.distance import Absolute, Distance, distance_of
-from shoal.mechanism.refinement.factors import KINDS, Gain, Kind
-from shoal.mechanism.refinement.prior import REPRESENTATIVES, Prior, prior_of
-from shoal.mechanism.refinement.response import Refined
+from shoal.mechanism.refinement import factors
+from shoal.mechanism.refinement.distance import AbsoluteDistance, Distance, resolve_distance
+from shoal.mechanism.refinement.factors import KINDS, Kind, RefinementCurve
+from shoal.mechanism.refinement.prior import REPRESENTATIVES, Prior, as_prior
+from shoal.mechanism.refinement.response import RefinedDistribution
 
 LEAST_EPSILON = Fraction(1, 10**12)
 MOST_EPSILON = 12
@@ -31,16 +31,31 @@ MOST_EPSILON = 12
 
 @dataclass(frozen=True, init=False, eq=False)
 class KnowledgeRefinement(Mechanism):
-    """The prior, raised near the true answer and lowered elsewhere; one sample of that is the answer.
+    """Knowledge refinement: one sample of the analyst's prior, raised near the true answer and lowered elsewhere.
 
-    Promise   PureDP by theorem `knowledge-refinement`; with a delta ApproxDP by `knowledge-refinement-delta`.
-              `individual`: about one person, against the prior, which answers for an absent person; add_remove,
-              twice as much under replace_one. `statistical`: between any two true answers.
-    Requires  prior, distance and alpha_u fixed without the data. Every value that the prior allows may come out, and
-              no other. A true value of None (absent), or one that the distance cannot place, gives the prior.
-              Each further draw costs the promise again.
-    Time      how many draws an answer takes does not depend on the true answer; the steps of a single draw are not
-              hardened against somebody who measures the processor.
+    Promise    PureDP by theorem `knowledge-refinement`; with a delta ApproxDP by `knowledge-refinement-delta`.
+               individual: about one person, compared with the prior, which answers for an absent person; under add_remove, and
+               twice as much under replace_one. statistical: between any two true answers.
+    Requires   prior, distance and alpha_u fixed without the data. Every value that the prior allows may come out, and no other.
+               Each further draw costs the guarantee again.
+    Reads      the true answer that it is given, and no table. None (an absent person), or an answer without a distance from the
+               values of the prior, gives a sample of the prior.
+    Arguments  prior: a mapping of values to probabilities, a frozen scipy.stats distribution, or a prior of
+               `shoal.mechanism.refinement.prior`.
+               epsilon: from 1e-12 to 12.
+               kind: "individual" for the value of one person, "statistical" for a count or a sum.
+               distance: "absolute", "nominal", "ordinal", a Taxonomy, or a function of two values; by the values if not given.
+               delta: from 0 to less than a half.
+               alpha_u: the factor near the true answer, for "statistical" alone; if not given, the one with the least expected
+               error.
+    Raises     ParameterError where a number is out of range or the prior does not sum to one; UsageError where the kind, the
+               prior or the distance is unknown, or does not suit.
+    Time       the number of draws that an answer takes does not depend on the true answer; the time of a single draw is not
+               hardened against somebody who measures the processor.
+
+    >>> blood = KnowledgeRefinement({"0": "0.45", "A": "0.40", "B": "0.11", "AB": "0.04"}, epsilon=1)
+    >>> blood.guarantee, round(blood.expected_error, 3)
+    (PureDP(epsilon=Fraction(1, 1)), 0.292)
     """
 
     prior: Prior
@@ -48,7 +63,7 @@ class KnowledgeRefinement(Mechanism):
     delta: Fraction
     kind: Kind
     distance: Distance
-    gain: Gain
+    curve: RefinementCurve
     theorem: ClassVar[str] = "knowledge-refinement"
 
     def __init__(
@@ -61,42 +76,45 @@ class KnowledgeRefinement(Mechanism):
         alpha_u: Number | None = None,
     ) -> None:
         if kind not in KINDS:
-            raise UsageError("unknown kind of question", came=kind, allowed=" or ".join(KINDS))
-        known = prior_of(prior)
+            raise UsageError("unknown kind of refinement", came=kind, allowed=" or ".join(KINDS))
+        known = as_prior(prior)
         fields = {"prior": known, "epsilon": _epsilon(epsilon), "delta": _delta(delta), "kind": kind}
         for name, value in {**fields, "distance": _suitable(distance, known)}.items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "gain", self._gain(alpha_u))
-        check_gain(self.gain, self.epsilon, self.delta, kind)
+        object.__setattr__(self, "curve", self._curve(alpha_u))
+        check_curve(self.curve, self.epsilon, self.delta, kind)
 
     @property
     def guarantee(self) -> PureDP | ApproxDP:
-        """For add_remove; statistical questions keep it under replace_one."""
+        """The guarantee under add_remove; a statistical question has it under replace_one, too."""
         return ApproxDP(self.epsilon, self.delta) if self.delta else PureDP(self.epsilon)
 
     def guarantee_under(self, neighbours: Neighbours) -> PureDP | ApproxDP:
-        """The promise for a neighbouring relation; delta · (e^epsilon + e^−epsilon) for an individual replaced."""
+        """The guarantee under a neighbouring relation; for an individual question under replace_one, two steps compose.
+
+        The epsilon doubles, and the delta becomes delta · (e^epsilon + e^−epsilon).
+        """
         if neighbours == "add_remove" or self.kind == "statistical":
             return self.guarantee
         if not self.delta:
             return PureDP(2 * self.epsilon)
-        below, above = gains.inverse_growth(self.epsilon)
+        below, above = factors.inverse_growth(self.epsilon)
         return ApproxDP(2 * self.epsilon, min(Fraction(1), self.delta * (1 / below + above)))
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """The proof pages of the promise."""
+        """The theorems that prove the guarantee."""
         return (self.theorem, "knowledge-refinement-delta") if self.delta else (self.theorem,)
 
     @property
     def alpha_u(self) -> float:
-        """What is near becomes at most this much likelier."""
-        return float(self.gain.up)
+        """The factor by which the prior is raised near the true answer."""
+        return float(self.curve.up)
 
     @property
     def alpha_d(self) -> float:
-        """What is far keeps at least this part of its probability, before anything is moved for delta."""
-        return float(self.gain.down)
+        """The factor by which the prior is lowered elsewhere, before any mass is moved for delta."""
+        return float(self.curve.down)
 
     @cached_property
     def expected_error(self) -> float:
@@ -104,25 +122,25 @@ class KnowledgeRefinement(Mechanism):
 
         Beyond, and on a line, a thousand points stand for the prior, which gives three digits or more.
         """
-        return self._outlook.mean(self.gain)
+        return self._distances.mean(self.curve)
 
     @property
     def exact_error(self) -> bool:
         """Whether the expected error is exact; else it is right to three digits or more."""
-        return self._outlook.complete
+        return self._distances.complete
 
-    def distribution(self, true_value: Any) -> Refined:
-        """The law of the answer, for the holder alone: it tells the true value."""
+    def distribution(self, true_value: Any) -> RefinedDistribution:
+        """The distribution of the answer, for the custodian alone: it reveals the true value."""
         here = true_value.item() if isinstance(true_value, np.ndarray) and not true_value.ndim else true_value
-        return Refined(self.prior, self.gain, self.prior.order(self.distance, here))
+        return RefinedDistribution(self.prior, self.curve, self.prior.order(self.distance, here))
 
     def draw(self, values: Any, source: Source) -> Any:
-        """One answer for the analyst; what may leave the house."""
+        """One answer for the analyst, the only value that may be published."""
         drawn = self.sample(values, source)[0]
         return drawn.item() if isinstance(drawn, np.generic) else drawn
 
     def sample(self, true_value: Any, source: Source | None = None, size: int = 1) -> NDArray[Any]:
-        """Independent answers, each of which costs the promise; from a fresh secure source unless one is given."""
+        """Independent answers, each of which costs the guarantee again; from a fresh secure source unless one is given."""
         count = whole(size, "the number of answers")
         if source is not None:
             return self.distribution(true_value).sample(source, count)
@@ -130,31 +148,33 @@ class KnowledgeRefinement(Mechanism):
             return self.distribution(true_value).sample(fresh, count)
 
     @cached_property
-    def _outlook(self) -> Outlook:
-        return Outlook.of(self.prior, self.distance)
+    def _distances(self) -> ExpectedDistance:
+        return ExpectedDistance.of(self.prior, self.distance)
 
-    def _gain(self, alpha_u: Number | None) -> Gain:
-        ratio = 1 / gains.inverse_growth(self.epsilon)[1]
+    def _curve(self, alpha_u: Number | None) -> RefinementCurve:
+        ratio = 1 / factors.inverse_growth(self.epsilon)[1]
         if self.kind == "individual":
             if alpha_u is not None:
-                raise UsageError("an individual question has its factors", came=alpha_u, allowed="no alpha_u")
-            return gains.individual(self.epsilon, self.delta)
-        up = self._outlook.best_up(ratio) if alpha_u is None else exact(alpha_u, "alpha_u")
+                raise UsageError(
+                    "the factors of an individual question follow from epsilon", came=alpha_u, allowed="no alpha_u"
+                )
+            return factors.individual_curve(self.epsilon, self.delta)
+        up = self._distances.best_up(ratio) if alpha_u is None else exact(alpha_u, "alpha_u")
         if not 1 <= up <= ratio:
             raise ParameterError("alpha_u is out of range", came=alpha_u, allowed="from 1 to e^epsilon")
-        return gains.statistical(self.epsilon, self.delta, up)
+        return factors.statistical_curve(self.epsilon, self.delta, up)
 
 
-def check_gain(gain: Gain, epsilon: Fraction, delta: Fraction, kind: Kind) -> None:
+def check_curve(curve: RefinementCurve, epsilon: Fraction, delta: Fraction, kind: Kind) -> None:
     """The premises of both theorems, on the exact factors."""
-    below, above = gains.inverse_growth(epsilon)
-    wide = gain.down < gain.up * above if kind == "statistical" else gain.up * above > 1 or gain.down < above
-    if wide or not gain.down <= 1 <= gain.up:
+    below, above = factors.inverse_growth(epsilon)
+    wide = curve.down < curve.up * above if kind == "statistical" else curve.up * above > 1 or curve.down < above
+    if wide or not curve.down <= 1 <= curve.up:
         raise PreconditionError("knowledge-refinement", "the factors are wider than epsilon allows")
     share = below if kind == "individual" else below / (1 + below)
-    if not 0 <= gain.moved <= delta * share:
+    if not 0 <= curve.moved <= delta * share:
         raise PreconditionError("knowledge-refinement-delta", "more is moved than delta allows")
-    if gain(Fraction(1)) + gain.moved != 1:
+    if curve(Fraction(1)) + curve.moved != 1:
         raise PreconditionError("knowledge-refinement", "the refined probabilities do not sum to one")
 
 
@@ -174,10 +194,10 @@ def _delta(delta: Number) -> Fraction:
 
 def _suitable(asked: Any, prior: Prior) -> Distance:
     """The distance asked for, if the prior can be put in order by it."""
-    distance = distance_of(asked, prior.listed)
+    distance = resolve_distance(asked, prior.listed)
     if not prior.suits(distance):
         raise UsageError(
-            "this distance does not suit the prior",
+            "the prior cannot be ordered by this distance",
             came=type(distance).__name__,
             allowed="absolute, or a function of two numbers",
         )
@@ -191,15 +211,15 @@ def _try_out(distance: Distance, prior: Prior) -> None:
     everything = prior.listed or values
     tried = [distance.between(values[0], everything), *(distance.between(value, values) for value in values)]
     if not all(isfinite(far) for row in tried for far in row):
-        raise ParameterError("a distance is no number for possible answers", allowed="a finite number from 0 up")
+        raise ParameterError("a distance between possible answers is not a number", allowed="a finite number from 0 up")
 
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """Distances between points that stand for the prior: a row for each true answer, the nearest first."""
+class ExpectedDistance:
+    """The expected distance of an answer, from the prior alone: distances between points that represent it, nearest first."""
 
     weights: Floats
     far: Floats
@@ -208,9 +228,9 @@ class Outlook:
     """Whether the points are all values of the prior, so that what is computed from them is no approximation."""
 
     @classmethod
-    def of(cls, prior: Prior, distance: Distance) -> Outlook:
-        """From the prior and the distance; no true answer takes part."""
-        quick = isinstance(distance, Absolute)
+    def of(cls, prior: Prior, distance: Distance) -> ExpectedDistance:
+        """The distances between representatives of the prior; no true answer is used."""
+        quick = isinstance(distance, AbsoluteDistance)
         values, weights = prior.representatives(REPRESENTATIVES if quick else REPRESENTATIVES // 4)
         far = distance.matrix(values)
         nearest = np.argsort(far, axis=1, kind="stable")
@@ -219,9 +239,9 @@ class Outlook:
         complete = prior.listed is not None and len(prior.listed) == len(values)
         return cls(weights, np.take_along_axis(far, nearest, axis=1), ends, complete)
 
-    def mean(self, gain: Gain) -> float:
+    def mean(self, curve: RefinementCurve) -> float:
         """The mean distance of an answer from the truth when the truth follows the prior."""
-        return float(self.weights @ (gain.shares(self.ends) * self.far).sum(axis=1))
+        return float(self.weights @ (curve.shares(self.ends) * self.far).sum(axis=1))
 
     def best_up(self, ratio: Fraction) -> Fraction:
         """The factor up, with up/down = ratio, that makes the mean distance least.

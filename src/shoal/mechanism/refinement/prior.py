@@ -1,7 +1,15 @@
-"""What an analyst knows beforehand: a law over possible answers, listed with exact probabilities.
+"""The prior of an analyst: a distribution over possible answers, with exact probabilities.
 
 Every prior is a finite set of points with exact probabilities, fixed before any answer is known. A Ball is a set of points
 with its exact mass; an Order lists the points from the nearest to a true answer to the farthest, as nested balls.
+
+    DiscretePrior     listed values
+    HistogramPrior    numbers in bins, uniform within each; UniformPrior is one bin
+    ContinuousPrior   any continuous distribution of scipy.stats
+
+A continuous distribution is replaced, before any answer is known, by a fixed number of equally likely steps: step i stands
+for the quantile in the middle of its share. Every figure of a guarantee is a count of steps, so it is exact; the values of
+the steps are floats, and the same for every true answer.
 """
 
 from __future__ import annotations
@@ -23,8 +31,8 @@ from shoal.chance.exact import Bounds, InversionSampler, fraction_bounds
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import Number, exact
-from shoal.mechanism.refinement.distance import Absolute, Custom, Distance, number
-from shoal.mechanism.refinement.factors import Gain
+from shoal.mechanism.refinement.distance import AbsoluteDistance, CustomDistance, Distance, number
+from shoal.mechanism.refinement.factors import RefinementCurve
 
 Points = NDArray[np.int64]
 MOST_VALUES = 1 << 16
@@ -40,19 +48,19 @@ class Ball(ABC):
 
     @abstractmethod
     def holds(self, points: Points) -> NDArray[np.bool_]:
-        """Which points are in it."""
+        """Which points are in the ball."""
 
     @abstractmethod
     def around(self, inner: Ball) -> Ball:
-        """The ball made large enough to hold a smaller one, should rounding have left that out."""
+        """The ball enlarged so that it contains a smaller one, should rounding have left a part of that out."""
 
     @abstractmethod
     def draw(self, source: Source, size: int) -> Points:
-        """Points of the prior given that they are in it."""
+        """Independent points of the prior, given that they are in the ball."""
 
     @abstractmethod
     def moment(self, power: int) -> float | None:
-        """The integral over it of (value − the prior's center) to this power; None where values are no numbers."""
+        """The integral of (value − the prior's center) to this power over the ball; None where values are no numbers."""
 
     @property
     @abstractmethod
@@ -72,12 +80,12 @@ class Order(ABC):
         """The nearest points."""
 
     @abstractmethod
-    def expected(self, gain: Gain) -> float:
-        """The mean distance under the refined law."""
+    def expected_distance(self, curve: RefinementCurve) -> float:
+        """The mean distance from the true answer under the refined distribution."""
 
 
 class Prior(ABC):
-    """A law over finitely many points."""
+    """A distribution over finitely many points."""
 
     listed: tuple[Any, ...] | None = None
     """All possible values, where they are listed."""
@@ -94,7 +102,7 @@ class Prior(ABC):
 
     @abstractmethod
     def order(self, distance: Distance, truth: Any) -> Order:
-        """By nearness to a true answer; None, or what cannot be placed, is equally far from everything."""
+        """The points by distance from a true answer; None, or a value without a distance, is equally far from everything."""
 
     @abstractmethod
     def whole(self) -> Ball:
@@ -109,13 +117,13 @@ class Prior(ABC):
         """Values that stand for the whole, with their weights."""
 
     def suits(self, distance: Distance) -> bool:
-        """Whether nearness by this distance can be told."""
+        """Whether the points can be put in order by this distance."""
         return isinstance(distance, Distance)
 
 
 @dataclass(frozen=True)
-class Anywhere(Order):
-    """No order at all: every point is as far as every other."""
+class NoOrder(Order):
+    """The order for a true answer that is equally far from every point."""
 
     prior: Prior
     far: float = nan
@@ -127,11 +135,11 @@ class Anywhere(Order):
     def first(self) -> Ball:
         return self.prior.whole()
 
-    def expected(self, gain: Gain) -> float:  # noqa: ARG002 - a refinement of no order is the prior
+    def expected_distance(self, curve: RefinementCurve) -> float:  # noqa: ARG002 - a refinement of no order is the prior
         return self.far
 
 
-class Discrete(Prior):
+class DiscretePrior(Prior):
     """Listed values with exact probabilities; a value of probability zero is left out and never comes out.
 
     Probabilities are read as written: "1/3", "0.1", 0.1. If all are text, whole numbers or fractions they sum to
@@ -139,7 +147,7 @@ class Discrete(Prior):
     """
 
     def __init__(self, probabilities: Mapping[Any, Number]) -> None:
-        masses = shares(list(probabilities.values()))
+        masses = check_probabilities(list(probabilities.values()))
         kept = [(value, mass) for value, mass in zip(probabilities, masses, strict=True) if mass]
         if len(kept) > MOST_VALUES:
             raise ParameterError("a prior lists too many values", came=f"{len(kept):,}", allowed=f"{MOST_VALUES:,}")
@@ -147,8 +155,8 @@ class Discrete(Prior):
         self.masses = tuple(mass for _, mass in kept)
 
     @cached_property
-    def _cuts(self) -> InversionSampler:
-        return cuts(self.masses)
+    def _sampler(self) -> InversionSampler:
+        return index_sampler(self.masses)
 
     @cached_property
     def numbers(self) -> tuple[Fraction, ...] | None:
@@ -171,30 +179,30 @@ class Discrete(Prior):
         return objects
 
     def propose(self, source: Source, size: int) -> Points:
-        return self._cuts.draw(source, size)
+        return self._sampler.draw(source, size)
 
     def values(self, points: Points) -> NDArray[Any]:
         return np.asarray(self._objects[points])
 
     def order(self, distance: Distance, truth: Any) -> Order:
         if truth is None:
-            return Anywhere(self)
+            return NoOrder(self)
         far = distance.between(truth, self.listed)
         levels = sorted(set(far))
         if len(levels) == 1:
-            return Anywhere(self, float(levels[0]))
+            return NoOrder(self, float(levels[0]))
         rank = {level: place for place, level in enumerate(levels)}
         ranks = np.array([rank[level] for level in far], dtype=np.int64)
         masses = [Fraction(0)] * len(levels)
         for place, mass in zip(ranks, self.masses, strict=True):
             masses[place] += mass
-        return Shells(self, ranks, (Fraction(0), *accumulate(masses)), tuple(levels))
+        return ShellOrder(self, ranks, (Fraction(0), *accumulate(masses)), tuple(levels))
 
     def whole(self) -> Ball:
-        return Shell(self, np.zeros(len(self.listed), dtype=np.int64), 1, Fraction(1))
+        return ShellBall(self, np.zeros(len(self.listed), dtype=np.int64), 1, Fraction(1))
 
     def nothing(self) -> Ball:
-        return Shell(self, np.zeros(len(self.listed), dtype=np.int64), 0, Fraction(0))
+        return ShellBall(self, np.zeros(len(self.listed), dtype=np.int64), 0, Fraction(0))
 
     def representatives(self, count: int = REPRESENTATIVES) -> tuple[list[Any], NDArray[np.float64]]:
         if len(self.listed) <= count:
@@ -205,17 +213,17 @@ class Discrete(Prior):
 
 
 @dataclass(frozen=True)
-class Shells(Order):
+class ShellOrder(Order):
     """Listed values in shells of equal distance: one shell is never divided."""
 
-    prior: Discrete
+    prior: DiscretePrior
     ranks: Points
     ends: tuple[Fraction, ...]
     levels: tuple[Any, ...]
 
     def ball(self, shells: int) -> Ball:
         """The nearest shells."""
-        return Shell(self.prior, self.ranks, shells, self.ends[shells])
+        return ShellBall(self.prior, self.ranks, shells, self.ends[shells])
 
     def around(self, share: Fraction) -> tuple[Ball, Ball]:
         return self.ball(bisect_right(self.ends, share) - 1), self.ball(bisect_left(self.ends, share))
@@ -223,17 +231,17 @@ class Shells(Order):
     def first(self) -> Ball:
         return self.ball(1)
 
-    def expected(self, gain: Gain) -> float:
-        steps = [gain(end) for end in self.ends]
-        steps[0] -= gain.moved
+    def expected_distance(self, curve: RefinementCurve) -> float:
+        steps = [curve(end) for end in self.ends]
+        steps[0] -= curve.moved
         return sum(float(far) * float(steps[i + 1] - steps[i]) for i, far in enumerate(self.levels))
 
 
 @dataclass(frozen=True)
-class Shell(Ball):
+class ShellBall(Ball):
     """The listed values of the nearest shells."""
 
-    prior: Discrete
+    prior: DiscretePrior
     ranks: Points
     shells: int
     mass: Fraction
@@ -242,12 +250,12 @@ class Shell(Ball):
         return np.asarray(self.ranks[points] < self.shells)
 
     def around(self, inner: Ball) -> Ball:
-        # Shells of one true answer are nested, so the heavier of two holds the other.
+        # The shells of one true answer are nested, so the heavier of two holds the other.
         return inner if inner.mass > self.mass else self
 
     def draw(self, source: Source, size: int) -> Points:
         inside = np.flatnonzero(self.ranks < self.shells)
-        return inside[cuts([self.prior.masses[place] / self.mass for place in inside]).draw(source, size)]
+        return inside[index_sampler([self.prior.masses[place] / self.mass for place in inside]).draw(source, size)]
 
     def moment(self, power: int) -> float | None:
         if self.prior.numbers is None:
@@ -261,7 +269,7 @@ class Shell(Ball):
         return int(np.count_nonzero(self.ranks < self.shells))
 
 
-def shares(given: Sequence[Number]) -> list[Fraction]:
+def check_probabilities(given: Sequence[Number]) -> list[Fraction]:
     """Probabilities as exact fractions that sum to one, or an error that says what is wrong with them."""
     masses = [exact(mass, "a probability of the prior") for mass in given]
     if any(mass < 0 for mass in masses):
@@ -277,14 +285,14 @@ def shares(given: Sequence[Number]) -> list[Fraction]:
     return [mass / total for mass in masses]
 
 
-def cuts(masses: Sequence[Fraction]) -> InversionSampler:
+def index_sampler(masses: Sequence[Fraction]) -> InversionSampler:
     """The exact draw of an index by these probabilities, which sum to one and are above 0."""
     ends = list(accumulate(masses))[:-1]
 
-    def cut(index: int, bits: int) -> Bounds:
+    def bounds(index: int, bits: int) -> Bounds:
         return fraction_bounds(ends[index], bits)
 
-    return InversionSampler(cut, len(ends))
+    return InversionSampler(bounds, len(ends))
 
 
 BITS = 52
@@ -295,8 +303,8 @@ _FEW = 1 << 16
 """So few steps lie so close together that one value stands for all of them."""
 
 
-class Steps(Prior):
-    """Numbers in `count` equally likely steps, lowest first."""
+class QuantilePrior(Prior):
+    """A prior over numbers in `count` equally likely steps, lowest first: step i is a quantile."""
 
     count: int
     center: float
@@ -326,28 +334,28 @@ class Steps(Prior):
     def order(self, distance: Distance, truth: Any) -> Order:
         here = None if truth is None else number(truth)
         if here is None or not isfinite(place := _float(here)):
-            return Anywhere(self)
-        return Line(self, distance, place)
+            return NoOrder(self)
+        return LineOrder(self, distance, place)
 
     def whole(self) -> Ball:
-        return Run(self, 0, self.count)
+        return StepRange(self, 0, self.count)
 
     def nothing(self) -> Ball:
-        return Run(self, 0, 0)
+        return StepRange(self, 0, 0)
 
     def representatives(self, count: int = REPRESENTATIVES) -> tuple[list[Any], NDArray[np.float64]]:
         steps = [(2 * place + 1) * self.count // (2 * count) for place in range(count)]
         return self.at(np.array(steps, dtype=np.int64)).tolist(), np.full(count, 1 / count)
 
     def suits(self, distance: Distance) -> bool:
-        return isinstance(distance, Absolute | Custom)
+        return isinstance(distance, AbsoluteDistance | CustomDistance)
 
 
 @dataclass(frozen=True)
-class Run(Ball):
-    """The steps from low up to, not including, high."""
+class StepRange(Ball):
+    """The ball of the steps from low up to, not including, high."""
 
-    prior: Steps
+    prior: QuantilePrior
     low: int
     high: int
 
@@ -359,9 +367,9 @@ class Run(Ball):
         return np.asarray((points >= self.low) & (points < self.high))
 
     def around(self, inner: Ball) -> Ball:
-        if not isinstance(inner, Run) or inner.low == inner.high:
+        if not isinstance(inner, StepRange) or inner.low == inner.high:
             return self
-        return Run(self.prior, min(self.low, inner.low), max(self.high, inner.high))
+        return StepRange(self.prior, min(self.low, inner.low), max(self.high, inner.high))
 
     def draw(self, source: Source, size: int) -> Points:
         return self.low + source.integers(self.high - self.low, size)
@@ -378,18 +386,18 @@ class Run(Ball):
 
 
 @dataclass(frozen=True)
-class Line(Order):
-    """Steps by nearness to a number; a run of the nearest ones is found by halving.
+class LineOrder(Order):
+    """Steps by distance from a number; a range of the nearest ones is found by bisection.
 
-    A run has exactly as many steps as it should; only where it lies depends on the true answer. Two steps at the same
+    A range has exactly as many steps as it should; only where it lies depends on the true answer. Two steps at the same
     distance come one after the other.
     """
 
-    prior: Steps
+    prior: QuantilePrior
     distance: Distance
     truth: float
 
-    def run(self, steps: int) -> Run:
+    def run(self, steps: int) -> StepRange:
         """The nearest steps, as many as asked for."""
         low, high = 0, self.prior.count - steps
         while low < high:
@@ -398,52 +406,52 @@ class Line(Order):
                 high = middle
             else:
                 low = middle + 1
-        return Run(self.prior, low, low + steps)
+        return StepRange(self.prior, low, low + steps)
 
     def _reaches(self, first: int, beyond: int) -> bool:
-        """Whether a run does better to begin here than one step later: its first step is as near as the next after it."""
+        """Whether a range should begin here and not one step later: its first step is as near as the next after its last."""
         left, right = self.prior.at(np.array([first, beyond], dtype=np.int64)).tolist()
-        if isinstance(self.distance, Absolute):
+        if isinstance(self.distance, AbsoluteDistance):
             return bool(left + right >= 2 * self.truth)
         near, far = self.distance.between(self.truth, [left, right])
         return near < far or (near == far and left >= self.truth)
 
-    def around(self, share: Fraction) -> tuple[Run, Run]:
+    def around(self, share: Fraction) -> tuple[StepRange, StepRange]:
         steps = share * self.prior.count
         inner = self.run(steps.numerator // steps.denominator)
         if steps.denominator == 1:
             return inner, inner
         return inner, self.run(inner.high - inner.low + 1)
 
-    def first(self) -> Run:
+    def first(self) -> StepRange:
         return self.run(1)
 
-    def expected(self, gain: Gain) -> float:
-        if not isinstance(self.distance, Absolute):
+    def expected_distance(self, curve: RefinementCurve) -> float:
+        if not isinstance(self.distance, AbsoluteDistance):
             values, weights = self.prior.representatives(4 * REPRESENTATIVES)
-            return gain.mean(self.distance.between(self.truth, values), weights)
+            return curve.mean(self.distance.between(self.truth, values), weights)
         middle = self.prior.below(self.truth)
         nearest = float(self.prior.at(np.array([self.first().low], dtype=np.int64))[0])
-        total = float(gain.moved) * abs(nearest - self.truth)
+        total = float(curve.moved) * abs(nearest - self.truth)
         runs = [
-            Run(self.prior, 0, 0),
-            *(self.around(share)[0] for share in gain.breaks),
-            Run(self.prior, 0, self.prior.count),
+            StepRange(self.prior, 0, 0),
+            *(self.around(share)[0] for share in curve.breaks),
+            StepRange(self.prior, 0, self.prior.count),
         ]
         for inner, outer in pairwise(runs):
             if outer.mass > inner.mass:
                 spread = self._spread(outer, middle) - self._spread(inner, middle)
-                total += float(gain.factor(inner.mass, outer.mass)) * spread
+                total += float(curve.factor(inner.mass, outer.mass)) * spread
         return total
 
-    def _spread(self, run: Run, middle: int) -> float:
-        """The integral of |value − truth| over a run."""
+    def _spread(self, run: StepRange, middle: int) -> float:
+        """The integral of |value − truth| over a range of steps."""
         cut = min(max(middle, run.low), run.high)
         above = self.prior.integral(cut, run.high, 1, self.truth)
         return above - self.prior.integral(run.low, cut, 1, self.truth)
 
 
-class Histogram(Steps):
+class HistogramPrior(QuantilePrior):
     """Numbers in bins: edges in rising order, a probability for each bin, even within it.
 
     Each bin has a whole number of steps, exactly its share, as long as the probabilities have a common denominator below
@@ -453,11 +461,15 @@ class Histogram(Steps):
     def __init__(self, edges: Sequence[Number], probabilities: Sequence[Number]) -> None:
         marks = [exact(edge, "an edge of the prior") for edge in edges]
         if len(marks) != len(probabilities) + 1 or len(marks) < 2 or len(marks) > MOST_VALUES:
-            raise ParameterError("edges and bins disagree", came=f"{len(marks)} edges, {len(probabilities)} bins")
+            raise ParameterError(
+                "a histogram has one more edge than bins", came=f"{len(marks)} edges, {len(probabilities)} bins"
+            )
         self.edges = np.array([_float(mark) for mark in marks])
         if not np.isfinite(self.edges).all() or not (np.diff(self.edges) > 0).all():
-            raise ParameterError("the edges of a prior do not rise", allowed="finite numbers, each above the last")
-        self.masses = shares(probabilities)
+            raise ParameterError(
+                "the edges of a prior are not in increasing order", allowed="finite numbers, each above the one before"
+            )
+        self.masses = check_probabilities(probabilities)
         common = lcm(*(mass.denominator for mass in self.masses))
         fits = common.bit_length() <= _FINEST
         self.count = common << max(0, BITS - common.bit_length() + 1) if fits else 1 << BITS
@@ -496,35 +508,37 @@ class Histogram(Steps):
         return np.asarray(self.edges[bins] + (self.edges[bins + 1] - self.edges[bins]) * share)
 
 
-class Uniform(Histogram):
+class UniformPrior(HistogramPrior):
     """Any number between two bounds, all alike."""
 
     def __init__(self, low: Number = 0, high: Number = 1) -> None:
         super().__init__([low, high], [1])
 
 
-class Continuous(Steps):
+class ContinuousPrior(QuantilePrior):
     """A frozen continuous distribution of scipy.stats."""
 
-    def __init__(self, law: Any) -> None:
-        self.law = law
+    def __init__(self, distribution: Any) -> None:
+        self.distribution = distribution
         self.count = 1 << BITS
-        low, high = law.support()
+        low, high = distribution.support()
         self._ends = float(low), float(high)
         probe = self.at(np.array([0, self.count // 2, self.count - 1], dtype=np.int64))
         if not np.isfinite(probe).all() or not probe[0] < probe[2]:
-            raise UsageError("the prior has no finite quantiles that rise", allowed="a proper distribution")
+            raise UsageError(
+                "the quantiles of the prior are not finite or do not increase", allowed="a proper distribution"
+            )
         self.center = float(probe[1])
 
     def at(self, steps: Points) -> NDArray[np.float64]:
-        quantiles = self.law.ppf((2 * steps + 1) / (2.0 * self.count))
+        quantiles = self.distribution.ppf((2 * steps + 1) / (2.0 * self.count))
         return np.asarray(np.clip(quantiles, self._ends[0], self._ends[1]), dtype=np.float64)
 
     def below(self, value: float) -> int:
-        return min(self.count, max(0, int(float(self.law.cdf(value)) * self.count)))
+        return min(self.count, max(0, int(float(self.distribution.cdf(value)) * self.count)))
 
     def density(self, value: float) -> float:
-        return float(self.law.pdf(value))
+        return float(self.distribution.pdf(value))
 
     def integral(self, low: int, high: int, power: int, center: float) -> float:
         """By Gauss's rule over the log-odds of the quantile, where tails are as wide as the middle."""
@@ -538,7 +552,9 @@ class Continuous(Steps):
         half = np.diff(panels)[:, None] / 2
         odds = (panels[:-1, None] + half * (nodes + 1)).ravel()
         below, above = 1 / (1 + np.exp(-odds)), 1 / (1 + np.exp(odds))
-        values = np.where(odds < 0, self.law.ppf(np.minimum(below, 0.5)), self.law.isf(np.minimum(above, 0.5)))
+        values = np.where(
+            odds < 0, self.distribution.ppf(np.minimum(below, 0.5)), self.distribution.isf(np.minimum(above, 0.5))
+        )
         mass = (half * weights).ravel() * below * above
         # Scaled to the exact mass of the run.
         return float(np.sum(mass * (values - center) ** power)) * (high - low) / self.count / float(mass.sum())
@@ -553,10 +569,10 @@ class Continuous(Steps):
         return self.at(steps).tolist(), np.diff(edges)
 
 
-def discrete_law(law: Any) -> Discrete:
-    """A frozen discrete distribution of scipy.stats, its shares rounded to steps of 2^-52: beyond them it ends."""
-    ends = np.array([law.ppf(share) for share in (0.5**BITS, 1 - 0.5**BITS)], dtype=np.float64)
-    points = np.append(ends, getattr(law.dist, "xk", ends))
+def discrete_prior(distribution: Any) -> DiscretePrior:
+    """A frozen discrete distribution of scipy.stats, its probabilities rounded to steps of 2^-52: beyond them it ends."""
+    ends = np.array([distribution.ppf(share) for share in (0.5**BITS, 1 - 0.5**BITS)], dtype=np.float64)
+    points = np.append(ends, getattr(distribution.dist, "xk", ends))
     if not np.isfinite(ends).all() or not np.equal(points, np.rint(points)).all():
         raise UsageError("the prior is not on whole numbers", fix="list its values with their probabilities instead")
     lowest, highest = (int(end) for end in ends)
@@ -565,10 +581,10 @@ def discrete_law(law: Any) -> Discrete:
             "a prior lists too many values", came=f"{highest - lowest + 1:,}", allowed=f"{MOST_VALUES:,}"
         )
     values = np.arange(lowest, highest + 1)
-    below = np.minimum(np.rint(law.cdf(values) * 2.0**BITS), 2.0**BITS).astype(np.int64)
+    below = np.minimum(np.rint(distribution.cdf(values) * 2.0**BITS), 2.0**BITS).astype(np.int64)
     below[-1] = 1 << BITS
     counts = np.diff(np.maximum.accumulate(below), prepend=0)
-    return Discrete({int(v): Fraction(int(c), 1 << BITS) for v, c in zip(values, counts, strict=True)})
+    return DiscretePrior({int(v): Fraction(int(c), 1 << BITS) for v, c in zip(values, counts, strict=True)})
 
 
 def _float(value: Fraction) -> float:
@@ -578,29 +594,34 @@ def _float(value: Fraction) -> float:
         return inf if value > 0 else -inf
 
 
-def _of_scipy(law: Any) -> Prior:
+def _of_scipy(distribution: Any) -> Prior:
     """A frozen distribution, or one that has nothing to be frozen."""
     from scipy.stats import rv_continuous, rv_discrete
 
-    frozen = law.freeze() if isinstance(law, rv_continuous | rv_discrete) and not law.numargs else law
+    freezable = isinstance(distribution, rv_continuous | rv_discrete) and not distribution.numargs
+    frozen = distribution.freeze() if freezable else distribution
     family = getattr(frozen, "dist", None)
     if isinstance(family, rv_continuous):
-        return Continuous(frozen)
+        return ContinuousPrior(frozen)
     if isinstance(family, rv_discrete):
-        return discrete_law(frozen)
-    raise UsageError("this distribution is not frozen", came=type(law).__name__, fix="give it its parameters")
-
-
-def prior_of(meant: Any) -> Prior:
-    """The prior meant by a Prior, a mapping of values to probabilities, or a frozen scipy.stats distribution."""
-    if isinstance(meant, Prior):
-        return meant
-    if isinstance(meant, Mapping):
-        return Discrete(meant)
-    if hasattr(meant, "ppf"):
-        return _of_scipy(meant)
+        return discrete_prior(frozen)
     raise UsageError(
-        "this is no prior",
-        came=type(meant).__name__,
-        allowed="Uniform, Discrete, Histogram, a mapping of values to probabilities, a frozen scipy.stats distribution",
+        "a scipy.stats distribution without its parameters",
+        came=type(distribution).__name__,
+        fix="give it its parameters",
+    )
+
+
+def as_prior(given: Any) -> Prior:
+    """A prior from a Prior, a mapping of values to probabilities, or a frozen scipy.stats distribution."""
+    if isinstance(given, Prior):
+        return given
+    if isinstance(given, Mapping):
+        return DiscretePrior(given)
+    if hasattr(given, "ppf"):
+        return _of_scipy(given)
+    raise UsageError(
+        "a prior of an unknown form",
+        came=type(given).__name__,
+        allowed="a mapping of values to probabilities, a frozen scipy.stats distribution, or one of the priors of this module",
     )

@@ -1,6 +1,6 @@
-"""The law of the answer for one true value: the holder may look at it, the analyst gets one sample.
+"""The refined distribution for one true answer: for the custodian alone; the analyst gets one sample of it.
 
-Everything here but what `sample` returns tells the true answer, and must not leave the house.
+Everything here except what `sample` returns reveals the true answer, and must not be published.
 """
 
 from __future__ import annotations
@@ -18,24 +18,27 @@ from shoal.chance.exact import Bounds, InversionSampler, fraction_bounds
 from shoal.chance.source import Source
 from shoal.errors import UsageError
 from shoal.mechanism.refinement.distance import number
-from shoal.mechanism.refinement.factors import Gain
-from shoal.mechanism.refinement.prior import Ball, Discrete, Order, Points, Prior, Run, Steps
+from shoal.mechanism.refinement.factors import RefinementCurve
+from shoal.mechanism.refinement.prior import Ball, DiscretePrior, Order, Points, Prior, QuantilePrior, StepRange
 
 _BATCH = 1 << 19
 
 
 @dataclass(frozen=True)
-class Refined:
-    """A prior raised near the true answer and lowered elsewhere: rings between nested balls, each with its factor."""
+class RefinedDistribution:
+    """A prior raised near the true answer and lowered elsewhere: rings between nested balls, each with its factor.
+
+    For the custodian alone: every figure reveals the true answer.
+    """
 
     prior: Prior
-    gain: Gain
+    curve: RefinementCurve
     order: Order
 
     @cached_property
     def balls(self) -> tuple[Ball, ...]:
-        """Nested, from nothing to the whole, with masses that rise strictly."""
-        found = [ball for share in self.gain.breaks for ball in self.order.around(share)]
+        """Nested balls, from the empty one to all points, with strictly increasing masses."""
+        found = [ball for share in self.curve.breaks for ball in self.order.around(share)]
         chain = [self.prior.nothing()]
         for ball in [*sorted(found, key=lambda ball: ball.mass), self.prior.whole()]:
             wider = ball.around(chain[-1])
@@ -45,12 +48,12 @@ class Refined:
 
     @cached_property
     def factors(self) -> tuple[Fraction, ...]:
-        """Of each ring, from the nearest: what its prior probability is multiplied by; they never rise."""
-        return tuple(self.gain.factor(inner.mass, outer.mass) for inner, outer in pairwise(self.balls))
+        """The factor of the prior probability in each ring, from the nearest ring to the farthest; never increasing."""
+        return tuple(self.curve.factor(inner.mass, outer.mass) for inner, outer in pairwise(self.balls))
 
     @cached_property
     def nearest(self) -> Ball:
-        """The points that get what was moved."""
+        """The nearest points, which get the mass that delta moves."""
         return self.order.first()
 
     # --- the set that is raised ---------------------------------------------------------------------------------
@@ -58,7 +61,7 @@ class Refined:
     @property
     def near(self) -> Ball:
         """U_u: the largest ball that is raised by the full factor."""
-        return self.order.around(self.gain.near)[0]
+        return self.order.around(self.curve.near)[0]
 
     @property
     def near_size(self) -> Any:
@@ -67,21 +70,23 @@ class Refined:
 
     @property
     def near_probability(self) -> float:
-        """The probability that the answer lies in it."""
+        """The probability that the answer lies in the ball that is raised."""
         near = self.near
-        moved = self.gain.moved if near.mass >= self.nearest.mass else 0
-        return float(self.gain(near.mass) + moved)
+        moved = self.curve.moved if near.mass >= self.nearest.mass else 0
+        return float(self.curve(near.mass) + moved)
 
-    # --- the law ------------------------------------------------------------------------------------------------
+    # --- the distribution ------------------------------------------------------------------------------------------------
 
     @property
     def masses(self) -> dict[Any, Fraction]:
         """The exact probability of each listed value."""
-        if not isinstance(self.prior, Discrete):
-            raise UsageError("a law over numbers on a line has no list of values", fix="ask for its density or its cdf")
+        if not isinstance(self.prior, DiscretePrior):
+            raise UsageError(
+                "a distribution over numbers on a line has no list of values", fix="ask for its density or its cdf"
+            )
         points = np.arange(len(self.prior.masses))
         factors = [self.factors[ring] for ring in self.rings(points)]
-        extra = self.gain.moved / self.nearest.mass
+        extra = self.curve.moved / self.nearest.mass
         given = [extra if held else Fraction(0) for held in self.nearest.holds(points)]
         triples = zip(self.prior.listed, self.prior.masses, factors, given, strict=True)
         return {value: mass * (factor + more) for value, mass, factor, more in triples}
@@ -100,14 +105,14 @@ class Refined:
 
     def cdf(self, value: Any) -> float:
         """The probability of an answer up to a number."""
-        if isinstance(self.prior, Discrete):
+        if isinstance(self.prior, DiscretePrior):
             here, numbers = number(value), self.prior.numbers
             if here is None or numbers is None:
-                raise UsageError("the values of the prior are no numbers, so there is none below another")
+                raise UsageError("the values of the prior are no numbers, so there is no cumulative distribution")
             return float(sum(mass for at, mass in zip(numbers, self.masses.values(), strict=True) if at <= here))
         steps = self._steps()
         reached = steps.below(float(value))
-        total = self._share(self.nearest, reached) * self.gain.moved / self.nearest.mass
+        total = self._share(self.nearest, reached) * self.curve.moved / self.nearest.mass
         for (inner, outer), factor in zip(pairwise(self.balls), self.factors, strict=True):
             total += factor * (self._share(outer, reached) - self._share(inner, reached))
         return float(total)
@@ -126,8 +131,8 @@ class Refined:
 
     @property
     def expected_distance(self) -> float:
-        """The mean distance from the true answer; nan if that cannot be placed."""
-        return self.order.expected(self.gain)
+        """The mean distance from the true answer; nan if the true answer has no distance from the values of the prior."""
+        return self.order.expected_distance(self.curve)
 
     # --- one sample ---------------------------------------------------------------------------------------------
 
@@ -142,24 +147,24 @@ class Refined:
         A draw is kept with probability (1 − moved)/up whatever the true answer is, so the number of draws tells nothing,
         and each draw takes the same work. What was moved is drawn for every answer, too, and used for some.
         """
-        kept = self._accepted(source, size)
-        if self.gain.moved:
-            moved = source.bernoulli(self.gain.moved, size)
+        kept = self._accept(source, size)
+        if self.curve.moved:
+            moved = source.bernoulli(self.curve.moved, size)
             points = self.nearest.draw(source, size)
             kept = np.where(moved, points, kept)
         return self.prior.values(kept)
 
-    def _accepted(self, source: Source, size: int) -> Points:
-        chances = [factor / self.gain.up for factor in self.factors]
+    def _accept(self, source: Source, size: int) -> Points:
+        chances = [factor / self.curve.up for factor in self.factors]
         marks = sorted({chance for chance in chances if 0 < chance < 1})
 
-        def cut(index: int, bits: int) -> Bounds:
+        def bounds(index: int, bits: int) -> Bounds:
             return fraction_bounds(marks[index], bits)
 
-        coins = InversionSampler(cut, len(marks))
+        coins = InversionSampler(bounds, len(marks))
         # A coin that has passed at most `allowed` marks keeps a point of that ring; none keeps a point of chance 0.
         allowed = np.array([sum(mark < chance for mark in marks) if chance else -1 for chance in chances])
-        needed = float(self.gain.up / (1 - self.gain.moved))
+        needed = float(self.curve.up / (1 - self.curve.moved))
         parts, found = [np.empty((0,), dtype=np.int64)], 0
         while found < size:
             wanted = (size - found) * needed
@@ -180,16 +185,18 @@ class Refined:
             return None
         numbers = [moment for moment in moments if moment is not None]
         rings = zip(pairwise(numbers), self.factors, strict=True)
-        moved = float(self.gain.moved / self.nearest.mass) * nearest if self.gain.moved else 0.0
+        moved = float(self.curve.moved / self.nearest.mass) * nearest if self.curve.moved else 0.0
         return sum((float(factor) * (outer - inner) for (inner, outer), factor in rings), moved)
 
-    def _steps(self) -> Steps:
-        if not isinstance(self.prior, Steps):
-            raise UsageError("only a law over numbers on a line has this", fix="ask for the masses of listed values")
+    def _steps(self) -> QuantilePrior:
+        if not isinstance(self.prior, QuantilePrior):
+            raise UsageError(
+                "only a distribution over numbers on a line has a density", fix="ask for the masses of listed values"
+            )
         return self.prior
 
     def _share(self, ball: Ball, reached: int) -> Fraction:
         """The mass of the part of a run below a step."""
-        if not isinstance(ball, Run):
+        if not isinstance(ball, StepRange):
             return Fraction(0)
         return Fraction(max(0, min(ball.high, reached) - ball.low), ball.prior.count)

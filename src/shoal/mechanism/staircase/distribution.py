@@ -34,8 +34,8 @@ LARGEST_DIMENSION = 1024
 
 
 @dataclass(frozen=True)
-class BoxNumber:
-    """The law Pr[I = i] ∝ q^i ∏ (i + r_j) in double precision, for figures; `draw_numbers` draws it exactly."""
+class ShellDistribution:
+    """The number I of the box, Pr[I = i] ∝ q^i ∏ (i + r_j), in double precision, for figures; `draw_numbers` draws it exactly."""
 
     epsilon: float
     ratios: tuple[float, ...]
@@ -72,13 +72,13 @@ class BoxNumber:
 
     def up_to(self, i: int) -> float:
         """Pr[I ≤ i]: negative binomial distribution functions, mixed."""
-        return self._mixed(i, complement=False)
+        return self._mixture_probability(i, complement=False)
 
     def beyond(self, i: int) -> float:
         """Pr[I > i]."""
-        return self._mixed(i, complement=True)
+        return self._mixture_probability(i, complement=True)
 
-    def _mixed(self, i: int, *, complement: bool) -> float:
+    def _mixture_probability(self, i: int, *, complement: bool) -> float:
         from scipy.special import betainc, betaincc
 
         k = np.arange(len(self._weights), dtype=np.float64)
@@ -104,13 +104,13 @@ class BoxNumber:
         beyond = self.log_size(i) - (i + 1) * self.epsilon - log(-expm1(-self.epsilon)) - self.log_total
         return min(1.0, self.up_to(i) + float(np.exp(beyond)))
 
-    def without(self, component: int) -> tuple[BoxNumber, float]:
-        """The law with one factor less, and its sum over this one's: E[f(I) / (I + r_j)] in terms of the smaller law."""
-        rest = BoxNumber(self.epsilon, self.ratios[:component] + self.ratios[component + 1 :])
+    def without(self, component: int) -> tuple[ShellDistribution, float]:
+        """The distribution without one component, and its total over this one's, which give E[f(I) / (I + r_j)]."""
+        rest = ShellDistribution(self.epsilon, self.ratios[:component] + self.ratios[component + 1 :])
         return rest, float(np.exp(rest.log_total - self.log_total))
 
 
-def first(reached: Callable[[int], bool]) -> int:
+def least_index(reached: Callable[[int], bool]) -> int:
     """The least i ≥ 0 at which a condition holds that then stays."""
     high = 1
     while not reached(high - 1):
@@ -166,48 +166,48 @@ def _mixture(
             known[bits] = list(lower), list(upper)
         return known[bits]
 
-    def cut(index: int, bits: int) -> Bounds:
+    def cut_bounds(index: int, bits: int) -> Bounds:
         def bounds(more: int) -> Bounds:
             lower, upper = sums(more)
             return ratio_bounds((lower[index], upper[index]), (lower[-1], upper[-1]), more)
 
         return settle(bounds, bits)
 
-    return np.array(ordinals, dtype=np.int64), InversionSampler(cut, len(ordinals) - 1)
+    return np.array(ordinals, dtype=np.int64), InversionSampler(cut_bounds, len(ordinals) - 1)
 
 
-class Interval(NamedTuple):
-    """From low to high."""
+class ConfidenceInterval(NamedTuple):
+    """An interval from low to high that holds the noise with some confidence."""
 
     low: float
     high: float
 
     @property
     def length(self) -> float:
-        """How long it is."""
+        """The length of the interval."""
         return self.high - self.low
 
 
 @dataclass(frozen=True)
-class BoxLaw:
+class BoxDistribution:
     """Density M on the box with half-sides z, M e^(−i epsilon) on the i-th further shell of half-sides z + i s.
 
-    The continuous law of SC13 Theorem 1 (with i from 1) and its box form, in any dimension. It is what the noise on a
+    The continuous distribution of SC13 Theorem 1 (with i from 1) and its box form, in any dimension. It is what the noise on a
     fine grid comes close to; nothing is ever drawn from it. One dimension is the univariate staircase with d = z.
     """
 
     epsilon: float
-    half_sides: tuple[float, ...]
+    sensitivity: tuple[float, ...]
     inner: tuple[float, ...]
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon <= 700:
             raise ParameterError("epsilon is out of range", came=self.epsilon, allowed="0 < epsilon <= 700")
-        if not self.half_sides or not all(0 < side < np.inf for side in self.half_sides):
-            raise ParameterError("a half-side is not positive and finite", allowed="finite numbers above 0")
-        if len(self.inner) != len(self.half_sides):
+        if not self.sensitivity or not all(0 < side < np.inf for side in self.sensitivity):
+            raise ParameterError("a sensitivity is not positive and finite", allowed="finite numbers above 0")
+        if len(self.inner) != len(self.sensitivity):
             raise ParameterError("the inner box has another dimension", came=len(self.inner))
-        if not all(0 <= z <= s for z, s in zip(self.inner, self.half_sides, strict=True)):
+        if not all(0 <= z <= s for z, s in zip(self.inner, self.sensitivity, strict=True)):
             raise PreconditionError(
                 "staircase" if len(self.inner) == 1 else "staircase-box",
                 "the inner box is not inside the box of the sensitivity",
@@ -216,15 +216,15 @@ class BoxLaw:
             )
 
     @cached_property
-    def number(self) -> BoxNumber:
-        """The law of the box's number."""
-        ratios = tuple(z / s for z, s in zip(self.inner, self.half_sides, strict=True))
-        return BoxNumber(self.epsilon, ratios)
+    def number(self) -> ShellDistribution:
+        """The distribution of the box's number."""
+        ratios = tuple(z / s for z, s in zip(self.inner, self.sensitivity, strict=True))
+        return ShellDistribution(self.epsilon, ratios)
 
     @cached_property
     def _log_unit(self) -> float:
         """ln of the volume of the box with half-sides s."""
-        return float(np.log(2 * np.array(self.half_sides)).sum())
+        return float(np.log(2 * np.array(self.sensitivity)).sum())
 
     @cached_property
     def _log_height(self) -> float:
@@ -233,7 +233,7 @@ class BoxLaw:
 
     def shell(self, points: ArrayLike) -> Floats:
         """The number of the shell of each point; the last axis runs over the components."""
-        over = (np.abs(self._points(points)) - np.array(self.inner)) / np.array(self.half_sides)
+        over = (np.abs(self._points(points)) - np.array(self.inner)) / np.array(self.sensitivity)
         return np.asarray(np.maximum(0.0, np.ceil(over.max(axis=-1))))
 
     def density(self, points: ArrayLike) -> Floats:
@@ -244,27 +244,27 @@ class BoxLaw:
     def variance(self) -> Floats:
         """E[(z + I s)²] / 3 in each component."""
         mean, square = self.number.moments
-        z, s = np.array(self.inner), np.array(self.half_sides)
+        z, s = np.array(self.inner), np.array(self.sensitivity)
         return np.asarray((z**2 + 2 * z * s * mean + s**2 * square) / 3)
 
     @property
     def expected_error(self) -> Floats:
         """E[z + I s] / 2 in each component."""
-        return np.asarray((np.array(self.inner) + np.array(self.half_sides) * self.number.moments[0]) / 2)
+        return np.asarray((np.array(self.inner) + np.array(self.sensitivity) * self.number.moments[0]) / 2)
 
     def cdf(self, value: float, component: int = 0) -> float:
         """The probability that one component is at most a value."""
         inside = self._within(abs(value), component)
         return (1 + inside) / 2 if value >= 0 else (1 - inside) / 2
 
-    def interval(self, confidence: float, component: int = 0) -> Interval:
+    def interval(self, confidence: float, component: int = 0) -> ConfidenceInterval:
         """The shortest interval that holds one component with this probability."""
         wanted = check_confidence(confidence)
-        z, s = self.inner[component], self.half_sides[component]
-        n = first(lambda i: self._within(z + i * s, component) >= wanted) - 1
+        z, s = self.inner[component], self.sensitivity[component]
+        n = least_index(lambda i: self._within(z + i * s, component) >= wanted) - 1
         rest, share = self.number.without(component)
         half = s * (wanted - (self.number.up_to(n) if n >= 0 else 0.0)) / (share * rest.beyond(n))
-        return Interval(-half, half)
+        return ConfidenceInterval(-half, half)
 
     def region_volume(self, confidence: float) -> float:
         """The volume of the smallest region that holds the noise with this probability; infinity beyond a float."""
@@ -272,9 +272,9 @@ class BoxLaw:
         return exp(logarithm) if logarithm < 709 else float("inf")
 
     def log_region_volume(self, confidence: float) -> float:
-        """Its logarithm, which stays finite in many dimensions."""
+        """The logarithm of `region_volume`, which stays finite in many dimensions."""
         wanted = check_confidence(confidence)
-        i = first(lambda shell: self.number.inside(shell) >= wanted)
+        i = least_index(lambda shell: self.number.inside(shell) >= wanted)
         part = log(wanted - self.number.inside(i - 1)) - self._log_height + i * self.epsilon
         whole = self._log_unit + self.number.log_size(i - 1) if i else -np.inf
         return float(np.logaddexp(part, whole))
@@ -291,11 +291,11 @@ class BoxLaw:
             with np.errstate(divide="ignore"):
                 below = np.log(np.maximum(0, ratios + middle)).sum() < target
             low, high = (middle, high) if below else (low, middle)
-        return np.asarray(np.array(self.half_sides) * (ratios + high))
+        return np.asarray(np.array(self.sensitivity) * (ratios + high))
 
     def _within(self, half: float, component: int) -> float:
         """Pr[|X_j| ≤ half] = Pr[I ≤ n] + half · E[1 / (z + I s); I > n], n the last box inside."""
-        z, s = self.inner[component], self.half_sides[component]
+        z, s = self.inner[component], self.sensitivity[component]
         n = max(-1, floor((half - z) / s * (1 + 1e-15)))
         rest, share = self.number.without(component)
         return min(1.0, (self.number.up_to(n) if n >= 0 else 0.0) + half / s * share * rest.beyond(n))
@@ -310,18 +310,18 @@ class BoxLaw:
 
 
 def laplace_log_region_volume(scale: float, dimension: int, confidence: float) -> float:
-    """The same of independent Laplace noise: an L1 ball, whose radius over the scale is a gamma quantile."""
+    """The logarithm of the smallest region's volume for Laplace noise: an L1 ball, its radius a gamma quantile."""
     from scipy.special import gammaincinv, gammaln
 
     radius = float(gammaincinv(dimension, check_confidence(confidence))) * scale
     return dimension * log(2 * radius) - float(gammaln(dimension + 1))
 
 
-class Comparison(NamedTuple):
-    """A box law beside independent Laplace noise for the same sums: volumes as logarithms, errors in half-sides.
+class LaplaceComparison(NamedTuple):
+    """Box noise and independent Laplace noise for the same sums: volumes as logarithms, errors in units of the sensitivity.
 
-    Laplace noise has the scale Σ s / epsilon in every component, which is what the sum of the moves asks for. Even
-    Laplace noise is that of components divided by their half-sides first: the scale m s_j / epsilon in component j.
+    Laplace noise has the scale Σ s / epsilon in every component, which the L1 sensitivity asks for. Even
+    Laplace noise is that of components divided by their sensitivities first: the scale m s_j / epsilon in component j.
     """
 
     dimension: int
@@ -333,19 +333,19 @@ class Comparison(NamedTuple):
     expected_error_even: float
 
 
-def compare_with_laplace(law: BoxLaw, confidence: float = 0.95) -> Comparison:
-    """Region volume, and the expected absolute error as a mean over components, each in units of its half-side."""
-    sides = np.array(law.half_sides)
-    m, scale = len(sides), float(sides.sum()) / law.epsilon
-    even = laplace_log_region_volume(m / law.epsilon, m, confidence) + float(np.log(sides).sum())
-    return Comparison(
+def compare_with_laplace(box: BoxDistribution, confidence: float = 0.95) -> LaplaceComparison:
+    """Region volume, and the expected absolute error as a mean over components, each in units of its sensitivity."""
+    sides = np.array(box.sensitivity)
+    m, scale = len(sides), float(sides.sum()) / box.epsilon
+    even = laplace_log_region_volume(m / box.epsilon, m, confidence) + float(np.log(sides).sum())
+    return LaplaceComparison(
         dimension=m,
-        log_volume=law.log_region_volume(confidence),
+        log_volume=box.log_region_volume(confidence),
         log_volume_laplace=laplace_log_region_volume(scale, m, confidence),
         log_volume_even=even,
-        expected_error=float(np.mean(law.expected_error / sides)),
+        expected_error=float(np.mean(box.expected_error / sides)),
         expected_error_laplace=float(np.mean(scale / sides)),
-        expected_error_even=m / law.epsilon,
+        expected_error_even=m / box.epsilon,
     )
 
 
@@ -356,10 +356,10 @@ LARGEST_REACH = 1 << 49
 
 
 @dataclass(frozen=True)
-class LatticeLaw:
+class LatticeDistribution:
     """Pr[x] ∝ e^(−i epsilon) on the i-th shell of boxes with half-sides z, z + s, z + 2 s, … in whole steps.
 
-    The law that is drawn, exactly; figures are in steps. `sides` is s, `inner` is z.
+    The distribution that is drawn, exactly; figures are in steps. `sides` is s, `inner` is z.
     """
 
     epsilon: Fraction
@@ -387,10 +387,10 @@ class LatticeLaw:
             )  # fmt: skip
 
     @cached_property
-    def number(self) -> BoxNumber:
-        """The law of the box's number: sizes ∏ (2 (z + i s) + 1)."""
+    def number(self) -> ShellDistribution:
+        """The distribution of the box's number: sizes ∏ (2 (z + i s) + 1)."""
         ratios = tuple((2 * z + 1) / (2 * s) for z, s in zip(self.inner, self.sides, strict=True))
-        return BoxNumber(float(self.epsilon), ratios)
+        return ShellDistribution(float(self.epsilon), ratios)
 
     def draw(self, source: Source, size: int) -> NDArray[np.int64]:
         """A box by its number, then a uniform point of it, each component by itself; a row for each draw."""
@@ -448,14 +448,14 @@ class LatticeLaw:
             n = max(-1, (t - z) // s)
             return (self.number.up_to(n) if n >= 0 else 0.0) + (2 * t + 1) / (2 * s) * share * rest.beyond(n)
 
-        return first(lambda t: within(t) >= confidence * (1 - 1e-14))
+        return least_index(lambda t: within(t) >= confidence * (1 - 1e-14))
 
 
 def _below(source: Source, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each bound a uniform whole number below it: as many bits as it needs, drawn again while too large."""
     drawn = np.zeros(len(bounds), dtype=np.int64)
     left = np.flatnonzero(bounds > 1)
-    # A power of two that is not below the bound, from its float's exponent; one bit too many costs draws, not the law.
+    # A power of two that is not below the bound, from its float's exponent; one bit too many costs draws, not exactness.
     masks = (np.int64(1) << np.frexp(bounds.astype(np.float64))[1].astype(np.int64)) - 1
     while len(left):
         words = (source.words(len(left)) >> np.uint64(1)).astype(np.int64) & masks[left]

@@ -18,16 +18,16 @@ import numpy as np
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import decimal, precise
 from shoal.mechanism.base import check_confidence
-from shoal.mechanism.staircase.distribution import BoxLaw, BoxNumber, Floats
+from shoal.mechanism.staircase.distribution import BoxDistribution, Floats, ShellDistribution
 
 Criterion = Literal["min_variance", "min_interval", "total_variance", "worst_component", "region_volume"]
 """What is made small. In one dimension all mean the variance (1, 3, 4) or the interval (2, 5) at a confidence; in more,
 the first two are other names of the sum of the variances and of the region's volume. `worst_component` is the largest
-variance in units of the half-side, unless weights say otherwise."""
+variance in units of the sensitivity, unless weights say otherwise."""
 
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 CONFIDENCE = Fraction(95, 100)
-"""Of intervals and regions, without a word."""
+"""The confidence of intervals and regions, if none is given."""
 
 Loss = Callable[[Floats], float]
 
@@ -35,7 +35,7 @@ Loss = Callable[[Floats], float]
 @lru_cache(maxsize=64)
 def best_inner(
     epsilon: Fraction,
-    half_sides: tuple[Fraction, ...],
+    sensitivity: tuple[Fraction, ...],
     criterion: Criterion = "min_variance",
     *,
     confidence: Fraction = CONFIDENCE,
@@ -45,7 +45,7 @@ def best_inner(
     if criterion not in CRITERIA:
         raise UsageError("unknown criterion", came=criterion, allowed=", ".join(CRITERIA))
     wanted = check_confidence(confidence)
-    sides = np.array([float(side) for side in half_sides])
+    sides = np.array([float(side) for side in sensitivity])
     if weights is not None and len(weights) != len(sides):
         raise ParameterError("the weights have another dimension", came=len(weights), allowed=f"{len(sides)} weights")
     given = None if weights is None else np.array([float(weight) for weight in weights])
@@ -61,7 +61,7 @@ def _ratios(
         ratio = least_interval(float(epsilon), confidence) if by_region else least_variance(epsilon)
         return np.array([ratio])
     if by_region:
-        return _alike(len(sides), lambda r: _law(float(epsilon), r).log_region_volume(confidence))
+        return _alike(len(sides), lambda r: _distribution(float(epsilon), r).log_region_volume(confidence))
     if criterion == "worst_component":
         return _least_worst(float(epsilon), np.ones(len(sides)) if weights is None else weights * sides**2)
     return _least_total(float(epsilon), sides**2 * (1 if weights is None else weights))
@@ -88,10 +88,10 @@ def least_interval(epsilon: float, confidence: float) -> float:
         # (q^k / (1 − confidence) − q) / (1 − q), which for a small epsilon is nearly 0 / 0
         d = exp(-epsilon) * expm1((1 + kappa - k) * epsilon) / -expm1(-epsilon)
         found += [d] if 0 < d < 1 else []
-    laws = {d: BoxLaw(epsilon, (1.0,), (d,)) for d in found}
-    shortest = min(law.interval(confidence).length for law in laws.values())
-    tied = [d for d, law in laws.items() if law.interval(confidence).length <= shortest * (1 + 1e-12)]
-    return min(tied, key=lambda d: float(laws[d].variance[0]))
+    found_by = {d: BoxDistribution(epsilon, (1.0,), (d,)) for d in found}
+    shortest = min(each.interval(confidence).length for each in found_by.values())
+    tied = [d for d, each in found_by.items() if each.interval(confidence).length <= shortest * (1 + 1e-12)]
+    return min(tied, key=lambda d: float(found_by[d].variance[0]))
 
 
 def _alike(dimension: int, loss: Loss, points: int = 41) -> Floats:
@@ -116,7 +116,7 @@ def _least_total(epsilon: float, weights: Floats) -> Floats:
     distinct, kinds = np.unique(weights, return_inverse=True)
 
     def loss(ratios: Floats) -> float:
-        mean, square = BoxNumber(epsilon, tuple(np.clip(ratios, 0, 1))).moments
+        mean, square = ShellDistribution(epsilon, tuple(np.clip(ratios, 0, 1))).moments
         return float(scale @ (ratios**2 + 2 * ratios * mean) + square)
 
     alike = _alike(len(weights), loss)
@@ -134,10 +134,10 @@ def _least_worst(epsilon: float, weights: Floats) -> Floats:
     """
     heaviest = float(weights.max())
 
-    def levelled(ratio: float) -> Floats:
+    def level_ratios(ratio: float) -> Floats:
         ratios = np.full(len(weights), ratio)
         for _ in range(100):
-            mean, square = BoxNumber(epsilon, tuple(ratios)).moments
+            mean, square = ShellDistribution(epsilon, tuple(ratios)).moments
             level = heaviest * (ratio**2 + 2 * ratio * mean + square) / weights
             before, ratios = ratios, np.clip(np.sqrt(np.maximum(0, mean**2 - square + level)) - mean, 0, 1)
             if np.abs(ratios - before).max() < 1e-12:
@@ -145,11 +145,11 @@ def _least_worst(epsilon: float, weights: Floats) -> Floats:
         return ratios
 
     def loss(ratios: Floats) -> float:
-        mean, square = BoxNumber(epsilon, tuple(levelled(float(ratios[0])))).moments
+        mean, square = ShellDistribution(epsilon, tuple(level_ratios(float(ratios[0])))).moments
         return float(ratios[0] ** 2 + 2 * ratios[0] * mean + square)
 
-    return levelled(float(_alike(1, loss)[0]))
+    return level_ratios(float(_alike(1, loss)[0]))
 
 
-def _law(epsilon: float, ratios: Floats) -> BoxLaw:
-    return BoxLaw(epsilon, (1.0,) * len(ratios), tuple(float(r) for r in ratios))
+def _distribution(epsilon: float, ratios: Floats) -> BoxDistribution:
+    return BoxDistribution(epsilon, (1.0,) * len(ratios), tuple(float(r) for r in ratios))

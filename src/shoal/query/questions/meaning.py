@@ -252,8 +252,8 @@ class Added(Asked):
             self._each(sides),
             self.unit,
             components=self.components,
-            moved=min(self.components, rows * (max(touched) if self.apart else sum(touched))),
-            total=self._apart(pairs, totals) if self.apart else sum(totals, Fraction(0)),
+            l0=min(self.components, rows * (max(touched) if self.apart else sum(touched))),
+            l1=self._apart(pairs, totals) if self.apart else sum(totals, Fraction(0)),
             multiples_of=self._each(lengths),  # truths are whole steps: the grid rounds nothing away
         )
 
