@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "click_tree",
+    "indexed_names",
     "local_mathjax",
     "patient_cells",
     "plain_docstrings",
@@ -49,6 +50,9 @@ suppress_warnings = ["ref.python"]  # two rooms may each have a `Source`; a sign
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
+toc_object_entries = (
+    False  # contents list modules; every page carries all contents, and thousands of names would fill them
+)
 
 # One file holds TeX input and SVG output, fonts included; local_mathjax copies it.
 # No menu: it would ask a network.
