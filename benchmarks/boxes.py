@@ -100,9 +100,9 @@ def work(job, path):
         table.count_by(table.columns)
     elif job == "release":
         made = table.relabel(*asked)
-        made.at_least(made.columns, 20).write(out)
+        made.suppress_below(made.columns, 20).write(out)
     else:
-        (table.at_least(table.columns, 1) if job == "grouped" else table).relabel(*asked)
+        (table.suppress_below(table.columns, 1) if job == "grouped" else table).relabel(*asked)
     seconds = time.process_time() - start[0], time.perf_counter() - start[1]
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     out.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
@@ -62,7 +62,7 @@ def run(rows, method, grouping, report):
         with Ledger(str(folder / "ledger.sqlite")) as book:
             release(
                 plan(asked(method, grouping)), folder / "table.parquet", folder / "out", ledger=book,
-                engine=engine("duckdb"), report=report, stage=stage,
+                engine=open_engine("duckdb"), report=report, stage=stage,
             )  # fmt: skip
         stages.append(("", time.process_time()))
     parts = ", ".join(f"{name} {after - at:.1f}" for (name, at), (_, after) in pairwise(stages))

@@ -126,7 +126,7 @@ def work(job, path):
         if job == "release":
             with Source.secure() as source:
                 kept = table.keep(source.row_mask(Fraction(1, 2)).keep)
-                kept.recode(levels).at_least(list(levels), 20).write(out)
+                kept.recode(levels).suppress_below(list(levels), 20).write(out)
     seconds = time.process_time() - start[0], time.perf_counter() - start[1]
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     out.unlink(missing_ok=True)

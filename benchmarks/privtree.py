@@ -76,7 +76,7 @@ def measured(boxes, table, beta, k, source):
     sample = table.keep(source.row_mask(beta).keep)
     rows = sample.rows()
     made = boxes.apply(sample)
-    shown = made.at_least(made.columns, k)
+    shown = made.suppress_below(made.columns, k)
     counts = shown.count_by(shown.columns)
     lost = 0.0
     for name, values, codes in zip(shown.columns, counts.values, counts.codes, strict=True):

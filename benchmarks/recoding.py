@@ -186,7 +186,7 @@ def work(job, path):
             plan = SurveyedTree(schema, Fraction("0.15"), k, beta, sample=rate)
             boxes = plan.settle(seen, source.stream("tree"))
             labelled = boxes.apply(table.keep(source.stream("sample").row_mask(beta).keep))
-        labelled.at_least(labelled.columns, k).write(out)
+        labelled.suppress_below(labelled.columns, k).write(out)
     print(json.dumps([time.process_time() - start[0], time.perf_counter() - start[1]]))
     out.unlink()
     out.parent.rmdir()

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 import shoal
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
@@ -107,7 +107,7 @@ def main(runs: int) -> None:
             own = accuracy(trained(*encoded(columns(train), known)), x_test, y_test)
             with tempfile.TemporaryDirectory() as folder:
                 with Ledger(str(Path(folder) / "ledger.sqlite")) as book:
-                    release(made, train, Path(folder) / "out", ledger=book, engine=engine(), report=False)
+                    release(made, train, Path(folder) / "out", ledger=book, engine=open_engine(), report=False)
                 synthetic = shoal.load(Path(folder) / "out").synthetic(rows=train.num_rows).to_arrow()
             drawn = {
                 name.removeprefix("synthetic "): [str(v) for v in synthetic.column(name).to_pylist()]

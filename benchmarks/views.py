@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import shoal
-from shoal.engine.open import engine
+from shoal.engine.base import open_engine
 from shoal.guarantee.differential import GaussianDP
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
@@ -43,7 +43,7 @@ def policy(name: str, epsilon: object, release_keys: dict) -> Policy:
 
 def truth(schema) -> tuple[list[str], dict, dict]:
     """The labels of every attribute and the true joint counts of every pair."""
-    table = engine().scan(ADULT / "adult.csv", schema)
+    table = open_engine().scan(ADULT / "adult.csv", schema)
     names = [attribute.name for attribute in schema.published]
     labels, levels = {}, {}
     for attribute in schema.published:
@@ -168,7 +168,7 @@ def one_run(made, labels, joint, *, grown: bool) -> tuple[float, float, float]:
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         with Ledger(str(Path(folder) / "ledger.sqlite")) as book:
-            release(made, ADULT / "adult.csv", Path(folder) / "out", ledger=book, engine=engine(), report=False)
+            release(made, ADULT / "adult.csv", Path(folder) / "out", ledger=book, engine=open_engine(), report=False)
         took = time.perf_counter() - began
         loaded = shoal.load(Path(folder) / "out")
         return (float("nan") if grown else raw(loaded, labels, joint)), fitted(loaded, labels, joint), took

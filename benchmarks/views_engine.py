@@ -66,10 +66,12 @@ def work(job, path):
         else:
             pairs = list(combinations(levels, 2))
             asks = [Ask({name: levels[name] for name in pair}, source.row_mask(BETA).keep) for pair in pairs]
-            made = table.at_once(asks) if job == "views" else [table.keep(ask.mask).recode(ask.levels) for ask in asks]
+            made = (
+                table.recode_many(asks) if job == "views" else [table.keep(ask.mask).recode(ask.levels) for ask in asks]
+            )
         marks.append(time.process_time())
         for place, each in enumerate(made):
-            kept = each.at_least(each.columns, K)
+            kept = each.suppress_below(each.columns, K)
             kept.write(out / f"{place}.parquet")
             published += kept.rows() if job != "apart" else 0
     marks.append(time.process_time())

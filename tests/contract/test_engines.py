@@ -86,21 +86,21 @@ def test_keep_counts_rows_of_the_input_even_after_other_verbs(table):
     assert plain(once.collect(["age"])["age"]) == [30, 30, 17]
     twice = once.keep(lambda start, count: np.arange(start, start + count) >= 3)
     assert plain(twice.collect(["age"])["age"]) == [30, 17]
-    after = table.at_least(["town"], 2).select(["age"]).keep(every_third)
+    after = table.suppress_below(["town"], 2).select(["age"]).keep(every_third)
     assert plain(after.collect(["age"])["age"]) == [30, 30]
 
 
 def test_at_most_per_takes_the_smallest_words(table):
     words = lambda start, count: np.array([5, 1, 9, 3, 7, 4, 2], dtype=np.uint64)[start : start + count]  # noqa: E731
-    assert plain(table.at_most_per("town", 1, words).collect(["age"])["age"]) == [5, None, 30, 70, 17]
-    assert plain(table.at_most_per("town", 2, words).collect(["age"])["age"]) == [5, None, 30, 70, 10, 17]
-    none_left = table.keep(every_third).at_most_per("smoker", 1, words)
+    assert plain(table.limit_per("town", 1, words).collect(["age"])["age"]) == [5, None, 30, 70, 17]
+    assert plain(table.limit_per("town", 2, words).collect(["age"])["age"]) == [5, None, 30, 70, 10, 17]
+    none_left = table.keep(every_third).limit_per("smoker", 1, words)
     assert plain(none_left.collect(["age"])["age"]) == [17]
 
 
 def test_at_most_per_counts_missing_values_as_one(any_engine):
     words = Source.seeded(3).row_mask(Fraction(1, 2)).words
-    found = any_engine.scan(arrow([ROWS[2]] * 5 + [ROWS[0]] * 4), SCHEMA).at_most_per(ODD, 2, words)
+    found = any_engine.scan(arrow([ROWS[2]] * 5 + [ROWS[0]] * 4), SCHEMA).limit_per(ODD, 2, words)
     assert found.count_by([ODD]).counts.tolist() == [2, 2]
 
 
@@ -120,7 +120,7 @@ def test_a_digest_tells_tables_apart_and_nothing_else(any_engine, table, tmp_pat
     straight = table.attach("town", towns).attach(ODD, odds)
     assert crossed.digest() != straight.digest()
     coarse = table.recode(LEVELS)
-    assert coarse.at_least(coarse.columns, 1).digest() == coarse.digest()
+    assert coarse.suppress_below(coarse.columns, 1).digest() == coarse.digest()
 
 
 def test_recode_gives_labels_and_leaves_out_the_rest(table):
@@ -169,17 +169,17 @@ def test_text_is_ordered_by_code_point(table):
 
 
 def test_at_least_over_some_columns_keeps_row_order(table):
-    assert plain(table.at_least(["town"], 2).collect(["age"])["age"]) == [30, 30, 10]
-    assert table.at_least(["town"], 4).rows() == 0
+    assert plain(table.suppress_below(["town"], 2).collect(["age"])["age"]) == [30, 30, 10]
+    assert table.suppress_below(["town"], 4).rows() == 0
 
 
 def test_at_least_over_all_columns_sorts_and_forgets_numbers(table):
-    coarse = table.recode({"town": LEVELS["town"], "zip": LEVELS["zip"]}).at_least(["zip", "town"], 2)
+    coarse = table.recode({"town": LEVELS["town"], "zip": LEVELS["zip"]}).suppress_below(["zip", "town"], 2)
     assert plain(coarse.collect(["town"])["town"]) == ["east"] * 3
     assert coarse.rows() == 3
     assert plain(coarse.select(["zip"]).distinct("zip")) == ["1**"]
     assert coarse.count_by(["zip"]).counts.tolist() == [3]
-    assert coarse.at_least(["zip"], 3).rows() == 3
+    assert coarse.suppress_below(["zip"], 3).rows() == 3
     assert plain(coarse.attach("x", np.arange(3)).collect(["x"])["x"]) == [0, 1, 2]
     with pytest.raises(UsageError, match="no numbers of the input"):
         coarse.keep(every_third)
@@ -188,8 +188,8 @@ def test_at_least_over_all_columns_sorts_and_forgets_numbers(table):
 def test_missing_equals_missing(any_engine):
     rows = [ROWS[2]] * 3
     table = any_engine.scan(arrow(rows), SCHEMA)
-    assert table.at_least(["age", "weight", "town", ODD], 3).rows() == 3
-    assert table.at_least(table.columns, 3).rows() == 3
+    assert table.suppress_below(["age", "weight", "town", ODD], 3).rows() == 3
+    assert table.suppress_below(table.columns, 3).rows() == 3
     assert len(table.distinct("age")) == 0
 
 
@@ -282,7 +282,7 @@ def answers(table):
     everything = table.collect(table.columns) | coarse.collect(coarse.columns) | grouped.collect(["group"])
     everything |= {f"distinct {name}": table.distinct(name) for name in table.columns}
     everything |= grouped.means_by("group", ["age", "weight"])
-    chosen = table.at_most_per("town", 2, Source.seeded(9).row_mask(1).words)
+    chosen = table.limit_per("town", 2, Source.seeded(9).row_mask(1).words)
     everything["chosen"] = chosen.collect([ODD])[ODD]
     said = {name: (str(values.dtype), repr(plain(values))) for name, values in everything.items()}
     for found in (counts, raw):
@@ -323,7 +323,9 @@ def test_every_answer_is_the_slow_engines(other, folder, rows):
 def test_the_main_road_is_the_slow_engines(other, folder, rows, k, columns):
     def road(one):
         coarse = one.scan(as_parquet(rows, folder / "in.parquet"), SCHEMA).keep(scattered).recode(LEVELS)
-        return [written(coarse.at_least(chosen, k), folder, one.name) for chosen in (sorted(columns), coarse.columns)]
+        return [
+            written(coarse.suppress_below(chosen, k), folder, one.name) for chosen in (sorted(columns), coarse.columns)
+        ]
 
     assert road(other) == road(OracleEngine())
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Whole
 from shoal.data.schema import Type
-from shoal.engine.duckdb import codes as duckdb_codes
+from shoal.engine.duckdb import grouped as duckdb_grouped
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import UsageError
 from tests.engine.oracle import OracleEngine
@@ -50,7 +50,7 @@ ODD_LABELS = ("", "(missing)", '"', "a,b", "line\nbreak", "🦀", "é", "'; DROP
 def opened(way, source):
     """A table in one of the ways."""
     engine, small = WAYS[way]
-    with patch.object(duckdb_codes, "SMALL", duckdb_codes.SMALL if small is None else small):
+    with patch.object(duckdb_grouped, "SMALL", duckdb_grouped.SMALL if small is None else small):
         yield engine.scan(source, SCHEMA)
 
 
@@ -127,10 +127,10 @@ def test_rows_show_the_labels_of_their_number(way):
         assert set(found.types.values()) == {Type.TEXT}
         assert shown(found) == [("anywhere", "any age")] * 5 + [("east", "18-64")] * 2
         assert found.count_by(["age"]).values[0].tolist() == ["18-64", "any age"]
-        assert found.at_least(["town", "age"], 3).rows() == 5
+        assert found.suppress_below(["town", "age"], 3).rows() == 5
         assert plain(found.select(["age"]).distinct("age")) == ["18-64", "any age"]
         assert plain(found.attach("x", np.arange(7)).collect(["x"])["x"]) == list(range(7))
-        for again in (found, found.at_least(["age"], 5)):
+        for again in (found, found.suppress_below(["age"], 5)):
             with pytest.raises(UsageError, match="no numbers of the input"):
                 again.keep(scattered)
         with pytest.raises(UsageError, match="recoded once"):
@@ -177,7 +177,7 @@ def test_a_table_without_rows(way, tmp_path):
         assert found.rows() == 0
         assert len(found.count_by(["age"])) == 0
         assert len(none.count_by(NAMES)) == 0
-        found.at_least(found.columns, 2).write(tmp_path / "t.csv")
+        found.suppress_below(found.columns, 2).write(tmp_path / "t.csv")
         assert len((tmp_path / "t.csv").read_text("utf-8").splitlines()) == 1
         assert none.relabel([[]] * 8, lambda _: 1 / 0, [[]] * 8).digest() == found.digest()
 
@@ -232,10 +232,10 @@ def test_new_labels_are_those_worked_out_by_hand(folder, levels, rows, seed, box
             asked = request_for(seen, len(levels), seed, boxes)
             after = before.relabel(*asked)
             assert Counter(shown(after)) == by_hand(seen, *asked)
-            counted = before.at_least(before.columns, 1).relabel(*asked)
+            counted = before.suppress_below(before.columns, 1).relabel(*asked)
             assert counted.digest() == after.digest()
-            some = after.at_least(list(levels)[:2], k)
-            said.append([written(each, folder) for each in (after, after.at_least(after.columns, k), some)])
+            some = after.suppress_below(list(levels)[:2], k)
+            said.append([written(each, folder) for each in (after, after.suppress_below(after.columns, k), some)])
     assert all(each == said[0] for each in said)
 
 
@@ -248,7 +248,7 @@ def test_counts_do_not_depend_on_how_rows_are_found(folder, rows, columns, count
     for way in WAYS:
         with opened(way, arrow(rows) if form else as_csv(rows, folder / "in.csv")) as table:
             kept, coarse = table.recode(KEPT), table.recode(LEVELS)
-            for asked in (table, kept, coarse, table.keep(scattered), coarse.at_least(coarse.columns, 2)):
+            for asked in (table, kept, coarse, table.keep(scattered), coarse.suppress_below(coarse.columns, 2)):
                 found = asked.count_by(chosen)
                 said.append(repr([[plain(c) for c in part] for part in (found.values, found.codes)] + [found.counts]))
     assert said[:5] * len(WAYS) == said

@@ -18,13 +18,25 @@ import numpy as np
 from shoal.data.hierarchy.level import MISSING, Keep, Level, Whole
 from shoal.data.schema import Schema
 from shoal.data.type import Type
-from shoal.engine.base import Array, Ask, Counts, Engine, Place, RowMask, RowWords, Table, open_engine
-from shoal.engine.column import DTYPES, Column, attached, means, ranks, recoded, refuse_uncovered
+from shoal.engine.base import Array, Assignment, Counts, Engine, RecodeRequest, RowMask, RowWords, Table, open_engine
+from shoal.engine.column import (
+    DTYPES,
+    UNKNOWN,
+    Column,
+    assign_numbers,
+    column_of,
+    group_means,
+    labels_of,
+    quantile_ranks,
+    recoded_column,
+    refuse_uncovered,
+    refuse_unknown,
+    relabelled_columns,
+)
 from shoal.engine.digest import Contents, digest
-from shoal.engine.marginals import refuse_asks
-from shoal.engine.read.source import Source, open_source
-from shoal.engine.relabel import UNKNOWN, numbers_of, refuse_unknown, relabelled, shown_as
-from shoal.engine.write import files
+from shoal.engine.read.input import Input, open_input
+from shoal.engine.tuple_counts import refuse_requests
+from shoal.engine.write import BATCH_ROWS, write_file
 from shoal.errors import UsageError
 from tests.engine.oracle_read import read_columns
 
@@ -52,8 +64,8 @@ class OracleEngine:
 
     name: str = "oracle"
 
-    def scan(self, source: object, schema: Schema) -> Table:
-        opened = open_source(source, schema)
+    def scan(self, data: object, schema: Schema) -> Table:
+        opened = open_input(data, schema)
         columns = tuple(Column(attribute.name, attribute.type) for attribute in opened.attributes)
         rows = list(zip(*read_columns(opened), strict=True))
         opened.stamp.verify()
@@ -64,7 +76,7 @@ class OracleEngine:
 class OracleTable:
     """Rows, and their numbers in the input; without numbers the rows are in the order of their values."""
 
-    source: Source
+    input: Input
     schema: Schema
     parts: tuple[Column, ...]
     held: list[Row]
@@ -80,10 +92,10 @@ class OracleTable:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return self.source.notes
+        return self.input.notes
 
     def rows(self) -> int:
-        self.source.stamp.verify()
+        self.input.stamp.verify()
         return len(self.held)
 
     def keep(self, mask: RowMask) -> OracleTable:
@@ -91,13 +103,13 @@ class OracleTable:
             raise UsageError(
                 "these rows have no numbers of the input any more", fix="keep rows before `at_least` or `relabel`"
             )
-        kept = mask(0, self.source.rows)
+        kept = mask(0, self.input.rows)
         return self._only([bool(kept[number]) for number in self.numbers])
 
-    def at_most_per(self, column: str, most: int, words: RowWords) -> Table:
+    def limit_per(self, column: str, most: int, words: RowWords) -> Table:
         if self.numbers is None:
             raise UsageError("these rows have no numbers of the input any more", fix="choose rows before `at_least`")
-        word = words(0, self.source.rows).tolist()
+        word = words(0, self.input.rows).tolist()
         values = self._column(column)
         chosen = [False] * len(values)
         seen: Counter[Value] = Counter()
@@ -109,13 +121,13 @@ class OracleTable:
     def recode(self, levels: Mapping[str, Level]) -> OracleTable:
         parts, columns = [], []
         for name, level in levels.items():
-            part = recoded(self.schema.by_name.get(name), self._part(name), level)
+            part = recoded_column(self.schema.by_name.get(name), self._part(name), level)
             parts.append(part)
             columns.append(_labels(name, self._column(name), self._part(name).type, level))
         return self._as(parts, columns)
 
     def count_by(self, columns: Sequence[str]) -> Counts:
-        self.source.stamp.verify()
+        self.input.stamp.verify()
         if not columns:
             raise UsageError("count by which columns?", came="none", allowed="at least one")
         counted = Counter(zip(*(self._column(name) for name in columns), strict=True))
@@ -130,7 +142,7 @@ class OracleTable:
         counts = np.array([counted[row] for row in tuples], dtype=np.int64)
         return Counts(tuple(columns), tuple(values), tuple(codes), counts)
 
-    def at_least(self, columns: Sequence[str], k: int) -> Table:
+    def suppress_below(self, columns: Sequence[str], k: int) -> Table:
         keys = list(zip(*(self._column(name) for name in columns), strict=True))
         counted = Counter(keys)
         often = self._only([counted[key] >= k for key in keys])
@@ -138,25 +150,25 @@ class OracleTable:
             return often
         return replace(often, held=sorted(often.held, key=_order), numbers=None)
 
-    def relabel(self, known: Sequence[Sequence[str]], place: Place, labels: Sequence[Sequence[str]]) -> Table:
-        self.source.stamp.verify()
-        parts = relabelled(self.columns, known, labels)
+    def relabel(self, known: Sequence[Sequence[str]], place: Assignment, labels: Sequence[Sequence[str]]) -> Table:
+        self.input.stamp.verify()
+        parts = relabelled_columns(self.columns, known, labels)
         indices = []
         for name, listed in zip(self.columns, known, strict=True):
             label = dict(
-                zip([None, *self.distinct(name).tolist()], [MISSING, *shown_as(self.distinct(name))], strict=True)
+                zip([None, *self.distinct(name).tolist()], [MISSING, *labels_of(self.distinct(name))], strict=True)
             )
             index = {text: number for number, text in enumerate(listed)}
             found = [index.get(label[value], UNKNOWN) for value in self._column(name)]
             indices.append(np.array(found, dtype=np.int32))
             refuse_unknown(name, indices[-1])
-        numbers = numbers_of(place, indices, len(labels[0])).tolist()
+        numbers = assign_numbers(place, indices, len(labels[0])).tolist()
         rows = [tuple(new[number] for new in labels) for number in numbers]
         return replace(self, parts=parts, held=sorted(rows, key=_order), numbers=None)
 
-    def at_once(self, asks: Sequence[Ask]) -> list[Table]:
-        refuse_asks(self.columns, asks)
-        return [self._asked(ask) for ask in asks]
+    def recode_many(self, asks: Sequence[RecodeRequest]) -> list[Table]:
+        refuse_requests(self.columns, asks)
+        return [self._answer(ask) for ask in asks]
 
     def distinct(self, column: str) -> Array:
         return _array(sorted(set(self._column(column)) - {None}), self._part(column).type)
@@ -168,7 +180,7 @@ class OracleTable:
         values = sorted(value for value in self._column(column) if value is not None)
         if not values:
             raise UsageError("quantiles of a column without values", came=column)
-        return _array([values[rank - 1] for rank in ranks(at, len(values))], part.type)
+        return _array([values[rank - 1] for rank in quantile_ranks(at, len(values))], part.type)
 
     def chunk(self, order: Sequence[str], size: int, name: str) -> Table:
         keys = list(zip(*(self._column(column) for column in order), strict=True))
@@ -183,14 +195,14 @@ class OracleTable:
             if self._part(column).type not in (Type.INTEGER, Type.DECIMAL):
                 raise UsageError("means need numbers", came=f"'{column}' of type {self._part(column).type.value}")
         collected = self.collect([group, *columns])
-        return means([(collected[group], [collected[column] for column in columns])], columns)
+        return group_means([(collected[group], [collected[column] for column in columns])], columns)
 
     def collect(self, columns: Sequence[str]) -> dict[str, Array]:
-        self.source.stamp.verify()
+        self.input.stamp.verify()
         return {name: _array(self._column(name), self._part(name).type) for name in columns}
 
     def attach(self, name: str, values: Array) -> Table:
-        part, held = attached(name, values)
+        part, held = column_of(name, values)
         if len(held) != len(self.held):
             raise UsageError(
                 "the new column has another length", came=len(held), allowed=f"{len(self.held)}, one for each row"
@@ -208,11 +220,11 @@ class OracleTable:
     def batches(self, *, sort: bool = True) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        self.source.stamp.verify()
+        self.input.stamp.verify()
         rows = sorted(self.held, key=_order) if sort else self.held
         shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
-        for start in range(0, len(rows), files.ROWS):
-            some = zip(*rows[start : start + files.ROWS], strict=True)
+        for start in range(0, len(rows), BATCH_ROWS):
+            some = zip(*rows[start : start + BATCH_ROWS], strict=True)
             shown = [_arrow(list(column), part) for column, part in zip(some, self.parts, strict=True)]
             yield pa.RecordBatch.from_arrays(shown, schema=shape)
 
@@ -220,7 +232,7 @@ class OracleTable:
         return self.contents().whole
 
     def contents(self) -> Contents:
-        self.source.stamp.verify()
+        self.input.stamp.verify()
         kinds = [(part.name, part.type) for part in self.parts]
         each = ([_arrow([row[i]], part) for i, part in enumerate(self.parts)] for row in self.held)
         return digest(kinds, each).contents()
@@ -229,23 +241,23 @@ class OracleTable:
         import pyarrow as pa
 
         shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
-        files.write(Path(path), shape, self.batches(sort=sort), self.source.stamp.verify)
+        write_file(Path(path), shape, self.batches(sort=sort), self.input.stamp.verify)
 
-    def _asked(self, ask: Ask) -> OracleTable:
+    def _answer(self, ask: RecodeRequest) -> OracleTable:
         coarse = self.recode(ask.levels)
         rows = (coarse if ask.mask is None else coarse.keep(ask.mask)).held
         return replace(coarse, held=sorted(rows, key=_order), numbers=None)
 
     def _part(self, name: str) -> Column:
-        return self.parts[self._place(name)]
+        return self.parts[self._index(name)]
 
-    def _place(self, name: str) -> int:
+    def _index(self, name: str) -> int:
         if name not in self.columns:
             raise UsageError("no such column", came=name, allowed=", ".join(self.columns))
         return self.columns.index(name)
 
     def _column(self, name: str) -> list[Value]:
-        place = self._place(name)
+        place = self._index(name)
         return [row[place] for row in self.held]
 
     def _columns(self) -> list[list[Value]]:
@@ -293,4 +305,6 @@ def _arrow(values: list[Value], part: Column) -> pa.Array:
         return pa.array(values, part.arrow_type())
     code = {label: place for place, label in enumerate(part.labels)} | {None: 0}
     absent = np.array([value is None for value in values], dtype=bool)
-    return part.coded(np.array([code[value] for value in values], dtype=np.int64), absent if absent.any() else None)
+    return part.dictionary_array(
+        np.array([code[value] for value in values], dtype=np.int64), absent if absent.any() else None
+    )

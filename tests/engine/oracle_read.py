@@ -17,9 +17,9 @@ from shoal.data.schema import Attribute, Outside
 from shoal.data.type import Type
 from shoal.engine.column import DTYPES
 from shoal.engine.read import storage
-from shoal.engine.read.source import Source
+from shoal.engine.read.input import Input
 from shoal.engine.read.storage import WORDS, Storage
-from shoal.engine.read.violations import LOOKED_AT, Finding, Trouble, refuse, refuse_domain
+from shoal.engine.read.violations import LOOKED_AT, Violation, ViolationCounts, refuse, refuse_domain
 
 Value = Any
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -30,19 +30,21 @@ class UnreadableError(Exception):
     """A stored value is none of its declared type; says nothing more."""
 
 
-def read_columns(source: Source) -> list[list[Value]]:
+def read_columns(opened: Input) -> list[list[Value]]:
     """All columns as lists of Python values, after every row was held against the schema."""
-    stored: list[list[Value]] = [[] for _ in source.attributes]
-    for batch in source.batches():
+    stored: list[list[Value]] = [[] for _ in opened.attributes]
+    for batch in opened.batches():
         for column, held in zip(stored, batch.columns, strict=True):
             column.extend(_python(held))
     found = []
-    for attribute, column, kind in zip(source.attributes, stored, source.kinds, strict=True):
+    for attribute, column, kind in zip(opened.attributes, stored, opened.kinds, strict=True):
         refuse_domain(attribute)
         text = storage.storage_of(kind) is Storage.TEXT and not storage.spelled_out(kind)
-        reader = _text_reader(attribute.type, source.form) if text else _value_reader(attribute.type, source.form)
+        reader = _text_reader(attribute.type, opened.form) if text else _value_reader(attribute.type, opened.form)
         found.append(_read(attribute, column, reader))
-    refuse([finding for _, finding, _ in found], source, lambda place, trouble: found[place][2][trouble][:LOOKED_AT])
+    refuse(
+        [finding for _, finding, _ in found], opened, lambda place, violation: found[place][2][violation][:LOOKED_AT]
+    )
     return [values for values, _, _ in found]
 
 
@@ -94,8 +96,8 @@ def _python(held: Any) -> list[Value]:
 
 def _read(
     attribute: Attribute, column: list[Value], reader: Callable[[Value], Value]
-) -> tuple[list[Value], Finding, dict[Trouble, list[int]]]:
-    rows: dict[Trouble, list[int]] = {trouble: [] for trouble in Trouble}
+) -> tuple[list[Value], ViolationCounts, dict[Violation, list[int]]]:
+    rows: dict[Violation, list[int]] = {violation: [] for violation in Violation}
     values: list[Value] = []
     for number, held in enumerate(column):
         try:
@@ -104,15 +106,17 @@ def _read(
                 _spelled(held, storage.NAME)
         except UnreadableError:
             value = None
-            rows[Trouble.UNREADABLE].append(number)
+            rows[Violation.UNREADABLE].append(number)
         if value is not None and not _inside(value, attribute):
             value = _settled(value, attribute)
-            rows[Trouble.OUTSIDE].append(number)
+            rows[Violation.OUTSIDE].append(number)
         if value is None:
-            rows[Trouble.MISSING].append(number)
+            rows[Violation.MISSING].append(number)
         values.append(value)
-    counts = {trouble: len(numbers) for trouble, numbers in rows.items()}
-    finding = Finding(attribute, counts[Trouble.UNREADABLE], counts[Trouble.MISSING], counts[Trouble.OUTSIDE])
+    counts = {violation: len(numbers) for violation, numbers in rows.items()}
+    finding = ViolationCounts(
+        attribute, counts[Violation.UNREADABLE], counts[Violation.MISSING], counts[Violation.OUTSIDE]
+    )
     return values, finding, rows
 
 

@@ -20,9 +20,7 @@ from shoal.data.hierarchy.level import MISSING
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.column import Column
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.write import files
-from shoal.engine.write.batches import evened, expanded
-from shoal.engine.write.frames import frame_like, to_arrow
+from shoal.engine.write import expand, frame_like, rebatch, to_arrow, write_file
 from shoal.errors import DataError
 from tests.engine.oracle import OracleEngine
 from tests.engine.tables import LEVELS, ROWS, SCHEMA, arrow
@@ -86,7 +84,7 @@ def test_a_long_stream_needs_little_memory(tmp_path):
     )
     table = DuckDB(memory="48MB", threads=2).scan(long, SCHEMA).keep(lambda start, count: np.ones(count, dtype=bool))
     coarse = table.recode({name: level for name, level in LEVELS.items() if name != SCHEMA.names[7]})
-    coarse.at_least(coarse.columns, 2).write(tmp_path / "t.parquet")
+    coarse.suppress_below(coarse.columns, 2).write(tmp_path / "t.parquet")
     assert parquet.read_metadata(tmp_path / "t.parquet").num_rows == rows
 
 
@@ -103,7 +101,7 @@ def test_frames_come_back_in_the_kind_they_came_in(engine, like):
     assert isinstance(frame, like or pa.Table)
     rows = frame.collect() if like is pl.LazyFrame else frame
     assert next(iter(rows["town"].to_pylist() if isinstance(rows, pa.Table) else rows["town"])) == MISSING
-    none = to_arrow(table.at_least(table.columns, 99))
+    none = to_arrow(table.suppress_below(table.columns, 99))
     assert (none.num_rows, none.column_names) == (0, list(LEVELS))
 
 
@@ -111,10 +109,10 @@ def test_csv_cells_are_quoted_where_they_must_be(tmp_path):
     texts = ["plain", "a,b", 'a"b', "a\nb", "a\rb", "", None, " x "]
     shape = pa.schema([("x,y", pa.string()), ("n", pa.int64())])
     batch = pa.RecordBatch.from_arrays([pa.array(texts), pa.array(range(8))], schema=shape)
-    files.write(tmp_path / "t.csv", shape, iter([batch]), lambda: None)
+    write_file(tmp_path / "t.csv", shape, iter([batch]), lambda: None)
     expected = '"x,y",n\nplain,0\n"a,b",1\n"a""b",2\n"a\nb",3\n"a\rb",4\n"",5\n,6\n x ,7\n'
     assert (tmp_path / "t.csv").read_bytes() == expected.encode()
-    files.write(tmp_path / "one.csv", shape.remove(1), iter([batch.select([0]).slice(6)]), lambda: None)
+    write_file(tmp_path / "one.csv", shape.remove(1), iter([batch.select([0]).slice(6)]), lambda: None)
     assert (tmp_path / "one.csv").read_bytes() == b'"x,y"\n""\n x \n'
 
 
@@ -128,7 +126,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        files.write(path, shape, broken(), lambda: None)
+        write_file(path, shape, broken(), lambda: None)
     assert [file.name for file in tmp_path.iterdir()] == ["t.parquet"]
     assert path.read_text() == "old"
 
@@ -136,14 +134,14 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
 def test_an_empty_table_is_written_with_its_columns(tmp_path):
     table = OracleEngine().scan(arrow(ROWS), SCHEMA).recode(LEVELS)
     for suffix in (".csv", ".parquet"):
-        table.at_least(table.columns, 99).write(tmp_path / f"t{suffix}")
+        table.suppress_below(table.columns, 99).write(tmp_path / f"t{suffix}")
     assert (tmp_path / "t.csv").read_text("utf-8").count("\n") == 1
     assert parquet.read_table(tmp_path / "t.parquet").num_rows == 0
 
 
 def test_labels_that_do_not_occur_are_not_written():
     column = Column("x", Type.TEXT, ("a", "b", "c"))
-    shown = column.coded(np.array([2, 0, 2], dtype=np.uint8), np.array([False, False, True]))
+    shown = column.dictionary_array(np.array([2, 0, 2], dtype=np.uint8), np.array([False, False, True]))
     assert shown.dictionary.to_pylist() == ["a", "c"]
     assert shown.to_pylist() == ["c", "a", None]
 
@@ -151,9 +149,9 @@ def test_labels_that_do_not_occur_are_not_written():
 @given(counts=st.lists(st.integers(1, 9), max_size=12), size=st.integers(1, 7))
 def test_expanded_and_evened_rows(counts, size):
     batch = pa.RecordBatch.from_arrays([pa.array(range(len(counts)), pa.int64())], names=["x"])
-    pieces = list(expanded(batch, np.array(counts, dtype=np.int64), size))
+    pieces = list(expand(batch, np.array(counts, dtype=np.int64), size))
     assert all(piece.num_rows <= size for piece in pieces)
-    even = list(evened(pieces, size))
+    even = list(rebatch(pieces, size))
     assert [piece.num_rows for piece in even[:-1]] == [size] * (len(even) - 1)
     flat = [value for piece in even for value in piece["x"].to_pylist()]
     assert flat == [place for place, count in enumerate(counts) for _ in range(count)]
@@ -161,4 +159,4 @@ def test_expanded_and_evened_rows(counts, size):
 
 def test_no_bar_is_drawn_on_standard_output():
     table = DuckDB().scan(pa.table({"x": pa.array([1, 2])}), Schema((Attribute("x", Role.QUASI, Type.INTEGER),)))
-    assert table.session.one("SELECT current_setting('enable_progress_bar')") is False
+    assert table.connection.one("SELECT current_setting('enable_progress_bar')") is False

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from shoal.engine.tuple_counts import Tally
+from shoal.engine.tuple_counts import TupleCounter
 
 SIZES = {
     "one word": [3, 1, 300, 5],
@@ -26,7 +26,7 @@ SIZES = {
 def test_counts_are_those_of_a_counter(sizes, weighted, held):
     rng = np.random.default_rng(len(sizes))
     for spread in (2, 1 << 31):
-        tally, expected = Tally(sizes, held), Counter()
+        tally, expected = TupleCounter(sizes, held), Counter()
         for batch in range(5):
             rows = 0 if batch == 3 else 50
             columns = [size - 1 - rng.integers(0, min(size, spread), rows) for size in sizes]
@@ -43,6 +43,6 @@ def test_counts_are_those_of_a_counter(sizes, weighted, held):
 
 def test_nothing_is_counted():
     for sizes in SIZES.values():
-        found, often = Tally(sizes).result()
+        found, often = TupleCounter(sizes).result()
         assert [len(column) for column in found] == [0] * len(sizes)
         assert len(often) == 0

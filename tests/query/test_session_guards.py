@@ -137,7 +137,7 @@ def test_an_engine_that_leaves_too_many_rows_of_a_person_is_caught(monkeypatch):
     with Source.seeded(1) as source:
         assert at_most(rows, unit, source).rows() == 5
         assert at_most(rows, Unit.row("add_remove"), source) is rows
-        monkeypatch.setattr(type(rows), "at_most_per", lambda self, *_: self)
+        monkeypatch.setattr(type(rows), "limit_per", lambda self, *_: self)
         with pytest.raises(PreconditionError, match="answer-sensitivity"):
             at_most(rows, unit, source)
 

@@ -1,14 +1,14 @@
-"""What an engine must be able to do: about a dozen verbs on a table of rows that may not fit in memory.
+"""What an engine is: the operations on a table whose rows may not fit in memory, and how an engine is opened.
 
-Methods speak these verbs and nothing else, so the same method runs on every engine; one contract suite
+Anonymization methods use these operations and nothing else, so the same method runs on every engine. One contract suite
 (tests/contract/test_engines.py) checks that all engines give the same answers, to the last byte written.
 
-What the verbs agree on
+What all engines agree on
     values    int64, float64, bool, datetime64[D], datetime64[us] or str, by the declared type, whatever the file held
     missing   equal to missing, different from every value; a decimal NaN is missing; sorted first
     order     numbers by size, dates by time, false before true, text and labels by Unicode code point
     labels    text; a missing value is `(missing)` at every level but `Keep`, which leaves it missing
-    rows      numbered from 0 over the input (files sorted by name); a verb that drops rows does not renumber them
+    rows      numbered from 0 over the input (files sorted by name); an operation that drops rows does not renumber them
     decimals  -0.0 is 0.0; an infinite one lies outside every domain, the undeclared one too
 """
 
@@ -36,18 +36,19 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 RowMask = Callable[[int, int], npt.NDArray[np.bool_]]
-"""Which rows to keep: called with the number of the first row and how many; depends on nothing else."""
+"""Says which rows to keep: called with the number of the first row and how many rows; depends on nothing else."""
 RowWords = Callable[[int, int], npt.NDArray[np.uint64]]
-"""A random number for each row: called as a mask is."""
-Place = Callable[[Sequence[npt.NDArray[np.int32]]], npt.NDArray[np.int32]]
-"""A number for each tuple: called with the index of each column's label, column by column; depends on nothing else."""
+"""Gives a random 64-bit word for each row: called with the number of the first row and how many rows."""
+Assignment = Callable[[Sequence[npt.NDArray[np.int32]]], npt.NDArray[np.int32]]
+"""Gives the number of the class of each tuple: called with the index of each column's label, column by column; depends on
+nothing else."""
 ABSENT = -1
 """The code of a missing value in `Counts`."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """The distinct tuples of some columns and how often each occurs, sorted by the tuples.
+    """The distinct tuples of some columns and how often each occurs, sorted by the tuples: a contingency table without its zeros.
 
     Column j of tuple i holds `values[j][codes[j][i]]`, or nothing where the code is ABSENT. Values are sorted, so
     codes compare as values do; a recoded column lists every label it could show, others the values that occur.
@@ -61,7 +62,7 @@ class Counts:
     @cached_property
     def tuples(self) -> tuple[Array, ...]:
         """The tuples column by column, as objects; None stands for missing."""
-        return tuple(_decoded(values, codes) for values, codes in zip(self.values, self.codes, strict=True))
+        return tuple(_decode(values, codes) for values, codes in zip(self.values, self.codes, strict=True))
 
     @property
     def rows(self) -> int:
@@ -72,7 +73,7 @@ class Counts:
         return len(self.counts)
 
 
-def _decoded(values: Array, codes: npt.NDArray[np.int32]) -> Array:
+def _decode(values: Array, codes: npt.NDArray[np.int32]) -> Array:
     with_none = np.empty(len(values) + 1, dtype=object)
     with_none[:-1] = values.tolist()
     with_none[-1] = None
@@ -80,132 +81,141 @@ def _decoded(values: Array, codes: npt.NDArray[np.int32]) -> Array:
 
 
 @dataclass(frozen=True)
-class Ask:
-    """One of many narrow tables: its columns in order, each with its level, and which rows take part (None: all)."""
+class RecodeRequest:
+    """A request for one recoded table: its columns in order, each with its level, and which rows take part (None: all rows)."""
 
     levels: Mapping[str, Level]
     mask: RowMask | None
 
 
 class Table(Protocol):
-    """A handle on rows with their meaning; every verb gives a new handle or plain values, and changes nothing."""
+    """Rows with their schema. Every operation gives a new table or plain values, and changes nothing."""
 
     @property
     def schema(self) -> Schema:
-        """What the columns of the input mean; verbs leave it as it is."""
+        """What the columns of the input mean; operations leave the schema as it is."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns there are now, in order; at first the schema's, but for those whose role is `drop`."""
+        """The names of the columns that the table has now, in order. A table that was just opened has the schema's, without those
+        whose role is `drop`.
+        """
 
     @property
     def types(self) -> Mapping[str, Type]:
-        """What the values of each column look like now; labels are text."""
+        """The type of the values of each column as they are now; labels are text."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know about how the input was read; for the custodian, never published."""
+        """What the custodian should know about how the input was read; never published."""
 
     def rows(self) -> int:
         """How many rows there are."""
 
     def keep(self, mask: RowMask) -> Table:
-        """The rows that the mask keeps, by their number in the input; the mask is asked at once, for every number."""
+        """Keep the rows that the mask selects by their number in the input. The mask is called at once, for every number."""
 
-    def at_most_per(self, column: str, most: int, words: RowWords) -> Table:
-        """At most so many rows of each value of a column: those with the smallest words, asked for at once.
+    def limit_per(self, column: str, most: int, words: RowWords) -> Table:
+        """Keep at most `most` rows of each value of a column: those with the smallest words.
 
-        Rows whose value is missing share one value. The words belong to numbers of the input, as a mask does.
+        Rows whose value is missing count as rows of one value. The words belong to row numbers of the input, as a mask
+        does, and are asked for at once.
         """
 
     def recode(self, levels: Mapping[str, Level]) -> Table:
-        """The named columns as labels, in this order; all other columns are left out. A column is recoded once."""
+        """Recode the named columns to labels, in this order, and leave out all other columns. A column is recoded once."""
 
     def count_by(self, columns: Sequence[str]) -> Counts:
-        """The distinct tuples of these columns with their counts."""
+        """Count the rows of each distinct tuple of these columns."""
 
-    def at_least(self, columns: Sequence[str], k: int) -> Table:
-        """The rows whose tuple of these columns occurs at least k times.
+    def suppress_below(self, columns: Sequence[str], k: int) -> Table:
+        """Suppress the rows whose tuple of these columns occurs fewer than k times.
 
-        Where these are all the columns, equal rows cannot be told apart: the result is sorted by its own values and
-        has no numbers of the input any more.
+        Where these are all the columns, equal rows cannot be told apart: the result is sorted by its own values, and
+        its rows have no numbers of the input any more.
         """
 
-    def relabel(self, known: Sequence[Sequence[str]], place: Place, labels: Sequence[Sequence[str]]) -> Table:
-        """Every row under new labels, decided by its tuple of labels now; the columns were recoded to labels before.
+    def relabel(self, known: Sequence[Sequence[str]], assign: Assignment, labels: Sequence[Sequence[str]]) -> Table:
+        """Give every row new labels, decided by the tuple of labels that it has now.
 
         `known[j]` lists the labels that column j may show now, in the caller's order: missing is `(missing)`, and a
-        column that still shows values is read by their text. `place` is asked at once, for some tuples at a time (any
-        batch but an empty one, in any order, repeated or not), as the index of each column's label in `known[j]`, and gives
-        each tuple's number; column j then shows `labels[j][number]`. The result is sorted by its own values and has
-        no numbers of the input any more. A label that is not known is a UsageError, which does not quote it.
+        column that still shows values is read by their text. `assign` is called at once with some tuples at a time (any
+        batch but an empty one, in any order, repeated or not), each given as the index of each column's label in
+        `known[j]`, and returns the number of each tuple's class; column j then shows `labels[j][number]`. The result is
+        sorted by its own values and has no numbers of the input any more. A label that is not in `known` is a
+        UsageError, which does not quote it.
         """
 
-    def at_once(self, asks: Sequence[Ask]) -> list[Table]:
-        """What `keep(mask).recode(levels)` gives for each ask, from one pass over the rows instead of one pass each.
+    def recode_many(self, requests: Sequence[RecodeRequest]) -> list[Table]:
+        """Give for each request what `keep(mask).recode(levels)` gives, from one pass over the rows instead of one pass each.
 
-        A column may be asked at a different level each time. Masks are asked at once, for every number. The results
+        A column may have a different level in each request. Masks are called at once, for every number. The results
         are sorted by their own values and have no numbers of the input any more. A level has to cover its column in
-        all rows, also in those that no mask keeps: so whether it is refused does not depend on chance.
+        all rows, also in those that no mask keeps, so that an error does not depend on the random sample.
         """
 
     def distinct(self, column: str) -> Array:
-        """The different values of a column, sorted, missing left out."""
+        """List the different values of a column, sorted, without missing values."""
 
     def quantiles(self, column: str, at: Sequence[float]) -> Array:
-        """The smallest values with at least these shares of the values at or below them; missing left out."""
+        """Find the quantiles of a column: for each share, the smallest value with at least that share of the values at or below
+        it. Missing values do not count.
+        """
 
     def chunk(self, order: Sequence[str], size: int, name: str) -> Table:
-        """Number consecutive groups of `size` rows in this order (ties by row number; a short rest joins the last group)."""
+        """Number consecutive groups of `size` rows in this order, in a new column. Ties are ordered by row number, and rows that
+        are left over join the last group.
+        """
 
     def means_by(self, group: str, columns: Sequence[str]) -> dict[str, Array]:
-        """Mean of integer or decimal columns in each group 0, 1, 2, …; missing left out, NaN where nothing is left.
+        """Give the mean of integer or decimal columns in each group 0, 1, 2, …; missing values are left out, and a group without
+        values has NaN.
 
         Values are added in row order, so the last bit is the same on every engine and for every number of threads.
         """
 
     def collect(self, columns: Sequence[str]) -> dict[str, Array]:
-        """Columns as arrays in row order; a masked array where something is missing."""
+        """Give columns as arrays in row order; a column with missing values is a masked array."""
 
     def attach(self, name: str, values: Array) -> Table:
-        """The same rows with one more column, given in row order; a column of that name is replaced in its place."""
+        """Add a column, given in row order; a column of the same name is replaced where it stands."""
 
     def select(self, columns: Sequence[str]) -> Table:
-        """These columns only, in this order."""
+        """Keep these columns only, in this order."""
 
     def batches(self, *, sort: bool = True) -> Iterator[pa.RecordBatch]:
-        """The rows as Arrow batches of one fixed length (but the last), sorted by their own values or in row order.
+        """Give the rows as Arrow batches of one fixed length (but the last), sorted by their own values or in row order.
 
         Equal multisets of rows give equal batches when sorted.
         """
 
     def digest(self) -> bytes:
-        """What the table holds, as 32 bytes: the same for the same rows in any order, file format and engine."""
+        """Give a digest of the rows, as 32 bytes: equal for equal rows in any order, file format and engine."""
 
     def contents(self) -> Contents:
-        """The digest, and what each column holds by itself, by which the ledger knows the table again."""
+        """Give the digest of the rows and a digest of each column by itself, by which the ledger recognizes the table."""
 
     def write(self, path: Path, *, sort: bool = True) -> None:
-        """To CSV or Parquet by suffix; sorted by its own values, so that the input's order does not show.
+        """Write the rows to CSV or Parquet, by the suffix, sorted by their own values so that the input's order does not show.
 
         The file appears whole or not at all, and equal multisets of rows give equal bytes.
         """
 
 
 class Engine(Protocol):
-    """Opens tables."""
+    """An engine opens tables and runs the operations of `Table` on them."""
 
     @property
     def name(self) -> str:
         """The engine's name, such as `duckdb`."""
 
-    def scan(self, source: object, schema: Schema) -> Table:
+    def scan(self, data: object, schema: Schema) -> Table:
         """Open a path (CSV, Parquet, Arrow; a folder of Parquet files) or a frame, and check it against the schema.
 
         Raises DataError when a column is missing, values do not read as their declared type, or values are missing
         where they may not be, and DomainError when values lie outside their domain and the policy says `error`.
-        The error says which attribute and how many rows; it never quotes a value. Every row is looked at here, so a
-        table that was opened holds what the schema says. A file that changes afterwards is refused at the next verb.
+        The error says which attribute and how many rows; it never quotes a value. Every row is checked here, so a table
+        that was opened fits the schema. A file that changes afterwards is refused at the next operation.
         """
 
 
@@ -232,10 +242,14 @@ def open_engine(engine: str | Engine = "duckdb") -> Engine:
 
 
 def bound_contributions(table: Table, unit: Unit, words: RowWords, theorem: str) -> Table:
-    """At most `max_rows` rows of each person, those with the smallest words; the table itself where rows are hidden.
+    """Bound the contribution of each person: keep at most `unit.max_rows` rows of each, those with the smallest words.
 
-    A reading that gives two people one name would let one of them crowd the other out, so that more than one person's rows
-    change when one person comes or goes. `theorem` is the result that rests on this.
+    Where the unit of privacy is a row, the table is returned as it is. A reading that gives two people one name would let rows of
+    one of them displace rows of the other, so that more than one person's rows change when one person comes or goes.
+
+    Arguments  `table`: opened by a schema that marks the person column (`Schema.with_names`); `unit`: the unit of privacy;
+               `words`: a random word for each row; `theorem`: the name of the result that rests on the bound
+    Raises     PreconditionError where the person column was not read as names of people
     """
     if unit.column is None:
         return table
@@ -247,4 +261,4 @@ def bound_contributions(table: Table, unit: Unit, words: RowWords, theorem: str)
             came=unit.column,
             fix="open the table by the schema of the plan (`Schema.with_names`)",
         )
-    return table.at_most_per(unit.column, unit.max_rows, words)
+    return table.limit_per(unit.column, unit.max_rows, words)

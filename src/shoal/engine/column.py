@@ -1,4 +1,4 @@
-"""What a column of a table is at one moment, and the two forms its values take outside an engine: Arrow and NumPy."""
+"""What a column of a table is at one moment: its Arrow and NumPy forms, its recoding to labels, and its relabelling."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy.typing as npt
 from shoal.data.domain import Values
 from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.data.schema import Attribute
-from shoal.data.type import Type
-from shoal.engine.base import ABSENT, Array
+from shoal.data.type import Type, spelled, texts
+from shoal.engine.base import ABSENT, Array, Assignment
 from shoal.engine.read.storage import WORDS
 from shoal.errors import DomainError, UsageError
 
@@ -34,7 +35,7 @@ DTYPES: Mapping[Type, str] = {
 
 @dataclass(frozen=True)
 class Column:
-    """A name, what its values look like, and all its labels in order where they can be listed."""
+    """A column: its name, the type of its values, and all its labels in order where they can be listed."""
 
     name: str
     type: Type
@@ -42,7 +43,7 @@ class Column:
     recoded: bool = False
 
     def arrow_type(self) -> pa.DataType:
-        """How its values are written."""
+        """The Arrow type in which the values are written."""
         import pyarrow as pa
 
         if self.labels is not None:
@@ -56,12 +57,14 @@ class Column:
         }.get(self.type, pa.string())
 
     def codes_of(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
-        """The place of each of these labels among those that are listed."""
+        """Give the code of each of these labels: its index among the listed labels."""
         place = {label: code for code, label in enumerate(self.labels or ())}
         return np.array([place[label] for label in labels], dtype=np.int64)
 
-    def coded(self, codes: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-        """Labels by their codes, with a dictionary of those that occur, in order: equal rows give equal bytes."""
+    def dictionary_array(self, codes: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+        """Turn codes into an Arrow dictionary array whose dictionary has the labels that occur, in order: equal rows give equal
+        bytes.
+        """
         import pyarrow as pa
 
         labels = np.array(self.labels, dtype=object)
@@ -73,8 +76,8 @@ class Column:
         return pa.DictionaryArray.from_arrays(indices, pa.array(labels[used].tolist(), pa.string()))
 
 
-def recoded(attribute: Attribute | None, column: Column, level: Level) -> Column:
-    """What the column is after recoding; UsageError where the level does not fit it."""
+def recoded_column(attribute: Attribute | None, column: Column, level: Level) -> Column:
+    """Describe the column after recoding to a level; UsageError where the level does not fit the column."""
     if column.recoded or attribute is None:
         raise UsageError(
             "a column is recoded once, from the values of the input",
@@ -100,7 +103,7 @@ def recoded(attribute: Attribute | None, column: Column, level: Level) -> Column
 
 
 def refuse_uncovered(name: str, rows: int) -> None:
-    """Raise where a level's table has no group for values that occur."""
+    """Raise DomainError where a level has no group for values of `rows` rows."""
     if rows:
         raise DomainError(
             f"attribute '{name}': some values are not in the hierarchy",
@@ -110,13 +113,13 @@ def refuse_uncovered(name: str, rows: int) -> None:
 
 
 def edges_of(level: Cuts, kind: Type) -> Array:
-    """Edges in the type of the values; a whole number reaches 17.5 when it reaches 18."""
+    """Give the edges of a level in the type of the values; for whole numbers, an edge of 17.5 is 18."""
     inner = [math.ceil(edge) for edge in level.edges] if kind is Type.INTEGER else list(level.edges)
     return np.array(inner, dtype=object).astype(DTYPES[kind])
 
 
-def natural(column: pa.Array, kind: Type) -> Array:
-    """An Arrow column as NumPy values of the declared type; a masked array where something is missing."""
+def to_numpy(column: pa.Array, kind: Type) -> Array:
+    """Turn an Arrow column into NumPy values of the declared type; with missing values, into a masked array."""
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray):
@@ -137,22 +140,22 @@ def _wide(kind: Type) -> str:
     return "int64" if kind in (Type.DATE, Type.DATETIME) else DTYPES[kind]
 
 
-def encoded(column: pa.Array, kind: Type) -> tuple[Array, npt.NDArray[np.int32]]:
-    """The sorted values of a column and the place of each row's among them, ABSENT for missing."""
+def encode(column: pa.Array, kind: Type) -> tuple[Array, npt.NDArray[np.int32]]:
+    """Give the sorted distinct values of a column and the code of each row: the index of its value, ABSENT for missing."""
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     coded = column.dictionary_encode()
-    values = natural(coded.dictionary, kind)
+    values = to_numpy(coded.dictionary, kind)
     order = np.argsort(values, kind="stable")
     place = np.empty(len(order) + 1, dtype=np.int32)
     place[order], place[-1] = np.arange(len(order), dtype=np.int32), ABSENT
     return values[order], place[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
 
 
-def attached(name: str, values: Array) -> tuple[Column, pa.Array]:
-    """A new column from NumPy values, whose type is that of the array."""
+def column_of(name: str, values: Array) -> tuple[Column, pa.Array]:
+    """Make a column from NumPy values; its type is that of the array. UsageError where no column type fits."""
     import pyarrow as pa
 
     absent = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else np.zeros(len(values), bool)
@@ -180,16 +183,20 @@ def attached(name: str, values: Array) -> tuple[Column, pa.Array]:
     return column, pa.array(bare.astype(DTYPES[kind]), type=column.arrow_type(), mask=absent)
 
 
-def ranks(at: Sequence[float], rows: int) -> list[int]:
-    """Which value, counted from 1, has at least each share of the values at or below it; shares are read as decimals."""
+def quantile_ranks(at: Sequence[float], rows: int) -> list[int]:
+    """Give the rank, counted from 1, of each quantile among so many rows; shares are read as exact decimals.
+
+    >>> quantile_ranks([0.25, 0.5, 1], 10)
+    [3, 5, 10]
+    """
     shares = [Fraction(str(share)) for share in at]
     if any(not 0 <= share <= 1 for share in shares):
         raise UsageError("a quantile is a share of the rows", came=", ".join(map(str, at)), allowed="0..1")
     return [max(1, math.ceil(share * rows)) for share in shares]
 
 
-def means(parts: Iterable[tuple[Array, Sequence[Array]]], names: Sequence[str]) -> dict[str, Array]:
-    """Means by group number; each part has the groups and the columns of some rows, in row order."""
+def group_means(parts: Iterable[tuple[Array, Sequence[Array]]], names: Sequence[str]) -> dict[str, Array]:
+    """Compute the mean of each column in each group; a part has the group numbers and the columns of some rows, in row order."""
     sums: list[Array] = [np.zeros(0) for _ in names]
     counts: list[Array] = [np.zeros(0, dtype=np.int64) for _ in names]
     for groups, columns in parts:
@@ -205,3 +212,62 @@ def means(parts: Iterable[tuple[Array, Sequence[Array]]], names: Sequence[str]) 
             np.add.at(counts[place], groups[there], 1)
     with np.errstate(invalid="ignore"):
         return {name: total / count for name, total, count in zip(names, sums, counts, strict=True)}
+
+
+Indices = npt.NDArray[np.int32]
+UNKNOWN = -1
+"""The index of a label that the caller does not list."""
+
+
+def relabelled_columns(
+    names: Sequence[str], known: Sequence[Sequence[str]], labels: Sequence[Sequence[str]]
+) -> tuple[Column, ...]:
+    """Describe the columns after relabelling; UsageError where the lists of labels do not fit the columns."""
+    if not names:
+        raise UsageError("relabel which columns?", came="none", allowed="at least one")
+    for words, given in (("labels that are known", known), ("new labels", labels)):
+        if len(given) != len(names):
+            raise UsageError(f"{words} are listed for each column", came=len(given), allowed=f"{len(names)} lists")
+    if any(len(a) != len(b) for a, b in pairwise(labels)):
+        raise UsageError("every column has a new label for each number", came=", ".join(str(len(a)) for a in labels))
+    for name, listed in zip(names, known, strict=True):
+        if len(set(listed)) != len(listed):
+            raise UsageError(f"column '{name}': a known label is listed twice", fix="list each label once")
+    return tuple(
+        Column(name, Type.TEXT, tuple(sorted(set(new))), recoded=True) for name, new in zip(names, labels, strict=True)
+    )
+
+
+def labels_of(values: Array) -> list[str]:
+    """Give values (none of them missing) as labels: texts as they are, other values as a policy spells them."""
+    return [spelled(value) for value in values.tolist()] if values.dtype.kind == "f" else texts(values)
+
+
+def indices_of(values: Array, known: Sequence[str]) -> Indices:
+    """Give the index in `known` of a missing value's label and then of each value's label; UNKNOWN where it is not listed."""
+    index = {label: place for place, label in enumerate(known)}
+    return np.array([index.get(label, UNKNOWN) for label in [MISSING, *labels_of(values)]], dtype=np.int32)
+
+
+def refuse_unknown(name: str, indices: Indices) -> None:
+    """Raise UsageError where a label occurs that the caller does not list; the message does not quote the label."""
+    if len(indices) and int(indices.min()) == UNKNOWN:
+        raise UsageError(
+            f"column '{name}' shows a label that is not among those known", fix="list every label it may show"
+        )
+
+
+def assign_numbers(assign: Assignment, indices: Sequence[Indices], count: int) -> npt.NDArray[Any]:
+    """Call `assign` for some tuples, unless there are none, and check that each number is below `count`."""
+    if not len(indices[0]):
+        return indices[0]
+    numbers = assign(indices)
+    if numbers.shape != indices[0].shape or numbers.dtype.kind not in "iu":
+        raise UsageError("a whole number is needed for each tuple", came=f"{numbers.dtype} of shape {numbers.shape}")
+    if not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
+        raise UsageError(
+            "a tuple was given a number that has no labels",
+            came=f"{numbers.min()}..{numbers.max()}",
+            allowed=f"0..{count - 1}",
+        )
+    return numbers

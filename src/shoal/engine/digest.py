@@ -1,9 +1,9 @@
-"""What a table holds, as numbers to know it by: of all its rows together, and of each column by itself.
+"""Digests by which a table is recognized: one of all its rows together, and one of each column by itself.
 
 Each value becomes a 64-bit number, each row a mixture of its values' numbers, and the table the sum over its rows; so rows
-may come in any order, in parts, or counted. A column is known by the sum of its values' numbers, under whatever name it has
-and whatever columns stand beside it. Sums go through SHA-256. Chance collisions are out of the question; someone who changes a
-cell gets another digest, and is not stopped from doing that.
+may come in any order, in parts, or counted. The digest of a column is made of the sum of its values' numbers, whatever the name
+of the column and whatever other columns there are. Sums go through SHA-256. Two different tables have equal digests with
+negligible probability; someone who changes a cell gets another digest, and nothing stops a person from doing that.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True)
 class Contents:
-    """What a table is known by: all rows together; and each column by itself, with the bits that it is worth.
+    """The digest of all rows together, and the digest of each column by itself with the bits of evidence that it is worth.
 
     `whole` depends on names, types, values and rows. A column's digest depends on its values, how often each occurs, and so on
     the number of rows: not on its name, the order of the rows, the other columns, nor on whether whole numbers are declared as
@@ -52,7 +52,7 @@ class Contents:
 
 
 class Digest:
-    """Takes rows in parts; `value` and `contents` are about all of them."""
+    """A digest of rows that come in parts: `add` takes a part, `value` and `contents` give the digest of all rows so far."""
 
     def __init__(self, columns: Sequence[tuple[str, Type]]) -> None:
         self._columns = tuple(columns)
@@ -63,28 +63,28 @@ class Digest:
         self._rows = 0
 
     def add(self, columns: Sequence[pa.Array], counts: npt.NDArray[np.int64] | None = None) -> None:
-        """Some rows, each as often as its count says; texts may be dictionaries."""
+        """Add some rows, each as often as its count says; columns of text may be dictionaries."""
         rows = np.zeros(len(columns[0]), dtype=np.uint64)
         often = None if counts is None else counts.astype(np.uint64)
         for place, (held, (_, kind)) in enumerate(zip(columns, self._columns, strict=True)):
-            words = _numbers(held, kind)
+            words = _words_of(held, kind)
             self._alone[place] += int((words if often is None else words * often).sum(dtype=np.uint64))
             self._seen[place][words >> np.uint64(64 - _CELLS)] = True
             words *= self._keys[place]
             rows += words
         for lane, lift in enumerate((np.uint64(0), _ODD)):
-            mixed = _mixed(rows + lift)
+            mixed = _mix(rows + lift)
             self._sums[lane] += int((mixed if often is None else mixed * often).sum(dtype=np.uint64))
         self._rows += len(rows) if counts is None else int(counts.sum())
 
     def value(self) -> bytes:
-        """All rows together, as 32 bytes."""
+        """The digest of all rows together, as 32 bytes."""
         named = sorted((name, kind.value) for name, kind in self._columns)
         sums = [total % (1 << 64) for total in self._sums]
         return hashlib.sha256(repr((2, named, self._rows, sums)).encode()).digest()
 
     def contents(self) -> Contents:
-        """All rows together, and each column by itself."""
+        """The digest of all rows together, and of each column by itself."""
         alone = (
             (hashlib.sha256(repr((2, self._rows, total % (1 << 64))).encode()).digest(), self._bits(seen))
             for total, seen in zip(self._alone, self._seen, strict=True)
@@ -92,7 +92,7 @@ class Digest:
         return Contents(self.value(), tuple(sorted(set(alone))))
 
     def _bits(self, seen: npt.NDArray[np.bool_]) -> int:
-        """How much it says that two columns are alike: d values in n rows have about (n/d)^((d - 1)/2) histograms."""
+        """The bits of evidence in the equality of two columns: d values in n rows have about (n/d)^((d - 1)/2) histograms."""
         different = int(seen.sum())
         if different < 2:
             return 0
@@ -100,7 +100,7 @@ class Digest:
 
 
 def digest(columns: Sequence[tuple[str, Type]], parts: Iterable[Sequence[pa.Array]]) -> Digest:
-    """The digest of rows that come in parts."""
+    """Make the digest of rows that come in parts."""
     made = Digest(columns)
     for part in parts:
         made.add(part)
@@ -108,11 +108,12 @@ def digest(columns: Sequence[tuple[str, Type]], parts: Iterable[Sequence[pa.Arra
 
 
 def file_digest(data: object) -> bytes | None:
-    """What a file holds, byte by byte, columns that the policy does not name included; None for a frame.
+    """Give the SHA-256 of a file's bytes, columns that the policy does not name included; None for a frame.
 
-    A folder of Parquet files is known by their contents in any order and under any names; one of a single file, by that file.
+    The digest of a folder of Parquet files depends on their contents and not on their names or order; the digest of a folder with
+    one file is that of the file.
     """
-    from shoal.engine.read.source import parquet_files
+    from shoal.engine.read.input import parquet_files
 
     named = getattr(data, "path", data)
     if not isinstance(named, str | Path):
@@ -135,12 +136,12 @@ def _sha256(path: Path) -> bytes:
 
 
 def _key(name: str) -> np.uint64:
-    """Keeps columns apart in a row, by name and not by place; odd, so that no bit of a value is lost."""
+    """A factor that keeps columns of a row apart, by name and not by position; odd, so that no bit of a value is lost."""
     return np.uint64(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little") | 1)
 
 
-def _mixed(words: Words) -> Words:
-    """Every bit of a word spread over all of it (the finish of SplitMix64)."""
+def _mix(words: Words) -> Words:
+    """Spread every bit of a word over all of it (the finalizer of SplitMix64)."""
     words = words ^ (words >> np.uint64(30))
     words *= _FIRST
     words ^= words >> np.uint64(27)
@@ -149,13 +150,13 @@ def _mixed(words: Words) -> Words:
     return words
 
 
-def _numbers(held: pa.Array, kind: Type) -> Words:
-    """A number for each value, by value and not by how it is stored; texts are worked out once for each different one."""
+def _words_of(held: pa.Array, kind: Type) -> Words:
+    """Give a word for each value, by its value and not by how it is stored; the word of a text is computed once."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(held.type) or kind in WORDS:
         coded = held if pa.types.is_dictionary(held.type) else held.dictionary_encode()
-        of_each: Words = np.append(_of_texts(coded.dictionary.cast(pa.large_string())), _mixed(np.array([_ABSENT])))
+        of_each: Words = np.append(_of_texts(coded.dictionary.cast(pa.large_string())), _mix(np.array([_ABSENT])))
         places: npt.NDArray[np.int64] = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return of_each[places]
     bare: Any = held.cast(
@@ -165,17 +166,17 @@ def _numbers(held: pa.Array, kind: Type) -> Words:
     words = _of_decimals(values) if kind is Type.DECIMAL else values.astype(np.int64).view(np.uint64)
     if held.null_count:
         words = np.where(held.is_null().to_numpy(zero_copy_only=False), _ABSENT, words)
-    return _mixed(words)
+    return _mix(words)
 
 
 def _of_decimals(values: npt.NDArray[np.float64]) -> Words:
-    """Whole numbers as integers, others by their bits."""
+    """Give decimals as words: whole numbers as integers, others by their bits."""
     whole = (np.trunc(values) == values) & (np.abs(values) < _EXACT)
     return np.where(whole, np.where(whole, values, 0).astype(np.int64).view(np.uint64), values.view(np.uint64))
 
 
 def _of_texts(texts: pa.Array) -> Words:
-    """Texts that spell a whole number as that number, others by their letters."""
+    """Give texts as words: those that spell a whole number as that number, others by their letters."""
     from pyarrow import compute
 
     words = _of_letters(texts)
@@ -189,21 +190,19 @@ def _of_texts(texts: pa.Array) -> Words:
         some = texts.take(likely)
         spelled = compute.match_substring_regex(some, _WHOLE).to_numpy(zero_copy_only=False)
         numbers = some.filter(spelled).cast("int64").to_numpy(zero_copy_only=False)
-        words[likely[spelled]] = _mixed(numbers.view(np.uint64))
+        words[likely[spelled]] = _mix(numbers.view(np.uint64))
     return words
 
 
 def _of_letters(texts: pa.Array) -> Words:
-    """A polynomial in the bytes of each text, for all texts at once."""
+    """Hash each text as a polynomial in its bytes, for all texts at once."""
     offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
     sizes = np.diff(offsets)
     if not len(sizes) or not sizes.any():
-        return _mixed(sizes.astype(np.uint64))
+        return _mix(sizes.astype(np.uint64))
     letters = np.frombuffer(texts.buffers()[2], dtype=np.uint8)[int(offsets[0]) : int(offsets[-1])].astype(np.uint64)
     starts = offsets[:-1] - offsets[0]
     place = np.arange(len(letters)) - np.repeat(starts, sizes)
     weights = np.multiply.accumulate(np.full(int(sizes.max()), _ODD))
-    terms = np.concatenate(
-        [[np.uint64(0)], np.cumsum(_mixed(letters + np.uint64(1)) * weights[place], dtype=np.uint64)]
-    )
-    return _mixed((terms[starts + sizes] - terms[starts]) ^ sizes.astype(np.uint64))
+    terms = np.concatenate([[np.uint64(0)], np.cumsum(_mix(letters + np.uint64(1)) * weights[place], dtype=np.uint64)])
+    return _mix((terms[starts + sizes] - terms[starts]) ^ sizes.astype(np.uint64))

@@ -1,14 +1,19 @@
-"""How often each tuple of small integers occurs: tuples packed into machine words, sorted, and counted as runs."""
+"""How often each tuple of small integers occurs: packed into machine words, sorted, and counted as runs; one or many tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from shoal.data.hierarchy.level import Level
+from shoal.engine.base import ABSENT, Array, RecodeRequest, RowMask
+from shoal.errors import UsageError
 
 Words = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
@@ -22,7 +27,7 @@ LEAD = 16
 STEP = 1 << 16
 HELD = 1 << 24
 """Rows that are held before equal ones are counted together, so that memory follows the tuples and not the rows."""
-CELLS = 20
+CELL_BITS = 20
 """Tuples of up to so many bits are counted where they point to, in a cell for each, and never sorted."""
 
 
@@ -35,8 +40,15 @@ class _Field:
     bits: int
 
 
-class Tally:
-    """Takes tuples in batches; column j counts from 0 to `sizes[j]` - 1. `result` has each tuple once, in order."""
+class TupleCounter:
+    """Counts tuples that come in batches; the codes of column j go from 0 to `sizes[j]` - 1.
+
+    >>> counter = TupleCounter([3, 2])
+    >>> counter.add([np.array([2, 0, 2]), np.array([1, 0, 1])])
+    >>> columns, counts = counter.result()
+    >>> [column.tolist() for column in columns], counts.tolist()
+    ([[0, 2], [0, 1]], [1, 2])
+    """
 
     def __init__(self, sizes: Sequence[int], held: int = HELD) -> None:
         self._fields = _fields([max(size - 1, 0).bit_length() for size in sizes])
@@ -48,11 +60,11 @@ class Tally:
         self._cells: Numbers | None = None  # how often each tuple occurred before, if there is a cell for each
 
     def add(self, columns: Sequence[npt.NDArray[Any]], counts: Numbers | None = None) -> None:
-        """Some rows, each as often as its count says."""
+        """Add some tuples, each as often as its count says."""
         rows = len(columns[0])
         packed = [np.zeros(rows, dtype=np.uint64) for _ in self._words]
-        for field, column in zip(self._fields, columns, strict=True):
-            packed[field.word] |= column.astype(np.uint64) << np.uint64(field.shift % WIDE)
+        for lane, column in zip(self._fields, columns, strict=True):
+            packed[lane.word] |= column.astype(np.uint64) << np.uint64(lane.shift % WIDE)
         for word, part in zip(self._words, packed, strict=True):
             word.append(part)
         if counts is not None and self._counts is None:
@@ -60,29 +72,29 @@ class Tally:
         if self._counts is not None:
             self._counts.append(np.ones(rows, dtype=np.int64) if counts is None else counts)
         self._rows += rows
-        if sum(self._bits) <= CELLS and self._rows > min(self._most, 1 << CELLS):
-            self._cells = self._poured()
+        if sum(self._bits) <= CELL_BITS and self._rows > min(self._most, 1 << CELL_BITS):
+            self._cells = self._add_to_cells()
         elif self._rows > self._most:
-            words, often = self._counted()
+            words, often = self._count_runs()
             self._words, self._counts, self._rows = [[word] for word in words], [often], len(often)
             self._most = max(self._least, 2 * self._rows)
 
     def result(self, first: int = 0) -> tuple[list[npt.NDArray[np.int32]], Numbers]:
-        """The different tuples in their order, column by column, and how often each occurs; what came as 0 is now `first`."""
-        words, counts = self._counted()
+        """Give the distinct tuples in order, column by column, and how often each occurs; the code 0 is returned as `first`."""
+        words, counts = self._count_runs()
         columns = [np.empty(len(counts), dtype=np.int32) for _ in self._fields]
         for start in range(0, len(counts), STEP):  # what lies between stays in the cache
             some = slice(start, start + STEP)
-            for field, column in zip(self._fields, columns, strict=True):
-                column[some] = words[field.word][some] >> np.uint64(field.shift % WIDE) & _low(field.bits)
+            for lane, column in zip(self._fields, columns, strict=True):
+                column[some] = words[lane.word][some] >> np.uint64(lane.shift % WIDE) & _low(lane.bits)
                 column[some] += first
         return columns, counts
 
-    def _counted(self) -> tuple[list[Words], Numbers]:
-        """The different rows in order, and how often each occurs; takes what is held away."""
+    def _count_runs(self) -> tuple[list[Words], Numbers]:
+        """Count the tuples that are held: the distinct ones in order, and how often each occurs. Nothing is held afterwards."""
         bits = sum(self._bits)
-        if self._cells is not None or (bits <= CELLS and self._rows << SPARSE > 1 << bits):
-            cells = self._poured()
+        if self._cells is not None or (bits <= CELL_BITS and self._rows << SPARSE > 1 << bits):
+            cells = self._add_to_cells()
             used = np.flatnonzero(cells)
             return [used.astype(np.uint64)], cells[used]
         words = [np.concatenate([np.zeros(0, dtype=np.uint64), *word]) for word in self._words]
@@ -104,8 +116,8 @@ class Tally:
             often = np.add.reduceat(counts, starts) if len(starts) else counts
         return [word[differs] for word in words], often
 
-    def _poured(self) -> Numbers:
-        """What is held, added to the cells; takes it away."""
+    def _add_to_cells(self) -> Numbers:
+        """Add the tuples that are held to the cells. Nothing is held afterwards."""
         cells = np.zeros(1 << sum(self._bits), dtype=np.int64) if self._cells is None else self._cells
         keys = np.concatenate([np.zeros(0, dtype=np.uint64), *self._words[0]]).view(np.int64)
         if self._counts is None:
@@ -117,7 +129,7 @@ class Tally:
 
 
 def _fields(widths: Sequence[int]) -> list[_Field]:
-    """Columns side by side from the left of the first word, so that words compare as tuples do."""
+    """Lay columns side by side from the left of the first word, so that words compare as tuples do."""
     placed: list[tuple[int, int, int]] = []
     word, used = 0, 0
     for bits in widths:
@@ -134,7 +146,7 @@ def _low(bits: int) -> np.uint64:
 
 
 def _steps(word: npt.NDArray[Any]) -> Where:
-    """Where a row differs from the one before; the first one does."""
+    """Say where a row differs from the one before; the first row does."""
     differs = np.ones(len(word), dtype=np.bool_)
     np.not_equal(word[1:], word[:-1], out=differs[1:])
     return differs
@@ -143,7 +155,7 @@ def _steps(word: npt.NDArray[Any]) -> Where:
 def _sort_two(first: Words, second: Words, bits: int) -> Where:
     """Sort rows in place by two words, the second so many bits wide, which are little more than one word together.
 
-    What is too much goes ahead: rows are put into boxes by it, and each box is a word to sort. Three times as fast.
+    The leading bits that do not fit distribute the rows into buckets, and each bucket is sorted by one word: three times as fast.
     """
     over = np.uint64(WIDE - bits)
     lead = (first >> over).astype(np.uint16)
@@ -177,3 +189,114 @@ def _sort(carried: Sequence[npt.NDArray[Any]], keys: int) -> Where:
             held[rows] = held[rows[inner]]
         differs |= _steps(carried[place])
     return differs
+
+
+ColumnAtLevel = tuple[str, Level]
+"""The name of a column, and the level that it is recoded to."""
+MASK_ROWS = 1 << 18
+"""Rows whose mask is asked for at a time: what lies between stays in the cache."""
+MEMORY = 1 << 29
+"""Bytes of codes that are held in memory; more lie in a file."""
+MOST_CODES = 1 << 33
+"""Codes that may be held at a time; requests that need more are answered in more than one pass."""
+
+
+def refuse_requests(columns: Sequence[str], asks: Sequence[RecodeRequest]) -> None:
+    """Raise UsageError where there is no request, or one names no column or a column that is not there."""
+    if not asks:
+        raise UsageError("no table was requested", came="none", allowed="at least one")
+    for ask in asks:
+        if not ask.levels:
+            raise UsageError("a request without columns", fix="name at least one column and its level")
+        for name in ask.levels:
+            if name not in columns:
+                raise UsageError("no such column", came=name, allowed=", ".join(columns))
+
+
+def passes(asks: Sequence[RecodeRequest], rows: int) -> Iterator[tuple[list[RecodeRequest], list[ColumnAtLevel]]]:
+    """Group requests in their order, as many at a time as there is room for the columns they need; each column once."""
+    some: list[RecodeRequest] = []
+    needed: dict[ColumnAtLevel, None] = {}
+    for ask in asks:
+        more = dict.fromkeys(ask.levels.items())
+        if some and len(needed | more) * rows > MOST_CODES:
+            yield some, list(needed)
+            some, needed = [], {}
+        some.append(ask)
+        needed |= more
+    yield some, list(needed)
+
+
+@dataclass
+class CodeTable:
+    """Columns of codes by row number: a cell holds `values[code - 1]`, or is missing where the code is 0.
+
+    `there` says which numbers have a row. Rows without numbers are in any order, and `counts` says how often each
+    occurs.
+    """
+
+    folder: str
+    rows: int
+    there: npt.NDArray[np.bool_]
+    counts: npt.NDArray[np.int64] | None = None
+    values: list[Array] = field(default_factory=list)
+    columns: list[npt.NDArray[Any]] = field(default_factory=list)
+    held: int = 0
+
+    @classmethod
+    def of(cls, folder: str, rows: int) -> CodeTable:
+        """Make room for so many row numbers; what is too much for memory goes to the folder."""
+        return cls(folder, rows, np.zeros(rows, dtype=np.bool_))
+
+    def add_numbered(self, values: Sequence[Array], batches: Iterable[tuple[list[npt.NDArray[Any]], Any]]) -> None:
+        """Add columns of the same rows, in any order, with their row numbers."""
+        first = len(self.columns)
+        self.values += values
+        self.columns += [self._allocate(len(each) + 1) for each in values]
+        for codes, numbers in batches:
+            at = _as_slice(numbers)
+            self.there[at] = True
+            for column, some in zip(self.columns[first:], codes, strict=True):
+                column[at] = some
+
+    def add_counted(self, values: Sequence[Array], batches: Iterable[tuple[list[npt.NDArray[Any]], Any]]) -> None:
+        """Add the columns of rows that have counts and no numbers."""
+        none = [np.zeros(0, dtype=np.uint8) for _ in values], np.zeros(0, dtype=np.int64)
+        parts = [none, *batches]
+        self.values += values
+        self.columns += [np.concatenate(column) for column in zip(*(codes for codes, _ in parts), strict=True)]
+        self.counts = np.concatenate([counts for _, counts in parts])
+
+    def _allocate(self, size: int) -> npt.NDArray[Any]:
+        """Allocate a column for so many different codes; its file has no name, and is gone with the array."""
+        kind = np.min_scalar_type(size - 1)
+        self.held += self.rows * kind.itemsize
+        if self.held <= MEMORY:
+            return np.zeros(self.rows, dtype=kind)
+        with tempfile.TemporaryFile(dir=self.folder) as file:
+            return np.memmap(file, dtype=kind, mode="w+", shape=(self.rows,))
+
+    def count(
+        self, places: Sequence[int], mask: RowMask | None
+    ) -> tuple[list[npt.NDArray[np.int32]], npt.NDArray[np.int64]]:
+        """Count the rows of each distinct tuple of these columns, among the rows that the mask keeps; tuples in order."""
+        tally = TupleCounter([len(self.values[place]) + 1 for place in places])
+        chosen = [self.columns[place] for place in places]
+        if self.counts is not None:
+            tally.add(chosen, self.counts)
+            return tally.result(first=ABSENT)
+        gaps = not self.there.all()
+        for start in range(0, self.rows, MASK_ROWS):
+            some = slice(start, min(start + MASK_ROWS, self.rows))
+            kept = self.there[some] if mask is None else mask(start, some.stop - start)
+            at = np.flatnonzero(kept & self.there[some] if gaps else kept)
+            tally.add([column[some].take(at) for column in chosen])
+        return tally.result(first=ABSENT)
+
+
+def _as_slice(numbers: npt.NDArray[np.int64]) -> slice | npt.NDArray[np.int64]:
+    """Turn row numbers that follow each other into a slice."""
+    count = len(numbers)
+    if count and int(numbers[-1]) - int(numbers[0]) == count - 1 and bool((np.diff(numbers) == 1).all()):
+        return slice(int(numbers[0]), int(numbers[0]) + count)
+    return numbers

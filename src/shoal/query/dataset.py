@@ -164,7 +164,7 @@ def at_most(table: Table, unit: Unit, source: Source) -> Table:
     if unit.column is None:
         return table
     chosen = bound_contributions(table, unit, source.row_mask(_COIN).words, "answer-sensitivity")
-    if chosen.at_least([unit.column], unit.max_rows + 1).rows():
+    if chosen.suppress_below([unit.column], unit.max_rows + 1).rows():
         raise PreconditionError(
             "answer-sensitivity", "a person has more rows than the policy says", allowed=f"{unit.max_rows} at most"
         )

@@ -280,14 +280,14 @@ def test_a_file_that_changes_while_it_is_read(engine, tmp_path, suffix):
 def test_what_duckdb_says_is_not_repeated():
     import duckdb
 
-    session = DuckDB().scan(pa.table({"age": [1], "town": ["x"]}), TWO).session
+    connection = DuckDB().scan(pa.table({"age": [1], "town": ["x"]}), TWO).connection
 
     def failing(error):
         raise error
 
     for error in (duckdb.ConversionException(SECRET), pa.ArrowInvalid(SECRET), OSError(SECRET)):
         with pytest.raises(DataError, match="the table cannot be read") as caught:
-            session._attempt(lambda error=error: failing(error))
+            connection._attempt(lambda error=error: failing(error))
         assert SECRET not in everything_said(caught.value)
 
 

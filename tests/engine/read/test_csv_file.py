@@ -14,8 +14,7 @@ from shoal.data.file_format import STANDARD, FileFormat
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.read import csv_file
-from shoal.engine.read.csv_file import look
-from shoal.engine.read.csv_structure import survey
+from shoal.engine.read.csv_file import check_structure, read_header
 from shoal.errors import DataError, ShoalError
 from tests.engine.oracle import OracleEngine
 
@@ -29,9 +28,9 @@ def path(tmp_path_factory):
 
 
 def read(path, form=STANDARD):
-    """All cells as we read them, and how many records the survey counted."""
-    seen = look(path, form, DECLARED)
-    count = seen.survey.records
+    """All cells as we read them, and how many records the structure check counted."""
+    seen = read_header(path, form, DECLARED)
+    count = seen.structure.records
     batches = list(seen.batches(range(len(seen.names))))
     rows = [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
     assert len(rows) == count
@@ -125,25 +124,25 @@ def test_both_engines_say_the_same_of_any_bytes(path, content):
 
 @given(text=pieces.map("".join), cuts=st.lists(st.integers(0, 40), max_size=6))
 @settings(max_examples=400)
-def test_the_survey_does_not_see_where_blocks_end(text, cuts):
+def test_the_structure_check_does_not_see_where_blocks_end(text, cuts):
     content = ("a,b\n" + text).encode()
     ends = sorted({min(cut, len(content)) for cut in cuts} | {0, len(content)})
     said = []
     for blocks in ([content], [content[a:b] for a, b in itertools.pairwise(ends)]):
         try:
-            said.append(survey(blocks, ",", '"', 2, "t"))
+            said.append(check_structure(blocks, ",", '"', 2, "t"))
         except DataError as error:
             said.append(error.wrong)
     assert said[0] == said[1]
 
 
 @pytest.mark.parametrize("text", ['1,"x"y\n', 'x"1",y\n', '1,"x""y"\r\n2,z', '"1\n,2","""",\n', '1,"x', '\r\n1,"x"\r'])
-def test_the_survey_at_every_cut(text):
+def test_the_structure_check_at_every_cut(text):
     content = ("a,b\n" + text).encode()
     said = set()
     for cut in range(len(content) + 1):
         try:
-            said.add(survey([content[:cut], content[cut:]], ",", '"', 2, "t"))
+            said.add(check_structure([content[:cut], content[cut:]], ",", '"', 2, "t"))
         except DataError as error:
             said.add(error.wrong)
     assert len(said) == 1
@@ -159,10 +158,10 @@ def test_western_text_is_read_where_the_policy_says_so(path, encoding):
 
 def test_the_delimiter_shows_the_declared_columns(path):
     path.write_text("a|b|c,d;e\n1|2|3,4;5\n")
-    assert look(path, STANDARD, DECLARED).names == ("a", "b", "c,d;e")
+    assert read_header(path, STANDARD, DECLARED).names == ("a", "b", "c,d;e")
     path.write_text("x;y\n1,5;2,5\n")
-    assert look(path, STANDARD, DECLARED).delimiter == ","  # no column is declared: the rows do not decide
-    assert look(path, FileFormat(delimiter=";"), DECLARED).names == ("x", "y")
+    assert read_header(path, STANDARD, DECLARED).delimiter == ","  # no column is declared: the rows do not decide
+    assert read_header(path, FileFormat(delimiter=";"), DECLARED).names == ("x", "y")
 
 
 def test_the_quote_is_the_policys(path):

@@ -132,7 +132,7 @@ class SafeK:
         sampled = self.sample(table, source, stage)
         stage("grouping")
         labelled = recoding.apply(sampled)
-        return labelled.at_least(labelled.columns, self.promise.k)
+        return labelled.suppress_below(labelled.columns, self.promise.k)
 
     def sample(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Table:
         """The rows that take part: at most m of each unit, then each with probability beta."""

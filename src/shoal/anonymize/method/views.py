@@ -13,7 +13,7 @@ from shoal.anonymize.method.safe_k import SafeK
 from shoal.chance.source import Source
 from shoal.data.cells import Cells, cells
 from shoal.data.type import texts
-from shoal.engine.base import ABSENT, Ask, Counts, Table
+from shoal.engine.base import ABSENT, Counts, RecodeRequest, Table
 from shoal.guarantee.tree import MeasurementBudget, measurement_budgets
 
 MOST_ASKED = 4096
@@ -34,17 +34,17 @@ def settle_all(
         stage("choosing the recodings")
     for first in range(0, len(open_ones), MOST_ASKED):
         batch = open_ones[first : first + MOST_ASKED]
-        counted = table.at_once([_ask(partitions[number], source) for number in batch])
+        counted = table.recode_many([_ask(partitions[number], source) for number in batch])
         for number, kept in zip(batch, counted, strict=True):
             partition = partitions[number]
             found[number] = partition.decide(kept.count_by(partition.columns), source.stream("view"), stage)
     return [recoding for recoding in found if recoding is not None]
 
 
-def _ask(partition: Partition, source: Source) -> Ask:
+def _ask(partition: Partition, source: Source) -> RecodeRequest:
     """All rows, or a separate sample where the partition is settled on one."""
     mask = source.row_mask(partition.rate).keep if partition.rate < 1 else None
-    return Ask(partition.levels, mask)
+    return RecodeRequest(partition.levels, mask)
 
 
 def draw_all(
@@ -57,10 +57,13 @@ def draw_all(
     for first in range(0, len(methods), MOST_ASKED):
         batch = range(first, min(first + MOST_ASKED, len(methods)))
         stage("sampling")
-        asks = [Ask(recodings[number].levels, source.row_mask(methods[number].promise.beta).keep) for number in batch]
-        for number, sampled in zip(batch, table.at_once(asks), strict=True):
+        asks = [
+            RecodeRequest(recodings[number].levels, source.row_mask(methods[number].promise.beta).keep)
+            for number in batch
+        ]
+        for number, sampled in zip(batch, table.recode_many(asks), strict=True):
             labelled = recodings[number].finish(sampled)
-            yield labelled.at_least(labelled.columns, methods[number].promise.k)
+            yield labelled.suppress_below(labelled.columns, methods[number].promise.k)
 
 
 def choose_views(
@@ -81,7 +84,9 @@ def choose_views(
     scores = []
     for first in range(0, len(candidates), MOST_ASKED):
         batch = candidates[first : first + MOST_ASKED]
-        counted = table.at_once([Ask({name: pieces[name].level for name in group}, None) for group in batch])
+        counted = table.recode_many(
+            [RecodeRequest({name: pieces[name].level for name in group}, None) for group in batch]
+        )
         for group, kept in zip(batch, counted, strict=True):
             scores.append(_score(kept.count_by(group), group, pieces, bins, shares, total))
     left, found = list(range(len(candidates))), []
@@ -106,7 +111,7 @@ def _marginals(
     source: Source,
 ) -> tuple[dict[str, npt.NDArray[np.float64]], float]:
     """Noisy shares of the bins of every attribute, and the noisy number of records."""
-    counted = table.at_once([Ask({name: piece.level}, None) for name, piece in pieces.items()])
+    counted = table.recode_many([RecodeRequest({name: piece.level}, None) for name, piece in pieces.items()])
     total = max(1.0, float(table.rows() + int(source.discrete_laplace(1 / survey.count, 1)[0])))
     shares = {}
     for (name, piece), kept in zip(pieces.items(), counted, strict=True):

@@ -42,10 +42,10 @@ def show_rejected(data: object, schema: Schema, *, show: bool) -> Iterator[None]
 
 
 def _read_cells(data: object, schema: Schema, error: DataError) -> dict[str, dict[int, str]]:
-    from shoal.engine.read.source import open_source
+    from shoal.engine.read.input import open_input
 
     named = error.rows or {}
-    source = open_source(data, schema)
+    source = open_input(data, schema)
     place = {attribute.name: place for place, attribute in enumerate(source.attributes)}
     wanted = {name: list(rows[:MOST_CELLS]) for name, rows in named.items()}
     held = source.cells({place[name]: [row - 1 for row in rows] for name, rows in wanted.items()})

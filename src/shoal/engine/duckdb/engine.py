@@ -1,4 +1,4 @@
-"""The embedded engine: a private DuckDB for each table, which checks the input once and then answers queries about it."""
+"""The DuckDB engine: each table has a private DuckDB connection, which checks the input once and then answers queries."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from shoal.engine.base import Array, RowMask, RowWords, Table
 from shoal.engine.column import Column
 from shoal.engine.duckdb import sql
 from shoal.engine.duckdb.table import DuckDBTable
-from shoal.engine.read.source import STEP, Source, open_source
-from shoal.engine.read.violations import LOOKED_AT, Finding, Trouble, forgiven, refuse, refuse_domain
+from shoal.engine.read.input import STEP, Input, open_input
+from shoal.engine.read.violations import LOOKED_AT, Violation, ViolationCounts, is_tolerated, refuse, refuse_domain
 from shoal.errors import DataError, ShoalError
 
 if TYPE_CHECKING:
@@ -34,30 +34,43 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class DuckDB:
-    """Opens tables in DuckDB; each has its own connection, memory limit and temporary folder."""
+    """The DuckDB engine: each table that it opens has its own connection, memory limit and temporary folder.
+
+    Arguments  `memory`: how much memory DuckDB may use, such as "4GB"; `threads`: how many threads, or None for DuckDB's choice
+    Raises     nothing by itself; `scan` raises what `Engine.scan` says
+
+    >>> import pyarrow as pa
+    >>> from shoal.data.schema import Attribute, Role, Schema, Type
+    >>> schema = Schema((Attribute("age", Role.QUASI, Type.INTEGER),))
+    >>> table = DuckDB(threads=1).scan(pa.table({"age": [31, 31, 64]}), schema)
+    >>> table.count_by(["age"]).counts.tolist()
+    [2, 1]
+    """
 
     memory: str = MEMORY
     threads: int | None = None
     name: str = "duckdb"
 
-    def scan(self, source: object, schema: Schema) -> Table:
-        opened = open_source(source, schema)
+    def scan(self, data: object, schema: Schema) -> Table:
+        opened = open_input(data, schema)
         alone = 1 if opened.rows < FEW else None  # a small table is done before a second thread has begun
-        session = Session(opened, self.memory, self.threads or alone)
-        columns = tuple(Column(attribute.name, attribute.type) for attribute in session.source.attributes)
-        return DuckDBTable(session, schema, columns, session.checked(), dense=True)
+        connection = Connection(opened, self.memory, self.threads or alone)
+        columns = tuple(Column(attribute.name, attribute.type) for attribute in connection.input.attributes)
+        return DuckDBTable(connection, schema, columns, connection.check_input(), dense=True)
 
 
-class Session:
-    """One connection and what it reads; closed, with its folder removed, when the last table that uses it is gone."""
+class Connection:
+    """A DuckDB connection and the input that it reads; closed, with its folder removed, when the last table that uses it is
+    gone.
+    """
 
-    def __init__(self, source: Source, memory: str, threads: int | None) -> None:
+    def __init__(self, opened: Input, memory: str, threads: int | None) -> None:
         import duckdb
 
-        self.source = source
+        self.input = opened
         self._memory = memory
         self._numbers = itertools.count()
-        self._stream = _Stream(source)
+        self._stream = _Stream(opened)
         self.folder = folder = tempfile.mkdtemp(prefix="shoal-")  # for its owner alone
         settings: dict[str, Any] = {
             "memory_limit": memory,
@@ -75,21 +88,21 @@ class Session:
         if self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]:
             self._connection.execute("SET enable_progress_bar = false")
         self._end = weakref.finalize(self, _close, self._connection, folder)
-        if not source.parquet:
+        if not opened.parquet:
             self._connection.register("stream", self._stream)
 
     # --- asking ----------------------------------------------------------------------------------------------
 
     def one(self, query: str) -> Any:
-        """The first value of the first row."""
+        """Run a query and give the first value of the first row."""
         return self._attempt(lambda: self._connection.execute(query).fetchall()[0][0])
 
     def arrow(self, query: str) -> pa.Table:
-        """All rows."""
+        """Run a query and give all rows."""
         return self._attempt(lambda: self._connection.sql(query).to_arrow_table())
 
     def batches(self, query: str) -> Iterator[pa.RecordBatch]:
-        """All rows, some at a time."""
+        """Run a query and give its rows in batches."""
         reader: Any = self._attempt(lambda: self._connection.sql(query).to_arrow_reader(STEP))
         finished = False
         try:
@@ -101,37 +114,37 @@ class Session:
                 self._connection.abort()
 
     def _attempt(self, work: Callable[[], T]) -> T:
-        """Do it on files that are what they were. What DuckDB says when it fails may quote a cell: it is dropped."""
+        """Run some work after a check that the files have not changed. A message of DuckDB may quote a cell, so it is dropped."""
         import duckdb
         import pyarrow as pa
 
-        self.source.stamp.verify()
+        self.input.stamp.verify()
         try:
             return work()
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            failure = self._explained(isinstance(error, duckdb.OutOfMemoryException))
-        self.source.stamp.verify()
+            failure = self._explain(isinstance(error, duckdb.OutOfMemoryException))
+        self.input.stamp.verify()
         raise failure
 
-    def _explained(self, out_of_memory: bool) -> ShoalError:
+    def _explain(self, out_of_memory: bool) -> ShoalError:
         if self._stream.failure is not None:
             return self._stream.failure
         if out_of_memory:
             return DataError(
                 "the table needs more memory than the engine may use", came=self._memory, fix="allow the engine more"
             )
-        return DataError("the table cannot be read", came=self.source.name, fix="check that the file is whole")
+        return DataError("the table cannot be read", came=self.input.name, fix="check that the file is whole")
 
     # --- storing what queries need ---------------------------------------------------------------------------
 
     def store(self, query: str) -> str:
-        """The rows of a query as a table of their own; its name."""
+        """Store the rows of a query as a table, and give the table's name."""
         name = f"stored{next(self._numbers)}"
         self._attempt(lambda: self._connection.execute(f"CREATE TABLE {name} AS {query}").fetchall())
         return name
 
     def store_values(self, query: str, columns: Sequence[str]) -> list[tuple[str, pa.ChunkedArray]]:
-        """The values of each column without missing ones, numbered from 1 in order, as v and code: table and values."""
+        """Store the distinct values of each column (v), numbered from 1 in order (code); give each table's name and values."""
         run = self._connection.execute
 
         def work() -> Iterator[tuple[str, pa.ChunkedArray]]:
@@ -141,7 +154,7 @@ class Session:
                 shown = f"SELECT {', '.join(some)}, grouping_id({', '.join(some)}) AS alone FROM ({query})"
                 sets = ", ".join(f"({x})" for x in some)
                 run(f"CREATE TABLE {every} AS {shown} GROUP BY GROUPING SETS ({sets})").fetchall()
-                for x, number in sql.alone(some).items():
+                for x, number in sql.grouping_bits(some).items():
                     name = f"stored{next(self._numbers)}"
                     code = f"CAST(row_number() OVER (ORDER BY {x}) AS UINTEGER) AS code"
                     there = f"FROM {every} WHERE alone = {number} AND {x} IS NOT NULL"
@@ -152,11 +165,11 @@ class Session:
         return self._attempt(lambda: list(work()))
 
     def drop(self, name: str) -> None:
-        """Forget a stored table."""
+        """Drop a stored table."""
         self._connection.execute(f"DROP TABLE {name}").fetchall()
 
     def store_arrow(self, held: Any, query: str) -> str:
-        """A query over something in Arrow's form, called `given` in it, as a table."""
+        """Store the rows of a query over Arrow data, which the query calls `given`."""
         self._connection.register("given", held)
         try:
             return self.store(query)
@@ -164,49 +177,49 @@ class Session:
             self._connection.unregister("given")
 
     def store_texts(self, texts: list[str]) -> str:
-        """A list of texts, as one column."""
+        """Store a list of texts as one column (v)."""
         import pyarrow as pa
 
         return self.store_arrow(pa.table({"v": pa.array(texts, pa.string())}), "SELECT v FROM given")
 
     def store_map(self, codes: Mapping[str, int], kind: str) -> str:
-        """A map from texts to small integers, as leaf and code."""
+        """Store a map from texts (leaf) to small integers (code)."""
         import pyarrow as pa
 
         held = pa.table({"leaf": pa.array(list(codes), pa.string()), "code": pa.array(codes.values(), pa.int64())})
         return self.store_arrow(held, f"SELECT leaf, CAST(code AS {kind}) AS code FROM given")
 
     def store_counted(self, columns: Sequence[pa.Array], counts: Array) -> str:
-        """Columns as they are held, and how often each row occurs; the query for it, as c0, c1, … and n."""
+        """Store columns (c0, c1, …) and how often each row occurs (n); give the query that reads them."""
         import pyarrow as pa
 
         given = pa.table([*columns, pa.array(counts)], names=[*sql.names(len(columns)), "n"])
         return f"SELECT * FROM {self.store_arrow(given, 'SELECT * FROM given')}"
 
     def store_column(self, values: pa.Array) -> str:
-        """A column in row order, as place and value."""
+        """Store a column in row order: position (p) and value (v)."""
         import pyarrow as pa
 
         held = pa.table({"p": pa.array(np.arange(len(values))), "v": values})
         return self.store_arrow(held, "SELECT p, v FROM given")
 
     def store_mask(self, mask: RowMask, bits: int) -> str:
-        """Which rows of the input are kept, as bit strings of 2^bits rows each: part and bits."""
+        """Store which rows of the input are kept, as bit strings of 2^bits rows each (part, bits)."""
         import pyarrow as pa
 
         size = 1 << bits
-        starts = range(0, self.source.rows, size)
-        packed = (np.packbits(mask(start, min(size, self.source.rows - start))).tobytes() for start in starts)
+        starts = range(0, self.input.rows, size)
+        packed = (np.packbits(mask(start, min(size, self.input.rows - start))).tobytes() for start in starts)
         held = pa.table({"part": pa.array(range(len(starts)), pa.int64()), "bits": pa.array(packed, pa.binary())})
         return self.store_arrow(held, "SELECT part, CAST(bits AS BIT) AS bits FROM given")
 
     def store_words(self, words: RowWords, step: int) -> str:
-        """A number for every row of the input, as r and w."""
+        """Store a random word (w) for every row (r) of the input."""
         import pyarrow as pa
 
         def parts() -> Iterator[pa.RecordBatch]:
-            for start in range(0, self.source.rows, step):
-                stop = min(start + step, self.source.rows)
+            for start in range(0, self.input.rows, step):
+                stop = min(start + step, self.input.rows)
                 yield pa.RecordBatch.from_arrays(
                     [pa.array(np.arange(start, stop)), pa.array(words(start, stop - start))], schema=shape
                 )
@@ -216,22 +229,22 @@ class Session:
 
     # --- the input -------------------------------------------------------------------------------------------
 
-    def checked(self) -> str:
-        """The input as a query with columns c0, c1, … and r, after every row was held against the schema."""
-        attributes = self.source.attributes
+    def check_input(self) -> str:
+        """Check every row against the schema, and give the query for the input with columns c0, c1, … and r."""
+        attributes = self.input.attributes
         for attribute in attributes:
             refuse_domain(attribute)
-        form = self.source.form
-        read = [sql.read(f"s{i}", kind, attributes[i], form) for i, kind in enumerate(self.source.kinds)]
+        form = self.input.form
+        read = [sql.read_value(f"s{i}", kind, attributes[i], form) for i, kind in enumerate(self.input.kinds)]
         shown = ", ".join(f"{value} AS v{i}, {wrong} AS u{i}" for i, (value, wrong) in enumerate(read))
-        typed = f"SELECT {shown}, r FROM ({self._stored()})"
-        if self.source.parsed:  # text is parsed once; what was read spills to the session's own folder if it is large
+        typed = f"SELECT {shown}, r FROM ({self._input_query()})"
+        if self.input.parsed:  # text is parsed once; what was read spills to the session's own folder if it is large
             typed = f"SELECT * FROM {self.store(typed)}"
         outside = [self._outside(f"v{i}", attribute, typed) for i, attribute in enumerate(attributes)]
         counted = ["count(*)"]
         for i, attribute in enumerate(attributes):
             out, rows = outside[i]
-            final = sql.settled(f"v{i}", attribute, out)
+            final = sql.apply_outside_rule(f"v{i}", attribute, out)
             counted.append("0" if read[i][1] == sql.NEVER else f"count_if(u{i})")
             counted.append(f"count_if({final} IS NULL)" if attribute.missing is Missing.REFUSE else "0")
             counted.append("0" if out == sql.NEVER else f"count_if({out})" if rows is None else str(rows))
@@ -240,38 +253,38 @@ class Session:
         found = self._attempt(
             lambda: self._connection.execute(f"SELECT {', '.join(counted)} FROM ({typed})").fetchall()[0]
         )
-        if found[0] != self.source.rows:
-            raise DataError("the table has not as many rows as it says", came=self.source.name)
-        findings = [Finding(attribute, *found[3 * i + 1 : 3 * i + 4]) for i, attribute in enumerate(attributes)]
-        finals = [sql.settled(f"v{i}", attribute, outside[i][0]) for i, attribute in enumerate(attributes)]
+        if found[0] != self.input.rows:
+            raise DataError("the table has not as many rows as it says", came=self.input.name)
+        findings = [ViolationCounts(attribute, *found[3 * i + 1 : 3 * i + 4]) for i, attribute in enumerate(attributes)]
+        finals = [sql.apply_outside_rule(f"v{i}", attribute, outside[i][0]) for i, attribute in enumerate(attributes)]
 
-        def rows_of(place: int, trouble: Trouble) -> list[int]:
+        def rows_of(place: int, violation: Violation) -> list[int]:
             wrong = {
-                Trouble.UNREADABLE: f"u{place}",
-                Trouble.OUTSIDE: outside[place][0],
-                Trouble.MISSING: f"{finals[place]} IS NULL",
+                Violation.UNREADABLE: f"u{place}",
+                Violation.OUTSIDE: outside[place][0],
+                Violation.MISSING: f"{finals[place]} IS NULL",
             }
-            return self._rows(typed, wrong[trouble])
+            return self._rows(typed, wrong[violation])
 
-        refuse(findings, self.source, rows_of)
+        refuse(findings, self.input, rows_of)
         # Where nothing lies outside, nothing is left to clamp or suppress.
         settled = [
-            sql.settled(f"v{i}", finding.attribute, outside[i][0]) if finding.outside else f"v{i}"
+            sql.apply_outside_rule(f"v{i}", finding.attribute, outside[i][0]) if finding.outside else f"v{i}"
             for i, finding in enumerate(findings)
         ]
         return f"SELECT {', '.join(f'{value} AS c{i}' for i, value in enumerate(settled))}, r FROM ({typed})"
 
-    def _stored(self) -> str:
-        """The stored columns as s0, s1, … and r, the number of the row over all files."""
-        count = len(self.source.attributes)
-        if not self.source.parquet:
+    def _input_query(self) -> str:
+        """Give the query for the stored columns s0, s1, … and r, the number of the row over all files."""
+        count = len(self.input.attributes)
+        if not self.input.parquet:
             return f"SELECT {', '.join(sql.names(count, 's'))}, r FROM stream"
         # DuckDB believes what a footer says of the smallest, the largest and the missing values. It does not look through
-        # TRY, so every value is held against the domain by itself.
-        shown = ", ".join(f"TRY(p.{sql.quoted(name, chr(34))}) AS s{i}" for i, name in enumerate(self.source.stored))
-        paths = ", ".join(sql.quoted(str(path)) for path, _ in self.source.parquet)
+        # TRY, so every value is checked against the domain.
+        shown = ", ".join(f"TRY(p.{sql.quote(name, chr(34))}) AS s{i}" for i, name in enumerate(self.input.stored))
+        paths = ", ".join(sql.quote(str(path)) for path, _ in self.input.parquet)
         reading = f"read_parquet([{paths}], file_row_number = true, hive_partitioning = false) p"
-        if len(self.source.parquet) == 1:
+        if len(self.input.parquet) == 1:
             return f"SELECT {shown}, p.file_row_number AS r FROM {reading}"
         firsts = self._firsts()
         return (
@@ -279,33 +292,33 @@ class Session:
         )
 
     def _firsts(self) -> str:
-        """The number of the first row of each file."""
+        """Store the number of the first row of each file."""
         import pyarrow as pa
 
-        sizes = [rows for _, rows in self.source.parquet]
+        sizes = [rows for _, rows in self.input.parquet]
         first = [0, *itertools.accumulate(sizes[:-1])]
         held = pa.table({"file": pa.array(range(len(sizes)), pa.uint64()), "first": pa.array(first, pa.int64())})
         return self.store_arrow(held, "SELECT file, first FROM given")
 
     def _outside(self, v: str, attribute: Attribute, typed: str) -> tuple[str, int | None]:
-        """Whether a column lies outside its domain, and in how many rows where that is known already."""
+        """Give the SQL that says whether a value lies outside its domain, and in how many rows one does where that is known."""
         domain = attribute.domain
         if isinstance(domain, Values):
             return sql.outside(v, attribute, self.store_texts(list(domain.values)), inside=True), None
         if isinstance(domain, Pattern):
-            wrong, rows = self._mismatches(domain, v, typed, collect=None if forgiven(attribute) else LOOKED_AT)
+            wrong, rows = self._mismatches(domain, v, typed, collect=None if is_tolerated(attribute) else LOOKED_AT)
             return sql.outside(v, attribute, self.store_texts(wrong), inside=False), rows
         return sql.outside(v, attribute, None, inside=True), None
 
     def _rows(self, typed: str, wrong: str) -> list[int]:
-        """The numbers of the first rows that something is wrong with."""
+        """Find the numbers of the first rows for which the condition `wrong` holds."""
         found = self.arrow(f"SELECT r FROM ({typed}) WHERE {wrong} ORDER BY r LIMIT {LOOKED_AT}")
         return [int(number) for number in found["r"].to_pylist()]
 
     def _mismatches(self, domain: Pattern, v: str, typed: str, *, collect: int | None) -> tuple[list[str], int]:
-        """Each different text is held against the pattern by Python, whose regular expressions a policy speaks.
+        """Find the texts that do not match the pattern, with Python's regular expressions, and in how many rows they occur.
 
-        Of texts that are refused anyway, no more are kept than a message needs.
+        Of texts that are refused anyway, no more are collected than a message needs.
         """
         wrong: list[str] = []
         rows = 0
@@ -320,25 +333,25 @@ class Session:
 
 
 class _Stream:
-    """A source as an Arrow stream that DuckDB may open again for each query, with the number of each row."""
+    """An input as an Arrow stream with the number of each row, which DuckDB may open again for each query."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, opened: Input) -> None:
+        self._input = opened
         self.failure: ShoalError | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         import pyarrow as pa
 
-        fields = [(f"s{place}", kind) for place, kind in enumerate(self._source.kinds)]
+        fields = [(f"s{place}", kind) for place, kind in enumerate(self._input.kinds)]
         shape = pa.schema([*fields, ("r", pa.int64())])
-        return pa.RecordBatchReader.from_batches(shape, self._numbered(shape)).__arrow_c_stream__(requested_schema)
+        return pa.RecordBatchReader.from_batches(shape, self._number_rows(shape)).__arrow_c_stream__(requested_schema)
 
-    def _numbered(self, shape: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _number_rows(self, shape: pa.Schema) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         first = 0
         try:
-            for batch in self._source.batches():
+            for batch in self._input.batches():
                 rows = pa.array(np.arange(first, first + batch.num_rows))
                 first += batch.num_rows
                 yield pa.RecordBatch.from_arrays([*batch.columns, rows], schema=shape)

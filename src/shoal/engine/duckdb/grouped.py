@@ -1,11 +1,15 @@
-"""A table held in memory as its distinct rows and how often each occurs: what is left of rows that became labels."""
+"""Rows as small integers: the values of each column once, sorted, then the code of each row's value among them.
+
+`GroupedTable` holds the distinct rows of a table in this form, with how often each occurs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,30 +17,105 @@ import numpy.typing as npt
 from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.data.type import Type
-from shoal.engine.base import ABSENT, Array, Ask, Counts, Place, RowMask, RowWords, Table
-from shoal.engine.column import Column, natural
+from shoal.engine.base import ABSENT, Array, Assignment, Counts, RecodeRequest, RowMask, RowWords, Table
+from shoal.engine.column import Column, assign_numbers, encode, indices_of, refuse_unknown, relabelled_columns, to_numpy
 from shoal.engine.digest import Contents, Digest
-from shoal.engine.duckdb.codes import Coded
-from shoal.engine.relabel import indices_of, numbers_of, refuse_unknown, relabelled
-from shoal.engine.tuple_counts import Tally
-from shoal.engine.write import files
-from shoal.engine.write.batches import expanded
+from shoal.engine.duckdb import sql
+from shoal.engine.tuple_counts import TupleCounter
+from shoal.engine.write import BATCH_ROWS, expand, write_file
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from shoal.engine.duckdb.engine import Connection
     from shoal.engine.duckdb.table import DuckDBTable
+
+SMALL = 1 << 23
+"""Up to so many cells are fetched as they are, by one query; more are looked up where they lie and never held."""
+Rows = tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64] | None]
+"""The codes of some rows, column by column, and what was carried along."""
+Carried = Literal["n", "r"] | None
+"""How many equal rows each row stands for (where nothing is carried: one), or its number."""
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """Rows as codes: column j of a row holds `values[j][code - 1]`, or is missing where the code is 0. Rows come in any order."""
+
+    values: tuple[Array, ...]
+    batches: Iterator[Rows]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many different codes each column may have."""
+        return [len(values) + 1 for values in self.values]
+
+
+@contextmanager
+def read_codes(
+    connection: Connection, query: str, parts: Sequence[tuple[str, Column]], carried: Carried
+) -> Iterator[CodedRows]:
+    """Read some columns of a query as codes, once, before the end of the context; each part is the column's name and meaning."""
+    grouped = len(parts) == 1 and carried != "r"  # its values are its tuples
+    if grouped:
+        x, often = parts[0][0], "CAST(sum(n) AS BIGINT)" if carried else "count(*)"
+        query, carried = f"SELECT {x}, {often} AS n FROM ({query}) GROUP BY {x} ORDER BY {sql.order_by([x])}", "n"
+    more: list[str] = [carried] if carried else []
+    if grouped or connection.input.rows * len(parts) <= SMALL:
+        table = connection.arrow(
+            f"SELECT {', '.join([f'{x} AS k{i}' for i, (x, _) in enumerate(parts)] + more)} FROM ({query})"
+        )
+        pairs = [_encode_column(table[f"k{place}"], part) for place, (_, part) in enumerate(parts)]
+        rows: Rows = [codes for _, codes in pairs], table[carried].to_numpy() if carried else None
+        yield CodedRows(tuple(values for values, _ in pairs), iter([rows]))
+        return
+    # A column's values cost little beside whole rows. Each is given its number, and each row is looked up.
+    unlisted = list(dict.fromkeys(x for x, part in parts if part.labels is None))
+    stored = dict(zip(unlisted, connection.store_values(query, unlisted), strict=True))
+    try:
+        values, shown, joins = [], [], []
+        for place, (x, part) in enumerate(parts):
+            if part.labels is None:
+                name, held = stored[x]
+                values.append(to_numpy(held, part.type))
+                joins.append(f"LEFT JOIN {name} m{place} ON m{place}.v = t.{x}")
+                code = f"m{place}.code"
+            else:
+                values.append(np.array(part.labels, dtype=object))
+                code = f"CAST(t.{x} AS UINTEGER) + 1"
+            shown.append(f"CAST(coalesce({code}, 0) AS {sql.code_type(len(values[-1]) + 1)}) AS k{place}")
+        looked_up = f"SELECT {', '.join([*shown, *more])} FROM ({query}) t {' '.join(joins)}"
+        with closing(_batches(connection, looked_up, len(parts), carried)) as batches:
+            yield CodedRows(tuple(values), batches)
+    finally:
+        for name, _ in stored.values():
+            connection.drop(name)
+
+
+def _batches(connection: Connection, query: str, columns: int, carried: Carried) -> Generator[Rows]:
+    for batch in connection.batches(query):
+        yield [batch[key].to_numpy() for key in sql.names(columns, "k")], batch[carried].to_numpy() if carried else None
+
+
+def _encode_column(column: pa.ChunkedArray, part: Column) -> tuple[Array, npt.NDArray[Any]]:
+    """Give the distinct values of a column that was fetched, and the code of each row."""
+    if part.labels is None:
+        values, codes = encode(column, part.type)
+        return values, codes + 1
+    shifted = column.cast("int32").fill_null(-1).to_numpy() + 1
+    return np.array(part.labels, dtype=object), shifted
+
 
 Codes = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class GroupedTable:
-    """Distinct rows in order: column j of row i holds `values[j][codes[j][i]]`, or nothing where the code is ABSENT.
+    """A table in memory, as its distinct rows in order and how often each occurs.
 
-    Values are sorted, and are the labels of a column where they can be listed. Few verbs need what DuckDB can do
-    better: for those the rows are handed back to the engine they came from.
+    Column j of row i holds `values[j][codes[j][i]]`, or is missing where the code is ABSENT. Values are sorted, and are
+    the labels of a column where they can be listed. Operations that DuckDB does better store the rows there first.
     """
 
     origin: DuckDBTable
@@ -73,9 +152,9 @@ class GroupedTable:
         values, codes = zip(*pairs, strict=True)
         return Counts(tuple(columns), values, codes, chosen.counts)
 
-    def at_least(self, columns: Sequence[str], k: int) -> Table:
+    def suppress_below(self, columns: Sequence[str], k: int) -> Table:
         self._glance()
-        places = [self._place(name) for name in columns]
+        places = [self._index(name) for name in columns]
         often = self.counts
         if set(columns) != set(self.columns):
             group = np.zeros(len(often), dtype=np.int64)
@@ -88,32 +167,32 @@ class GroupedTable:
         kept = np.flatnonzero(often >= k)
         return replace(self, codes=tuple(code[kept] for code in self.codes), counts=self.counts[kept])
 
-    def relabel(self, known: Sequence[Sequence[str]], place: Place, labels: Sequence[Sequence[str]]) -> Table:
+    def relabel(self, known: Sequence[Sequence[str]], assign: Assignment, labels: Sequence[Sequence[str]]) -> Table:
         self._glance()
-        parts = relabelled(self.columns, known, labels)
+        parts = relabelled_columns(self.columns, known, labels)
         rows = [code - ABSENT for code in self.codes], self.counts
-        return boxed(self.origin, parts, Coded(self.values, iter([rows])), known, place, labels)
+        return relabel_rows(self.origin, parts, CodedRows(self.values, iter([rows])), known, assign, labels)
 
     def distinct(self, column: str) -> Array:
         self._glance()
-        place = self._place(column)
+        place = self._index(column)
         used = np.unique(self.codes[place])
         return np.asarray(self.values[place][used[used != ABSENT]])
 
     def collect(self, columns: Sequence[str]) -> dict[str, Array]:
         import pyarrow as pa
 
-        types = {name: self.parts[self._place(name)].type for name in columns}
+        types = {name: self.parts[self._index(name)].type for name in columns}
         table = pa.Table.from_batches(list(self.batches()), self._shape)
-        return {name: natural(table[name].unify_dictionaries(), kind) for name, kind in types.items()}
+        return {name: to_numpy(table[name].unify_dictionaries(), kind) for name, kind in types.items()}
 
     def select(self, columns: Sequence[str]) -> GroupedTable:
         self._glance()
-        places = [self._place(name) for name in columns]
+        places = [self._index(name) for name in columns]
         chosen = replace(self, parts=tuple(self.parts[p] for p in places), values=tuple(self.values[p] for p in places))
         if places == list(range(len(self.parts))):
             return chosen
-        tally = Tally([len(values) + 1 for values in chosen.values])
+        tally = TupleCounter([len(values) + 1 for values in chosen.values])
         tally.add([self.codes[place] - ABSENT for place in places], self.counts)
         codes, counts = tally.result(first=ABSENT)
         return replace(chosen, codes=tuple(codes), counts=counts)
@@ -123,9 +202,9 @@ class GroupedTable:
 
         self._glance()
         places = pa.RecordBatch.from_arrays([pa.array(np.arange(len(self.counts)))], names=["place"])
-        for piece in expanded(places, self.counts, files.ROWS):
+        for piece in expand(places, self.counts, BATCH_ROWS):
             at = piece["place"].to_numpy()
-            yield pa.RecordBatch.from_arrays(self._shown(at), schema=self._shape)
+            yield pa.RecordBatch.from_arrays(self._arrow_rows(at), schema=self._shape)
 
     def digest(self) -> bytes:
         return self.contents().whole
@@ -133,46 +212,46 @@ class GroupedTable:
     def contents(self) -> Contents:
         self._glance()
         made = Digest([(part.name, part.type) for part in self.parts])
-        made.add(self._shown(np.arange(len(self.counts))), self.counts)
+        made.add(self._arrow_rows(np.arange(len(self.counts))), self.counts)
         return made.contents()
 
     def write(self, path: Path, *, sort: bool = True) -> None:
-        files.write(Path(path), self._shape, self.batches(sort=sort), self._glance)
+        write_file(Path(path), self._shape, self.batches(sort=sort), self._glance)
 
-    # --- what the engine does with the rows once it has them back -----------------------------------------------
+    # --- operations that DuckDB does on the stored rows -----------------------------------------------
 
     def keep(self, mask: RowMask) -> Table:
-        return self.stored().keep(mask)
+        return self.store().keep(mask)
 
-    def at_most_per(self, column: str, most: int, words: RowWords) -> Table:
-        return self.stored().at_most_per(column, most, words)
+    def limit_per(self, column: str, most: int, words: RowWords) -> Table:
+        return self.store().limit_per(column, most, words)
 
     def recode(self, levels: Mapping[str, Level]) -> Table:
-        return self.stored().recode(levels)
+        return self.store().recode(levels)
 
-    def at_once(self, asks: Sequence[Ask]) -> list[Table]:
-        return self.stored().at_once(asks)
+    def recode_many(self, asks: Sequence[RecodeRequest]) -> list[Table]:
+        return self.store().recode_many(asks)
 
     def quantiles(self, column: str, at: Sequence[float]) -> Array:
-        return self.stored().quantiles(column, at)
+        return self.store().quantiles(column, at)
 
     def chunk(self, order: Sequence[str], size: int, name: str) -> Table:
-        return self.stored().chunk(order, size, name)
+        return self.store().chunk(order, size, name)
 
     def means_by(self, group: str, columns: Sequence[str]) -> dict[str, Array]:
-        return self.stored().means_by(group, columns)
+        return self.store().means_by(group, columns)
 
     def attach(self, name: str, values: Array) -> Table:
-        return self.stored().attach(name, values)
+        return self.store().attach(name, values)
 
-    def stored(self) -> DuckDBTable:
-        """The same rows in the engine's own form."""
+    def store(self) -> DuckDBTable:
+        """Store the rows in DuckDB, as a table of the engine."""
         every = np.arange(len(self.counts))
         held = [
             self._values(place, every) if part.labels is None else _labels(self.codes[place], len(part.labels))
             for place, part in enumerate(self.parts)
         ]
-        query = self.origin.session.store_counted(held, self.counts)
+        query = self.origin.connection.store_counted(held, self.counts)
         return replace(self.origin, parts=self.parts, query=query, counted=True, dense=False)
 
     # --- inside ------------------------------------------------------------------------------------------------
@@ -184,15 +263,15 @@ class GroupedTable:
         return pa.schema([(part.name, part.arrow_type()) for part in self.parts])
 
     def _glance(self) -> None:
-        self.origin.session.source.stamp.glance()
+        self.origin.connection.input.stamp.verify_quickly()
 
-    def _place(self, name: str) -> int:
+    def _index(self, name: str) -> int:
         if name not in self.columns:
             raise UsageError("no such column", came=name, allowed=", ".join(self.columns))
         return self.columns.index(name)
 
-    def _shown(self, at: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """Some of the distinct rows as they leave the engine."""
+    def _arrow_rows(self, at: npt.NDArray[np.int64]) -> list[pa.Array]:
+        """Give some of the distinct rows as Arrow columns."""
         shown = []
         for place, part in enumerate(self.parts):
             if part.labels is None:
@@ -200,11 +279,11 @@ class GroupedTable:
                 continue
             codes = self.codes[place][at]
             absent = codes == ABSENT
-            shown.append(part.coded(np.where(absent, 0, codes), absent if absent.any() else None))
+            shown.append(part.dictionary_array(np.where(absent, 0, codes), absent if absent.any() else None))
         return shown
 
     def _values(self, place: int, at: npt.NDArray[np.int64]) -> pa.Array:
-        """A column of values at some of the distinct rows; only values that occur are brought to Arrow's form."""
+        """Give a column of values at some of the distinct rows; only values that occur are converted to Arrow."""
         import pyarrow as pa
 
         part, codes = self.parts[place], self.codes[place][at]
@@ -213,7 +292,7 @@ class GroupedTable:
 
 
 def _occurring(part: Column, values: Array, codes: Codes) -> tuple[Array, Codes]:
-    """Values that occur and the codes by them; labels that can be listed stay as they are."""
+    """Restrict a column to the values that occur, and renumber its codes; labels that can be listed stay as they are."""
     if part.labels is not None:
         return values, codes
     there = np.zeros(len(values) + 1, dtype=np.bool_)
@@ -225,7 +304,7 @@ def _occurring(part: Column, values: Array, codes: Codes) -> tuple[Array, Codes]
 
 
 def _labels(codes: Codes, count: int) -> pa.Array:
-    """Codes of labels in the smallest type, as the engine holds them."""
+    """Give the codes of labels in the smallest integer type."""
     import pyarrow as pa
 
     kind = np.min_scalar_type(max(count - 1, 0))
@@ -233,24 +312,24 @@ def _labels(codes: Codes, count: int) -> pa.Array:
     return pa.array(np.where(absent, 0, codes).astype(kind), mask=absent)
 
 
-def boxed(
+def relabel_rows(
     origin: DuckDBTable,
     parts: tuple[Column, ...],
-    rows: Coded,
+    rows: CodedRows,
     known: Sequence[Sequence[str]],
-    place: Place,
+    assign: Assignment,
     labels: Sequence[Sequence[str]],
 ) -> GroupedTable:
-    """Rows under the labels of the numbers that they are given, as `relabel` says."""
+    """Give rows the labels of the class numbers that `assign` gives them (`Table.relabel`)."""
     numbered = np.zeros(len(labels[0]), dtype=np.int64)
     index = [indices_of(values, listed) for values, listed in zip(rows.values, known, strict=True)]
     for codes, often in rows.batches:
         indices = [each[code] for each, code in zip(index, codes, strict=True)]
         for part, found in zip(parts, indices, strict=True):
             refuse_unknown(part.name, found)
-        np.add.at(numbered, numbers_of(place, indices, len(numbered)), 1 if often is None else often)
+        np.add.at(numbered, assign_numbers(assign, indices, len(numbered)), 1 if often is None else often)
     used = np.flatnonzero(numbered)
-    tally = Tally([len(part.labels or ()) for part in parts])
+    tally = TupleCounter([len(part.labels or ()) for part in parts])
     shown = [[new[number] for number in used.tolist()] for new in labels]
     tally.add([part.codes_of(new) for part, new in zip(parts, shown, strict=True)], numbered[used])
     distinct, counts = tally.result()

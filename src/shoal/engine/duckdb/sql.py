@@ -1,4 +1,4 @@
-"""SQL for DuckDB, as text: reading by the declared type, holding against the domain, recoding, ordering.
+"""SQL expressions for DuckDB, as text: reading a value by its declared type, checking its domain, recoding, ordering.
 
 No text here comes from a table. Columns are called c0, c1, …; what a policy declares is either a literal of a
 number or a date, or lies in a table of its own.
@@ -36,35 +36,35 @@ TYPES = {
 NEVER = "FALSE"
 
 
-def quoted(text: str, mark: str = "'") -> str:
-    """A string (or, with the other mark, a name) as SQL reads it."""
+def quote(text: str, mark: str = "'") -> str:
+    """Quote a string (or, with the mark '"', a name) for SQL."""
     return mark + text.replace(mark, mark * 2) + mark
 
 
 def literal(value: Any, kind: Type) -> str:
-    """A number, date or time of a policy."""
+    """Write a number, date or time of a policy as an SQL literal."""
     scalar = np.array(value, dtype=object).astype(DTYPES[kind])[()]
-    return f"CAST({quoted(str(scalar).replace('T', ' '))} AS {TYPES[kind]})"
+    return f"CAST({quote(str(scalar).replace('T', ' '))} AS {TYPES[kind]})"
 
 
 def names(count: int, prefix: str = "c") -> list[str]:
-    """c0, c1, …"""
+    """Give the column names c0, c1, …"""
     return [f"{prefix}{place}" for place in range(count)]
 
 
-def ordered(columns: Sequence[str]) -> str:
-    """An order by these columns, missing first; text is compared byte by byte, which is code point by code point."""
+def order_by(columns: Sequence[str]) -> str:
+    """Order by these columns, missing first; text is compared byte by byte, which is code point by code point."""
     return ", ".join(f"{column} ASC NULLS FIRST" for column in columns)
 
 
-def alone(columns: Sequence[str]) -> dict[str, int]:
-    """What `grouping_id` of these columns says where only one of them is grouped by: a bit for each of the others."""
+def grouping_bits(columns: Sequence[str]) -> dict[str, int]:
+    """Give what `grouping_id` of these columns is where only one of them is grouped by: a bit for each of the others."""
     every = (1 << len(columns)) - 1
     return {x: every ^ (1 << (len(columns) - 1 - place)) for place, x in enumerate(columns)}
 
 
-def read(x: str, kind: pa.DataType, attribute: Attribute, form: FileFormat) -> tuple[str, str]:
-    """The value of a stored column as its declared type, and whether it does not read as one.
+def read_value(x: str, kind: pa.DataType, attribute: Attribute, form: FileFormat) -> tuple[str, str]:
+    """Give the SQL for the value of a stored column as its declared type, and the SQL that says whether it does not read as one.
 
     A text that is a missing code is missing before it is read; of other columns, a value that is one.
     """
@@ -72,12 +72,12 @@ def read(x: str, kind: pa.DataType, attribute: Attribute, form: FileFormat) -> t
     if storage.storage_of(kind) is Storage.TEXT and not storage.spelled_out(kind):
         if form.missing:
             bare = x if wanted in WORDS else f"trim({x})"
-            x = f"CASE WHEN {bare} NOT IN ({', '.join(map(quoted, form.missing))}) THEN {x} END"
-        return _read(_with_point(x, wanted, form), kind, attribute)
-    value, wrong = _read(x, kind, attribute)
+            x = f"CASE WHEN {bare} NOT IN ({', '.join(map(quote, form.missing))}) THEN {x} END"
+        return _read_type(_with_point(x, wanted, form), kind, attribute)
+    value, wrong = _read_type(x, kind, attribute)
     if not form.missing:
         return value, wrong
-    codes = [_of_text(_with_point(quoted(code), wanted, form), kind, wanted) for code in form.missing]
+    codes = [_of_text(_with_point(quote(code), wanted, form), kind, wanted) for code in form.missing]
     return (
         f"CASE WHEN {value} IN ({', '.join(codes)}) THEN NULL ELSE {value} END",
         wrong,
@@ -85,13 +85,13 @@ def read(x: str, kind: pa.DataType, attribute: Attribute, form: FileFormat) -> t
 
 
 def _with_point(x: str, wanted: Type, form: FileFormat) -> str:
-    """A text whose decimal mark is the file's, with the point that DuckDB reads."""
+    """Replace the file's decimal mark by the point that DuckDB reads."""
     if form.decimal == "." or wanted is not Type.DECIMAL:
         return x
     return f"translate({x}, '{form.decimal}.', '.{form.decimal}')"
 
 
-def _read(x: str, kind: pa.DataType, attribute: Attribute) -> tuple[str, str]:
+def _read_type(x: str, kind: pa.DataType, attribute: Attribute) -> tuple[str, str]:
     held, wanted = storage.storage_of(kind), attribute.type
     if attribute.names and held is Storage.TEXT and wanted is Type.INTEGER:
         value = f"CASE WHEN {_matches(x, storage.NAME)} THEN TRY_CAST({x} AS BIGINT) END"
@@ -119,7 +119,7 @@ def _always(held: Storage, kind: pa.DataType, wanted: Type) -> bool:
 
 
 def _matches(x: str, pattern: str) -> str:
-    return f"regexp_full_match({x}, {quoted(pattern)}, 'i')"
+    return f"regexp_full_match({x}, {quote(pattern)}, 'i')"
 
 
 def _of_text(x: str, _: pa.DataType, wanted: Type) -> str:
@@ -133,7 +133,7 @@ def _of_text(x: str, _: pa.DataType, wanted: Type) -> str:
             f" WHEN {_matches(t, storage.INFINITE)} THEN {infinite} END + 0.0::DOUBLE)"
         )
     if wanted is Type.BOOLEAN:
-        true, false = (", ".join(map(quoted, words)) for words in (storage.TRUE, storage.FALSE))
+        true, false = (", ".join(map(quote, words)) for words in (storage.TRUE, storage.FALSE))
         return f"CASE WHEN lower({t}) IN ({true}) THEN TRUE WHEN lower({t}) IN ({false}) THEN FALSE END"
     if wanted is Type.DATE:
         return f"CASE WHEN {_matches(t, storage.DATE)} THEN TRY_CAST({t} AS DATE) END"
@@ -208,8 +208,8 @@ def outside(v: str, attribute: Attribute, listed: str | None, *, inside: bool) -
     return f"(CAST({v} AS VARCHAR) {'NOT IN' if inside else 'IN'} (FROM {listed}))"
 
 
-def settled(v: str, attribute: Attribute, out: str) -> str:
-    """The value after the policy's word on what lies outside."""
+def apply_outside_rule(v: str, attribute: Attribute, out: str) -> str:
+    """Clamp or suppress a value that lies outside its domain, as the policy says."""
     if attribute.outside is Outside.SUPPRESS:
         return f"CASE WHEN {out} THEN NULL ELSE {v} END"
     if attribute.outside is Outside.CLAMP and isinstance(attribute.domain, Interval):
@@ -218,25 +218,25 @@ def settled(v: str, attribute: Attribute, out: str) -> str:
     return v
 
 
-def place(x: str, edges: Sequence[str], codes: Sequence[int]) -> str:
-    """The code of the interval a value lies in: comparisons halve the edges, so a hundred of them cost seven."""
+def interval_code(x: str, edges: Sequence[str], codes: Sequence[int]) -> str:
+    """Give the code of the interval that a value lies in, by binary search: a hundred edges cost seven comparisons."""
     if not edges:
         return str(codes[0])
     middle = len(edges) // 2
-    below = place(x, edges[:middle], codes[: middle + 1])
-    above = place(x, edges[middle + 1 :], codes[middle + 1 :])
+    below = interval_code(x, edges[:middle], codes[: middle + 1])
+    above = interval_code(x, edges[middle + 1 :], codes[middle + 1 :])
     return f"CASE WHEN {x} < {edges[middle]} THEN {below} ELSE {above} END"
 
 
-def masked(x: str, level: Masked) -> str:
-    """A text with letters replaced; letters are code points."""
+def mask(x: str, level: Masked) -> str:
+    """Mask a text as a level says; letters are code points."""
     hidden = f"greatest(length({x}) - {level.kept}, 0)"
-    stars = f"repeat({quoted(level.letter)}, {hidden})"
+    stars = f"repeat({quote(level.letter)}, {hidden})"
     if level.side == "right":
         return f"left({x}, {level.kept}) || {stars}"
     return f"{stars} || substring({x}, {hidden} + 1)"
 
 
 def code_type(labels: int) -> str:
-    """The smallest type that numbers so many labels."""
+    """Give the smallest integer type with a code for so many labels."""
     return "UTINYINT" if labels <= 1 << 8 else "USMALLINT" if labels <= 1 << 16 else "UINTEGER"

@@ -1,4 +1,4 @@
-"""The verbs in DuckDB: tables as lazy SQL over a private session, with labels as small integers until they are shown."""
+"""Tables in DuckDB: lazy SQL over a private connection, with labels as small integers until rows leave the engine."""
 
 from __future__ import annotations
 
@@ -14,33 +14,30 @@ from shoal.data.domain import Values
 from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Level, Masked, Whole
 from shoal.data.schema import Schema
 from shoal.data.type import Type
-from shoal.engine.base import ABSENT, Array, Ask, Counts, Place, RowMask, RowWords, Table
+from shoal.engine.base import ABSENT, Array, Assignment, Counts, RecodeRequest, RowMask, RowWords, Table
 from shoal.engine.column import (
     Column,
-    attached,
+    column_of,
     edges_of,
-    means,
-    natural,
-    ranks,
-    recoded,
+    group_means,
+    quantile_ranks,
+    recoded_column,
     refuse_uncovered,
+    relabelled_columns,
+    to_numpy,
 )
 from shoal.engine.digest import Contents, Digest
 from shoal.engine.duckdb import sql
-from shoal.engine.duckdb.codes import Coded, coded
-from shoal.engine.duckdb.grouped import GroupedTable, boxed
-from shoal.engine.marginals import Coarse, Codes, passes, refuse_asks
+from shoal.engine.duckdb.grouped import CodedRows, GroupedTable, read_codes, relabel_rows
 from shoal.engine.read.storage import WORDS
-from shoal.engine.relabel import relabelled
-from shoal.engine.tuple_counts import Tally
-from shoal.engine.write import files
-from shoal.engine.write.batches import evened, expanded
+from shoal.engine.tuple_counts import CodeTable, ColumnAtLevel, TupleCounter, passes, refuse_requests
+from shoal.engine.write import BATCH_ROWS, expand, rebatch, write_file
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.engine.duckdb.engine import Session
+    from shoal.engine.duckdb.engine import Connection
 
 TOGETHER = 64
 """Columns that are coded in one pass."""
@@ -52,9 +49,9 @@ BITS = 20
 
 @dataclass(frozen=True)
 class DuckDBTable:
-    """A query whose columns are c0, c1, … and either r, the number of the row, or n, how many equal rows it stands for."""
+    """A table as a query whose columns are c0, c1, … and either r, the number of the row, or n, the count of equal rows."""
 
-    session: Session
+    connection: Connection
     schema: Schema
     parts: tuple[Column, ...]
     query: str
@@ -71,14 +68,14 @@ class DuckDBTable:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return self.session.source.notes
+        return self.connection.input.notes
 
     def rows(self) -> int:
-        return int(self.session.one(f"SELECT {self._count} FROM ({self.query}) t") or 0)
+        return int(self.connection.one(f"SELECT {self._count} FROM ({self.query}) t") or 0)
 
     def keep(self, mask: RowMask) -> Table:
         self._needs_numbers()
-        bits = self.session.store_mask(mask, BITS)
+        bits = self.connection.store_mask(mask, BITS)
         low = (1 << BITS) - 1
         query = (
             f"SELECT t.* FROM ({self.query}) t JOIN {bits} m ON (t.r >> {BITS}) = m.part"
@@ -86,34 +83,34 @@ class DuckDBTable:
         )
         return replace(self, query=query, dense=False)
 
-    def at_most_per(self, column: str, most: int, words: RowWords) -> Table:
+    def limit_per(self, column: str, most: int, words: RowWords) -> Table:
         self._needs_numbers()
-        stored = self.session.store_words(words, 1 << BITS)
+        stored = self.connection.store_words(words, 1 << BITS)
         try:
             place = f"row_number() OVER (PARTITION BY {self._at(column)} ORDER BY w.w, t.r)"
             ranked = f"SELECT t.r AS r, {place} AS i FROM ({self.query}) t JOIN {stored} w ON w.r = t.r"
-            kept = np.ones(self.session.source.rows, dtype=np.bool_)
-            for batch in self.session.batches(f"SELECT r FROM ({ranked}) WHERE i > {int(most)}"):
+            kept = np.ones(self.connection.input.rows, dtype=np.bool_)
+            for batch in self.connection.batches(f"SELECT r FROM ({ranked}) WHERE i > {int(most)}"):
                 kept[batch["r"].to_numpy()] = False
         finally:
-            self.session.drop(stored)
+            self.connection.drop(stored)
         return self.keep(lambda start, count: kept[start : start + count])
 
     def recode(self, levels: Mapping[str, Level]) -> Table:
-        return self._recoded(list(levels.items()))
+        return self._recode(list(levels.items()))
 
-    def _recoded(self, levels: Sequence[Coarse]) -> DuckDBTable:
-        """Columns at levels; here, a column may be there more than once."""
+    def _recode(self, levels: Sequence[ColumnAtLevel]) -> DuckDBTable:
+        """Recode columns to levels; unlike `recode`, a column may occur more than once."""
         parts, joins, shown = [], [], []
         for place, (name, level) in enumerate(levels):
             x, old = self._at(name), self._part(name)
             attribute = self.schema.by_name.get(name)
-            new = recoded(attribute, old, level)
+            new = recoded_column(attribute, old, level)
             if isinstance(level, Groups) or (isinstance(level, Keep) and new.labels is not None):
                 code, join = self._looked_up(x, new, level, f"g{place}")
                 joins.append(join)
             else:
-                code = _coded(x, old, new, level)
+                code = _codes_of(x, old, new, level)
             parts.append(new)
             shown.append(f"{code} AS c{place}")
         carried = "t.n" if self.counted else "t.r"
@@ -123,14 +120,14 @@ class DuckDBTable:
     def count_by(self, columns: Sequence[str]) -> Counts:
         if not columns:
             raise UsageError("count by which columns?", came="none", allowed="at least one")
-        with self._coded(columns) as rows:
-            tally = Tally(rows.sizes)
+        with self._codes_of(columns) as rows:
+            tally = TupleCounter(rows.sizes)
             for codes, counts in rows.batches:
                 tally.add(codes, counts)
         found, often = tally.result(first=ABSENT)
         return Counts(tuple(columns), rows.values, tuple(found), often)
 
-    def at_least(self, columns: Sequence[str], k: int) -> Table:
+    def suppress_below(self, columns: Sequence[str], k: int) -> Table:
         held = [self._at(name) for name in columns]
         keys = ", ".join(held)
         if set(columns) == set(self.columns):
@@ -141,88 +138,90 @@ class DuckDBTable:
         same = " AND ".join(f"{x} IS NOT DISTINCT FROM o.{x[2:]}" for x in held)
         return replace(self, query=f"SELECT t.* FROM ({self.query}) t SEMI JOIN ({often}) o ON {same}", dense=False)
 
-    def relabel(self, known: Sequence[Sequence[str]], place: Place, labels: Sequence[Sequence[str]]) -> Table:
-        parts = relabelled(self.columns, known, labels)
-        with self._coded(self.columns) as rows:
-            return boxed(self, parts, rows, known, place, labels)
+    def relabel(self, known: Sequence[Sequence[str]], assign: Assignment, labels: Sequence[Sequence[str]]) -> Table:
+        parts = relabelled_columns(self.columns, known, labels)
+        with self._codes_of(self.columns) as rows:
+            return relabel_rows(self, parts, rows, known, assign, labels)
 
-    def at_once(self, asks: Sequence[Ask]) -> list[Table]:
-        refuse_asks(self.columns, asks)
+    def recode_many(self, asks: Sequence[RecodeRequest]) -> list[Table]:
+        refuse_requests(self.columns, asks)
         if any(ask.mask is not None for ask in asks):
             self._needs_numbers()
         made: list[Table] = []
-        for some, needed in passes(asks, self.session.source.rows):
-            parts, codes = self._held(needed)
+        for some, needed in passes(asks, self.connection.input.rows):
+            parts, codes = self._read_codes(needed)
             at = {each: place for place, each in enumerate(needed)}
             for ask in some:
                 places = [at[each] for each in ask.levels.items()]
-                found, counts = codes.counted(places, ask.mask)
+                found, counts = codes.count(places, ask.mask)
                 values = tuple(codes.values[place] for place in places)
                 grouped = GroupedTable(self, tuple(parts[place] for place in places), values, tuple(found), counts)
-                made.append(grouped if len(counts) <= MANY else grouped.stored())
+                made.append(grouped if len(counts) <= MANY else grouped.store())
         return made
 
-    def _held(self, needed: Sequence[Coarse]) -> tuple[list[Column], Codes]:
-        """Columns at levels as codes by the number of the row, some columns in each pass."""
-        codes = Codes.of(self.session.folder, self.session.source.rows)
+    def _read_codes(self, needed: Sequence[ColumnAtLevel]) -> tuple[list[Column], CodeTable]:
+        """Read columns at levels as codes by row number, some columns in each pass."""
+        codes = CodeTable.of(self.connection.folder, self.connection.input.rows)
         parts: list[Column] = []
         together = len(needed) if self.counted else TOGETHER  # without numbers, rows come in any order each time
         for start in range(0, len(needed), together):
-            table = self._recoded(needed[start : start + together])
+            table = self._recode(needed[start : start + together])
             named = list(zip(sql.names(len(table.parts)), table.parts, strict=True))
-            with coded(self.session, table.query, named, "n" if self.counted else "r") as rows:
+            with read_codes(self.connection, table.query, named, "n" if self.counted else "r") as rows:
                 (codes.add_counted if self.counted else codes.add_numbered)(rows.values, rows.batches)
             parts += table.parts
         return parts, codes
 
     def distinct(self, column: str) -> Array:
         part, x = self._part(column), self._at(column)
-        found = self.session.arrow(f"SELECT DISTINCT {x} AS v FROM ({self.query}) t WHERE {x} IS NOT NULL ORDER BY v")
+        found = self.connection.arrow(
+            f"SELECT DISTINCT {x} AS v FROM ({self.query}) t WHERE {x} IS NOT NULL ORDER BY v"
+        )
         if part.labels is not None:
             labels: Array = np.array(part.labels, dtype=object)
             return labels.take(np.asarray(found["v"]))
-        return natural(found["v"], part.type)
+        return to_numpy(found["v"], part.type)
 
     def quantiles(self, column: str, at: Sequence[float]) -> Array:
         part, x = self._part(column), self._at(column)
         if not part.type.numeric:
             raise UsageError("quantiles need numbers, dates or times", came=f"'{column}' of type {part.type.value}")
         counted = f"SELECT {x} AS v, {self._count} AS m FROM ({self.query}) t WHERE {x} IS NOT NULL GROUP BY {x}"
-        running = self.session.store(f"SELECT v, sum(m) OVER (ORDER BY v) AS upto FROM ({counted})")
+        running = self.connection.store(f"SELECT v, sum(m) OVER (ORDER BY v) AS upto FROM ({counted})")
         try:
-            total = int(self.session.one(f"SELECT max(upto) FROM {running}") or 0)
+            total = int(self.connection.one(f"SELECT max(upto) FROM {running}") or 0)
             if not total:
                 raise UsageError("quantiles of a column without values", came=column)
             picked = " UNION ALL ".join(
                 f"SELECT {place} AS place, min(v) AS v FROM {running} WHERE upto >= {rank}"
-                for place, rank in enumerate(ranks(at, total))
+                for place, rank in enumerate(quantile_ranks(at, total))
             )
-            return natural(self.session.arrow(f"SELECT v FROM ({picked}) ORDER BY place")["v"], part.type)
+            return to_numpy(self.connection.arrow(f"SELECT v FROM ({picked}) ORDER BY place")["v"], part.type)
         finally:
-            self.session.drop(running)
+            self.connection.drop(running)
 
     def chunk(self, order: Sequence[str], size: int, name: str) -> Table:
-        table = self._numbered()
+        table = self._with_numbers()
         held = [table._at(column) for column in order]
         last = max(table.rows() // size - 1, 0)
-        number = f"row_number() OVER (ORDER BY {sql.ordered([*held, 't.r'])}) - 1"
+        number = f"row_number() OVER (ORDER BY {sql.order_by([*held, 't.r'])}) - 1"
         return table._with(Column(name, Type.INTEGER), f"least(({number}) // {int(size)}, {last})", "")
 
     def means_by(self, group: str, columns: Sequence[str]) -> dict[str, Array]:
         for column in columns:
             if self._part(column).type not in (Type.INTEGER, Type.DECIMAL):
                 raise UsageError("means need numbers", came=f"'{column}' of type {self._part(column).type.value}")
-        table = self._numbered()
+        table = self._with_numbers()
         kinds = [table._part(name).type for name in (group, *columns)]
         shown = ", ".join(table._at(name) for name in (group, *columns))
-        batches = table.session.batches(f"SELECT {shown} FROM ({table.query}) t ORDER BY t.r")
+        batches = table.connection.batches(f"SELECT {shown} FROM ({table.query}) t ORDER BY t.r")
 
         def parts() -> Iterator[tuple[Array, list[Array]]]:
             for batch in batches:
-                first, *others = [natural(held, kind) for held, kind in zip(batch.columns, kinds, strict=True)]
+                first, *others = [to_numpy(held, kind) for held, kind in zip(batch.columns, kinds, strict=True)]
                 yield first, others
 
-        return means(parts(), columns)
+        return group_means(parts(), columns)
 
     def collect(self, columns: Sequence[str]) -> dict[str, Array]:
         import pyarrow as pa
@@ -231,15 +230,15 @@ class DuckDBTable:
         chosen = self.select(columns) if not self.counted else self
         shape = pa.schema([(part.name, part.arrow_type()) for part in chosen.parts])
         table = pa.Table.from_batches(list(chosen.batches(sort=False)), shape)
-        return {name: natural(table[name].unify_dictionaries(), kind) for name, kind in types.items()}
+        return {name: to_numpy(table[name].unify_dictionaries(), kind) for name, kind in types.items()}
 
     def attach(self, name: str, values: Array) -> Table:
-        column, held = attached(name, values)
-        table = self._numbered()
+        column, held = column_of(name, values)
+        table = self._with_numbers()
         rows = table.rows()
         if len(held) != rows:
             raise UsageError("the new column has another length", came=len(held), allowed=f"{rows}, one for each row")
-        stored = table.session.store_column(held)
+        stored = table.connection.store_column(held)
         number = "t.r" if table.dense else "row_number() OVER (ORDER BY t.r) - 1"
         inner = f"SELECT t.*, {number} AS p FROM ({table.query}) t"
         return replace(table, query=inner)._with(column, "a.v", f"JOIN {stored} a ON a.p = t.p")
@@ -254,16 +253,16 @@ class DuckDBTable:
         import pyarrow as pa
 
         held = sql.names(len(self.parts))
-        order = sql.ordered(held) if sort or self.counted else "r"
+        order = sql.order_by(held) if sort or self.counted else "r"
         carried = ["n"] if self.counted else []
-        pieces = self.session.batches(f"SELECT {', '.join([*held, *carried])} FROM ({self.query}) ORDER BY {order}")
+        pieces = self.connection.batches(f"SELECT {', '.join([*held, *carried])} FROM ({self.query}) ORDER BY {order}")
         if self.counted:
             pieces = (
-                more for piece in pieces for more in expanded(piece.select(held), piece["n"].to_numpy(), files.ROWS)
+                more for piece in pieces for more in expand(piece.select(held), piece["n"].to_numpy(), BATCH_ROWS)
             )
         shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
-        for batch in evened(pieces, files.ROWS):
-            shown = [_shown(column, part) for column, part in zip(batch.columns, self.parts, strict=True)]
+        for batch in rebatch(pieces, BATCH_ROWS):
+            shown = [_as_arrow(column, part) for column, part in zip(batch.columns, self.parts, strict=True)]
             yield pa.RecordBatch.from_arrays(shown, schema=shape)
 
     def digest(self) -> bytes:
@@ -273,8 +272,8 @@ class DuckDBTable:
         made = Digest([(part.name, part.type) for part in self.parts])
         held = sql.names(len(self.parts))
         carried = ["n"] if self.counted else []
-        for batch in self.session.batches(f"SELECT {', '.join([*held, *carried])} FROM ({self.query})"):
-            shown = [_shown(batch[x], part) for x, part in zip(held, self.parts, strict=True)]
+        for batch in self.connection.batches(f"SELECT {', '.join([*held, *carried])} FROM ({self.query})"):
+            shown = [_as_arrow(batch[x], part) for x, part in zip(held, self.parts, strict=True)]
             made.add(shown, batch["n"].to_numpy() if self.counted else None)
         return made.contents()
 
@@ -282,26 +281,26 @@ class DuckDBTable:
         import pyarrow as pa
 
         shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
-        files.write(Path(path), shape, self.batches(sort=sort), self.session.source.stamp.verify)
+        write_file(Path(path), shape, self.batches(sort=sort), self.connection.input.stamp.verify)
 
     @property
     def _count(self) -> str:
         return "CAST(sum(t.n) AS BIGINT)" if self.counted else "count(*)"
 
     def _part(self, name: str) -> Column:
-        return self.parts[self._place(name)]
+        return self.parts[self._index(name)]
 
     def _at(self, name: str) -> str:
-        return f"t.c{self._place(name)}"
+        return f"t.c{self._index(name)}"
 
-    def _place(self, name: str) -> int:
+    def _index(self, name: str) -> int:
         if name not in self.columns:
             raise UsageError("no such column", came=name, allowed=", ".join(self.columns))
         return self.columns.index(name)
 
-    def _coded(self, columns: Sequence[str]) -> AbstractContextManager[Coded]:
-        parts = [(f"c{self._place(name)}", self._part(name)) for name in columns]
-        return coded(self.session, self.query, parts, "n" if self.counted else None)
+    def _codes_of(self, columns: Sequence[str]) -> AbstractContextManager[CodedRows]:
+        parts = [(f"c{self._index(name)}", self._part(name)) for name in columns]
+        return read_codes(self.connection, self.query, parts, "n" if self.counted else None)
 
     def _needs_numbers(self) -> None:
         if self.counted:
@@ -309,18 +308,18 @@ class DuckDBTable:
                 "these rows have no numbers of the input any more", fix="keep rows before `at_least` or `relabel`"
             )
 
-    def _numbered(self) -> DuckDBTable:
-        """The same rows with numbers; counted rows get theirs in the order of their values."""
+    def _with_numbers(self) -> DuckDBTable:
+        """Give rows their numbers back; counted rows are numbered in the order of their values."""
         if not self.counted:
             return self
         held = sql.names(len(self.parts))
         shown = ", ".join(held)
         spread = f"SELECT {shown}, unnest(range(n)) AS i FROM ({self.query})"
-        query = f"SELECT {shown}, row_number() OVER (ORDER BY {sql.ordered(held)}) - 1 AS r FROM ({spread})"
+        query = f"SELECT {shown}, row_number() OVER (ORDER BY {sql.order_by(held)}) - 1 AS r FROM ({spread})"
         return replace(self, query=query, counted=False, dense=True)
 
     def _with(self, column: Column, value: str, join: str) -> DuckDBTable:
-        """One more column at the end, or in the place of the one it replaces."""
+        """Add a column at the end, or in the position of the column that it replaces."""
         old = sql.names(len(self.parts))
         place = self.columns.index(column.name) if column.name in self.columns else len(old)
         shown = [f"t.{x}" for x in old]
@@ -331,11 +330,11 @@ class DuckDBTable:
         return replace(self, parts=tuple(parts), query=query)
 
     def _looked_up(self, x: str, new: Column, level: Level, name: str) -> tuple[str, str]:
-        """A code by a map table. Where the level might not cover the column, one pass makes sure that it does."""
+        """Look a code up in a map table. Where the level may not cover the column, one pass checks that it does."""
         labels = new.labels or ()
         table = level.table if isinstance(level, Groups) else {label: label for label in labels}
         code = {label: place for place, label in enumerate(labels)}
-        stored = self.session.store_map(
+        stored = self.connection.store_map(
             {leaf: code[label] for leaf, label in table.items()}, sql.code_type(len(labels))
         )
         text = x if self._part(new.name).type in WORDS else f"CAST({x} AS VARCHAR)"
@@ -343,30 +342,30 @@ class DuckDBTable:
         domain = self.schema[new.name].domain
         if not (isinstance(domain, Values) and set(domain.values) <= set(table)):
             lost = f"SELECT {self._count} FROM ({self.query}) t {join} WHERE {name}.code IS NULL AND {x} IS NOT NULL"
-            refuse_uncovered(new.name, int(self.session.one(lost) or 0))
+            refuse_uncovered(new.name, int(self.connection.one(lost) or 0))
         if isinstance(level, Keep):
             return f"{name}.code", join
         return f"coalesce({name}.code, CAST({code[MISSING]} AS {sql.code_type(len(labels))}))", join
 
 
-def _coded(x: str, old: Column, new: Column, level: Level) -> str:
-    """A recoded column that needs no map table."""
+def _codes_of(x: str, old: Column, new: Column, level: Level) -> str:
+    """Give the SQL of a recoded column that needs no map table."""
     if isinstance(level, Cuts):
         labels = new.labels or ()
         codes = [labels.index(label) for label in level.labels]
         edges = [sql.literal(edge, old.type) for edge in edges_of(level, old.type).tolist()]
-        code = f"CASE WHEN {x} IS NULL THEN {labels.index(MISSING)} ELSE {sql.place(x, edges, codes)} END"
+        code = f"CASE WHEN {x} IS NULL THEN {labels.index(MISSING)} ELSE {sql.interval_code(x, edges, codes)} END"
         return f"CAST({code} AS {sql.code_type(len(labels))})"
     if isinstance(level, Whole):
         return "CAST(0 AS UTINYINT)"
     if isinstance(level, Masked):
-        return f"coalesce({sql.masked(x, level)}, {sql.quoted(MISSING)})"
+        return f"coalesce({sql.mask(x, level)}, {sql.quote(MISSING)})"
     return x
 
 
-def _shown(column: pa.Array, part: Column) -> pa.Array:
-    """A column as it leaves the engine."""
+def _as_arrow(column: pa.Array, part: Column) -> pa.Array:
+    """Give a column in the Arrow type in which rows leave the engine."""
     if part.labels is None:
         return column.cast(part.arrow_type())
     absent = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-    return part.coded(column.fill_null(0).to_numpy(zero_copy_only=False), absent)
+    return part.dictionary_array(column.fill_null(0).to_numpy(zero_copy_only=False), absent)

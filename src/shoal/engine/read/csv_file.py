@@ -1,6 +1,10 @@
 """CSV files: read as the policy says they are written, with nothing but the header line looked at to decide how.
 
 A file that is written otherwise is refused as a whole, and the message says which key of the policy would read it.
+
+A parser that guesses at a stray quote or pads a short record shifts values into other columns, and no two parsers guess alike.
+So nothing is parsed before one vectorized pass has looked at every byte and found well-formed CSV (RFC 4180): quotes enclose
+whole cells, every record has as many cells as the header, every quote is closed. The pass also counts the records.
 """
 
 from __future__ import annotations
@@ -8,18 +12,185 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
 
 from shoal.data.file_format import DELIMITERS, FileFormat
-from shoal.engine.read.csv_structure import Survey, survey
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+QUOTE, DELIMITER, LF, CR, NUL = 1, 2, 3, 4, 5
+COUNTED = ", counted from 1 after the header"
+"""How a message says where row numbers begin."""
+Positions = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class CsvStructure:
+    """The structure of a well-formed file: how many records follow the header, whether cells hold line ends, and how many bytes
+    the longest record has.
+    """
+
+    records: int
+    multiline: bool
+    longest: int
+
+
+def check_structure(blocks: Iterable[bytes], delimiter: str, quote: str | None, fields: int, name: str) -> CsvStructure:
+    """Check every byte of UTF-8 text (without a byte order mark); DataError at the first fault of structure."""
+    walk = _Walk(_table(delimiter, quote), fields, name)
+    for block in blocks:
+        if block:
+            walk.step(np.frombuffer(block, dtype=np.uint8))
+    return walk.end()
+
+
+def _table(delimiter: str, quote: str | None) -> Bytes:
+    """Give the meaning of each byte."""
+    table = np.zeros(256, dtype=np.uint8)
+    for byte, meaning in ((quote, QUOTE), (delimiter, DELIMITER), ("\n", LF), ("\r", CR), ("\0", NUL)):
+        if byte is not None:
+            table[ord(byte)] = meaning
+    return table
+
+
+@dataclass
+class _Walk:
+    """The pass over all blocks, with what it carries from one block to the next."""
+
+    table: Bytes
+    fields: int
+    name: str
+    offset: int = 0  # of this block in the file
+    inside: int = 0  # 1 within quotes
+    last: int = LF  # the meaning of the byte before this block; a file begins as a line does
+    closing: bool = False  # that byte closed a quote
+    start: int = 0  # where the current record begins
+    delimiters: int = 0  # in the current record so far
+    records: int = -1  # the header is none
+    longest: int = 0
+    multiline: bool = False
+    ragged: list[int] = field(default_factory=list)
+    crs: int = 0  # line ends that begin with a CR
+    pairs: int = 0  # those of them that are CR LF
+    lfs: int = 0  # line ends that are an LF
+
+    def step(self, block: Bytes) -> None:
+        meaning = self.table[block]
+        at = np.flatnonzero(meaning)
+        kind = meaning[at]
+        if (kind == NUL).any():
+            raise DataError(
+                "the file holds NUL bytes, so it is no text in the encoding it was read as",
+                came=self.name,
+                fix="save it as CSV in UTF-8, or say in the policy what it is, such as `file: {encoding: utf-16-le}`",
+            )
+        quotes = kind == QUOTE
+        before = (self.inside + np.cumsum(quotes) - quotes) & 1
+        previous = np.where(at > 0, meaning[at - 1], self.last)
+        walked = replace(self, ragged=[])
+        stray = self._find_stray_quote(meaning, at[quotes], before[quotes], previous[quotes])
+        if stray is not None:  # walk up to it once more, to say in which row it is
+            if stray:
+                walked.step(block[:stray])
+            walked.refuse("a quote stands inside a cell that is not quoted as a whole")
+        outside = (before == 0) & ~quotes
+        ends = outside & ((kind == CR) | ((kind == LF) & (previous != CR)))
+        self.multiline = self.multiline or bool((~outside & ((kind == CR) | (kind == LF))).any())
+        second = outside & (kind == LF) & (previous == CR)  # of CR LF
+        self.crs += int((ends & (kind == CR)).sum())
+        self.lfs += int((ends & (kind == LF)).sum())
+        self.pairs += int(second.sum())
+        self._records(at, ends, second, np.cumsum(outside & (kind == DELIMITER)))
+        self.inside = int((self.inside + quotes.sum()) & 1)
+        self.last = int(meaning[-1])
+        self.offset += len(block)
+
+    def _find_stray_quote(self, meaning: Bytes, at: Positions, before: npt.NDArray[Any], previous: Bytes) -> int | None:
+        """Find the first quote that neither begins nor ends a cell, if there is one.
+
+        An opening quote begins a cell (or follows a closing one: a doubled quote); a closing one ends it.
+        """
+        opening = before == 0
+        closing = at[~opening]
+        inner = closing[closing + 1 < len(meaning)]
+        wrong = [*at[opening][previous[opening] == 0][:1], *inner[meaning[inner + 1] == 0][:1]]
+        if self.closing and int(meaning[0]) == 0:
+            wrong.append(np.int64(0))
+        self.closing = bool(len(closing)) and int(closing[-1]) == len(meaning) - 1
+        return int(min(wrong)) if wrong else None
+
+    def _records(
+        self, at: Positions, ends: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], delimiters: Positions
+    ) -> None:
+        """Count the fields of each record that ends in this block."""
+        total = int(delimiters[-1]) if len(delimiters) else 0
+        stops = at[ends] + self.offset
+        # Where a record begins: after its line end, and after the LF of a CR LF (which may be in the next block).
+        skip = np.concatenate([at[ends], at[second]]) + self.offset + 1
+        starts = np.sort(skip)
+        begin = np.empty(len(stops), dtype=np.int64)
+        if len(stops):
+            place = np.searchsorted(starts, stops, side="right")
+            begin = np.where(place > 0, starts[np.maximum(place - 1, 0)], self.start) if len(starts) else begin
+        here = np.diff(delimiters[ends], prepend=-self.delimiters)
+        self._count(begin, stops, here)
+        if len(starts):
+            self.start = max(self.start, int(starts[-1]))
+        self.delimiters = total - int(delimiters[ends][-1]) if len(stops) else self.delimiters + total
+
+    def _count(self, begin: Positions, stops: Positions, delimiters: Positions) -> None:
+        blank = (begin == stops) & (self.fields > 1)  # with one column, an empty line is a missing value
+        number = self.records + np.cumsum(~blank)
+        wrong = (delimiters + 1 != self.fields) & ~blank
+        self.ragged.extend(number[wrong].tolist()[:2])
+        if len(stops):
+            self.records = int(number[-1])
+            self.longest = max(self.longest, int((stops - begin).max()))
+
+    def end(self) -> CsvStructure:
+        if self.inside:
+            self.refuse("a quote is never closed")
+        if self.offset > self.start:
+            stop = np.array([self.offset])
+            self._count(np.array([self.start]), stop, np.array([self.delimiters]))
+        if self.ragged:
+            raise DataError(
+                "rows have another number of cells than the header",
+                came=f"{self.name}, the first of them in row {self.ragged[0]}{COUNTED}",
+                allowed=f"{self.fields} cell{'s' * (self.fields != 1)}",
+                fix="quote cells that hold the delimiter, and check that `file: {delimiter: ...}` in the policy is right",
+            )
+        if self.fields == 1 and sum(map(bool, (self.lfs, self.pairs, self.crs - self.pairs))) > 1:
+            # An empty line is a row here, so an LF alone would be a row of its own or the end of the row before.
+            raise DataError(
+                "lines of a file with one column end in several ways, so that an empty line may be a row or none",
+                came=self.name,
+                allowed="LF, CR LF or CR, the same in every line",
+                fix="save the file again as CSV from the program that made it",
+            )
+        return CsvStructure(max(0, self.records), self.multiline, self.longest)
+
+    def refuse(self, wrong: str) -> NoReturn:
+        """Raise DataError for the row that the pass has reached."""
+        row = self.records + 1
+        raise DataError(
+            wrong,
+            came=f"{self.name}, in the header line" if row < 1 else f"{self.name}, in row {row}{COUNTED}",
+            allowed="a cell in quotes as a whole, with quotes inside it doubled",
+            fix="save the file again as CSV from the program that made it, or say in the policy which sign quotes cells: "
+            "`file: {quote: none}` if none does",
+        )
+
 
 BLOCK = 1 << 22
 LONGEST_HEADER = 1 << 24
@@ -35,8 +206,8 @@ _MARKS = (
 
 
 @dataclass(frozen=True)
-class Csv:
-    """A CSV file whose header line was looked at, ready to be surveyed and read in row order."""
+class CsvFile:
+    """A CSV file whose header line was read; its structure can be checked and its rows read in order."""
 
     path: Path
     delimiter: str
@@ -45,13 +216,13 @@ class Csv:
     names: tuple[str, ...]
 
     @cached_property
-    def survey(self) -> Survey:
-        """Its structure; DataError if it has faults."""
+    def structure(self) -> CsvStructure:
+        """The structure of the file; DataError where it is not well-formed CSV."""
         blocks = _utf8(self.path, self.encoding)
-        return survey(blocks, self.delimiter, self.quote, len(self.names), self.path.name)
+        return check_structure(blocks, self.delimiter, self.quote, len(self.names), self.path.name)
 
     def batches(self, wanted: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """The columns at these places as text, missing where the cell is empty; named by their place."""
+        """Read the columns at these positions as text, missing where the cell is empty; they are named by their position."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -59,17 +230,17 @@ class Csv:
         chosen = [names[place] for place in wanted]
         reader = arrow_csv.open_csv(
             pa.OSFile(str(self.path))
-            if self.encoding == "utf-8" and not self.survey.multiline
-            else pa.PythonFile(_Recoded(self.path, self.encoding)),
+            if self.encoding == "utf-8" and not self.structure.multiline
+            else pa.PythonFile(_Utf8File(self.path, self.encoding)),
             read_options=arrow_csv.ReadOptions(
-                column_names=names, block_size=max(BLOCK, 2 * self.survey.longest + 1024)
+                column_names=names, block_size=max(BLOCK, 2 * self.structure.longest + 1024)
             ),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=self.delimiter,
                 quote_char=self.quote if self.quote is not None else False,
                 double_quote=True,
                 escape_char=False,
-                newlines_in_values=self.survey.multiline,
+                newlines_in_values=self.structure.multiline,
                 ignore_empty_lines=len(names) > 1,
             ),
             convert_options=arrow_csv.ConvertOptions(
@@ -86,10 +257,10 @@ class Csv:
             first = False
 
 
-def look(path: Path, form: FileFormat, declared: Sequence[str]) -> Csv:
-    """Read the header line; where the policy names no delimiter, it is the one that shows most of the declared columns.
+def read_header(path: Path, form: FileFormat, declared: Sequence[str]) -> CsvFile:
+    """Read the header line; where the policy names no delimiter, take the one that shows most of the declared columns.
 
-    What is decided here is a function of the policy and of the header line. No row is looked at.
+    The result depends on the policy and on the header line alone. No row is read.
     """
     _refuse_mark(path, form.encoding)
     line = _header_line(path, form.encoding)
@@ -110,8 +281,8 @@ def look(path: Path, form: FileFormat, declared: Sequence[str]) -> Csv:
             allowed="names on one line, in quotes as a whole or not at all",
             fix="correct its quotes, or say in the policy which sign quotes cells: `file: {quote: ...}`",
         )
-    survey([line.encode()], delimiter, form.quote, len(names), path.name)
-    return Csv(path, delimiter, form.quote, form.encoding, names)
+    check_structure([line.encode()], delimiter, form.quote, len(names), path.name)
+    return CsvFile(path, delimiter, form.quote, form.encoding, names)
 
 
 def _refuse_mark(path: Path, encoding: str) -> None:
@@ -134,7 +305,7 @@ def _refuse_mark(path: Path, encoding: str) -> None:
 
 
 def _header_line(path: Path, encoding: str) -> str:
-    """The letters up to the first line end."""
+    """Read the letters up to the first line end."""
     held = ""
     for block in _utf8(path, encoding):
         held += block.decode("utf-8")
@@ -149,7 +320,7 @@ def _header_line(path: Path, encoding: str) -> str:
 
 
 def _cells(line: str, delimiter: str, quote: str | None) -> tuple[str, ...] | None:
-    """The cells of one line; None where a quote is not closed on it; the survey is stricter."""
+    """Split one line into cells; None where a quote is not closed on it. `check_structure` is stricter."""
     if quote is None:
         return tuple(line.split(delimiter))
     try:
@@ -159,7 +330,7 @@ def _cells(line: str, delimiter: str, quote: str | None) -> tuple[str, ...] | No
 
 
 def _utf8(path: Path, encoding: str) -> Iterator[bytes]:
-    """The file as UTF-8 without a byte order mark; DataError where it does not decode."""
+    """Read the file as UTF-8 without a byte order mark, in blocks; DataError where it does not decode."""
     decoder = codecs.getincrementaldecoder(encoding)()
     first = True
     with path.open("rb") as file:
@@ -188,8 +359,8 @@ def _not_in(path: Path, encoding: str) -> DataError:
     )
 
 
-class _Recoded(io.RawIOBase):
-    """A file as UTF-8 bytes, for a reader that wants a file; no piece of it ends between a CR and an LF.
+class _Utf8File(io.RawIOBase):
+    """A file object that gives a file of any encoding as UTF-8 bytes; no piece of it ends between a CR and an LF.
 
     Arrow takes an LF away that begins a piece after a CR, inside quotes too: how long the rows before are would decide whether a
     cell keeps its LF.

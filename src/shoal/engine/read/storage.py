@@ -1,4 +1,4 @@
-"""What columns hold where they come from, and which declared types can be read from that."""
+"""How the columns of an input store their values, and which declared types can be read from that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Storage(Enum):
-    """The kinds of stored values that are told apart; the value is how a message names it."""
+    """The kinds of stored values; the value of a member is how a message names it."""
 
     TEXT = "text"
     INTEGER = "whole numbers"
@@ -62,12 +62,12 @@ MOMENT: Final = DATE + r"([t ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{
 
 
 def reads(attribute: Attribute) -> frozenset[Storage]:
-    """What a column of this attribute may be stored as."""
+    """Give the kinds of stored values that an attribute may be read from."""
     return READS[attribute.type] & NAMES if attribute.names else READS[attribute.type]
 
 
 def storage_of(kind: pa.DataType) -> Storage:
-    """What a column of this Arrow type holds, once it is brought to its plain type."""
+    """Give the kind of stored values of a column of this Arrow type."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -88,14 +88,14 @@ def storage_of(kind: pa.DataType) -> Storage:
 
 
 def _whole_decimal(kind: pa.DataType) -> bool:
-    """Exact decimals whose column allows no fraction are spelled as whole numbers are."""
+    """Whether a type is an exact decimal without a fraction, which is spelled as a whole number."""
     from pyarrow import types
 
     return bool(types.is_decimal(kind) and kind.scale == 0)
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The one Arrow type that stands for this one in every engine; times are in UTC and have no zone.
+    """Give the one Arrow type that stands for this type in every engine; times are in UTC and have no zone.
 
     Exact decimals are spelled out, as `large_string`, which tells them apart from what was text: their decimal mark is a
     point whatever the policy says of the file (`spelled_out`).
@@ -127,7 +127,7 @@ def spelled_out(kind: pa.DataType) -> bool:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """A column in its plain type."""
+    """Convert a column to its plain type."""
     import pyarrow as pa
 
     kind = plain_type(column.type)
@@ -144,7 +144,7 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def _digits(column: pa.Array) -> pa.Array:
-    """Exact decimals as their shortest text. A float in between would depend on how many places the column has, and
+    """Spell exact decimals as their shortest text. A float in between would depend on how many places the column has, and
     those may come from one row.
     """
     import pyarrow as pa

@@ -1,20 +1,26 @@
-"""What does not fit the schema, counted by attribute and refused in one error that says in which rows; never a value."""
+"""Values that do not fit the schema: counted by attribute, and refused in one error that says in which rows, never a value.
+
+What is probably wrong is judged by how the values are written, and the error says what to do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from shoal.data.domain import Domain, Interval
+from shoal.data.domain import Domain, Interval, Values
+from shoal.data.file_format import FileFormat
 from shoal.data.schema import Attribute, Missing, Outside
 from shoal.data.type import Type
-from shoal.engine.read import advice
+from shoal.engine.read.storage import EXACT, WORDS
 from shoal.errors import DataError, DomainError, PolicyError
 
 if TYPE_CHECKING:
-    from shoal.engine.read.source import Source
+    from shoal.engine.read.input import Input
 
 LOOKED_AT = 100
 """Rows of each attribute whose cells are looked at to say what is wrong."""
@@ -22,8 +28,8 @@ NAMED = 5
 """Rows of each attribute that a message names."""
 
 
-class Trouble(Enum):
-    """What may be wrong with a value."""
+class Violation(Enum):
+    """The ways in which a value may violate the schema."""
 
     UNREADABLE = "some values do not read as their declared type"
     OUTSIDE = "some values lie outside their declared domain"
@@ -31,88 +37,88 @@ class Trouble(Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Rows of one attribute that do not read as its type, are missing in the end, or lie outside its domain."""
+class ViolationCounts:
+    """How many rows of one attribute do not read as its type, are missing in the end, or lie outside its domain."""
 
     attribute: Attribute
     unreadable: int
     missing: int
     outside: int
 
-    def count(self, trouble: Trouble) -> int:
-        """How many rows have this trouble, as far as the policy minds."""
-        if trouble is Trouble.UNREADABLE:
+    def count(self, violation: Violation) -> int:
+        """How many rows have this violation, where the policy refuses it."""
+        if violation is Violation.UNREADABLE:
             return self.unreadable
-        if trouble is Trouble.OUTSIDE:
-            return 0 if forgiven(self.attribute) else self.outside
+        if violation is Violation.OUTSIDE:
+            return 0 if is_tolerated(self.attribute) else self.outside
         return self.missing if self.attribute.missing is Missing.REFUSE else 0
 
 
-def refuse(findings: Sequence[Finding], source: Source, rows_of: Callable[[int, Trouble], list[int]]) -> None:
-    """Raise for the first kind of trouble, with all attributes that have it.
+def refuse(findings: Sequence[ViolationCounts], opened: Input, rows_of: Callable[[int, Violation], list[int]]) -> None:
+    """Raise for the first kind of violation, with all attributes that have it.
 
-    `rows_of` finds the first rows, numbered from 0, in which an attribute (by its place) has the trouble.
+    `rows_of` finds the first rows, numbered from 0, in which an attribute (by its position) has the violation.
     """
-    for trouble in Trouble:
-        bad = [(place, finding) for place, finding in enumerate(findings) if finding.count(trouble)]
+    for violation in Violation:
+        bad = [(place, finding) for place, finding in enumerate(findings) if finding.count(violation)]
         if bad:
-            raise _error(trouble, bad, source, {place: rows_of(place, trouble) for place, _ in bad})
+            raise _error(violation, bad, opened, {place: rows_of(place, violation) for place, _ in bad})
 
 
 def _error(
-    trouble: Trouble, bad: Sequence[tuple[int, Finding]], source: Source, rows: dict[int, list[int]]
+    violation: Violation, bad: Sequence[tuple[int, ViolationCounts]], opened: Input, rows: dict[int, list[int]]
 ) -> DataError:
-    found = [(finding.attribute, finding.count(trouble), rows[place]) for place, finding in bad]
+    found = [(finding.attribute, finding.count(violation), rows[place]) for place, finding in bad]
     came = ", ".join(f"'{one.name}' in {_rows(count, numbers)}" for one, count, numbers in found)
     hints: Iterable[str] = ()
-    if trouble is not Trouble.MISSING:
-        cells = source.cells(rows)
+    if violation is not Violation.MISSING:
+        cells = opened.cells(rows)
         hints = dict.fromkeys(
-            hint for place, finding in bad for hint in _hints(trouble, finding.attribute, cells[place], source)
+            hint for place, finding in bad for hint in _hints(violation, finding.attribute, cells[place], opened)
         )
-    kind = DomainError if trouble is Trouble.OUTSIDE else DataError
+    kind = DomainError if violation is Violation.OUTSIDE else DataError
     error = kind(
-        trouble.value,
-        came=f"{came}{source.counted_from}",
-        allowed=_allowed(trouble, [one for one, _, _ in found], source),
-        fix="; ".join([*hints, _fix(trouble, bool(hints))]),
+        violation.value,
+        came=f"{came}{opened.counted_from}",
+        allowed=_allowed_values(violation, [one for one, _, _ in found], opened),
+        fix="; ".join([*hints, _fix(violation, bool(hints))]),
     )
     error.rows = {one.name: tuple(number + 1 for number in numbers) for one, _, numbers in found}
     return error
 
 
-def _hints(trouble: Trouble, attribute: Attribute, cells: Sequence[Any], source: Source) -> list[str]:
-    if trouble is Trouble.UNREADABLE:
-        return advice.unreadable(attribute, cells, source.form)
-    return advice.outside(attribute, cells)
+def _hints(violation: Violation, attribute: Attribute, cells: Sequence[Any], opened: Input) -> list[str]:
+    if violation is Violation.UNREADABLE:
+        return advise_unreadable(attribute, cells, opened.form)
+    return advise_outside(attribute, cells)
 
 
-def _allowed(trouble: Trouble, attributes: Sequence[Attribute], source: Source) -> str | None:
-    if trouble is Trouble.UNREADABLE:
-        return ", ".join(f"'{one.name}' {one.type.value} ({advice.kinds_of(one, source.form)})" for one in attributes)
-    if trouble is Trouble.OUTSIDE:
+def _allowed_values(violation: Violation, attributes: Sequence[Attribute], opened: Input) -> str | None:
+    if violation is Violation.UNREADABLE:
+        return ", ".join(f"'{one.name}' {one.type.value} ({describe_type(one, opened.form)})" for one in attributes)
+    if violation is Violation.OUTSIDE:
         return ", ".join(f"'{one.name}' {_words(one.domain)}" for one in attributes)
     return None
 
 
-def _fix(trouble: Trouble, hinted: bool) -> str:
+def _fix(violation: Violation, hinted: bool) -> str:
     otherwise = "otherwise " if hinted else ""
-    if trouble is Trouble.UNREADABLE:
+    if violation is Violation.UNREADABLE:
         return f"{otherwise}correct the file, or declare the type that the column has"
-    if trouble is Trouble.OUTSIDE:
+    if violation is Violation.OUTSIDE:
         return f"{otherwise}correct the file, widen the domain, or set outside: clamp or suppress"
     return "correct the file, or set missing: value"
 
 
-def forgiven(attribute: Attribute) -> bool:
-    """Whether values outside are changed and not refused; only an interval has an end to clamp to."""
+def is_tolerated(attribute: Attribute) -> bool:
+    """Whether values outside the domain are changed and not refused; only an interval has an end to clamp to."""
     if attribute.outside is Outside.CLAMP:
         return isinstance(attribute.domain, Interval)
     return attribute.outside is Outside.SUPPRESS
 
 
 def refuse_domain(attribute: Attribute) -> None:
-    """Raise where a domain cannot be held against values of the type."""
+    """Raise PolicyError where values of the type cannot be compared with the domain."""
     listed = attribute.domain is not None and not isinstance(attribute.domain, Interval)
     if listed and attribute.type in (Type.DECIMAL, Type.DATETIME):
         raise PolicyError(
@@ -133,3 +139,218 @@ def _rows(count: int, numbers: Sequence[int]) -> str:
 
 def _words(domain: Domain | None) -> str:
     return "every finite number" if domain is None else domain.words()
+
+
+ALLOWED: Final = {
+    Type.INTEGER: "whole numbers such as 12 or -3",
+    Type.DECIMAL: "numbers such as 1{mark}5",
+    Type.BOOLEAN: "true, yes or 1, and false, no or 0",
+    Type.DATE: "dates such as 2025-03-01",
+    Type.DATETIME: "times such as 2025-03-01 14:00",
+}
+_GAPS: Final = frozenset(
+    {
+        "na",
+        "n/a",
+        "#n/a",
+        "n.a.",
+        "nan",
+        "null",
+        "none",
+        "nil",
+        "missing",
+        "unknown",
+        "k.a.",
+        "-",
+        "--",
+        ".",
+        "?",
+        "\\n",
+    }
+)
+_SENTINELS: Final = frozenset(
+    int(sign + digit * length) for sign in "-+" for digit in "98" for length in (1, 2, 3, 4, 5)
+)
+
+Looks = Callable[[Any], bool]
+
+
+def describe_type(attribute: Attribute, form: FileFormat) -> str:
+    """Describe how values of the attribute's type are written."""
+    return ALLOWED.get(attribute.type, "text").format(mark=form.decimal)
+
+
+def advise_unreadable(attribute: Attribute, cells: Sequence[Any], form: FileFormat) -> list[str]:
+    """Advise what to do about values that do not read as their declared type."""
+    return _true_sentences(cells, [*_gaps(), *_of_type(attribute.type, form)])
+
+
+def advise_outside(attribute: Attribute, cells: Sequence[Any]) -> list[str]:
+    """Advise what to do about values that lie outside their declared domain."""
+    domain = attribute.domain
+    if isinstance(domain, Values):
+        return _true_sentences(cells, [*_gaps(), *_near(domain)])
+    if isinstance(domain, Interval):
+        return _true_sentences(cells, [*_sentinels(attribute.type)])
+    words = attribute.type in WORDS and domain is not None
+    return _true_sentences(
+        cells,
+        [*_gaps(), *_blanks_around(lambda text: bool(domain and domain.inside(_array(text))[0]))] if words else [],
+    )
+
+
+def _true_sentences(cells: Sequence[Any], cases: Sequence[tuple[str, Looks]]) -> list[str]:
+    """Select the sentences that are true of some cell; of each cell, the first."""
+    found = [next((words for words, looks in cases if looks(cell)), None) for cell in cells]
+    return [words for words, _ in cases if words in found]
+
+
+def _gaps() -> Iterator[tuple[str, Looks]]:
+    yield (
+        (
+            "some look like spellings of a missing value (NA, N/A, NULL, - and the like): list those that are in the policy, as "
+            "in `file: {missing: [NA]}`"
+        ),
+        lambda cell: isinstance(cell, str) and cell.strip().lower() in _GAPS,
+    )
+    yield (
+        "some hold nothing but blanks: leave these cells empty",
+        lambda cell: isinstance(cell, str) and not cell.strip(),
+    )
+
+
+def _of_type(kind: Type, form: FileFormat) -> Iterator[tuple[str, Looks]]:
+    if kind is Type.INTEGER:
+        yield (
+            "some are whole numbers with a fraction of zero (1.0 for 1): write them without it, or declare type: decimal",
+            _like(r"[+-]?[0-9]+[.,]0+"),
+        )
+        yield from _thousands()
+        yield "some have a fraction: declare type: decimal", _any(_like(r"[+-]?[0-9]*[.,][0-9]+"), _broken)
+        yield (
+            (
+                "some are floating point numbers from 2^53 up, which cannot tell neighbouring whole numbers apart: store the "
+                "column as whole numbers or as text"
+            ),
+            lambda cell: isinstance(cell, float) and abs(cell) > EXACT,
+        )
+    if kind is Type.DECIMAL:
+        other = "," if form.decimal == "." else "."
+        yield (
+            (
+                f"some have a decimal {'comma' if other == ',' else 'point'}: say so in the policy, "
+                f"`file: {{decimal: '{other}'}}`"
+            ),
+            _like(rf"[+-]?[0-9]*\{other}[0-9]{{1,2}}|[+-]?[0-9]*\{other}[0-9]{{4,}}|[+-]?[0-9]+\{other}[0-9]{{3}}"),
+        )
+        yield from _thousands()
+    if kind in (Type.INTEGER, Type.DECIMAL):
+        yield (
+            "some carry a currency or percent sign: write the number alone",
+            lambda cell: isinstance(cell, str) and re.search(r"[€$£¥%]", cell) is not None,
+        )
+    if kind in (Type.DATE, Type.DATETIME):
+        yield (
+            "some are dates with the day first and points between (31.12.2024): write them as 2024-12-31",
+            _like(r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2,4}.*"),
+        )
+        yield "some are dates with slashes: write them as 2024-12-31", _like(r"[0-9]{1,4}/[0-9]{1,2}/[0-9]{2,4}.*")
+        yield "some are dates without hyphens: write them as 2024-12-31", _like(r"[0-9]{8}")
+    if kind is Type.DATE:
+        yield (
+            "some have a time of day: declare type: datetime",
+            _any(_like(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[tT ].+"), lambda cell: not isinstance(cell, str)),
+        )
+    if kind is Type.DATETIME:
+        yield (
+            "some have an offset from UTC: write them in UTC, without one",
+            _like(r"[0-9].*[0-9][+-][0-9]{2}:?[0-9]{2}"),
+        )
+    if kind is Type.BOOLEAN:
+        yield (
+            "some are other words for true and false: write true and false, or declare type: category with these words",
+            _like(r"[a-zA-Z]{1,5}"),
+        )
+
+
+def _thousands() -> Iterator[tuple[str, Looks]]:
+    yield (
+        "some have thousands separators: write 1234 for 1,234",
+        _like(r"[+-]?[0-9]{1,3}([.,' \u00a0\u202f’][0-9]{3})+([.,][0-9]+)?"),
+    )
+
+
+def _near(domain: Values) -> Iterator[tuple[str, Looks]]:
+    """Describe texts that a small change turns into a declared value."""
+    declared = domain.index
+    folded = {value.casefold() for value in declared}
+    composed = {unicodedata.normalize("NFC", value) for value in declared}
+    numbers = {number for value in declared if (number := _number(value)) is not None}
+    yield from _blanks_around(lambda text: text in declared)
+    yield (
+        "some differ from a declared value in upper and lower case alone: write them as the domain does",
+        lambda cell: isinstance(cell, str) and cell.strip().casefold() in folded,
+    )
+    yield (
+        "some are a declared number in another spelling (1.0 or 01 for 1): write them as the domain does",
+        lambda cell: _number(str(cell)) in numbers,
+    )
+    yield (
+        "some differ from a declared value in how accents are composed: write both in Unicode's form NFC",
+        lambda cell: isinstance(cell, str) and unicodedata.normalize("NFC", cell.strip()) in composed,
+    )
+    yield (
+        "some are a declared value read in the wrong encoding: the file is in UTF-8, so leave out `file: {encoding: ...}`",
+        lambda cell: isinstance(cell, str) and _reread(cell) in declared,
+    )
+
+
+def _blanks_around(fits: Callable[[str], bool]) -> Iterator[tuple[str, Looks]]:
+    yield (
+        "some differ from what is declared in blanks around them alone: take the blanks away",
+        lambda cell: isinstance(cell, str) and cell != cell.strip() and fits(cell.strip()),
+    )
+
+
+def _sentinels(kind: Type) -> Iterator[tuple[str, Looks]]:
+    if kind in (Type.INTEGER, Type.DECIMAL):
+        yield (
+            (
+                "some are numbers such as -9 or 999 that often stand for a missing value: if these do, list them in the policy, "
+                "as in `file: {missing: ['-9']}`"
+            ),
+            lambda cell: _number(str(cell)) in _SENTINELS,
+        )
+
+
+def _like(pattern: str) -> Looks:
+    matches = re.compile(pattern).fullmatch
+    return lambda cell: isinstance(cell, str) and matches(cell.strip()) is not None
+
+
+def _any(*several: Looks) -> Looks:
+    return lambda cell: any(looks(cell) for looks in several)
+
+
+def _broken(cell: Any) -> bool:
+    return isinstance(cell, float) and not cell.is_integer()
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.strip().replace(",", ".")) if len(text) < 40 else None
+    except ValueError:
+        return None
+
+
+def _reread(cell: str) -> str | None:
+    try:
+        return cell.encode("cp1252").decode("utf-8")
+    except UnicodeError:
+        return None
+
+
+def _array(text: str) -> Any:
+    import numpy as np
+
+    return np.array([text], dtype=object)

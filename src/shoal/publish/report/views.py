@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import spelled
-from shoal.engine.base import Ask, Counts, Table
+from shoal.engine.base import Counts, RecodeRequest, Table
 from shoal.page.html import page
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.report.column_detail import (
@@ -54,7 +54,7 @@ def view_report(
     plan: SafeKPlan, table: Table, made: Sequence[Made], public: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
     """The report as plain values."""
-    originals = table.at_once([Ask(each.recoding.levels, None) for each in made])
+    originals = table.recode_many([RecodeRequest(each.recoding.levels, None) for each in made])
     people = rows_taking_part(plan, table)
     promises = [promise for promise, _ in plan.distinct]
     whole = Original(table)

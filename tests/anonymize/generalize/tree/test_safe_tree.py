@@ -171,7 +171,7 @@ def laws(values, monkeypatch, k, beta, paid, reach):
         for kept in itertools.product((False, True), repeat=len(values)):
             mask = np.array(kept, dtype=bool)
             shown = listed[key].apply(table.keep(lambda start, count, mask=mask: mask[start : start + count]))
-            counted = shown.at_least(shown.columns, k).count_by(shown.columns)
+            counted = shown.suppress_below(shown.columns, k).count_by(shown.columns)
             outcome = (key, tuple(zip(counted.tuples[0].tolist(), counted.counts.tolist(), strict=True)))
             joint[outcome] += mass * float(beta) ** sum(kept) * (1 - float(beta)) ** (len(kept) - sum(kept))
     return trees, joint

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from shoal.chance.source import Source
 from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Masked, Whole
 from shoal.data.schema import Type
-from shoal.engine import marginals as asks_module
-from shoal.engine.base import Ask
-from shoal.engine.duckdb import codes as duckdb_codes
+from shoal.engine import tuple_counts
+from shoal.engine.base import RecodeRequest
+from shoal.engine.duckdb import grouped as duckdb_grouped
 from shoal.engine.duckdb import table as duckdb_table
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.duckdb.grouped import GroupedTable
@@ -42,12 +42,12 @@ from tests.engine.tables import (
     tables,
 )
 
-CODES, ASKS, TABLE = duckdb_codes, asks_module, duckdb_table
+CODES, TUPLES, TABLE = duckdb_grouped, tuple_counts, duckdb_table
 WAYS = {
     "fetched": (DuckDB(), []),
-    "looked up": (DuckDB(threads=2), [(CODES, "SMALL", 0), (ASKS, "STEP", 4)]),
-    "column by column": (DuckDB(threads=1), [(CODES, "SMALL", 0), (TABLE, "TOGETHER", 1), (ASKS, "STEP", 5)]),
-    "ask by ask, on the disk": (DuckDB(), [(ASKS, "CELLS", 0), (ASKS, "MEMORY", 0)]),
+    "looked up": (DuckDB(threads=2), [(CODES, "SMALL", 0), (TUPLES, "MASK_ROWS", 4)]),
+    "column by column": (DuckDB(threads=1), [(CODES, "SMALL", 0), (TABLE, "TOGETHER", 1), (TUPLES, "MASK_ROWS", 5)]),
+    "request by request, on the disk": (DuckDB(), [(TUPLES, "MOST_CODES", 0), (TUPLES, "MEMORY", 0)]),
     "stored": (DuckDB(), [(TABLE, "MANY", 0)]),
     "oracle": (OracleEngine(), []),
 }
@@ -76,7 +76,7 @@ levels = st.permutations(NAMES).flatmap(
         lambda count: st.fixed_dictionaries({name: st.sampled_from(OFFERED[name]) for name in order[:count]})
     )
 )
-many = st.lists(st.builds(Ask, levels, st.sampled_from(list(MASKS.values()))), min_size=1, max_size=6)
+many = st.lists(st.builds(RecodeRequest, levels, st.sampled_from(list(MASKS.values()))), min_size=1, max_size=6)
 
 
 @contextmanager
@@ -132,11 +132,11 @@ def one_by_one(table, ask):
 
 def test_each_table_has_its_own_columns_levels_and_rows(way):
     with opened(way, arrow(ROWS)) as table:
-        coarse, fine, alone = table.at_once(
+        coarse, fine, alone = table.recode_many(
             [
-                Ask({"town": LEVELS["town"], "age": Cuts((50,), ("young", "old"))}, None),
-                Ask({"age": LEVELS["age"], "weight": Keep()}, every_third),
-                Ask({"age": Keep()}, lambda start, count: np.arange(start, start + count) > 3),
+                RecodeRequest({"town": LEVELS["town"], "age": Cuts((50,), ("young", "old"))}, None),
+                RecodeRequest({"age": LEVELS["age"], "weight": Keep()}, every_third),
+                RecodeRequest({"age": Keep()}, lambda start, count: np.arange(start, start + count) > 3),
             ]
         )
         assert shown(coarse) == [
@@ -152,17 +152,17 @@ def test_each_table_has_its_own_columns_levels_and_rows(way):
         assert shown(alone) == [(10,), (17,), (70,)]
         assert (coarse.columns, fine.types["weight"]) == (("town", "age"), Type.DECIMAL)
         assert (coarse.schema, alone.notes) == (table.schema, table.notes)
-        assert shown(coarse.at_least(["town"], 3)) == [("east", "young")] * 3
-        assert coarse.at_least(["age", "town"], 2).rows() == 3
-        assert coarse.at_least(["age"], 6).rows() == 0
+        assert shown(coarse.suppress_below(["town"], 3)) == [("east", "young")] * 3
+        assert coarse.suppress_below(["age", "town"], 2).rows() == 3
+        assert coarse.suppress_below(["age"], 6).rows() == 0
 
 
 def test_every_other_verb_works_on_the_result(way):
     with opened(way, arrow(ROWS)) as table:
-        found, values = table.at_once(
+        found, values = table.recode_many(
             [
-                Ask({"town": LEVELS["town"], "age": LEVELS["age"]}, None),
-                Ask({"weight": Keep(), "age": Keep(), "smoker": Keep()}, None),
+                RecodeRequest({"town": LEVELS["town"], "age": LEVELS["age"]}, None),
+                RecodeRequest({"weight": Keep(), "age": Keep(), "smoker": Keep()}, None),
             ]
         )
         assert shown(found.select(["age"]))[:3] == [(MISSING,), ("0-9",), ("10-17",)]
@@ -183,11 +183,14 @@ def test_every_other_verb_works_on_the_result(way):
             found.relabel([["west"], [MISSING]], lambda at: at[0], [["a"], ["b"]])
         for verb in (
             lambda: found.keep(every_third),
-            lambda: found.at_most_per("town", 1, lambda s, n: np.arange(s, s + n, dtype=np.uint64)),
+            lambda: found.limit_per("town", 1, lambda s, n: np.arange(s, s + n, dtype=np.uint64)),
         ):
             with pytest.raises(UsageError, match="no numbers of the input"):
                 verb()
-        for verb in (lambda: found.recode({"age": Keep()}), lambda: found.at_once([Ask({"age": Keep()}, None)])):
+        for verb in (
+            lambda: found.recode({"age": Keep()}),
+            lambda: found.recode_many([RecodeRequest({"age": Keep()}, None)]),
+        ):
             with pytest.raises(UsageError, match="recoded once"):
                 verb()
         for verb in (found.distinct, *(lambda n, v=v: v([n]) for v in (found.select, found.collect, found.count_by))):
@@ -199,51 +202,51 @@ def test_every_other_verb_works_on_the_result(way):
 
 def test_requests_that_do_not_fit(way):
     with opened(way, arrow(ROWS)) as table:
-        good = Ask({"age": LEVELS["age"]}, None)
+        good = RecodeRequest({"age": LEVELS["age"]}, None)
         for asked, words in (
-            ([], "ask for which tables.*got none"),
-            ([good, Ask({}, None)], "a table without columns"),
-            ([good, Ask({"height": Keep()}, None)], "no such column; got height; allowed: age"),
-            ([good, Ask({"town": Cuts((1,), ("a", "b"))}, None)], "intervals need numbers"),
-            ([good, Ask({"age": Masked(1, "left")}, None)], "only text can be masked"),
+            ([], "no table was requested.*got none"),
+            ([good, RecodeRequest({}, None)], "a request without columns"),
+            ([good, RecodeRequest({"height": Keep()}, None)], "no such column; got height; allowed: age"),
+            ([good, RecodeRequest({"town": Cuts((1,), ("a", "b"))}, None)], "intervals need numbers"),
+            ([good, RecodeRequest({"age": Masked(1, "left")}, None)], "only text can be masked"),
         ):
             with pytest.raises(UsageError, match=words):
-                table.at_once(asked)
+                table.recode_many(asked)
         with pytest.raises(UsageError, match="recoded once"):
-            table.recode(LEVELS).at_once([good])
+            table.recode(LEVELS).recode_many([good])
         with pytest.raises(UsageError, match="no numbers of the input"):
-            table.at_least(table.columns, 1).at_once([good, Ask(good.levels, every_third)])
+            table.suppress_below(table.columns, 1).recode_many([good, RecodeRequest(good.levels, every_third)])
         with pytest.raises(ZeroDivisionError):
-            table.at_once([good, Ask(good.levels, lambda *_: 1 / 0)])
-        assert table.at_once([good])[0].rows() == 7  # what failed before leaves nothing behind
+            table.recode_many([good, RecodeRequest(good.levels, lambda *_: 1 / 0)])
+        assert table.recode_many([good])[0].rows() == 7  # what failed before leaves nothing behind
 
 
 def test_a_level_has_to_cover_rows_that_no_mask_keeps(way):
     short = Groups(("Zug", "Ürgüp"), (0, 0), ("here",))
     with opened(way, arrow(ROWS)) as table:
         with pytest.raises(DomainError, match="'town': some values are not in the hierarchy; got 2 rows") as caught:
-            table.at_once([Ask({"town": short, "age": Keep()}, MASKS["none"])])
+            table.recode_many([RecodeRequest({"town": short, "age": Keep()}, MASKS["none"])])
         assert "bay" not in str(caught.value)
 
 
 def test_rows_without_numbers_are_all_asked_for(way, folder):
     asked = [
-        Ask({"town": LEVELS["town"], "age": Keep()}, None),
-        Ask({"age": LEVELS["age"]}, None),
-        Ask({"zip": Masked(1, "right"), "age": Whole()}, None),
+        RecodeRequest({"town": LEVELS["town"], "age": Keep()}, None),
+        RecodeRequest({"age": LEVELS["age"]}, None),
+        RecodeRequest({"zip": Masked(1, "right"), "age": Whole()}, None),
     ]
     with opened(way, arrow([*ROWS, *ROWS, ROWS[0]])) as table:
-        for rows, count in ((table.at_least(table.columns, 2), 15), (table.at_least(table.columns, 9), 0)):
-            for ask, found in zip(asked, rows.at_once(asked), strict=True):
+        for rows, count in ((table.suppress_below(table.columns, 2), 15), (table.suppress_below(table.columns, 9), 0)):
+            for ask, found in zip(asked, rows.recode_many(asked), strict=True):
                 assert found.rows() == count
                 once = rows.recode(ask.levels)
-                assert said(found, folder) == said(once.at_least(once.columns, 1), folder)
+                assert said(found, folder) == said(once.suppress_below(once.columns, 1), folder)
 
 
 def test_a_changed_file_is_refused(way, tmp_path):
     path = as_csv(ROWS, tmp_path / "t.csv")
     with opened(way, path) as table:
-        found = table.at_once([Ask(LEVELS, None)])[0]
+        found = table.recode_many([RecodeRequest(LEVELS, None)])[0]
         as_csv(ROWS[1:], path)
         for verb in (
             found.rows,
@@ -272,16 +275,16 @@ def test_tables_are_those_made_one_after_the_other(folder, rows, asked, k, form)
     for way in WAYS:
         with opened(way, source) as table:
             everything = []
-            for ask, found in zip(asked, table.at_once(asked), strict=True):
+            for ask, found in zip(asked, table.recode_many(asked), strict=True):
                 apart = one_by_one(table, ask)
                 assert Counter(map(repr, shown(found))) == Counter(map(repr, shown(apart)))
                 assert found.digest() == apart.digest()
                 assert written(found, folder) == written(apart, folder)
-                kept = found.at_least(found.columns[::-1], k)
-                assert said(kept, folder) == said(apart.at_least(apart.columns, k), folder)
-                some = found.at_least(found.columns[:1], k)
+                kept = found.suppress_below(found.columns[::-1], k)
+                assert said(kept, folder) == said(apart.suppress_below(apart.columns, k), folder)
+                some = found.suppress_below(found.columns[:1], k)
                 assert Counter(map(repr, shown(some))) == Counter(
-                    map(repr, shown(apart.at_least(apart.columns[:1], k)))
+                    map(repr, shown(apart.suppress_below(apart.columns[:1], k)))
                 )
                 everything.append([said(each, folder) for each in (found, kept, some)])
             heard.append(everything)
@@ -298,16 +301,16 @@ def test_numbers_with_gaps_and_any_order(folder, rows, asked, most, seed):
     order = rng.permutation(len(asked))
     for way in WAYS:
         with opened(way, arrow(rows)) as table:
-            chosen = table.at_most_per("age", most, words)
-            found = chosen.at_once(asked)
+            chosen = table.limit_per("age", most, words)
+            found = chosen.recode_many(asked)
             for ask, each in zip(asked, found, strict=True):
                 assert each.digest() == one_by_one(chosen, ask).digest()
-            again = chosen.at_once([asked[place] for place in order])
+            again = chosen.recode_many([asked[place] for place in order])
             assert [each.digest() for each in again] == [found[place].digest() for place in order]
-            whole = [Ask(ask.levels, None) for ask in asked]
-            expected = [said(each, folder) for each in table.at_once(whole)]
+            whole = [RecodeRequest(ask.levels, None) for ask in asked]
+            expected = [said(each, folder) for each in table.recode_many(whole)]
         with opened(way, shuffled) as table:
-            assert [said(each, folder) for each in table.at_once(whole)] == expected
+            assert [said(each, folder) for each in table.recode_many(whole)] == expected
 
 
 def test_a_long_table_keeps_its_numbers(tmp_path):
@@ -317,13 +320,13 @@ def test_a_long_table_keeps_its_numbers(tmp_path):
     long = arrow(ROWS).take(picks)
     masks = [Source.seeded(seed).row_mask(Fraction(1, 7)).keep for seed in range(4)]
     pairs = [("town", "age"), ("age", "zip"), ("zip", "weight"), (ODD, "seen")]
-    asked = [Ask({a: LEVELS[a], b: LEVELS[b]}, mask) for (a, b), mask in zip(pairs, masks, strict=True)]
-    asked.append(Ask({"weight": Keep(), "seen": Keep(), "visit": Keep()}, masks[0]))
+    asked = [RecodeRequest({a: LEVELS[a], b: LEVELS[b]}, mask) for (a, b), mask in zip(pairs, masks, strict=True)]
+    asked.append(RecodeRequest({"weight": Keep(), "seen": Keep(), "visit": Keep()}, masks[0]))
     small = OracleEngine().scan(arrow(ROWS), SCHEMA)
     for threads, fetched in ((1, True), (2, False)):
         with patch.object(CODES, "SMALL", CODES.SMALL if fetched else 0):
             table = DuckDB(threads=threads).scan(long, SCHEMA)
-            for ask, found in zip(asked, table.at_once(asked), strict=True):
+            for ask, found in zip(asked, table.recode_many(asked), strict=True):
                 assert isinstance(found, GroupedTable)
                 labels = shown(small.recode(ask.levels))
                 expected = Counter(labels[pick] for pick in picks[ask.mask(0, count)])
@@ -335,8 +338,8 @@ def test_a_long_table_keeps_its_numbers(tmp_path):
 
 def test_a_result_of_more_than_one_row_group_is_written_alike(tmp_path):
     long = arrow(ROWS).take(np.arange(600_000) % len(ROWS))
-    ask = Ask({"town": LEVELS["town"], "weight": Keep(), "smoker": Keep()}, None)
+    ask = RecodeRequest({"town": LEVELS["town"], "weight": Keep(), "smoker": Keep()}, None)
     table = DuckDB().scan(long, SCHEMA)
-    table.at_once([ask])[0].write(tmp_path / "ours.parquet")
-    table.recode(ask.levels).at_least(list(ask.levels), 1).write(tmp_path / "theirs.parquet")
+    table.recode_many([ask])[0].write(tmp_path / "ours.parquet")
+    table.recode(ask.levels).suppress_below(list(ask.levels), 1).write(tmp_path / "theirs.parquet")
     assert (tmp_path / "ours.parquet").read_bytes() == (tmp_path / "theirs.parquet").read_bytes()

@@ -1,11 +1,12 @@
-"""Where rows come from: a file, a folder of Parquet files or a frame, recognized and brought to one shape."""
+"""The input that rows are read from: a file, a folder of Parquet files or a frame, recognized and brought to one form."""
 
 from __future__ import annotations
 
 import datetime as dt
 import decimal
+import hashlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +15,61 @@ import numpy as np
 
 from shoal.data.file_format import STANDARD, FileFormat
 from shoal.data.schema import Attribute, Role, Schema
-from shoal.engine.read.csv_file import look
-from shoal.engine.read.csv_structure import COUNTED
-from shoal.engine.read.stamp import Stamp
+from shoal.engine.read.csv_file import COUNTED, read_header
 from shoal.engine.read.storage import Storage, plain, plain_type, reads, storage_of
 from shoal.errors import DataError, ShoalError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+SMALL = 1 << 24
+"""Up to this many bytes a file's content is compared too; above, its size, time and place on the disk."""
+
+Mark = tuple[int, int, int, bytes]
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Size, time of change, inode and (for small files) a hash of each file, taken before the first read."""
+
+    marks: tuple[tuple[Path, Mark], ...]
+
+    @classmethod
+    def of(cls, files: Iterable[Path]) -> Stamp:
+        """Take the stamps of these files now."""
+        return cls(tuple((file, _mark(file)) for file in files))
+
+    def verify(self) -> None:
+        """Raise DataError where a file has changed since; called before and after every pass."""
+        self._compare(lambda file, mark: _mark(file) == mark)
+
+    def verify_quickly(self) -> None:
+        """Raise DataError where a file changed in size, time or inode: for tables that read the files no more."""
+        self._compare(lambda file, mark: _status(file) == mark[:3])
+
+    def _compare(self, equal: Callable[[Path, Mark], bool]) -> None:
+        for file, mark in self.marks:
+            try:
+                same = equal(file, mark)
+            except OSError:
+                same = False
+            if not same:
+                raise DataError(
+                    "the file changed while it was read",
+                    came=file.name,
+                    fix="make a copy that nobody writes to, and start again",
+                )
+
+
+def _mark(file: Path) -> Mark:
+    size, time, inode = _status(file)
+    return size, time, inode, hashlib.blake2b(file.read_bytes()).digest() if size <= SMALL else b""
+
+
+def _status(file: Path) -> tuple[int, int, int]:
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
 
 LONGEST_NAME = 60
 """Letters of a column's name that a note shows."""
@@ -42,11 +90,11 @@ Opener = Callable[[Sequence[int]], Iterator["pa.RecordBatch"]]
 
 
 @dataclass(frozen=True)
-class Source:
-    """The columns of one input that the schema asks for, in the schema's order, and how to read them again and again.
+class Input:
+    """An opened input: the columns that the schema asks for, in the schema's order, and how to read them, as often as needed.
 
     `kinds` are plain Arrow types (`storage.plain_type`). `parquet` names the files in the order of their rows, each
-    with its number of rows, where an engine may read them by itself; `batches` reads any source.
+    with its number of rows, where an engine may read them by itself; `batches` reads any input.
     """
 
     name: str
@@ -66,11 +114,11 @@ class Source:
 
     @property
     def storages(self) -> tuple[Storage, ...]:
-        """What each column holds."""
+        """What kind of values each column stores."""
         return tuple(storage_of(kind) for kind in self.kinds)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All rows in order, columns named c0, c1, …, each in its plain type."""
+        """Read all rows in order, as columns c0, c1, …, each in its plain type."""
         import pyarrow as pa
 
         shape = pa.schema([(f"c{place}", kind) for place, kind in enumerate(self.kinds)])
@@ -81,7 +129,7 @@ class Source:
             yield pa.RecordBatch.from_arrays(batch.columns, schema=shape)
         if seen != self.rows:
             self.stamp.verify()
-            raise DataError("the file does not parse as it was surveyed", came=self.name)
+            raise DataError("the file does not parse as its structure was checked", came=self.name)
 
     @property
     def counted_from(self) -> str:
@@ -89,21 +137,21 @@ class Source:
         return COUNTED if self.parsed else ", counted from 1"
 
     def cells(self, rows: Mapping[int, Sequence[int]]) -> dict[int, list[Any]]:
-        """What is stored in some rows, numbered from 0, of the columns at these places. For the custodian alone."""
+        """Read what is stored in some rows, numbered from 0, of the columns at these positions. For the custodian alone."""
         held: dict[int, dict[int, Any]] = {place: {} for place in rows}
         last = max((number for numbers in rows.values() for number in numbers), default=-1)
         first = 0
         for batch in self.batches():
             for place, numbers in rows.items():
                 here = [number for number in numbers if first <= number < first + batch.num_rows]
-                held[place].update({number: _held(batch.column(place)[number - first]) for number in here})
+                held[place].update({number: _python_value(batch.column(place)[number - first]) for number in here})
             first += batch.num_rows
             if first > last:
                 break
         return {place: [held[place][number] for number in numbers] for place, numbers in rows.items()}
 
     def _next(self, stream: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-        """The next batch in plain types. What a reader says when it fails may quote a cell, so it is not repeated."""
+        """Read the next batch in plain types. The message of a reader that fails may quote a cell, so it is not repeated."""
         import pyarrow as pa
 
         try:
@@ -121,8 +169,8 @@ class Source:
         raise failed
 
 
-def _held(cell: pa.Scalar) -> Any:
-    """A stored value; a time that Python cannot hold as its text."""
+def _python_value(cell: pa.Scalar) -> Any:
+    """Give a stored value as a Python value; a time that Python cannot hold, as its text."""
     try:
         return cell.as_py()
     except (ValueError, OverflowError):
@@ -134,8 +182,8 @@ def _unreadable(name: str) -> DataError:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A source before the schema is held against it: all its columns."""
+class _RawInput:
+    """An input before it is compared with the schema: all its columns."""
 
     name: str
     names: tuple[str, ...]
@@ -147,19 +195,22 @@ class _Found:
     parsed: bool = False
 
 
-def open_source(source: object, schema: Schema) -> Source:
-    """Recognize the source and hold its columns against the schema; DataError where they do not fit.
+def open_input(data: object, schema: Schema) -> Input:
+    """Recognize an input and compare its columns with the schema.
 
     A table without rows is a table: whether a release or an answer appears must not depend on one row.
+
+    Arguments  `data`: a path (CSV, Parquet, Arrow; a folder of Parquet files) or a frame; `schema`: what its columns mean
+    Raises     DataError where the input cannot be read or its columns do not fit the schema
     """
-    name = str(source) if isinstance(source, str | Path) else "the input"
-    found = _checked(lambda: _recognized(source, schema), name)
-    asked = _asked(schema)
+    name = str(data) if isinstance(data, str | Path) else "the input"
+    found = _open_silently(lambda: _recognize(data, schema), name)
+    asked = _columns_to_read(schema)
     _refuse_names(found.name, found.names, asked, parsed=found.parsed)
     places = tuple(found.names.index(attribute.name) for attribute in asked)
     kinds = tuple(found.kinds[place] for place in places)
     _refuse_types(found, asked, kinds)
-    return Source(
+    return Input(
         name=found.name,
         attributes=asked,
         kinds=tuple(plain_type(kind) for kind in kinds),
@@ -175,36 +226,36 @@ def open_source(source: object, schema: Schema) -> Source:
     )
 
 
-def _not_read(found: _Found, schema: Schema, asked: Sequence[Attribute]) -> tuple[str, ...]:
-    """For the holder: which columns stayed outside, and why."""
+def _not_read(found: _RawInput, schema: Schema, asked: Sequence[Attribute]) -> tuple[str, ...]:
+    """Say for the custodian which columns were not read, and why."""
     taken, known = {attribute.name for attribute in asked}, {attribute.name for attribute in schema.attributes}
     unnamed = [name for name in found.names if name not in known]
     dropped = [name for name in found.names if name in known and name not in taken]
     lists = (("the policy does not name", unnamed), ("the policy drops", dropped))
     return tuple(
-        f"{found.name}: {len(names)} column{'s' * (len(names) > 1)} not read, which {why}: {_listed(names)}"
+        f"{found.name}: {len(names)} column{'s' * (len(names) > 1)} not read, which {why}: {_list_names(names)}"
         for why, names in lists
         if names
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(_shown(name) for name in names[:MOST_NAMES])
+def _list_names(names: Sequence[str]) -> str:
+    shown = ", ".join(_printable(name) for name in names[:MOST_NAMES])
     return shown if len(names) <= MOST_NAMES else f"{shown}, …"
 
 
-def _shown(name: str) -> str:
-    """A column's name that is fit for a line of text."""
+def _printable(name: str) -> str:
+    """Give a column's name in a form that fits in a line of text."""
     text = name if name.isprintable() else ascii(name)
     return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}…"
 
 
-def _asked(schema: Schema) -> tuple[Attribute, ...]:
+def _columns_to_read(schema: Schema) -> tuple[Attribute, ...]:
     return tuple(attribute for attribute in schema.attributes if attribute.role is not Role.DROP)
 
 
-def _checked(work: Callable[[], _Found], name: str) -> _Found:
-    """Run what opens a source, and forget what its reader says: it may quote a cell."""
+def _open_silently(work: Callable[[], _RawInput], name: str) -> _RawInput:
+    """Open an input; the message of a reader that fails may quote a cell, so it is replaced."""
     import pyarrow as pa
 
     missing = False
@@ -217,12 +268,15 @@ def _checked(work: Callable[[], _Found], name: str) -> _Found:
     if missing:
         raise DataError("there is no such file", came=name, fix="check the path")
     raise DataError(
-        "the source cannot be read", came=name, fix="check that the file is whole and what its name says it is"
+        "the input cannot be read", came=name, fix="check that the file is whole and what its name says it is"
     )
 
 
 def _refuse_names(source: str, names: Sequence[str], asked: Sequence[Attribute], *, parsed: bool) -> None:
-    """Names of the input are not quoted: of a file without a header they would be a record."""
+    """Raise DataError where names of columns are empty, doubled or not there.
+
+    Names of the input are not quoted: in a file without a header they would be a record.
+    """
     empty = [place for place, name in enumerate(names, start=1) if not name.strip()]
     if empty:
         raise DataError("columns without a name", came=f"{source}, column {_some(empty)}", fix="name them")
@@ -241,7 +295,7 @@ def _refuse_names(source: str, names: Sequence[str], asked: Sequence[Attribute],
         )
 
 
-def _refuse_types(found: _Found, asked: Sequence[Attribute], kinds: Sequence[pa.DataType]) -> None:
+def _refuse_types(found: _RawInput, asked: Sequence[Attribute], kinds: Sequence[pa.DataType]) -> None:
     for attribute, kind in zip(asked, kinds, strict=True):
         storage = storage_of(kind)
         if storage is Storage.NOTHING or storage in reads(attribute):
@@ -265,8 +319,10 @@ def _some(places: Sequence[int]) -> str:
     return ", ".join(map(str, places[:5])) + (", …" if len(places) > 5 else "")
 
 
-def _by_itself(found: _Found, kinds: Sequence[pa.DataType]) -> bool:
-    """Whether an engine that ignores the case of names, takes paths for patterns and knows fewer types reads the same."""
+def _by_itself(found: _RawInput, kinds: Sequence[pa.DataType]) -> bool:
+    """Whether DuckDB reads the Parquet files as we do: it ignores the case of names, takes paths for patterns and knows fewer
+    types.
+    """
     from pyarrow import types
 
     plain_enough = all(
@@ -278,9 +334,9 @@ def _by_itself(found: _Found, kinds: Sequence[pa.DataType]) -> bool:
     return plain_enough and len({name.lower() for name in found.names}) == len(found.names)
 
 
-def _recognized(source: object, schema: Schema) -> _Found:
-    if isinstance(source, str | Path):
-        path = Path(source)
+def _recognize(data: object, schema: Schema) -> _RawInput:
+    if isinstance(data, str | Path):
+        path = Path(data)
         suffix = path.suffix.lower()
         if path.is_dir():
             return _parquet(path.name, parquet_files(path))
@@ -291,22 +347,26 @@ def _recognized(source: object, schema: Schema) -> _Found:
         if suffix in ARROW:
             return _arrow(path)
         raise DataError("this kind of file is not known", came=suffix or "a name without an ending", allowed=ALLOWED)
-    return _frame(source, schema)
+    return _frame(data, schema)
 
 
-def _csv(path: Path, schema: Schema) -> _Found:
+def _csv(path: Path, schema: Schema) -> _RawInput:
     import pyarrow as pa
 
     stamp = Stamp.of([path])
-    seen = look(path, schema.file, schema.names)
-    _refuse_names(path.name, seen.names, _asked(schema), parsed=True)  # before rows are counted by a wrong delimiter
-    rows = seen.survey.records
+    seen = read_header(path, schema.file, schema.names)
+    _refuse_names(
+        path.name, seen.names, _columns_to_read(schema), parsed=True
+    )  # before rows are counted by a wrong delimiter
+    rows = seen.structure.records
     kinds = tuple(itertools.repeat(pa.string(), len(seen.names)))
-    return _Found(path.name, seen.names, kinds, rows, stamp, seen.batches, parsed=True)
+    return _RawInput(path.name, seen.names, kinds, rows, stamp, seen.batches, parsed=True)
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """In the order of their names below the folder; names that begin with a dot or an underscore are notes."""
+    """List the Parquet files of a folder in the order of their names; names that begin with a dot or an underscore are left
+    out.
+    """
     files = [
         file
         for file in folder.rglob("*")
@@ -317,7 +377,7 @@ def parquet_files(folder: Path) -> list[Path]:
     return sorted(files, key=lambda file: file.relative_to(folder).as_posix())
 
 
-def _parquet(name: str, files: Sequence[Path]) -> _Found:
+def _parquet(name: str, files: Sequence[Path]) -> _RawInput:
     from pyarrow import parquet
 
     files = [file.absolute() for file in files]
@@ -335,10 +395,10 @@ def _parquet(name: str, files: Sequence[Path]) -> _Found:
                     yield batch.select(wanted)
 
     rows = sum(count for _, count in counted)
-    return _Found(name, tuple(shapes[0].names), tuple(shapes[0].types), rows, stamp, opener, counted)
+    return _RawInput(name, tuple(shapes[0].names), tuple(shapes[0].types), rows, stamp, opener, counted)
 
 
-def _arrow(path: Path) -> _Found:
+def _arrow(path: Path) -> _RawInput:
     from pyarrow import ipc
 
     stamp = Stamp.of([path])
@@ -351,14 +411,14 @@ def _arrow(path: Path) -> _Found:
     with ipc.open_file(path) as opened:
         shape = opened.schema
         rows = sum(opened.get_batch(place).num_rows for place in range(opened.num_record_batches))
-    return _Found(path.name, tuple(shape.names), tuple(shape.types), rows, stamp, opener)
+    return _RawInput(path.name, tuple(shape.names), tuple(shape.types), rows, stamp, opener)
 
 
-def _frame(source: object, schema: Schema) -> _Found:
-    """A frame in memory. The types of one without rows say nothing: pandas makes every such column one of floats."""
+def _frame(data: object, schema: Schema) -> _RawInput:
+    """Open a frame in memory. The types of a frame without rows are ignored: pandas makes every such column one of floats."""
     import pyarrow as pa
 
-    table = as_arrow(source, [attribute.name for attribute in _asked(schema)])
+    table = as_arrow(data, [attribute.name for attribute in _columns_to_read(schema)])
     if not table.num_rows:
         table = pa.table([pa.nulls(0) for _ in table.column_names], names=table.column_names)
 
@@ -366,42 +426,42 @@ def _frame(source: object, schema: Schema) -> _Found:
         yield from table.select(list(places)).to_batches(max_chunksize=STEP)
 
     shape = table.schema
-    return _Found("the frame", tuple(shape.names), tuple(shape.types), table.num_rows, Stamp(()), opener)
+    return _RawInput("the frame", tuple(shape.names), tuple(shape.types), table.num_rows, Stamp(()), opener)
 
 
-def as_arrow(source: object, asked: Sequence[str]) -> pa.Table:
-    """A pandas, Polars or PyArrow frame as an Arrow table; columns that are not asked for are empty where it is converted."""
+def as_arrow(data: object, asked: Sequence[str]) -> pa.Table:
+    """Convert a pandas, Polars or PyArrow frame to an Arrow table; columns that are not in `asked` are converted as empty."""
     import narwhals as nw
     import pyarrow as pa
 
-    if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source])
-    if isinstance(source, pa.Table):
-        return source
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        return data
     unknown = False
     try:
-        frame: Any = nw.from_native(source, pass_through=True)
-        unknown = frame is source
+        frame: Any = nw.from_native(data, pass_through=True)
+        unknown = frame is data
         if not unknown:
             frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
             names = [str(name) for name in frame.columns]
             read = [name for name in frame.columns if name in asked]
-            if not _mixed(frame.select(read)):
+            if not _mixes_objects(frame.select(read)):
                 held = frame.select(read).to_arrow() if read else {}
                 return pa.table([held[name] if name in read else pa.nulls(len(frame)) for name in names], names=names)
     except (pa.ArrowException, nw.exceptions.NarwhalsError, TypeError, ValueError, OverflowError):
         pass
     if unknown:
-        raise DataError("this kind of input is not known", came=type(source).__name__, allowed=ALLOWED)
+        raise DataError("this kind of input is not known", came=type(data).__name__, allowed=ALLOWED)
     raise DataError(
         "the frame cannot be read",
-        came=type(source).__name__,
+        came=type(data).__name__,
         allowed="one name for each column, and values of one type in each",
         fix="give each column a type of its own; Arrow, pandas and Polars would take one from the rows",
     )
 
 
-def _mixed(frame: Any) -> bool:
+def _mixes_objects(frame: Any) -> bool:
     """Whether a column of Python objects holds more than one kind of them.
 
     Arrow would take the kind of the first, and cut times to days because one row holds a day.
@@ -409,13 +469,13 @@ def _mixed(frame: Any) -> bool:
     if not frame.implementation.is_pandas_like():
         return False
     native = frame.to_native()
-    return any(_kinds(native.iloc[:, place]) > 1 for place in range(native.shape[1]))
+    return any(_count_kinds(native.iloc[:, place]) > 1 for place in range(native.shape[1]))
 
 
-def _kinds(column: Any) -> int:
-    """How many kinds of objects a column of pandas holds, missing ones left out; 1 where it has a type of its own.
+def _count_kinds(column: Any) -> int:
+    """Count the kinds of objects that a column of pandas holds, missing ones left out; 1 where it has a type of its own.
 
-    Of a column of categories these are what is converted, each once.
+    Of a column of categories, the categories are counted.
     """
     held = column.cat.categories if str(column.dtype) == "category" else column
     if str(held.dtype) != "object":
