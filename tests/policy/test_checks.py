@@ -55,7 +55,7 @@ def released(words: str, neighbours: str = "add_remove", head: str = HEAD) -> st
         ("SAFE, recoding: {tree: {finest: {age: 9}}}", "release.recoding.tree.finest.age", "0..5"),
         ("SAFE, recoding: {choose: {coarsest: {agee: 1}}}", "release.recoding.choose.coarsest.agee", "'age'?"),
         ("SAFE, recoding: {tree: {finest: {age: 3}, coarsest: {age: 2}}}", "release.recoding.tree.finest.age", "at once"),
-        ("SAFE, recoding: {tree: {grow: privtree, sample: 0.1}}", "release.recoding.tree.sample", "not together"),
+        ("SAFE, recoding: {tree: {grow: privtree}}", "release.recoding.tree.grow", "was removed"),
         ("SAFE, recoding: {tree: {depth: 0}}", "release.recoding.tree.depth", "from 1 to 256"),
         ("SAFE, recoding: {choose: {score: target}}", "release.recoding.choose.target", "belong together"),
         ("SAFE, recoding: {choose: {target: age}}", "release.recoding.choose.target", "belong together"),

@@ -318,21 +318,6 @@ _ALL = (
         ),
     ),
     Theorem(
-        "privtree-geometric",
-        "A tree of boxes grown by noisy tests",
-        "Shoal; sharpens PrivTree (Zhang, Xiao and Xie 2016) and carries it to whole numbers",
-        "A box with count c is split if max(c, T - m) + X > T, with two-sided geometric X and a threshold T that never falls "
-        "from a box to its parts. The tree is epsilon-DP with epsilon the largest, over the thresholds, of the sum of "
-        "ln Pr[c + 1 + X > T_t] / Pr[c + X > T_t] over the tests t with T_t - m <= c, where c = max(0, T - m); no smaller "
-        "epsilon holds for every domain. Splits without a test cost nothing.",
-        (
-            _premise("test-noise", "the noise has a scale above 0, the clamp m is not negative", "tree.path_loss"),
-            _premise("thresholds", "thresholds never fall along a path", "tree.path_loss"),
-            _premise("empty-boxes", "an empty box has less than one part on average", "tree.SplitTest.check_empty"),
-            _premise("habits-fixed", "cells, weights, k, beta and habits are fixed without the data", "custodian"),
-        ),
-    ),
-    Theorem(
         "view-choice",
         "Views chosen by how far they are from independence",
         "Shoal; the exponential mechanism of McSherry and Talwar 2007, with scores as in MST (McKenna, Miklau and Sheldon 2021)",

@@ -85,13 +85,6 @@ def recoding(
         yield from _levels(("release", "recoding", *keys), levels, attributes, schema)
     if asked.choose is not None:
         yield from _target(asked.choose, attributes)
-    if asked.tree is not None and asked.tree.grow == "privtree" and asked.tree.sample is not None:
-        yield Problem(
-            ("release", "recoding", "tree", "sample"),
-            "not together with `grow: privtree`",
-            exact_text(asked.tree.sample),
-            "grow: surveys",
-        )
 
 
 def chosen_in_views(release: ReleaseAsked) -> Iterator[Problem]:

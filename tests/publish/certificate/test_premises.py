@@ -30,7 +30,6 @@ KINDS = {
     "replace": {"neighbours": "replace_one", "release.epsilon": "4", "budget": None},
     "tree": {"release.recoding": {"tree": {"epsilon": "0.3"}}},
     "tree on a sample": {"release.recoding": {"tree": {"epsilon": "0.3", "sample": "0.25"}}},
-    "privtree": {"release.recoding": {"tree": {"epsilon": "0.3", "grow": "privtree"}}},
     **{
         f"choose by {score}": {"release.recoding": {"choose": {"epsilon": "0.3", "score": score}}}
         for score in ("ramp", "records", "discernibility")
@@ -94,7 +93,7 @@ def test_what_only_the_custodian_knows_is_in_the_status(made):
 
 @pytest.mark.parametrize(
     ("kind", "key"),
-    [("views chosen", "candidates-fixed"), ("privtree", "habits-fixed"), ("choose by ramp", "schemes-fixed")],
+    [("views chosen", "candidates-fixed"), ("tree", "cells-fixed"), ("choose by ramp", "schemes-fixed")],
 )
 def test_what_was_printed_as_checked_is_the_custodians(kind, key):
     made = planned(KINDS[kind])

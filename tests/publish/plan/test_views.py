@@ -316,7 +316,7 @@ AUTO = {"release.sampling": {}, "release.delta": "1e-3"}
         {"release.views": "pairs", "release.delta": "1e-20", "release.epsilon": "2"},
         {
             "release.views": "pairs",
-            "release.recoding": {"tree": {"epsilon": "0.5", "grow": "privtree"}},
+            "release.recoding": {"tree": {"epsilon": "0.5", "grow": "surveys"}},
             "release.delta": "1e-6",
         },
     ],

@@ -35,7 +35,6 @@ KINDS = {
     "drawn for a target": {"release.recoding": {"choose": {"epsilon": "0.3", "score": "target", "target": "sex"}}},
     "tree": {"release.recoding": {"tree": {"epsilon": "0.3"}}},
     "sampled tree": {"release.recoding": {"tree": {"epsilon": "0.3", "sample": "0.25"}}},
-    "privtree": {"release.recoding": {"tree": {"epsilon": "0.3", "grow": "privtree"}}},
     "views": {"release.views": "pairs", "release.delta": "1e-4"},
     "views of trees": {
         "release.views": "pairs",

@@ -22,7 +22,6 @@ from tests.publish.run.test_release import account
 from tests.publish.verify.test_release import alone, failures
 
 TREE = {"release.recoding": {"tree": {"epsilon": "0.3"}}}
-PRIVTREE = {"release.recoding": {"tree": {"epsilon": "0.3", "grow": "privtree"}}}
 SAMPLED = {"release.recoding": {"tree": {"epsilon": "0.3", "sample": "0.25"}}}
 DRAWN = {"release.recoding": {"choose": {"epsilon": "0.3"}}}
 
@@ -35,7 +34,6 @@ def released(tmp_path_factory):
         "sampled": SAMPLED,
         "tree": TREE,
         "drawn": DRAWN,
-        "privtree": PRIVTREE,
         "parquet": TREE | {"release.output": "parquet"},
     }
     for kind, changes in kinds.items():
@@ -59,7 +57,7 @@ def certificate(folder):
 # --- what is made -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["tree", "sampled", "drawn", "privtree", "parquet"])
+@pytest.mark.parametrize("kind", ["tree", "sampled", "drawn", "parquet"])
 def test_both_verifiers_agree_and_the_schema_knows_it(released, kind):
     require(verify(released[kind]))
     assert alone(released[kind]) == 0
@@ -171,21 +169,6 @@ def test_a_price_that_was_not_paid_is_caught(copied, change):
     assert failures(folder) - {"certificate.html"}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda c: c["choice"]["test"].update(scale="1"),
-        lambda c: c["choice"]["test"].update(rise=0),
-        lambda c: c["choice"]["test"].update(clamp=500),
-        lambda c: c["choice"].update(surveys=[]),
-    ],
-)
-def test_a_test_with_too_little_noise_is_caught(copied, change):
-    folder = copied("privtree")
-    forge(folder, change)
-    assert alone(folder) == 3
-
-
 def lines(folder):
     return (folder / "recoding" / "boxes.csv").read_text(encoding="utf-8").splitlines()
 
@@ -228,7 +211,7 @@ def everywhere(folder, old, new):
         path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", ["tree", "privtree", "drawn"])
+@pytest.mark.parametrize("kind", ["tree", "drawn"])
 def test_a_label_that_nobody_declared_is_caught(copied, kind):
     folder = copied(kind)
     rule = json.loads(next(iter(sorted(folder.glob("recoding/*age*")))).read_text(encoding="utf-8"))

@@ -29,7 +29,6 @@ PAID: dict[str, dict[str, object]] = {
     "levels": {},
     "choose": {"release.recoding": {"choose": {"epsilon": "0.3"}}},
     "tree": {"release.recoding": {"tree": {"epsilon": "0.3"}}},
-    "privtree": {"release.recoding": {"tree": {"epsilon": "0.3", "grow": "privtree"}}},
     "sampled-tree": {"release.recoding": {"tree": {"epsilon": "0.3", "sample": "0.25"}}},
     "already": {"release.sampling": {"already": "0.2"}},
     "pairs": VIEWS | {"release.views": "pairs"},

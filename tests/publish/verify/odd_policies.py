@@ -67,7 +67,7 @@ def _recoding(rng: Random, published: list[str]) -> dict[str, Any]:
         score = rng.choice(["ramp", "records", "discernibility", "target"])
         target = {"target": rng.choice(published)} if score == "target" and published else {}
         return {"choose": {"epsilon": "0.2", "score": score, **target}}
-    grow = rng.choice([{}, {"grow": "privtree"}, {"sample": "0.5"}])
+    grow = rng.choice([{}, {"grow": "surveys"}, {"sample": "0.5"}])
     return {"tree": {"epsilon": "0.2", **grow}}
 
 

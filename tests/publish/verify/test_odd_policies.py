@@ -89,7 +89,6 @@ release: {method: safe-k, epsilon: 1, delta: 1e-6, sampling: {beta: 0.1}, recodi
     "release",
     [
         {"recoding": {"tree": {"epsilon": "0.5"}}},
-        {"recoding": {"tree": {"epsilon": "0.5", "grow": "privtree"}}},
         {"recoding": {"levels": {"code": 0, "sex": 0}}, "views": {"choose": {"count": 1, "epsilon": "0.5"}}},
     ],
 )

@@ -8,16 +8,27 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from shoal.policy.model.parts import Part, one_of
-from shoal.policy.model.scalar import Count, Epsilon, FromZero, Name, Rate, Word
+from shoal.policy.model.scalar import Count, Epsilon, FromZero, Name, Rate, Word, refused
 
 Score = Literal["ramp", "records", "discernibility", "target"]
 SCORES: tuple[Score, ...] = ("ramp", "records", "discernibility", "target")
 
 DEPTHS = {"type": "integer", "minimum": 1, "maximum": 256}
-Growth = Literal["surveys", "privtree"]
+Growth = Literal["surveys"]
 
 SHARES: dict[str, Fraction] = {"choose": Fraction(1, 20), "tree": Fraction(3, 20)}
 """The part of `release.epsilon` that a choice takes when the policy does not say (decision 0002)."""
+
+
+def _growth(value: Any) -> str:
+    """The one way to grow a tree; the way that was removed is refused by its name."""
+    if value == "privtree":
+        raise refused(
+            "the tree of noisy tests was removed: it kept less detail than `surveys` wherever the two were compared",
+            "surveys",
+            "leave `grow` out",
+        )
+    return Word("surveys")(value)
 
 
 class Paid(Part):
@@ -54,14 +65,14 @@ class Grow(Paid):
 
     long_words: ClassVar = "{epsilon: a number, ...}"
 
-    grow: Annotated[Growth, BeforeValidator(Word("surveys", "privtree"))] | None = Field(
+    grow: Annotated[Growth, BeforeValidator(_growth)] | None = Field(
         default=None,
-        description="How the tree learns: `surveys` of whole partitions (when left out), or `privtree`, a test at each box.",
+        description="How the tree learns: from `surveys`, noisy counts of whole partitions, as when it is left out.",
     )
     sample: Rate | None = Field(
         default=None,
         description="Grow on a separate random sample of this rate instead of the whole table: quicker where rows are many. "
-        "Its surveys may be less noisy for the same price. With `surveys` only.",
+        "Its surveys may be less noisy for the same price.",
     )
     depth: Annotated[int, BeforeValidator(Count(1, 256)), WithJsonSchema(DEPTHS)] | None = Field(
         default=None,

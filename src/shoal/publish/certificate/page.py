@@ -148,8 +148,6 @@ def _about_choice(choice: dict[str, Any] | None) -> str:
     """How the recoding was chosen, in a line."""
     if choice is None:
         return "the private choice of the labels"
-    if choice["kind"] == "privtree":
-        return "the labels are boxes of a tree, grown by noisy tests of the boxes' counts"
     if choice["kind"] == "tree":
         surveys = counted(len(choice["surveys"]), "survey")
         of = f"a separate sample of {choice['rate']} of the table" if "rate" in choice else "the whole table"

@@ -41,9 +41,6 @@ CHECKED_WHEN_PLANNING = {
     "rows-of-unit": "the most rows of a unit, when planning; of each unit at most so many rows take part",
     "survey-epsilons": "every share of epsilon, when planning",
     "survey-shares": "the sum of all shares, when planning",
-    "test-noise": "scale and clamp, when planning",
-    "thresholds": "all thresholds, when planning",
-    "empty-boxes": "the widest split, when planning",
     "score-range": "k and beta, when planning",
     "discernibility-range": "k and beta, when planning",
     "target-level": "the levels of the target, when planning",
@@ -52,7 +49,6 @@ CHECKED_WHEN_PLANNING = {
 
 FIXED_WITHOUT_DATA = {
     "cells-fixed": "domains, hierarchies, weights, k and beta",
-    "habits-fixed": "domains, hierarchies, weights, k and beta (and the tree's habits, which ship with the program)",
     "candidates-fixed": "the candidates and how many are chosen",
     "schemes-fixed": "domains, hierarchies, weights and the range of levels",
 }

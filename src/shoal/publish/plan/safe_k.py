@@ -13,8 +13,6 @@ from typing import Any
 from shoal.anonymize.generalize.base import Partition
 from shoal.anonymize.generalize.grid import FixedGrid, Grid
 from shoal.anonymize.generalize.private_grid import DrawnGrid
-from shoal.anonymize.generalize.tree.privtree import Habits as PrivHabits
-from shoal.anonymize.generalize.tree.privtree import PrivTree
 from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.data.cells import cells
@@ -451,6 +449,4 @@ def partition(policy: Policy, asked: ReleaseAsked, found: Promise, schema: Schem
         return DrawnGrid(score=recoding.choose.score or "ramp", target=recoding.choose.target, **common)
     grown = recoding.tree or Grow()
     depth = grown.depth or Habits().depth
-    if grown.grow == "privtree":
-        return PrivTree(habits=PrivHabits(depth=depth), **common)
     return SurveyedTree(habits=Habits(depth=depth), sample=grown.sample or Fraction(1), **common)

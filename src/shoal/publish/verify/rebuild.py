@@ -189,7 +189,7 @@ def _tables(folder: Path, plan: SafeKPlan, told: Sequence[Mapping[str, Any]]) ->
         file = single if view is None else f"views/{view.name}.{plan.format}"
         entry: dict[str, Any] = {"file": file, "k": method.promise.k, "columns": list(own), "recoding": own}
         choice = method.partition.to_json() if method.promise.epsilon_recoding else None
-        if choice is not None and choice["kind"] in ("tree", "privtree"):
+        if choice is not None and choice["kind"] == "tree":
             entry["boxes"] = "recoding/boxes.csv" if view is None else f"recoding/boxes/{view.name}.csv"
         if view is not None:
             entry |= {"name": view.name, "part": parts[method.promise]}

@@ -893,7 +893,6 @@ def theorems_of(plan: Plan, tables: int) -> list[str]:
             found += ["monotone-exponential", SCORES[asked["score"]]]
         else:
             found += ["surveyed-tree"]
-            found += ["privtree-geometric"] if asked["grow"] == "privtree" else []
             found += ["amplification"] if asked.get("sample") is not None else []
     if plan.release.get("views") is not None:
         return [*found, *(["view-choice"] if plan.chosen else []), "pld-composition"]
@@ -1112,13 +1111,13 @@ def choice_checks(certificate: dict[str, Any], plan: Plan) -> Iterator[Check]:
     asked, tables = plan.release["recoding"][plan.recoding], certificate["tables"]
     views = plan.release.get("views") is not None
     set_aside = plan.paid / len(tables) if views else plan.paid
-    kind = "privtree" if plan.recoding == "tree" and asked["grow"] == "privtree" else plan.recoding
+    kind = plan.recoding
     fits = True
     for table in tables:
         choice = table["choice"] if views else certificate["choice"]
         cost = number(choice["epsilon"])
         fits = fits and choice["kind"] == kind and choice["steps"] == plan.steps
-        fits = fits and (0 < cost <= set_aside if kind == "privtree" else cost == set_aside)
+        fits = fits and cost == set_aside
         rate = None if asked.get("sample") is None else number(asked["sample"])
         fits = fits and (number(choice["rate"]) if "rate" in choice else None) == rate
         if kind == "choose":
@@ -1131,13 +1130,8 @@ def choice_checks(certificate: dict[str, Any], plan: Plan) -> Iterator[Check]:
                 "steps",
                 "surveys",
                 *(["rate"] if rate is not None else []),
-                *(["test"] if kind == "privtree" else []),
             }
-            fits = (
-                fits
-                and set(choice) == keys
-                and _noise_fits(choice, cost, plan.steps, len(table["columns"]), rate, asked["depth"])
-            )
+            fits = fits and set(choice) == keys and _noise_fits(choice, cost, plan.steps, len(table["columns"]), rate)
     yield Check(
         "choice", fits, "the recoding cost what the lock sets aside for it, by the noise that it drew", promise=True
     )
@@ -1151,8 +1145,8 @@ def choice_checks(certificate: dict[str, Any], plan: Plan) -> Iterator[Check]:
         )
 
 
-def _noise_fits(choice: dict[str, Any], cost: Fraction, steps: int, columns: int, rate: Any, depth: int) -> bool:
-    """Whether surveys and tests of a tree cost what is said: each count, and each histogram of each attribute."""
+def _noise_fits(choice: dict[str, Any], cost: Fraction, steps: int, columns: int, rate: Any) -> bool:
+    """Whether the surveys of a tree cost what is said: each count, and each histogram of each attribute."""
     total = Fraction(0)
     fits = True
     for survey in choice["surveys"]:
@@ -1160,11 +1154,6 @@ def _noise_fits(choice: dict[str, Any], cost: Fraction, steps: int, columns: int
         fits = fits and set(survey) == {"count", "histogram", "attributes"} and survey["attributes"] == columns
         fits = fits and count > 0 and each > 0
         total += count + each * columns
-    if "test" in choice:
-        test = choice["test"]
-        fits = fits and set(test) == {"scale", "theta", "rise", "clamp", "depth"} and test["depth"] == depth
-        bars = [test["theta"] + place * test["rise"] for place in range(test["depth"])]
-        total += _path_loss(number(test["scale"]), bars, test["clamp"])
     if rate is not None:
         total = _amplified(total, rate)
     return fits and cost * (1 - Fraction(1, 10**9)) <= total * steps <= cost
@@ -1177,32 +1166,6 @@ def _amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
     with localcontext() as context:
         context.prec = 60
         return Fraction((1 + decimal(rate) * (decimal(epsilon).exp() - 1)).ln())
-
-
-def _path_loss(scale: Fraction, bars: list[int], clamp: int) -> Fraction:
-    """The worst log-ratio along a path of tests max(c, bar - clamp) + X > bar, X two-sided geometric with this scale.
-
-    The worst path has one count throughout, at the clamp of one of its tests (theorem privtree-geometric).
-    """
-    if scale <= 0 or clamp < 0 or sorted(bars) != bars:
-        raise ValueError("a test that has no price")
-    with localcontext() as context:
-        context.prec = 60
-        step = 1 / decimal(scale)
-        ratio = (-step).exp()
-        gains: dict[int, Decimal] = {}
-        worst = step
-        for count in {max(0, bar - clamp) for bar in bars}:
-            total = Decimal(0)
-            for excess in (count - bar for bar in bars):
-                if excess < -clamp:
-                    break
-                if excess not in gains:
-                    below = ratio ** max(excess, 0)
-                    gains[excess] = step if excess <= 0 else ((1 + ratio - ratio * below) / (1 + ratio - below)).ln()
-                total += gains[excess]
-            worst = max(worst, total)
-        return Fraction(worst)
 
 
 def rule_level_checks(folder: Path, certificate: dict[str, Any], plan: Plan) -> Iterator[Check]:
