@@ -81,14 +81,14 @@ def boxed(table, known):
 
 def work(job, path):
     """One job, on a table that was opened."""
-    from shoal.data.hierarchy.level import MISSING, Keep
+    from shoal.data.hierarchy.level import MISSING, ValueLevel
     from shoal.engine.duckdb.engine import DuckDB
 
     schema, levels = meaning() if job != "wide" else (wide_schema(path), {})
     table = DuckDB().scan(path, schema)
     out = path.with_name("released.parquet")
     if job in ("kept", "leaves"):
-        levels = dict.fromkeys(table.columns, Keep())
+        levels = dict.fromkeys(table.columns, ValueLevel())
     if job not in ("values", "wide"):
         table = table.recode(levels)
     if job in ("boxes", "grouped", "release"):

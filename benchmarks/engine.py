@@ -77,7 +77,7 @@ def values(name, size):
 def meaning():
     """The schema of the file, and one level for each column."""
     from shoal.data.domain import Interval, Values
-    from shoal.data.hierarchy.level import Cuts, Groups
+    from shoal.data.hierarchy.level import GroupLevel, IntervalLevel
     from shoal.data.schema import Attribute, Role, Schema
     from shoal.data.type import Type
 
@@ -86,7 +86,7 @@ def meaning():
         leaves = tuple(values(name, size))
         attributes.append(Attribute(name, Role.QUASI, Type.CATEGORY, Values(leaves)))
         codes = tuple(place * groups // size for place in range(size))
-        levels[name] = Groups(leaves, codes, tuple(f"{name} group {place}" for place in range(groups)))
+        levels[name] = GroupLevel(leaves, codes, tuple(f"{name} group {place}" for place in range(groups)))
     ends = {
         "age": (0, 110),
         "visits": (0, 100),
@@ -97,7 +97,7 @@ def meaning():
         kind = Type.DATE if name == "visit" else Type.INTEGER
         attributes.append(Attribute(name, Role.QUASI, kind, Interval(low, high)))
         edges = CUTS[name]
-        levels[name] = Cuts(edges, tuple(f"from {edge}" for edge in (low, *edges)))
+        levels[name] = IntervalLevel(edges, tuple(f"from {edge}" for edge in (low, *edges)))
     return Schema(tuple(attributes)), levels
 
 

@@ -31,7 +31,7 @@ def wide_levels(schema):
     """Labels for sixty columns: some twenty intervals of numbers and dates, the first letters of texts."""
     import datetime as dt
 
-    from shoal.data.hierarchy.level import Cuts, Masked
+    from shoal.data.hierarchy.level import IntervalLevel, MaskLevel
     from shoal.data.type import Type
 
     edges = {
@@ -40,9 +40,11 @@ def wide_levels(schema):
         Type.DATE: [dt.date(2020 + place // 4, 1 + 3 * (place % 4), 1) for place in range(1, 20)],
     }
     return {
-        each.name: Cuts(tuple(edges[each.type]), tuple(f"from {edge}" for edge in ("the first", *edges[each.type])))
+        each.name: IntervalLevel(
+            tuple(edges[each.type]), tuple(f"from {edge}" for edge in ("the first", *edges[each.type]))
+        )
         if each.type in edges
-        else Masked(8, "right")
+        else MaskLevel(8, "right")
         for each in schema.quasi
     }
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from shoal.chance.source import Source
-from shoal.data.file_format import FileFormat
-from shoal.data.hierarchy.level import Cuts, Groups, Keep
-from shoal.data.schema import Type
+from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, ValueLevel
+from shoal.data.schema import FileFormat, Type
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import DomainError, UsageError
 from tests.engine.oracle import OracleEngine, engine_named
@@ -140,14 +139,14 @@ def test_recode_gives_labels_and_leaves_out_the_rest(table):
 
 def test_a_column_is_recoded_once(table):
     with pytest.raises(UsageError, match="recoded once"):
-        table.recode(LEVELS).recode({"town": Keep()})
+        table.recode(LEVELS).recode({"town": ValueLevel()})
     with pytest.raises(UsageError, match="intervals need numbers"):
-        table.recode({"town": Cuts((1,), ("a", "b"))})
+        table.recode({"town": IntervalLevel((1,), ("a", "b"))})
 
 
 def test_a_level_that_does_not_cover_the_column_is_refused(table):
     with pytest.raises(DomainError, match="'town': some values are not in the hierarchy; got 2 rows") as caught:
-        table.recode({"town": Groups(("Zug", "Ürgüp"), (0, 0), ("here",))})
+        table.recode({"town": GroupLevel(("Zug", "Ürgüp"), (0, 0), ("here",))})
     assert "bay" not in str(caught.value)
 
 

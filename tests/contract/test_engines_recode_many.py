@@ -14,7 +14,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from shoal.chance.source import Source
-from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Masked, Whole
+from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Type
 from shoal.engine import tuple_counts
 from shoal.engine.base import RecodeRequest
@@ -52,14 +52,14 @@ WAYS = {
     "oracle": (OracleEngine(), []),
 }
 OFFERED = {
-    "age": [LEVELS["age"], Keep(), Cuts((50,), ("young", "old")), Whole()],
-    "weight": [Keep(), Cuts((0.0, 1.0), ("below", "some", "more")), Whole("any")],
-    "town": [LEVELS["town"], Keep(), Whole(), Groups(TOWNS, (0,) * 9, ("",))],
-    "zip": [LEVELS["zip"], Masked(2, "left"), Masked(0, "right", ""), Keep()],
-    "visit": [LEVELS["visit"], Keep()],
-    "seen": [Whole(), Keep(), Cuts((dt.datetime.fromisoformat("2022-01-01"),), ("before", "after"))],
-    "smoker": [LEVELS["smoker"], Keep()],
-    ODD: [Keep(), Masked(1, "right", ""), Whole()],
+    "age": [LEVELS["age"], ValueLevel(), IntervalLevel((50,), ("young", "old")), TopLevel()],
+    "weight": [ValueLevel(), IntervalLevel((0.0, 1.0), ("below", "some", "more")), TopLevel("any")],
+    "town": [LEVELS["town"], ValueLevel(), TopLevel(), GroupLevel(TOWNS, (0,) * 9, ("",))],
+    "zip": [LEVELS["zip"], MaskLevel(2, "left"), MaskLevel(0, "right", ""), ValueLevel()],
+    "visit": [LEVELS["visit"], ValueLevel()],
+    "seen": [TopLevel(), ValueLevel(), IntervalLevel((dt.datetime.fromisoformat("2022-01-01"),), ("before", "after"))],
+    "smoker": [LEVELS["smoker"], ValueLevel()],
+    ODD: [ValueLevel(), MaskLevel(1, "right", ""), TopLevel()],
 }
 MASKS = {
     "all": None,
@@ -134,9 +134,9 @@ def test_each_table_has_its_own_columns_levels_and_rows(way):
     with opened(way, arrow(ROWS)) as table:
         coarse, fine, alone = table.recode_many(
             [
-                RecodeRequest({"town": LEVELS["town"], "age": Cuts((50,), ("young", "old"))}, None),
-                RecodeRequest({"age": LEVELS["age"], "weight": Keep()}, every_third),
-                RecodeRequest({"age": Keep()}, lambda start, count: np.arange(start, start + count) > 3),
+                RecodeRequest({"town": LEVELS["town"], "age": IntervalLevel((50,), ("young", "old"))}, None),
+                RecodeRequest({"age": LEVELS["age"], "weight": ValueLevel()}, every_third),
+                RecodeRequest({"age": ValueLevel()}, lambda start, count: np.arange(start, start + count) > 3),
             ]
         )
         assert shown(coarse) == [
@@ -162,7 +162,7 @@ def test_every_other_verb_works_on_the_result(way):
         found, values = table.recode_many(
             [
                 RecodeRequest({"town": LEVELS["town"], "age": LEVELS["age"]}, None),
-                RecodeRequest({"weight": Keep(), "age": Keep(), "smoker": Keep()}, None),
+                RecodeRequest({"weight": ValueLevel(), "age": ValueLevel(), "smoker": ValueLevel()}, None),
             ]
         )
         assert shown(found.select(["age"]))[:3] == [(MISSING,), ("0-9",), ("10-17",)]
@@ -188,8 +188,8 @@ def test_every_other_verb_works_on_the_result(way):
             with pytest.raises(UsageError, match="no numbers of the input"):
                 verb()
         for verb in (
-            lambda: found.recode({"age": Keep()}),
-            lambda: found.recode_many([RecodeRequest({"age": Keep()}, None)]),
+            lambda: found.recode({"age": ValueLevel()}),
+            lambda: found.recode_many([RecodeRequest({"age": ValueLevel()}, None)]),
         ):
             with pytest.raises(UsageError, match="recoded once"):
                 verb()
@@ -206,9 +206,9 @@ def test_requests_that_do_not_fit(way):
         for asked, words in (
             ([], "no table was requested.*got none"),
             ([good, RecodeRequest({}, None)], "a request without columns"),
-            ([good, RecodeRequest({"height": Keep()}, None)], "no such column; got height; allowed: age"),
-            ([good, RecodeRequest({"town": Cuts((1,), ("a", "b"))}, None)], "intervals need numbers"),
-            ([good, RecodeRequest({"age": Masked(1, "left")}, None)], "only text can be masked"),
+            ([good, RecodeRequest({"height": ValueLevel()}, None)], "no such column; got height; allowed: age"),
+            ([good, RecodeRequest({"town": IntervalLevel((1,), ("a", "b"))}, None)], "intervals need numbers"),
+            ([good, RecodeRequest({"age": MaskLevel(1, "left")}, None)], "only text can be masked"),
         ):
             with pytest.raises(UsageError, match=words):
                 table.recode_many(asked)
@@ -222,18 +222,18 @@ def test_requests_that_do_not_fit(way):
 
 
 def test_a_level_has_to_cover_rows_that_no_mask_keeps(way):
-    short = Groups(("Zug", "Ürgüp"), (0, 0), ("here",))
+    short = GroupLevel(("Zug", "Ürgüp"), (0, 0), ("here",))
     with opened(way, arrow(ROWS)) as table:
         with pytest.raises(DomainError, match="'town': some values are not in the hierarchy; got 2 rows") as caught:
-            table.recode_many([RecodeRequest({"town": short, "age": Keep()}, MASKS["none"])])
+            table.recode_many([RecodeRequest({"town": short, "age": ValueLevel()}, MASKS["none"])])
         assert "bay" not in str(caught.value)
 
 
 def test_rows_without_numbers_are_all_asked_for(way, folder):
     asked = [
-        RecodeRequest({"town": LEVELS["town"], "age": Keep()}, None),
+        RecodeRequest({"town": LEVELS["town"], "age": ValueLevel()}, None),
         RecodeRequest({"age": LEVELS["age"]}, None),
-        RecodeRequest({"zip": Masked(1, "right"), "age": Whole()}, None),
+        RecodeRequest({"zip": MaskLevel(1, "right"), "age": TopLevel()}, None),
     ]
     with opened(way, arrow([*ROWS, *ROWS, ROWS[0]])) as table:
         for rows, count in ((table.suppress_below(table.columns, 2), 15), (table.suppress_below(table.columns, 9), 0)):
@@ -321,7 +321,7 @@ def test_a_long_table_keeps_its_numbers(tmp_path):
     masks = [Source.seeded(seed).row_mask(Fraction(1, 7)).keep for seed in range(4)]
     pairs = [("town", "age"), ("age", "zip"), ("zip", "weight"), (ODD, "seen")]
     asked = [RecodeRequest({a: LEVELS[a], b: LEVELS[b]}, mask) for (a, b), mask in zip(pairs, masks, strict=True)]
-    asked.append(RecodeRequest({"weight": Keep(), "seen": Keep(), "visit": Keep()}, masks[0]))
+    asked.append(RecodeRequest({"weight": ValueLevel(), "seen": ValueLevel(), "visit": ValueLevel()}, masks[0]))
     small = OracleEngine().scan(arrow(ROWS), SCHEMA)
     for threads, fetched in ((1, True), (2, False)):
         with patch.object(CODES, "SMALL", CODES.SMALL if fetched else 0):
@@ -338,7 +338,7 @@ def test_a_long_table_keeps_its_numbers(tmp_path):
 
 def test_a_result_of_more_than_one_row_group_is_written_alike(tmp_path):
     long = arrow(ROWS).take(np.arange(600_000) % len(ROWS))
-    ask = RecodeRequest({"town": LEVELS["town"], "weight": Keep(), "smoker": Keep()}, None)
+    ask = RecodeRequest({"town": LEVELS["town"], "weight": ValueLevel(), "smoker": ValueLevel()}, None)
     table = DuckDB().scan(long, SCHEMA)
     table.recode_many([ask])[0].write(tmp_path / "ours.parquet")
     table.recode(ask.levels).suppress_below(list(ask.levels), 1).write(tmp_path / "theirs.parquet")

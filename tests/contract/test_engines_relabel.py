@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Whole
+from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, TopLevel, ValueLevel
 from shoal.data.schema import Type
 from shoal.engine.duckdb import grouped as duckdb_grouped
 from shoal.engine.duckdb.engine import DuckDB
@@ -39,7 +39,7 @@ WAYS = {
     "looked up by one": (DuckDB(threads=1), 0),
     "oracle": (OracleEngine(), None),
 }
-KEPT = {name: Keep() for name in NAMES}
+KEPT = {name: ValueLevel() for name in NAMES}
 few_examples = settings(
     max_examples=max(7, settings().max_examples // 100), phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )
@@ -134,7 +134,7 @@ def test_rows_show_the_labels_of_their_number(way):
             with pytest.raises(UsageError, match="no numbers of the input"):
                 again.keep(scattered)
         with pytest.raises(UsageError, match="recoded once"):
-            found.recode({"age": Keep()})
+            found.recode({"age": ValueLevel()})
         twice = found.relabel([boxes[0], boxes[1]], lambda at: 1 - at[0], boxes)
         assert shown(twice) == [("anywhere", "any age")] * 2 + [("east", "18-64")] * 5
 
@@ -182,10 +182,10 @@ def test_a_table_without_rows(way, tmp_path):
         assert none.relabel([[]] * 8, lambda _: 1 / 0, [[]] * 8).digest() == found.digest()
 
 
-@pytest.mark.parametrize("level", [Keep(), LEVELS["town"], Whole("secret")])
+@pytest.mark.parametrize("level", [ValueLevel(), LEVELS["town"], TopLevel("secret")])
 def test_a_label_that_is_not_known_is_refused_and_not_quoted(way, level):
     with opened(way, arrow(ROWS)) as table:
-        coarse = table.recode({"town": level, "age": Whole()})
+        coarse = table.recode({"town": level, "age": TopLevel()})
         place = lambda at: np.zeros(len(at[0]), dtype=np.int32)  # noqa: E731
         listed = sorted({row[0] for row in shown(coarse)})
         for left_out in listed:
@@ -198,7 +198,7 @@ def test_a_label_that_is_not_known_is_refused_and_not_quoted(way, level):
 
 def test_requests_that_do_not_fit(way):
     with opened(way, arrow(ROWS)) as table:
-        coarse = table.recode({"age": Whole(), "town": Whole()})
+        coarse = table.recode({"age": TopLevel(), "town": TopLevel()})
         zero = lambda at: np.zeros(len(at[0]), dtype=np.int32)  # noqa: E731
         one = [["*"], ["*"]]
         for known, place, labels, words in (
@@ -276,7 +276,7 @@ def test_a_long_table_is_relabelled_in_batches():
         batches.append(len(indices[0]))
         return indices[0]
 
-    levels = {"town": Groups(TOWNS, tuple(range(9)), TOWNS), "age": Cuts((18,), ("young", "old"))}
+    levels = {"town": GroupLevel(TOWNS, tuple(range(9)), TOWNS), "age": IntervalLevel((18,), ("young", "old"))}
     with opened("looked up", long) as table:
         known = [[MISSING, *TOWNS], [MISSING, "young", "old"]]
         found = table.recode(levels).relabel(known, place, [[f"town {i}" for i in range(10)], ["*"] * 10])

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from shoal.data.cells import MOST, STEPS, cells
-from shoal.data.hierarchy.level import MISSING, Cuts, Keep, Masked, Whole
-from shoal.data.line import point
+from shoal.data.hierarchy.level import MISSING, IntervalLevel, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Attribute, Missing, Role
+from shoal.data.type import point
 from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
 
@@ -47,7 +47,7 @@ def test_finest_is_a_floor():
     found = cells(attribute("type: integer, domain: [0, 9], hierarchy: {intervals: [2, 6]}"), finest=1)
     assert found.labels == ("[0, 2)", "[2, 4)", "[4, 6)", "[6, 8)", "[8, 10)")
     assert found.sizes == (2, 2, 2, 2, 2)
-    assert isinstance(found.level, Cuts)
+    assert isinstance(found.level, IntervalLevel)
     assert found.span(0, 2) == "[0, 4)"
 
 
@@ -60,7 +60,7 @@ def test_a_domain_of_a_million_values_falls_back_on_what_can_be_listed():
     assert len(cut) == 1000
     assert len(cut.groups[0]) == 10
     masked = cells(attribute('type: text, domain: {pattern: "[0-9]{6}"}, hierarchy: {mask: right}'))
-    assert isinstance(masked.level, Masked)
+    assert isinstance(masked.level, MaskLevel)
     assert masked.labels[1] == "001***"
     assert masked.sizes[0] == 1000
     assert len(masked) == 1000 <= MOST
@@ -105,7 +105,7 @@ def test_one_value_and_one_label():
     assert single.labels == ("a",)
     assert single.loss((0,)) == 0.0
     top = cells(attribute("type: category, domain: [a, b], hierarchy: {groups: {x: [a], y: [b]}}"), finest=2)
-    assert isinstance(top.level, Whole)
+    assert isinstance(top.level, TopLevel)
     assert top.labels == ("*",)
 
 
@@ -120,7 +120,7 @@ def test_sizes_are_exact():
     found = cells(attribute("type: integer, domain: [3, 12], hierarchy: {intervals: [5]}"), finest=1)
     assert found.sizes == (Fraction(2), Fraction(5), Fraction(3))
     assert found.level == attribute("type: integer, domain: [3, 12], hierarchy: {intervals: [5]}").hierarchy.level(1)
-    assert isinstance(cells(attribute("type: integer, domain: [3, 12]")).level, Keep)
+    assert isinstance(cells(attribute("type: integer, domain: [3, 12]")).level, ValueLevel)
 
 
 def test_the_work_grows_with_the_values_and_not_with_values_times_labels(monkeypatch):

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.letters import places
-from shoal.data.listing import listed
+from shoal.data.domain import Interval, Pattern, Values, letters_by_place, list_values
 from shoal.data.schema import Type
 from shoal.errors import UsageError
 
@@ -46,9 +44,9 @@ def test_long_lists_are_shortened_in_words():
     ],
 )
 def test_letters_of_simple_patterns(pattern, sizes):
-    assert [len(letters) for letters in places(pattern)] == sizes
+    assert [len(letters) for letters in letters_by_place(pattern)] == sizes
     assert Pattern(pattern).letters == len(sizes)
-    example = "".join(letters[-1] for letters in places(pattern))
+    example = "".join(letters[-1] for letters in letters_by_place(pattern))
     assert re.fullmatch(pattern, example)
 
 
@@ -56,13 +54,13 @@ def test_letters_of_simple_patterns(pattern, sizes):
     "pattern", ["[0-9]+", "a|b", "[^a]", ".", "(ab)", "[0-9]{1,3}", r"\w", "a?", "", "[0-9]{2000}"]
 )
 def test_other_patterns_are_not_guessed(pattern):
-    assert places(pattern) is None
+    assert letters_by_place(pattern) is None
 
 
 @given(st.lists(st.sampled_from(["[0-9]", "[a-c]", "x", r"\.", "[A-Z]{2}", r"\d"]), min_size=1, max_size=5))
 def test_every_text_of_a_simple_pattern_matches_it(parts):
     pattern = "".join(parts)
-    found = places(pattern)
+    found = letters_by_place(pattern)
     assert re.fullmatch(pattern, "".join(letters[0] for letters in found))
     assert re.fullmatch(pattern, "".join(letters[-1] for letters in found))
 
@@ -74,9 +72,9 @@ def test_a_length_that_contradicts_the_pattern_is_refused():
 
 
 def test_domains_are_listed_where_they_are_small():
-    assert listed(Type.INTEGER, Interval(3, 5)) == ("3", "4", "5")
-    assert listed(Type.DATE, Interval("2024-02-28", "2024-03-01")) == ("2024-02-28", "2024-02-29", "2024-03-01")
-    assert listed(Type.DECIMAL, Interval(0, 1)) is None
-    assert listed(Type.INTEGER, Interval(0, 10**9)) is None
-    assert listed(Type.TEXT, Pattern("[ab][01]")) == ("a0", "a1", "b0", "b1")
-    assert listed(Type.TEXT, Pattern("[0-9]{9}")) is None
+    assert list_values(Type.INTEGER, Interval(3, 5)) == ("3", "4", "5")
+    assert list_values(Type.DATE, Interval("2024-02-28", "2024-03-01")) == ("2024-02-28", "2024-02-29", "2024-03-01")
+    assert list_values(Type.DECIMAL, Interval(0, 1)) is None
+    assert list_values(Type.INTEGER, Interval(0, 10**9)) is None
+    assert list_values(Type.TEXT, Pattern("[ab][01]")) == ("a0", "a1", "b0", "b1")
+    assert list_values(Type.TEXT, Pattern("[0-9]{9}")) is None

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from shoal.data.domain import Values
 from shoal.data.hierarchy.build import domain_of, hierarchy
-from shoal.data.hierarchy.files import tree
 from shoal.data.schema import Type
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import PolicyError, UsageError
@@ -30,6 +29,16 @@ SIBLINGS = log2(1 + 2 / 4)
 TO_CHESS = log2(1 + 3 / 4)
 
 
+def nested(taxonomy):
+    """The tree of a taxonomy as people write it."""
+
+    def below(name):
+        members = [member for member, above in taxonomy.parents.items() if above == name]
+        return {member: below(member) for member in members} or None
+
+    return {taxonomy.root: below(taxonomy.root)}
+
+
 def test_the_tree():
     assert SPORTS.root == "sport"
     assert SPORTS.leaves == SPORTS.values == ("skiing", "sailing", "swimming", "soccer", "chess")
@@ -39,7 +48,7 @@ def test_the_tree():
     assert SPORTS.depth("chess") == 1
     assert SPORTS.centroid_candidates == SPORTS.nodes
     assert len(SPORTS.nodes) == 9
-    assert Taxonomy.of(SPORTS.nested()) == SPORTS
+    assert Taxonomy.of(nested(SPORTS)) == SPORTS
 
 
 def test_distances_by_hand():
@@ -79,11 +88,11 @@ def test_samples_and_centroids_by_hand():
     assert SPORTS.marginality(["swimming", "water"], sample) == pytest.approx(
         np.array([2 * SIBLINGS, 3 * log2(1 + 1 / 3)])
     )
-    assert SPORTS.spanned(sample) == ("water", "sailing", "swimming")
+    assert SPORTS.subtree(sample) == ("water", "sailing", "swimming")
     # sailing: one sibling, .585; water: three times .415.
     assert SPORTS.centroid(sample) == "sailing"
     assert SPORTS.centroid({"soccer": 4}) == "soccer"
-    assert set(SPORTS.spanned(["skiing", "chess"])) == {"skiing", "winter", "sport", "chess"}
+    assert set(SPORTS.subtree(["skiing", "chess"])) == {"skiing", "winter", "sport", "chess"}
     with pytest.raises(UsageError, match="a sample without values"):
         SPORTS.centroid({})
 
@@ -95,16 +104,14 @@ def test_inner_concepts_may_be_values():
     assert found.marginality() == pytest.approx(np.array([found.diameter] * 2))
 
 
-def test_from_a_hierarchy_and_from_a_file(tmp_path):
+def test_from_the_rows_of_a_hierarchy():
     spec = {"groups": [{"x": ["a", "b"], "c": ["c"], "other": ["d", "e"]}, {"other": ["c", "other"], "y": ["x"]}]}
     built = hierarchy(spec, Type.CATEGORY, domain_of(spec, Type.CATEGORY))
-    found = Taxonomy.of_hierarchy(built)
+    found = Taxonomy.of_rows(built.rows, built.values)
     assert found.parents["c"] == "other"
     assert found.parents["d"] == "other (level 1)"
     assert found.parents["other (level 1)"] == "other"
     assert set(found.values) == set("abcde")
-    tree.write(tmp_path / "t.yaml", SPORTS.nested())
-    assert Taxonomy.read(tmp_path / "t.yaml") == SPORTS
 
 
 @pytest.mark.parametrize(
@@ -186,7 +193,7 @@ def test_one_replaced_value_moves_no_marginality_farther_than_the_diameter(found
 def test_a_centroid_is_the_least_marginal_of_the_spanned_taxonomy(found, data):
     sample = data.draw(st.dictionaries(st.sampled_from(found.values), st.integers(1, 4), min_size=1))
     best = found.centroid(sample)
-    spanned = found.spanned(sample)
+    spanned = found.subtree(sample)
     assert best in spanned
     assert found.marginality([best], sample)[0] <= found.marginality(spanned, sample).min() + 1e-9
     assert set(sample) <= set(spanned)
@@ -194,7 +201,7 @@ def test_a_centroid_is_the_least_marginal_of_the_spanned_taxonomy(found, data):
 
 @given(taxonomies())
 def test_a_taxonomy_is_a_hierarchy_by_depth(found):
-    built = hierarchy({"taxonomy": found.nested()}, Type.CATEGORY, Values(found.values))
+    built = hierarchy({"taxonomy": nested(found)}, Type.CATEGORY, Values(found.values))
     for row in built.rows:
         above = list(found.ancestors(row[0]))
         # The root alone has no level above it, so that it gets ours.

@@ -17,8 +17,7 @@ import pyarrow as pa
 from pyarrow import feather, parquet
 
 from shoal.data.domain import Interval, Values
-from shoal.data.file_format import FileFormat
-from shoal.data.schema import Attribute, Outside, Role, Schema, Type
+from shoal.data.schema import Attribute, FileFormat, Outside, Role, Schema, Type
 from shoal.engine.read.storage import READS, Storage, storage_of
 from shoal.errors import ShoalError
 

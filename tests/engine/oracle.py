@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.data.hierarchy.level import MISSING, Keep, Level, Whole
+from shoal.data.hierarchy.level import MISSING, Level, TopLevel, ValueLevel
 from shoal.data.schema import Schema
 from shoal.data.type import Type
 from shoal.engine.base import Array, Assignment, Counts, Engine, RecodeRequest, RowMask, RowWords, Table, open_engine
@@ -276,9 +276,9 @@ class OracleTable:
 
 def _labels(name: str, values: list[Value], kind: Type, level: Level) -> list[Value]:
     """The labels of one column."""
-    if isinstance(level, Keep):
+    if isinstance(level, ValueLevel):
         return values
-    if isinstance(level, Whole):
+    if isinstance(level, TopLevel):
         return [level.label for _ in values]
     there = [value for value in values if value is not None]
     labels = iter(level.apply(_array(there, kind)).tolist())

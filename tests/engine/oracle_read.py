@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from shoal.data.domain import Interval
-from shoal.data.file_format import FileFormat
-from shoal.data.schema import Attribute, Outside
+from shoal.data.schema import Attribute, FileFormat, Outside
 from shoal.data.type import Type
 from shoal.engine.column import DTYPES
 from shoal.engine.read import storage

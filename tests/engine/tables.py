@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.hierarchy.level import Cuts, Groups, Keep, Masked, Whole
+from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Attribute, Role, Schema, Type
 
 TOWNS = ("Ürgüp", "Zug", "ab;c", 'q"uote', "line\nbreak", "عمان", "🦀 bay", "null", "NA")
@@ -36,14 +36,14 @@ SCHEMA = Schema(
 ODD = SCHEMA.names[7]
 NAMES = SCHEMA.names[:8]
 LEVELS = {
-    "town": Groups(TOWNS, (0, 1, 0, 1, 2, 2, 2, 0, 1), ("west", "east", "Ägypten")),
-    "age": Cuts((10, 17.5, 65), ("0-9", "10-17", "18-64", "65+")),
-    "zip": Masked(1, "right"),
-    "visit": Cuts((dt.date(2021, 1, 1), dt.date(2023, 7, 1)), ("early", "middle", "late")),
-    "seen": Whole(),
-    "smoker": Groups(("true", "false"), (0, 1), ("yes", "no")),
-    "weight": Keep(),
-    ODD: Keep(),
+    "town": GroupLevel(TOWNS, (0, 1, 0, 1, 2, 2, 2, 0, 1), ("west", "east", "Ägypten")),
+    "age": IntervalLevel((10, 17.5, 65), ("0-9", "10-17", "18-64", "65+")),
+    "zip": MaskLevel(1, "right"),
+    "visit": IntervalLevel((dt.date(2021, 1, 1), dt.date(2023, 7, 1)), ("early", "middle", "late")),
+    "seen": TopLevel(),
+    "smoker": GroupLevel(("true", "false"), (0, 1), ("yes", "no")),
+    "weight": ValueLevel(),
+    ODD: ValueLevel(),
 }
 ARROW = pa.schema(
     [

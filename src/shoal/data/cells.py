@@ -16,13 +16,20 @@ from functools import cached_property
 from itertools import pairwise, product
 from math import ceil, prod
 
-from shoal.data.domain import Interval, Pattern
+from shoal.data.domain import Interval, Line, Pattern, list_values
 from shoal.data.hierarchy.base import Hierarchy
-from shoal.data.hierarchy.level import MISSING, SUPPRESSED, Cuts, Groups, Keep, Level, Masked, Whole
-from shoal.data.line import Line, point
-from shoal.data.listing import listed
+from shoal.data.hierarchy.level import (
+    MISSING,
+    SUPPRESSED,
+    GroupLevel,
+    IntervalLevel,
+    Level,
+    MaskLevel,
+    TopLevel,
+    ValueLevel,
+)
 from shoal.data.schema import Attribute, Missing
-from shoal.data.type import Type
+from shoal.data.type import Type, point
 from shoal.errors import PolicyError, UsageError
 
 MOST = 4096
@@ -77,9 +84,10 @@ class Cells:
     def span(self, first: int, last: int) -> str:
         """The label of the cells first, …, last − 1 of an ordered attribute."""
         if self.bounds is not None:
-            if self.labels[last - 1].startswith(">= "):
+            ends = self.level if isinstance(self.level, IntervalLevel) else None
+            if ends is not None and ends.open_above and last == len(self.bounds) - 1:
                 return f">= {self.line.text(self.bounds[first])}"
-            if self.labels[first].startswith("< "):
+            if ends is not None and ends.open_below and first == 0:
                 return f"< {self.line.text(self.bounds[last])}"
             return self.line.between(self.bounds[first], self.bounds[last])
         return f"{self.labels[first]} to {self.labels[last - 1]}"
@@ -101,7 +109,7 @@ def cells(attribute: Attribute, finest: int = 0) -> Cells:
         )
     hierarchy = attribute.hierarchy
     found = _plain(attribute) if hierarchy is None else _of_hierarchy(attribute, hierarchy, finest)
-    if attribute.missing is not Missing.VALUE or isinstance(found.level, Whole):
+    if attribute.missing is not Missing.VALUE or isinstance(found.level, TopLevel):
         return found
     return Cells(
         attribute,
@@ -118,9 +126,9 @@ def cells(attribute: Attribute, finest: int = 0) -> Cells:
 def _plain(attribute: Attribute) -> Cells:
     """Cells of a domain without a hierarchy."""
     domain = attribute.domain
-    values = listed(attribute.type, domain) if domain is not None else None
+    values = list_values(attribute.type, domain) if domain is not None else None
     if values is not None and len(values) <= MOST:
-        return _of_values(attribute, Keep(), values, [])
+        return _of_values(attribute, ValueLevel(), values, [])
     if isinstance(domain, Interval) and attribute.type.numeric:
         return _steps(attribute, Line.of(attribute.type, domain))
     raise PolicyError(
@@ -138,8 +146,8 @@ def _steps(attribute: Attribute, line: Line) -> Cells:
     count = ceil(width / step) if step else 1
     bounds = [line.low + i * step for i in range(count)] + [line.low + width]
     labels = tuple(line.between(a, b) for a, b in pairwise(bounds))
-    level = Cuts(tuple(line.edge(at) for at in bounds[1:-1]), labels)
-    sizes = tuple(b - a if line.counted else Fraction(1) for a, b in pairwise(bounds))
+    level = IntervalLevel(tuple(line.edge(at) for at in bounds[1:-1]), labels)
+    sizes = tuple(b - a if line.countable else Fraction(1) for a, b in pairwise(bounds))
     return Cells(attribute, level, labels, sizes, ordered=True, groups=(), bounds=tuple(bounds))
 
 
@@ -148,19 +156,23 @@ def _of_hierarchy(attribute: Attribute, hierarchy: Hierarchy, finest: int) -> Ce
     for index in range(finest, len(hierarchy)):
         level = hierarchy.level(index)
         above = hierarchy.levels[index + 1 :]
-        if isinstance(level, Whole):
+        if isinstance(level, TopLevel):
             break
         if hierarchy.values is not None and len(hierarchy.values) <= 50 * MOST:
             labels = hierarchy.labels(index)
             if labels is not None and len(labels) <= MOST:
                 return _of_values(attribute, level, hierarchy.values, list(above))
-        elif isinstance(level, Cuts) and len(level.labels) <= MOST:
-            return _of_cuts(attribute, level, [each for each in above if isinstance(each, Cuts)])
-        elif isinstance(level, Masked) and (found := _of_places(attribute, level, above)) is not None:
+        elif isinstance(level, IntervalLevel) and len(level.labels) <= MOST:
+            return _of_cuts(attribute, level, [each for each in above if isinstance(each, IntervalLevel)])
+        elif isinstance(level, MaskLevel) and (found := _of_places(attribute, level, above)) is not None:
             return found
-        elif isinstance(level, Keep) and attribute.type is Type.DECIMAL and not any(isinstance(e, Cuts) for e in above):
+        elif (
+            isinstance(level, ValueLevel)
+            and attribute.type is Type.DECIMAL
+            and not any(isinstance(e, IntervalLevel) for e in above)
+        ):
             return _steps(attribute, Line.of(attribute.type, hierarchy.domain))
-    return Cells(attribute, Whole(), (SUPPRESSED,), (Fraction(1),), ordered=False, groups=())
+    return Cells(attribute, TopLevel(), (SUPPRESSED,), (Fraction(1),), ordered=False, groups=())
 
 
 def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above: list[Level]) -> Cells:
@@ -176,7 +188,7 @@ def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above:
     whole = all(b in (a, a + 1) for a, b in pairwise(codes))
     groups = []
     for coarser in above:
-        if isinstance(coarser, Whole):
+        if isinstance(coarser, TopLevel):
             continue
         members: dict[str, dict[int, None]] = {}
         for cell, label in zip(codes, _labels(attribute, coarser, values), strict=True):
@@ -188,8 +200,7 @@ def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above:
     if ordered and line is not None:
         first = dict(zip(reversed(codes), reversed(values), strict=True))
         starts = [point(line.type, first[cell]) for cell in range(len(labels))]
-        end = line.high + 1 if line.type.discrete else line.high
-        bounds = (*starts, end)
+        bounds = (*starts, line.end)
     return Cells(
         attribute, level, labels, tuple(Fraction(sizes[i]) for i in range(len(labels))), ordered, tuple(groups),
         bounds=bounds,
@@ -198,13 +209,13 @@ def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above:
 
 def _labels(attribute: Attribute, level: Level, values: Sequence[str]) -> list[str]:
     """The label of each listed value."""
-    if isinstance(level, Keep):
+    if isinstance(level, ValueLevel):
         return list(values)
-    if isinstance(level, Groups):
+    if isinstance(level, GroupLevel):
         return [level.table[value] for value in values]
-    if isinstance(level, Masked):
+    if isinstance(level, MaskLevel):
         return [level.mask(value) for value in values]
-    if isinstance(level, Cuts):
+    if isinstance(level, IntervalLevel):
         edges = [point(attribute.type, at) for at in level.edges]
         if attribute.type.discrete:  # whole numbers are compared ten times as fast as fractions
             whole = [ceil(at) for at in edges]
@@ -213,14 +224,13 @@ def _labels(attribute: Attribute, level: Level, values: Sequence[str]) -> list[s
     return [SUPPRESSED] * len(values)
 
 
-def _of_cuts(attribute: Attribute, level: Cuts, above: list[Cuts]) -> Cells:
+def _of_cuts(attribute: Attribute, level: IntervalLevel, above: list[IntervalLevel]) -> Cells:
     """Cells that are intervals of a line with too many values to list."""
     domain = attribute.domain
     line = Line.of(attribute.type, domain) if domain is not None else Line(attribute.type, Fraction(0), Fraction(1))
     edges = [point(line.type, at) for at in level.edges]
-    end = line.high + 1 if line.type.discrete else line.high
-    bounds = (line.low, *edges, end)
-    sizes = tuple(line.size(a, b) if line.counted else Fraction(1) for a, b in pairwise([None, *edges, None]))
+    bounds = (line.low, *edges, line.end)
+    sizes = tuple(line.size(a, b) if line.countable else Fraction(1) for a, b in pairwise([None, *edges, None]))
     groups = []
     number = {edge: place for place, edge in enumerate(edges, 1)}
     for coarser in above:
@@ -235,7 +245,7 @@ def _of_cuts(attribute: Attribute, level: Cuts, above: list[Cuts]) -> Cells:
     return Cells(attribute, level, level.labels, sizes, ordered=True, groups=tuple(groups), bounds=bounds)
 
 
-def _of_places(attribute: Attribute, level: Masked, above: Sequence[Level]) -> Cells | None:
+def _of_places(attribute: Attribute, level: MaskLevel, above: Sequence[Level]) -> Cells | None:
     """Cells of masked texts whose letters are known place by place; None where there are too many or they are not."""
     places = attribute.domain.places if isinstance(attribute.domain, Pattern) else None
     if places is None:
@@ -251,7 +261,7 @@ def _of_places(attribute: Attribute, level: Masked, above: Sequence[Level]) -> C
     labels = tuple(text + tail if right else tail + text for text in bare)
     groups = []
     for coarser in above:
-        if not isinstance(coarser, Masked) or coarser.side != level.side or coarser.kept == 0:
+        if not isinstance(coarser, MaskLevel) or coarser.side != level.side or coarser.kept == 0:
             continue
         held: dict[str, list[int]] = {}
         for i, text in enumerate(bare):

@@ -1,18 +1,22 @@
-"""What each column is: its role, type, declared domain, hierarchy, and what to do with what does not fit."""
+"""What a table means: the role, type, declared domain and hierarchy of each column, and how its file is written.
+
+A promise about tables holds for files only if reading is a map that is applied to each record by itself. So encoding,
+delimiter, quote, decimal mark and missing codes come from the policy and, for the delimiter, from the header line.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
+from typing import Final
 
 from shoal.data.domain import Domain
-from shoal.data.file_format import STANDARD, FileFormat
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.type import Type
 from shoal.errors import UsageError
 
-__all__ = ["Attribute", "Missing", "Outside", "Role", "Schema", "Type"]
+__all__ = ["STANDARD", "Attribute", "FileFormat", "Missing", "Outside", "Role", "Schema", "Type"]
 
 
 NAMING = frozenset({Type.TEXT, Type.CATEGORY, Type.ORDINAL, Type.INTEGER})
@@ -45,14 +49,23 @@ class Outside(Enum):
     SUPPRESS = "suppress"  # treated as missing
 
 
-def _cut(text: str, most: int = 60) -> str:
-    """A text that fits into a line."""
+def _fit(text: str, most: int = 60) -> str:
+    """The text, or the first part of it where it would not fit into a line."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """One column."""
+    """One column: its name, role and type, and what is declared about its values.
+
+    Arguments  domain (None: nothing is declared), hierarchy (None: the values as they are), missing (a value of its own,
+               or refused), outside (an error, clamped to the nearest end, or suppressed), names (whether values name people).
+    Raises     UsageError where the name is empty or the parts do not fit together.
+
+    >>> from shoal.data.domain import Interval
+    >>> Attribute("age", Role.QUASI, Type.INTEGER, Interval(0, 110))
+    <Attribute 'age': quasi, integer, 0..110>
+    """
 
     name: str
     role: Role
@@ -78,9 +91,9 @@ class Attribute:
             )
 
     def __repr__(self) -> str:
-        domain = "no domain" if self.domain is None else _cut(self.domain.words())
+        domain = "no domain" if self.domain is None else _fit(self.domain.words())
         levels = "" if self.hierarchy is None else f", {len(self.hierarchy)} levels"
-        return f"<Attribute {_cut(self.name)!r}: {self.role.value}, {self.type.value}, {domain}{levels}>"
+        return f"<Attribute {_fit(self.name)!r}: {self.role.value}, {self.type.value}, {domain}{levels}>"
 
     def _refuse_merging(self) -> None:
         """Raise where reading could give two people one name, or a row none."""
@@ -103,9 +116,56 @@ class Attribute:
         return self.role not in (Role.IDENTIFIER, Role.DROP)
 
 
+ENCODINGS: Final = ("utf-8", "utf-16-le", "utf-16-be", "windows-1252", "iso-8859-1")
+DELIMITERS: Final = (",", ";", "\t", "|")
+"""What is looked for in the header line where the policy names no delimiter."""
+DECIMALS: Final = (".", ",")
+SIGNS: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\t")
+"""The characters that may separate or enclose cells."""
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """Encoding, delimiter (None: found in the header line), quote (None: cells are never quoted), decimal mark, and codes.
+
+    `missing` lists texts that stand for a missing value; an empty cell of a CSV file is missing anyway.
+    """
+
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+    quote: str | None = '"'
+    decimal: str = "."
+    missing: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.encoding not in ENCODINGS:
+            raise UsageError("no such encoding", came=self.encoding, allowed=", ".join(ENCODINGS))
+        for value, name in ((self.delimiter, "delimiter"), (self.quote, "quote")):
+            if value is not None and value not in SIGNS:
+                raise UsageError(f"a {name} is one ASCII sign, no letter, digit or blank", came=repr(value))
+        if self.quote is not None and self.quote == self.delimiter:
+            raise UsageError("delimiter and quote are the same sign", came=repr(self.quote))
+        if self.decimal not in DECIMALS:
+            raise UsageError("no such decimal mark", came=repr(self.decimal), allowed=" or ".join(DECIMALS))
+        if "" in self.missing or len(set(self.missing)) != len(self.missing):
+            raise UsageError("a missing code is a text, and is listed once", fix="an empty cell is missing anyway")
+
+
+STANDARD: Final = FileFormat()
+"""UTF-8 and RFC 4180: what holds where a policy says nothing."""
+
+
 @dataclass(frozen=True)
 class Schema:
-    """The columns of one table, in order, and how its file is written."""
+    """The columns of one table, in order, and how its file is written.
+
+    Arguments  attributes, one for each column; file, how a CSV file of the table is written.
+    Raises     UsageError where there is no attribute, or two of one name.
+
+    >>> schema = Schema((Attribute("age", Role.QUASI, Type.INTEGER), Attribute("name", Role.IDENTIFIER, Type.TEXT)))
+    >>> [attribute.name for attribute in schema.published]
+    ['age']
+    """
 
     attributes: tuple[Attribute, ...]
     file: FileFormat = STANDARD
@@ -119,13 +179,13 @@ class Schema:
             raise UsageError("an attribute is described twice", came=", ".join(twice))
 
     def __repr__(self) -> str:
-        shown = ", ".join(_cut(name) for name in self.names[:8])
+        shown = ", ".join(_fit(name) for name in self.names[:8])
         more = "" if len(self.names) <= 8 else f", … ({len(self.names)} in all)"
         return f"<Schema: {shown}{more}>"
 
     @cached_property
     def by_name(self) -> dict[str, Attribute]:
-        """Attributes by name."""
+        """The attributes by their names."""
         return {a.name: a for a in self.attributes}
 
     def __getitem__(self, name: str) -> Attribute:
@@ -135,11 +195,11 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, in order."""
+        """The names of all attributes, in order."""
         return tuple(a.name for a in self.attributes)
 
     def with_names(self, column: str | None) -> Schema:
-        """The schema in which the values of this column name people; the same schema where rows are hidden.
+        """The schema with the values of one column marked as the names of people; unchanged where the column is None.
 
         A row that names nobody is refused. Such rows would share one name, and taking one of them away would let another
         in: more than a promise for one person covers.
@@ -165,5 +225,5 @@ class Schema:
 
     @property
     def published(self) -> tuple[Attribute, ...]:
-        """All that a release may show."""
+        """The attributes that a release may show."""
         return tuple(a for a in self.attributes if a.published)

@@ -2,22 +2,31 @@
 
 A hierarchy says what to publish; a taxonomy says what is near. Distances lie in [0, 1] and form a metric.
 Everything here follows from the tree and the declared values alone.
+
+People write a tree as nested lists and mappings, or as such a YAML file. It has one root. A node is a name with its
+children: a list of names, or a mapping from names to their children; a name without children is a leaf.
+
+    Anywhere:
+      Europe: [Spain, Portugal]
+      Asia:
+        East: [Japan]
+        South: [India, Nepal]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.domain import Values, shortened
-from shoal.data.hierarchy.base import Hierarchy
-from shoal.data.hierarchy.files import tree
+from shoal.data.domain import Values, shorten
+from shoal.data.type import spell
 from shoal.errors import PolicyError, UsageError
 
 Floats = npt.NDArray[np.float64]
@@ -27,7 +36,15 @@ _BLOCK = 2_000_000
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """Each concept's parent (None for the root), and the values of the domain: the leaves unless others are declared."""
+    """A tree of concepts: the parent of each (None for the root), and the values of the domain, by default the leaves.
+
+    Raises     PolicyError where there is not one root, a parent is missing, the tree goes in a circle, or a declared value
+               is not in it.
+
+    >>> sports = Taxonomy.of({"sport": {"ball": ["football", "tennis"], "water": ["swimming"]}})
+    >>> sports.distance("football", "tennis") < sports.distance("football", "swimming")
+    True
+    """
 
     parents: Mapping[str, str | None]
     declared: tuple[str, ...] | None = None
@@ -37,18 +54,18 @@ class Taxonomy:
         if len(roots) != 1:
             raise PolicyError(
                 "a taxonomy needs exactly one root",
-                came=shortened(roots) or "none",
+                came=shorten(roots) or "none",
                 fix="put one concept above all others",
             )
         unknown = sorted({above for above in self.parents.values() if above is not None and above not in self.parents})
         if unknown:
-            raise PolicyError("a taxonomy names parents that it does not contain", came=shortened(unknown))
+            raise PolicyError("a taxonomy names parents that it does not contain", came=shorten(unknown))
         self._refuse_circles()
         strangers = [value for value in self.declared or () if value not in self.parents]
         if strangers:
             raise PolicyError(
                 f"the taxonomy does not cover its domain: {len(strangers)} values are not in it",
-                came=shortened(strangers),
+                came=shorten(strangers),
                 fix="add them to the tree or take them out of the domain",
             )
         if self.declared is not None:
@@ -68,22 +85,13 @@ class Taxonomy:
 
     @classmethod
     def of(cls, nested: object, values: Sequence[str] | None = None) -> Taxonomy:
-        """From nested lists and mappings, as `data.tree` describes them."""
-        return cls(tree.parents(nested), None if values is None else tuple(values))
+        """The taxonomy of nested lists and mappings, written as the top of this module shows."""
+        return cls(parents_of(nested), None if values is None else tuple(values))
 
     @classmethod
-    def read(cls, path: Path, values: Sequence[str] | None = None) -> Taxonomy:
-        """From a YAML file."""
-        return cls.of(tree.read(path), values)
-
-    @classmethod
-    def of_hierarchy(cls, hierarchy: Hierarchy) -> Taxonomy:
-        """The tree that a hierarchy's labels form; a name used twice gets its level behind it."""
-        return cls(tree.from_rows(hierarchy.rows, rename=True), hierarchy.values)
-
-    def nested(self) -> dict[str, Any]:
-        """The tree as nested lists and mappings, for a YAML file."""
-        return tree.nested(self.parents)
+    def of_rows(cls, rows: Iterable[tuple[str, ...]], values: Sequence[str] | None = None) -> Taxonomy:
+        """The taxonomy of a table of levels, such as `Hierarchy.rows`; a name used twice gets its level behind it."""
+        return cls(parents_of_rows(rows), None if values is None else tuple(values))
 
     # --- the tree ---------------------------------------------------------------------------------------------
 
@@ -110,12 +118,12 @@ class Taxonomy:
 
     def parent(self, node: str) -> str | None:
         """The concept right above; None for the root."""
-        self._known([node])
+        self._refuse_unknown([node])
         return self.parents[node]
 
     def ancestors(self, node: str) -> tuple[str, ...]:
         """The concept itself and all above it, up to the root: SC13's phi."""
-        self._known([node])
+        self._refuse_unknown([node])
         path = [node]
         while (above := self.parents[path[-1]]) is not None:
             path.append(above)
@@ -125,7 +133,7 @@ class Taxonomy:
         """How many concepts stand above."""
         return len(self.ancestors(node)) - 1
 
-    def _known(self, nodes: Iterable[str]) -> None:
+    def _refuse_unknown(self, nodes: Iterable[str]) -> None:
         # Names may come from records, so they are counted and not quoted.
         unknown = sum(node not in self.parents for node in nodes)
         if unknown:
@@ -151,7 +159,7 @@ class Taxonomy:
 
     def _paths(self, nodes: Sequence[str]) -> npt.NDArray[np.int32]:
         """The number of each node's ancestor at each depth, −1 below the node."""
-        self._known(nodes)
+        self._refuse_unknown(nodes)
         table, place = self._table
         return table[[place[node] for node in nodes]]
 
@@ -208,7 +216,7 @@ class Taxonomy:
         """SC13 Alg 6.3: every concept of the taxonomy, whatever the sample is."""
         return self.nodes
 
-    def spanned(self, values: Iterable[str]) -> tuple[str, ...]:
+    def subtree(self, values: Iterable[str]) -> tuple[str, ...]:
         """The smallest part of the taxonomy that holds these values: SC13's tau(S)."""
         paths = [set(self.ancestors(value)) for value in dict.fromkeys(values)]
         if not paths:
@@ -219,11 +227,131 @@ class Taxonomy:
         return tuple(node for node in self.parents if node in kept)
 
     def centroid(self, sample: Mapping[str, int]) -> str:
-        """SC13 Eq 6.4: the least marginal concept of the spanned taxonomy. It reads the sample, so it promises nothing."""
-        candidates = sorted(self.spanned(value for value, count in sample.items() if count > 0))
+        """The least marginal concept of the smallest subtree that holds a sample (SC13 Eq 6.4); it promises nothing."""
+        candidates = sorted(self.subtree(value for value, count in sample.items() if count > 0))
         return candidates[_largest(-self.marginality(candidates, sample))]
 
 
 def _largest(numbers: Floats) -> int:
     """The first of the largest, where sums that differ by rounding alone are equal."""
     return int(np.argmax(numbers >= numbers.max() - 1e-9))
+
+
+# --- trees of names ----------------------------------------------------------------------------------------------------
+
+Parents = dict[str, str | None]
+NOTHING = ("", "~", "null", "Null", "NULL")
+"""How YAML spells that nothing stands there; a child of that name is written in a list."""
+DEEPEST = 100
+"""Levels of nesting after which a tree is taken for an endless one."""
+
+
+def read_tree(path: Path) -> Any:
+    """The tree in a YAML file, every name as the text that stands there."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.events import AliasEvent
+
+    try:
+        text = path.read_text("utf-8-sig")
+        # An alias repeats names, or leads back to where it stands and is then read as nothing.
+        if any(isinstance(event, AliasEvent) for event in YAML(typ="base", pure=True).parse(text)):
+            raise PolicyError("a taxonomy file refers to a part of itself", came=path, fix="write it out")
+        return YAML(typ="base", pure=True).load(text)
+    except OSError:
+        raise PolicyError("a taxonomy file cannot be read", came=path, fix="name a file that is there") from None
+    except UnicodeDecodeError:
+        raise PolicyError("a taxonomy file is not UTF-8 text", came=path, fix="save it as UTF-8") from None
+    except (YAMLError, RecursionError) as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = path if mark is None else f"{path}, line {mark.line + 1}"
+        raise PolicyError(
+            "a taxonomy file is no YAML tree", came=where, fix="write one root, and below it lists or mappings of names"
+        ) from None
+
+
+def parents_of(tree: object) -> Parents:
+    """The parent of each name of a nested tree, from the root down.
+
+    Raises     PolicyError where there is not one root, a name is used twice, or the tree has no end.
+    """
+    roots = list(_members(tree, "the tree"))
+    if len(roots) != 1:
+        raise PolicyError(
+            "a tree needs exactly one root",
+            came=", ".join(name for name, _ in roots[:6]) or "none",
+            fix="put one name above all others",
+        )
+    found: Parents = {}
+    waiting: list[tuple[str, object, str | None, int]] = [(*roots[0], None, 0)]
+    while waiting:
+        name, below, above, depth = waiting.pop()
+        if name in found:
+            raise PolicyError("a name stands twice in a tree", came=name, fix="give each node a name of its own")
+        if depth > DEEPEST:
+            raise PolicyError(
+                "a tree has no end", came=f"more than {DEEPEST} levels", fix="does a part contain itself?"
+            )
+        found[name] = above
+        waiting += [(*child, name, depth + 1) for child in reversed(list(_members(below, name)))]
+    return found
+
+
+def _members(node: object, name: str) -> Iterator[tuple[str, object]]:
+    """The names below a node, each with what stands below it."""
+    if node is None or node in NOTHING:
+        return
+    if isinstance(node, Mapping):
+        yield from ((_name(key), below) for key, below in node.items())
+    elif isinstance(node, Sequence) and not isinstance(node, str):
+        for item in node:
+            if isinstance(item, Mapping):
+                yield from _members(item, name)
+            else:
+                yield _name(item), None
+    else:
+        yield _name(node), None
+
+
+def _name(raw: object) -> str:
+    if raw is None or (isinstance(raw, Sequence | Mapping) and not isinstance(raw, str)) or raw == "":
+        raise PolicyError("a node of a tree without a name", came=spell(raw), fix="names are texts")
+    return spell(raw)
+
+
+def parents_of_rows(rows: Iterable[tuple[str, ...]]) -> Parents:
+    """The parent of each name of a table of levels: value, label above, ..., one label for all.
+
+    A label that only repeats the one below it is the same node. Where two nodes share a name, the upper one says its level.
+    """
+    found: Parents = {}
+    table = sorted(rows, key=lambda row: row[::-1])
+
+    def add(group: list[tuple[str, ...]], column: int, above: str | None) -> None:
+        label = group[0][column]
+        while column and all(row[column - 1] == label for row in group):
+            column -= 1
+        name = label
+        if column and (name in values or name in found):
+            name = f"{label} (level {column})"
+        found[name] = above
+        if column:
+            for _, members in groupby(group, key=lambda row: row[column - 1]):
+                add(list(members), column - 1, name)
+
+    values = {row[0] for row in table}
+    if table:
+        add(table, len(table[0]) - 1, None)
+    return found
+
+
+def rows_of_tree(found: Mapping[str, str | None], values: Sequence[str]) -> list[list[str]]:
+    """A tree as a table of levels: for each value its ancestors, deepest first; a shallow value is repeated until they begin."""
+    paths = []
+    for value in values:
+        path = [value]
+        while (above := found[path[-1]]) is not None:
+            path.append(above)
+        paths.append(path)
+    height = max(map(len, paths))
+    return [[path[0]] * (height - len(path)) + path for path in paths]

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.chance.source import Source
-from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.hierarchy.level import Cuts, Groups, Masked
-from shoal.data.line import Line, point
+from shoal.data.domain import Interval, Line, Pattern, Values
+from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, MaskLevel
 from shoal.data.schema import Attribute, Type
+from shoal.data.type import point
 from shoal.datasets.marginals import Marginal
 from shoal.errors import UsageError
 
@@ -118,7 +118,7 @@ def _listed(attribute: Attribute, chance: Source, skew: float, known: Marginal |
     place = {value: i for i, value in enumerate(values)}
     groups = [] if attribute.hierarchy is None else attribute.hierarchy.levels
     # From coarse to fine, in the order of the domain; a file may list values in an order of its own, and more of them.
-    paths = [_codes(level, values) for level in reversed(groups) if isinstance(level, Groups)]
+    paths = [_codes(level, values) for level in reversed(groups) if isinstance(level, GroupLevel)]
     if attribute.type.numeric or attribute.type is Type.ORDINAL:
         order = np.arange(len(values))
         if attribute.type.numeric:
@@ -128,7 +128,7 @@ def _listed(attribute: Attribute, chance: Source, skew: float, known: Marginal |
         order, weights = _branches([*paths, np.arange(len(values))], chance, skew)
     if known is not None and known.texts:
         level = None if attribute.hierarchy is None else attribute.hierarchy.level(known.level)
-        if known.level and isinstance(level, Groups):
+        if known.level and isinstance(level, GroupLevel):
             label = {text: i for i, text in enumerate(level.labels)}
             group = _codes(level, values)[order]
             wanted = np.bincount([label[t] for t in known.texts], known.shares, len(level.labels))
@@ -141,7 +141,7 @@ def _listed(attribute: Attribute, chance: Source, skew: float, known: Marginal |
     return Listed(attribute.type, values, order, _positive(weights))
 
 
-def _codes(level: Groups, values: tuple[str, ...]) -> Ints:
+def _codes(level: GroupLevel, values: tuple[str, ...]) -> Ints:
     code = dict(zip(level.leaves, level.codes, strict=True))
     return np.fromiter((code.get(value, 0) for value in values), dtype=np.int64, count=len(values))
 
@@ -253,7 +253,7 @@ def _ruler(attribute: Attribute, line: Line, step: int) -> tuple[Floats, bool]:
     Whoever declared intervals of 10,000 up to 120,000 on a line of ten million has said where the values are.
     """
     levels = () if attribute.hierarchy is None else attribute.hierarchy.levels
-    cuts = next((level for level in levels if isinstance(level, Cuts)), None)
+    cuts = next((level for level in levels if isinstance(level, IntervalLevel)), None)
     length = line.high + step - line.low
     inner = [point(line.type, edge) - line.low for edge in cuts.edges] if cuts is not None else []
     own = [Fraction(0), *(at for at in inner if 0 < at < length), length]
@@ -308,5 +308,5 @@ def _text(attribute: Attribute, domain: Pattern, chance: Source, skew: float, kn
             fix="declare a simpler pattern, or name texts and their shares as public marginals",
         )
     levels = () if attribute.hierarchy is None else attribute.hierarchy.levels
-    mask = next((level for level in levels if isinstance(level, Masked)), None)
+    mask = next((level for level in levels if isinstance(level, MaskLevel)), None)
     return Text(domain.places, 0.7 * skew, mask is not None and mask.side == "left")

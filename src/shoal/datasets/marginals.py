@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.hierarchy.level import MISSING, Groups
-from shoal.data.line import Line, point
+from shoal.data.domain import Interval, Line, Pattern, Values
+from shoal.data.hierarchy.level import MISSING, GroupLevel
 from shoal.data.schema import Attribute, Missing, Schema
-from shoal.data.type import spelled
+from shoal.data.type import point, spell
 from shoal.errors import DomainError, ParameterError, PolicyError, UsageError
 from shoal.guarantee.rounding import exact
 
@@ -74,11 +73,11 @@ def _marginal(attribute: Attribute, asked: object) -> Marginal:
         return _of_values(attribute, asked, where)
     if isinstance(asked, Sequence) and not isinstance(asked, str) and asked:
         return _of_ranges(attribute, asked, where)
-    raise UsageError(f"{where}: no shares", came=spelled(asked), allowed=_FORMS)
+    raise UsageError(f"{where}: no shares", came=spell(asked), allowed=_FORMS)
 
 
 def _of_values(attribute: Attribute, asked: Mapping[Any, Any], where: str) -> Marginal:
-    texts = [MISSING if key is None else spelled(key) for key in asked]
+    texts = [MISSING if key is None else spell(key) for key in asked]
     if len(set(texts)) != len(texts):
         raise UsageError(f"{where}: a value is named twice", fix="name each value once")
     shares = dict(zip(texts, _shares(list(asked.values()), where), strict=True))
@@ -104,7 +103,7 @@ def _level(attribute: Attribute, named: tuple[str, ...], where: str) -> int:
     strange = [text for text in named if text not in known]
     if strange and attribute.hierarchy is not None:
         for at, level in enumerate(attribute.hierarchy.levels):
-            if isinstance(level, Groups) and set(named) <= {level.table.get(value) for value in known}:
+            if isinstance(level, GroupLevel) and set(named) <= {level.table.get(value) for value in known}:
                 return at
     _refuse_strange(strange, attribute, where)
     return 0
@@ -140,7 +139,7 @@ def _point(attribute: Attribute, value: object, where: str) -> Fraction:
         raise UsageError(f"{where}: {error.wrong}", came=error.came, allowed=error.allowed) from None
     line = Line.of(attribute.type, domain)
     if not line.low <= at <= line.high:
-        _refuse_strange([spelled(value)], attribute, where)
+        _refuse_strange([spell(value)], attribute, where)
     return at
 
 
@@ -161,7 +160,7 @@ def _shares(given: Sequence[object], where: str) -> list[float]:
             found.append(exact(value.strip() if isinstance(value, str) else value))
         except (ValueError, TypeError, ArithmeticError):
             allowed = "a number from 0 up"
-            raise ParameterError(f"{where}: a share is not a number", came=spelled(value), allowed=allowed) from None
+            raise ParameterError(f"{where}: a share is not a number", came=spell(value), allowed=allowed) from None
     if any(share < 0 for share in found):
         raise ParameterError(f"{where}: a negative share", came=float(min(found)), allowed="a number from 0 up")
     total = sum(found, Fraction(0))

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.domain import Values
-from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, Level, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Attribute
-from shoal.data.type import Type, spelled, texts
+from shoal.data.type import Type, spell, texts
 from shoal.engine.base import ABSENT, Array, Assignment
 from shoal.engine.read.storage import WORDS
 from shoal.errors import DomainError, UsageError
@@ -84,20 +84,20 @@ def recoded_column(attribute: Attribute | None, column: Column, level: Level) ->
             came=column.name,
             fix="recode the table that was opened",
         )
-    if isinstance(level, Keep):
+    if isinstance(level, ValueLevel):
         listed = attribute.domain.values if isinstance(attribute.domain, Values) and attribute.type in WORDS else None
         return Column(column.name, column.type, None if listed is None else tuple(sorted(listed)), recoded=True)
-    if isinstance(level, Cuts) and not attribute.type.numeric:
+    if isinstance(level, IntervalLevel) and not attribute.type.numeric:
         raise UsageError(
             "intervals need numbers, dates or times", came=f"'{column.name}' of type {attribute.type.value}"
         )
-    if isinstance(level, Masked):
+    if isinstance(level, MaskLevel):
         if attribute.type not in WORDS:
             raise UsageError("only text can be masked", came=f"'{column.name}' of type {attribute.type.value}")
         return Column(column.name, Type.TEXT, None, recoded=True)
-    if isinstance(level, Whole):
+    if isinstance(level, TopLevel):
         return Column(column.name, Type.TEXT, (level.label,), recoded=True)
-    if isinstance(level, Cuts | Groups):
+    if isinstance(level, IntervalLevel | GroupLevel):
         return Column(column.name, Type.TEXT, tuple(sorted({*level.labels, MISSING})), recoded=True)
     raise UsageError("a level of a kind that engines do not know", came=type(level).__name__)
 
@@ -112,7 +112,7 @@ def refuse_uncovered(name: str, rows: int) -> None:
         )
 
 
-def edges_of(level: Cuts, kind: Type) -> Array:
+def edges_of(level: IntervalLevel, kind: Type) -> Array:
     """Give the edges of a level in the type of the values; for whole numbers, an edge of 17.5 is 18."""
     inner = [math.ceil(edge) for edge in level.edges] if kind is Type.INTEGER else list(level.edges)
     return np.array(inner, dtype=object).astype(DTYPES[kind])
@@ -240,7 +240,7 @@ def relabelled_columns(
 
 def labels_of(values: Array) -> list[str]:
     """Give values (none of them missing) as labels: texts as they are, other values as a policy spells them."""
-    return [spelled(value) for value in values.tolist()] if values.dtype.kind == "f" else texts(values)
+    return [spell(value) for value in values.tolist()] if values.dtype.kind == "f" else texts(values)
 
 
 def indices_of(values: Array, known: Sequence[str]) -> Indices:

@@ -7,7 +7,7 @@ from typing import Any
 
 from shoal.data.domain import Domain, Interval, Values
 from shoal.data.schema import Attribute, Schema
-from shoal.data.type import Type, spelled
+from shoal.data.type import Type, spell
 from shoal.policy.domain import BOOLEAN
 
 
@@ -57,5 +57,5 @@ def _domain(domain: Domain | None) -> dict[str, Any] | None:
     if domain is None:
         return None
     if isinstance(domain, Interval):
-        return {"low": spelled(domain.low), "high": spelled(domain.high)}
+        return {"low": spell(domain.low), "high": spell(domain.high)}
     return {"values": list(domain.values)} if isinstance(domain, Values) else {"pattern": domain.words()}

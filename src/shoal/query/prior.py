@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shoal.data.domain import Interval, Pattern
-from shoal.data.line import Line
+from shoal.data.domain import Interval, Line, Pattern
 from shoal.data.type import Type
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact, exact_text

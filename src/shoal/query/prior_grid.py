@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import ceil, floor
 from typing import Any
 
-from shoal.data.line import Line
+from shoal.data.domain import Line
 from shoal.data.type import Type
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact, exact_text

@@ -67,7 +67,7 @@ def test_concepts_are_the_least_marginal(given_):
     values, labels = given_
     shown = centroid.concept(np.array(values, dtype=object), labels, TREE)
     for group, members in enumerate(by_group(values, labels)):
-        candidates = TREE.spanned(members)
+        candidates = TREE.subtree(members)
         costs = {node: sum(TREE.distance(node, v) for v in members) for node in candidates}
         assert costs[shown[labels == group][0]] == pytest.approx(min(costs.values()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
@@ -14,7 +15,7 @@ from shoal.anonymize.generalize.lattice import GRID, LIMIT, Lattice
 from shoal.anonymize.generalize.scores import Ramp
 from shoal.data.domain import Interval, Values
 from shoal.data.hierarchy.base import Hierarchy
-from shoal.data.hierarchy.level import Cuts, Keep, Masked, Whole
+from shoal.data.hierarchy.level import IntervalLevel, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Attribute, Role, Type
 from shoal.engine.base import Counts
 from shoal.errors import DomainError, ParameterError, UsageError
@@ -32,7 +33,7 @@ def test_schemes_are_numbered_and_found_again():
     assert lattice.scheme(0) == {"city": 0, "sex": 0, "plain": 0}
     assert lattice.scheme(3) == {"city": 1, "sex": 1, "plain": 0}
     assert [lattice.index(lattice.scheme(index)) for index in range(6)] == list(range(6))
-    assert [type(level) for level in lattice.recoding(5).values()] == [Whole, Whole, Keep]
+    assert [type(level) for level in lattice.recoding(5).values()] == [TopLevel, TopLevel, ValueLevel]
     assert lattice.rule is None
 
 
@@ -98,7 +99,7 @@ def test_one_level_one_value_and_weight_zero_are_allowed():
 
 def wide(levels: int, name: str) -> Attribute:
     edges = [tuple(range(2**level, 2**levels, 2**level)) for level in range(1, levels)]
-    made = [Keep(), *(Cuts(cut, tuple(map(str, range(len(cut) + 1)))) for cut in edges), Whole()]
+    made = [ValueLevel(), *(IntervalLevel(cut, tuple(map(str, range(len(cut) + 1)))) for cut in edges), TopLevel()]
     losses = [0.0, *(2.0 ** (level - levels) for level in range(1, levels)), 1.0]
     domain = Interval(0, 2**levels - 1)
     hierarchy = Hierarchy("cuts", domain, tuple(made), tuple(losses), {}, Type.INTEGER)
@@ -159,7 +160,8 @@ def test_classes_are_those_that_a_release_would_show():
 
 def test_a_value_labelled_as_missing_is_shown_as_missing():
     odd = attribute("odd", "ab", "ab")
-    named = odd.hierarchy.with_label(1, "a", "(missing)")
+    level = replace(odd.hierarchy.levels[1], labels=("(missing)", "b"))
+    named = replace(odd.hierarchy, levels=(odd.hierarchy.levels[0], level, *odd.hierarchy.levels[2:]))
     lattice = Lattice.of([Attribute("odd", Role.QUASI, Type.CATEGORY, Values(("a", "b")), named)])
     column = lattice.columns(counted(("odd",), [("a",), (None,), ("b",)]))[0]
     assert [len(set(level[column.codes].tolist())) for level in column.levels] == [3, 2, 1]
@@ -167,7 +169,7 @@ def test_a_value_labelled_as_missing_is_shown_as_missing():
 
 @pytest.mark.slow
 def test_masks_and_a_million_values():
-    levels = (Keep(), Masked(3, "right"), Masked(1, "right"), Whole())
+    levels = (ValueLevel(), MaskLevel(3, "right"), MaskLevel(1, "right"), TopLevel())
     domain = Values(("000000", "999999"))
     hierarchy = Hierarchy("mask", domain, levels, (0.0, 0.1, 0.5, 1.0), {}, Type.TEXT)
     lattice = Lattice.of([Attribute("zip", Role.QUASI, Type.TEXT, domain, hierarchy)])

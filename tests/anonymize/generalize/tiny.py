@@ -11,24 +11,23 @@ import numpy as np
 
 from shoal.anonymize.generalize.exponential import log_weights
 from shoal.data.domain import Values
-from shoal.data.hierarchy import loss
 from shoal.data.hierarchy.base import Hierarchy
-from shoal.data.hierarchy.level import MISSING, Groups, Keep, Whole
+from shoal.data.hierarchy.level import MISSING, GroupLevel, TopLevel, ValueLevel, loss_of_labels
 from shoal.data.schema import Attribute, Role, Type
 from shoal.engine.base import ABSENT, Counts
 
 
 def attribute(name: str, values: str, *levels: str, top: bool = True) -> Attribute:
     """A category whose values are letters; each level says the label of each letter; `*` on top."""
-    made = [Keep(), *(_groups(values, level) for level in levels), *([Whole()] if top else [])]
-    losses = [0.0, *(loss.of_labels(level) for level in levels), *([1.0] if top else [])]
+    made = [ValueLevel(), *(_groups(values, level) for level in levels), *([TopLevel()] if top else [])]
+    losses = [0.0, *(loss_of_labels(level) for level in levels), *([1.0] if top else [])]
     hierarchy = Hierarchy("groups", Values(tuple(values)), tuple(made), tuple(losses), {}, Type.CATEGORY)
     return Attribute(name, Role.QUASI, Type.CATEGORY, Values(tuple(values)), hierarchy)
 
 
-def _groups(values: str, labels: str) -> Groups:
+def _groups(values: str, labels: str) -> GroupLevel:
     found = sorted(set(labels))
-    return Groups(tuple(values), tuple(found.index(label) for label in labels), tuple(found))
+    return GroupLevel(tuple(values), tuple(found.index(label) for label in labels), tuple(found))
 
 
 def counted(names, rows) -> Counts:
@@ -50,10 +49,10 @@ def recoded(lattice, index, rows) -> list[tuple[str, ...]]:
 
 
 def _label(level, value):
-    if isinstance(level, Keep):
+    if isinstance(level, ValueLevel):
         return value
     if value is None:
-        return level.label if isinstance(level, Whole) else MISSING
+        return level.label if isinstance(level, TopLevel) else MISSING
     return level.apply(np.array([value], dtype=object))[0]
 
 

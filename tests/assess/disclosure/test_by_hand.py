@@ -9,7 +9,7 @@ import pytest
 from shoal.assess.disclosure.measure import observe
 from shoal.data.domain import Values
 from shoal.data.hierarchy.base import Hierarchy
-from shoal.data.hierarchy.level import Groups, Keep, Whole
+from shoal.data.hierarchy.level import GroupLevel, TopLevel, ValueLevel
 from shoal.data.schema import Type
 from shoal.errors import DataError, ParameterError
 from tests.assess.disclosure.tables import counted, schema, secret
@@ -75,7 +75,7 @@ def test_tcloseness_in_a_tree():
     tree = Hierarchy(
         "groups",
         Values(leaves),
-        (Keep(), Groups(leaves, (0, 0, 1, 1), ("cough", "wound")), Whole()),
+        (ValueLevel(), GroupLevel(leaves, (0, 0, 1, 1), ("cough", "wound")), TopLevel()),
         (0.0, 0.5, 1.0),
         {},
     )

@@ -12,7 +12,7 @@ from shoal.assess.disclosure import wildcard as lenient
 from shoal.assess.disclosure.measure import observe
 from shoal.data.domain import Interval, Values
 from shoal.data.hierarchy.base import Hierarchy
-from shoal.data.hierarchy.level import Cuts, Groups, Keep, Whole
+from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, TopLevel, ValueLevel
 from shoal.data.schema import Type
 from shoal.errors import InfeasibleError
 from tests.assess.disclosure import oracle
@@ -23,10 +23,10 @@ TREE = Hierarchy(
     "groups",
     Values(LEAVES),
     (
-        Keep(),
-        Groups(LEAVES, (0, 0, 1, 1, 2), ("uv", "wx", "y")),
-        Groups(LEAVES, (0, 0, 0, 0, 1), ("uvwx", "y")),
-        Whole(),
+        ValueLevel(),
+        GroupLevel(LEAVES, (0, 0, 1, 1, 2), ("uv", "wx", "y")),
+        GroupLevel(LEAVES, (0, 0, 0, 0, 1), ("uvwx", "y")),
+        TopLevel(),
     ),
     (0.0, 0.3, 0.6, 1.0),
     {},
@@ -40,7 +40,11 @@ PATHS = {
     None: (None, None),
 }
 LINE = Hierarchy(
-    "intervals", Interval(0, 9), (Keep(), Cuts((3, 6), ("low", "mid", "high")), Whole()), (0.0, 0.3, 1.0), {}
+    "intervals",
+    Interval(0, 9),
+    (ValueLevel(), IntervalLevel((3, 6), ("low", "mid", "high")), TopLevel()),
+    (0.0, 0.3, 1.0),
+    {},
 )
 
 quasi = st.sampled_from(["a", "b", None, "*", "(missing)"])

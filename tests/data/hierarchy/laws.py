@@ -6,17 +6,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from shoal.data.hierarchy.base import Hierarchy
-from shoal.data.hierarchy.level import OUTSIDE, Keep, Whole
-from shoal.data.hierarchy.nested import check_nested
+from shoal.data.hierarchy.base import Hierarchy, check_nested
+from shoal.data.hierarchy.level import OUTSIDE, TopLevel, ValueLevel
 from shoal.data.type import texts
 
 
 def check(hierarchy: Hierarchy, values: np.ndarray) -> None:
     """Every value has one label at each level, and values that share a label share it at every coarser level."""
     check_nested(hierarchy)
-    assert isinstance(hierarchy.levels[0], Keep)
-    assert isinstance(hierarchy.levels[-1], Whole)
+    assert isinstance(hierarchy.levels[0], ValueLevel)
+    assert isinstance(hierarchy.levels[-1], TopLevel)
     assert hierarchy.losses[0] == 0
     assert hierarchy.losses[-1] == 1
     assert all(a <= b for a, b in pairwise(hierarchy.losses))
@@ -31,9 +30,9 @@ def check(hierarchy: Hierarchy, values: np.ndarray) -> None:
         if labels is None:
             continue
         assert len(set(labels)) == len(labels)
-        codes = hierarchy.codes(index, values)
+        codes = hierarchy.encode(index, values)
         assert OUTSIDE not in codes
-        shown = columns[index] if isinstance(level, Keep) else level.apply(values).tolist()
+        shown = columns[index] if isinstance(level, ValueLevel) else level.apply(values).tolist()
         assert [labels[code] for code in codes] == shown
 
 

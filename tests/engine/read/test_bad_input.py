@@ -13,8 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.file_format import FileFormat
-from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
+from shoal.data.schema import Attribute, FileFormat, Missing, Outside, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import DataError, DomainError, PolicyError, ShoalError, UsageError
 from tests.engine.oracle import OracleEngine

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shoal.data.file_format import STANDARD, FileFormat
-from shoal.data.schema import Attribute, Role, Schema, Type
+from shoal.data.schema import STANDARD, Attribute, FileFormat, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.read import csv_file
 from shoal.engine.read.csv_file import check_structure, read_header

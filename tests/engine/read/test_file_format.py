@@ -14,8 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from shoal.data.domain import Interval, Values
-from shoal.data.file_format import FileFormat
-from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
+from shoal.data.schema import Attribute, FileFormat, Missing, Outside, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import DataError, DomainError
 from tests.engine.oracle import OracleEngine

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.file_format import STANDARD, FileFormat
-from shoal.data.schema import Attribute, Role, Schema, Type
+from shoal.data.schema import STANDARD, Attribute, FileFormat, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import DataError
 from tests.engine.oracle import OracleEngine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.data.file_format import STANDARD, FileFormat
+from shoal.data.schema import STANDARD, FileFormat
 from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
 from shoal.publish.verify.lock import unlocked

@@ -10,7 +10,7 @@ import pytest
 
 from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.hierarchy.build import KINDS
-from shoal.data.hierarchy.kinds.dates import PARTS
+from shoal.data.hierarchy.intervals import CALENDAR_PARTS
 from shoal.data.schema import Missing, Outside, Role, Type
 from shoal.guarantee.unit import Unit
 from shoal.policy.model import hierarchy
@@ -219,7 +219,7 @@ def test_the_closed_lists_agree():
     assert used | {"method", "repeat", "output"} == keys
     options = {option for kind in KINDS.values() for option in kind.options}
     assert set(hierarchy.HierarchyAsked.model_fields) == set(KINDS) | options
-    assert set(hierarchy.PARTS) == set(PARTS)
+    assert set(hierarchy.PARTS) == set(CALENDAR_PARTS)
 
 
 # --- the reference ------------------------------------------------------------------------------------------------

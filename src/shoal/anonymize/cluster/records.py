@@ -11,8 +11,7 @@ import numpy.typing as npt
 from shoal.anonymize.cluster.points import Column, Nominal, Numeric, Ordinal
 from shoal.data.domain import Interval, Values
 from shoal.data.hierarchy.base import Hierarchy
-from shoal.data.hierarchy.files import tree
-from shoal.data.hierarchy.level import Keep
+from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, Missing
 from shoal.data.taxonomy import Taxonomy
 from shoal.data.type import Type, texts
@@ -90,7 +89,7 @@ def taxonomy(attribute: Attribute, values: Array) -> Taxonomy:
                 fix="add every value of the domain to the hierarchy",
             )
     rows = [tuple(str(label) for label in row) for row in zip(*above, strict=True)]
-    return Taxonomy(tree.from_rows(rows, rename=True), tuple(present))
+    return Taxonomy.of_rows(rows, present)
 
 
 def _labels(hierarchy: Hierarchy, present: list[str]) -> list[list[str | None]]:
@@ -98,7 +97,7 @@ def _labels(hierarchy: Hierarchy, present: list[str]) -> list[list[str | None]]:
     array = np.array(present, dtype=object)
     found: list[list[str | None]] = [
         list(present)
-        if isinstance(level, Keep)
+        if isinstance(level, ValueLevel)
         else [None if label is None else str(label) for label in level.apply(array)]
         for level in hierarchy.levels
     ]

@@ -10,8 +10,7 @@ from typing import Any
 from shoal.anonymize.generalize.base import Partition, Recoding, Stage
 from shoal.anonymize.generalize.rule import level_rule
 from shoal.chance.source import Source
-from shoal.data.hierarchy.detail import label_losses
-from shoal.data.hierarchy.level import Keep, Level
+from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts, Table
 
@@ -29,7 +28,7 @@ class Grid(Recoding):
         found: dict[str, Level] = {}
         for attribute in self.schema.published:
             wanted = self.indices.get(attribute.name, 0)
-            found[attribute.name] = attribute.hierarchy.level(wanted) if attribute.hierarchy else Keep()
+            found[attribute.name] = attribute.hierarchy.level(wanted) if attribute.hierarchy else ValueLevel()
         return found
 
     @property
@@ -40,7 +39,8 @@ class Grid(Recoding):
         return recoded
 
     def losses(self, name: str) -> Mapping[str, float] | float:
-        return label_losses(self.schema[name], self.levels[name])
+        hierarchy = self.schema[name].hierarchy
+        return hierarchy.label_losses(self.indices.get(name, 0)) if hierarchy is not None else 0.0
 
     def rules(self) -> dict[str, dict[str, Any]]:
         return {

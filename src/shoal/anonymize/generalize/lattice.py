@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shoal.anonymize.kernel.rollup import Column
 from shoal.chance import exact
-from shoal.data.hierarchy.level import MISSING, OUTSIDE, Keep, Level, Whole
+from shoal.data.hierarchy.level import MISSING, OUTSIDE, Level, TopLevel, ValueLevel
 from shoal.data.schema import Attribute
 from shoal.engine.base import ABSENT, Array, Counts
 from shoal.errors import DomainError, ParameterError, UsageError
@@ -144,7 +144,7 @@ class Lattice:
 
 
 def _level(attribute: Attribute, index: int) -> Level:
-    return Keep() if attribute.hierarchy is None else attribute.hierarchy.level(index)
+    return ValueLevel() if attribute.hierarchy is None else attribute.hierarchy.level(index)
 
 
 def _loss(attribute: Attribute, index: int) -> Fraction:
@@ -214,12 +214,12 @@ def _rule(limit: int) -> str:
 
 def _coded(attribute: Attribute, level: Level, values: Array) -> Codes:
     """The code of the label of each value, and last of a missing one, which ABSENT finds there."""
-    if isinstance(level, Keep):
+    if isinstance(level, ValueLevel):
         return np.arange(len(values) + 1, dtype=np.int64)
-    if isinstance(level, Whole):
+    if isinstance(level, TopLevel):
         return np.zeros(len(values) + 1, dtype=np.int64)
     if level.labels is not None:
-        codes = level.place(values).astype(np.int64)
+        codes = level.encode(values).astype(np.int64)
         known = {label: code for code, label in enumerate(level.labels)}
         if (codes == OUTSIDE).any():
             raise DomainError(

@@ -14,7 +14,7 @@ from shoal.anonymize.generalize.grid import Grid
 from shoal.anonymize.generalize.lattice import Lattice
 from shoal.anonymize.generalize.scores import SCORES, Score, Target
 from shoal.chance.source import Source
-from shoal.data.hierarchy.level import Keep, Level
+from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
 from shoal.errors import UsageError
@@ -111,7 +111,7 @@ class DrawnGrid(Partition):
 
     @property
     def levels(self) -> Mapping[str, Level]:
-        return dict.fromkeys(self.columns, Keep())
+        return dict.fromkeys(self.columns, ValueLevel())
 
     def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> Grid:
         def progress(done: int, total: int) -> None:

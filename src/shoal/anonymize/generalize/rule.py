@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.data.domain import Interval, Pattern, Values
-from shoal.data.hierarchy.level import Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, Level, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Attribute, Type
 
 
@@ -23,7 +23,7 @@ def level_rule(attribute: Attribute, index: int, level: Level) -> dict[str, Any]
 
 
 def _form(attribute: Attribute, level: Level) -> dict[str, Any]:
-    if isinstance(level, Keep):
+    if isinstance(level, ValueLevel):
         listed = attribute.domain.values if isinstance(attribute.domain, Values) else None
         ends = attribute.domain if isinstance(attribute.domain, Interval) else None
         return {
@@ -33,12 +33,12 @@ def _form(attribute: Attribute, level: Level) -> dict[str, Any]:
             "high": None if ends is None else str(ends.high),
             "pattern": attribute.domain.pattern if isinstance(attribute.domain, Pattern) else None,
         }
-    if isinstance(level, Whole):
+    if isinstance(level, TopLevel):
         return {"kind": "whole", "labels": [level.label]}
-    if isinstance(level, Groups):
+    if isinstance(level, GroupLevel):
         return {"kind": "groups", "labels": list(level.labels), "table": dict(level.table)}
-    if isinstance(level, Cuts):
+    if isinstance(level, IntervalLevel):
         return {"kind": "cuts", "labels": list(level.labels), "edges": [str(edge) for edge in level.edges]}
-    if isinstance(level, Masked):
+    if isinstance(level, MaskLevel):
         return {"kind": "masked", "labels": None, "side": level.side, "kept": level.kept, "letter": level.letter}
     raise TypeError(type(level).__name__)

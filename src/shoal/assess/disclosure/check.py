@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from shoal.assess.disclosure.measure import RECURSIVE_C, observe
 from shoal.assess.disclosure.report import Observed
-from shoal.data.hierarchy.level import Keep, Level
+from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Attribute, Missing, Outside, Schema, Type
 from shoal.errors import DataError, UsageError
 
@@ -46,7 +46,7 @@ def check(
     table, labels = _opened(engine or _engine(), data, replace(schema, attributes=asked), chosen)
     names = [attribute.name for attribute in asked]
     if chosen:
-        table = table.recode({name: chosen.get(name, Keep()) for name in names})
+        table = table.recode({name: chosen.get(name, ValueLevel()) for name in names})
     counts = table.count_by(names)
     return observe(counts, Schema(asked), lenient=lenient, recursive_c=recursive_c, levels=levels, labels=labels)
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.domain import Values
-from shoal.data.hierarchy.level import MISSING, Cuts, Groups
+from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel
 from shoal.data.schema import Attribute, Type
 from shoal.engine.base import ABSENT
 
@@ -54,9 +54,9 @@ def order_of(attribute: Attribute, values: Array) -> tuple[str, ...] | None:
     if not _is_text(values):
         return None
     hierarchy = attribute.hierarchy
-    candidates = [level.labels for level in hierarchy.levels if isinstance(level, Cuts)] if hierarchy else []
+    candidates = [level.labels for level in hierarchy.levels if isinstance(level, IntervalLevel)] if hierarchy else []
     if attribute.type is Type.ORDINAL:
-        candidates += [level.labels for level in hierarchy.levels if isinstance(level, Groups)] if hierarchy else []
+        candidates += [level.labels for level in hierarchy.levels if isinstance(level, GroupLevel)] if hierarchy else []
         candidates += [attribute.domain.values] if isinstance(attribute.domain, Values) else []
     shown = {value for value in values.tolist() if not _is_silent(value)}
     return next((order for order in candidates if shown <= set(order)), None)

@@ -12,7 +12,7 @@ from shoal.assess.disclosure.classes import Ints, Shares, by_class, classes_of, 
 from shoal.assess.disclosure.encode import Array, Coded, encode, has_order, hides, order_of
 from shoal.assess.disclosure.report import Confidential, Measures, Observed, Sizes
 from shoal.assess.disclosure.wildcard import Crowds
-from shoal.data.hierarchy.level import Keep, Level
+from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Attribute, Schema
 from shoal.errors import DataError, ParameterError
 
@@ -133,8 +133,8 @@ def _nodes(level: Level, coded: Coded) -> Ints:
 
 
 def _node(level: Level, values: Array) -> Ints:
-    if isinstance(level, Keep):
+    if isinstance(level, ValueLevel):
         return np.arange(len(values))
     if level.labels is not None:
-        return level.place(values).astype(np.int64)
+        return level.encode(values).astype(np.int64)
     return np.unique(level.apply(values), return_inverse=True)[1].astype(np.int64).ravel()

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.assess.release.labels import Label, Meaning, Span
+from shoal.data.domain import Line
 from shoal.data.hierarchy.level import MISSING
-from shoal.data.line import Line
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

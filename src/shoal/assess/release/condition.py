@@ -23,8 +23,7 @@ from shoal.assess.release.base import Loaded
 from shoal.assess.release.labels import Label, Meaning, Span, single
 from shoal.assess.release.view import Ints, View
 from shoal.data.hierarchy.level import MISSING
-from shoal.data.line import edge, point
-from shoal.data.type import spelled
+from shoal.data.type import point, spell, value_at
 from shoal.errors import PolicyError, UsageError
 
 Where = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -90,7 +89,7 @@ def _single(name: str, meanings: Sequence[Meaning], given: object) -> Label:
     value, as_label, as_value = _explicit(name, given)
     if value is None or value == MISSING:
         return Label(MISSING, missing=True)
-    text = spelled(value)
+    text = spell(value)
     label = _label(name, meanings, text) if as_label else None
     own = _value(meanings, value) if as_value else None
     found = label or own
@@ -135,7 +134,7 @@ def _label(name: str, meanings: Sequence[Meaning], text: str) -> Label | None:
 
 def _value(meanings: Sequence[Meaning], value: object) -> Label | None:
     """A declared value; None for what no record of the table can have."""
-    text, labels = spelled(value), [label for each in meanings for label in each.labels]
+    text, labels = spell(value), [label for each in meanings for label in each.labels]
     if not meanings[0].type.numeric:
         return Label(text, values=frozenset({text})) if any(text in label.values for label in labels) else None
     try:
@@ -184,7 +183,7 @@ def _allowed(meanings: Sequence[Meaning]) -> str:
     low, high = meanings[0].ends
     if low is None or high is None:
         return labels
-    return f"{edge(meanings[0].type, low)} up to, but not including, {edge(meanings[0].type, high)}; labels: {labels}"
+    return f"{value_at(meanings[0].type, low)} up to, but not including, {value_at(meanings[0].type, high)}; labels: {labels}"
 
 
 def _shown(labels: Iterable[Label]) -> str:

@@ -8,9 +8,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from shoal.data.hierarchy.level import MISSING, SUPPRESSED, Masked
-from shoal.data.line import edge, point
-from shoal.data.type import Type, spelled
+from shoal.data.hierarchy.level import MISSING, SUPPRESSED, MaskLevel
+from shoal.data.type import Type, point, spell, value_at
 from shoal.errors import PolicyError, VerificationError
 
 MOST = 4096
@@ -52,7 +51,7 @@ class Meaning:
     type: Type
     labels: tuple[Label, ...]
     listed: bool = True
-    mask: Masked | None = None
+    mask: MaskLevel | None = None
     ends: Span = (None, None)
     order: tuple[str, ...] = ()
     """Values in the order of the rule, where its labels do not tell it: the boxes of a tree come in any order."""
@@ -78,7 +77,7 @@ class Meaning:
 
     def _end(self, at: Fraction | None, which: int) -> Any:
         at = self.ends[which] if at is None else at
-        return None if at is None else edge(self.type, at)
+        return None if at is None else value_at(self.type, at)
 
 
 def meaning(
@@ -107,7 +106,7 @@ def meaning(
         labels = [Label(t, (s,)) for t, s in zip(rule["labels"], pairwise([None, *edges, None]), strict=True)]
     else:
         texts = _kept(rule, of, ends) if kind == "keep" else None
-        mask = Masked(rule["kept"], rule["side"], rule["letter"]) if kind == "masked" else None
+        mask = MaskLevel(rule["kept"], rule["side"], rule["letter"]) if kind == "masked" else None
         held = {text: [text] for text in (seen if texts is None else texts)}
         if mask is not None and values is not None:
             held = {text: [] for text in map(mask.mask, values)}
@@ -134,12 +133,12 @@ def _whole(of: Type, text: str, values: Sequence[str] | None, ends: Span, *, mis
 def _kept(rule: Mapping[str, Any], of: Type, ends: Span) -> list[str] | None:
     """Every value that a rule keeps, where they can be listed."""
     if rule.get("labels"):
-        return [spelled(value) for value in rule["labels"]]
+        return [spell(value) for value in rule["labels"]]
     if of is Type.BOOLEAN:
         return ["false", "true"]
     low, high = ends
     if of.discrete and low is not None and high is not None and high - low <= MOST:
-        return [str(edge(of, at)) for at in (low + i for i in range(int(high - low)))]
+        return [str(value_at(of, at)) for at in (low + i for i in range(int(high - low)))]
     return None
 
 

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from shoal.assess.release.domains import UNKNOWN, Domain
 from shoal.assess.release.labels import Meaning, meaning
 from shoal.data.hierarchy.level import MISSING
-from shoal.data.line import plain, point
-from shoal.data.type import Type, texts
+from shoal.data.type import Type, decimal_text, point, texts
 from shoal.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
         values = column.drop_null().to_pylist()
         if pa.types.is_floating(column.type):
             # As a CSV file has it: 2, not 2.0.
-            found[~gone] = [plain(point(Type.DECIMAL, repr(value))) for value in values]
+            found[~gone] = [decimal_text(point(Type.DECIMAL, repr(value))) for value in values]
         else:
             found[~gone] = texts(np.array(values, dtype=_kind(column.type)))
         return [str(value) for value in found]

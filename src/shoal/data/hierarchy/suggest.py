@@ -1,4 +1,4 @@
-"""A first hierarchy from type and declared domain alone, so that no data are looked at."""
+"""A suggested hierarchy, from the type and the declared domain alone: no data are looked at."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from shoal.data.domain import Domain, Interval, Pattern, Values
-from shoal.data.line import Line, plain
-from shoal.data.type import Type
+from shoal.data.domain import Domain, Interval, Line, Pattern, Values
+from shoal.data.type import Type, decimal_text
 
 MOST_GROUPS = 25
 """The finest suggested level has at most about so many labels."""
@@ -16,9 +15,12 @@ _DAY = 24 * 60 * 60 * 10**6
 
 
 def suggest(type: Type, domain: Domain | None) -> dict[str, Any] | None:  # noqa: A002 - the word of the policy
-    """A specification for `build.hierarchy`, or None where type and domain say nothing about what is near what.
+    """A specification for `build.hierarchy`, or None where type and domain do not say which values are near each other.
 
-    `{groups: []}` is the hierarchy of two levels: the value, or nothing.
+    `{groups: []}` is the hierarchy of two levels: the value, or one label for all.
+
+    >>> suggest(Type.INTEGER, Interval(0, 110))
+    {'intervals': [5, 10, 20, 40]}
     """
     if isinstance(domain, Interval) and type.numeric:
         line = Line.of(type, domain)
@@ -44,7 +46,7 @@ def _widths(line: Line) -> dict[str, Any]:
         width = max(width, Fraction(2))
     widths = []
     while span / width > 2:
-        widths.append(int(width) if width.denominator == 1 else float(plain(width)))
+        widths.append(int(width) if width.denominator == 1 else float(decimal_text(width)))
         width *= 2
     return {"intervals": widths}
 

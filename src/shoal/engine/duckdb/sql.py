@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.data.domain import Interval
-from shoal.data.file_format import FileFormat
-from shoal.data.hierarchy.level import Masked
-from shoal.data.schema import Attribute, Outside
+from shoal.data.hierarchy.level import MaskLevel
+from shoal.data.schema import Attribute, FileFormat, Outside
 from shoal.data.type import Type
 from shoal.engine.column import DTYPES
 from shoal.engine.read import storage
@@ -228,7 +227,7 @@ def interval_code(x: str, edges: Sequence[str], codes: Sequence[int]) -> str:
     return f"CASE WHEN {x} < {edges[middle]} THEN {below} ELSE {above} END"
 
 
-def mask(x: str, level: Masked) -> str:
+def mask(x: str, level: MaskLevel) -> str:
     """Mask a text as a level says; letters are code points."""
     hidden = f"greatest(length({x}) - {level.kept}, 0)"
     stars = f"repeat({quote(level.letter)}, {hidden})"

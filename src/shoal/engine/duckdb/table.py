@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.data.domain import Values
-from shoal.data.hierarchy.level import MISSING, Cuts, Groups, Keep, Level, Masked, Whole
+from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, Level, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Schema
 from shoal.data.type import Type
 from shoal.engine.base import ABSENT, Array, Assignment, Counts, RecodeRequest, RowMask, RowWords, Table
@@ -106,7 +106,7 @@ class DuckDBTable:
             x, old = self._at(name), self._part(name)
             attribute = self.schema.by_name.get(name)
             new = recoded_column(attribute, old, level)
-            if isinstance(level, Groups) or (isinstance(level, Keep) and new.labels is not None):
+            if isinstance(level, GroupLevel) or (isinstance(level, ValueLevel) and new.labels is not None):
                 code, join = self._looked_up(x, new, level, f"g{place}")
                 joins.append(join)
             else:
@@ -332,7 +332,7 @@ class DuckDBTable:
     def _looked_up(self, x: str, new: Column, level: Level, name: str) -> tuple[str, str]:
         """Look a code up in a map table. Where the level may not cover the column, one pass checks that it does."""
         labels = new.labels or ()
-        table = level.table if isinstance(level, Groups) else {label: label for label in labels}
+        table = level.table if isinstance(level, GroupLevel) else {label: label for label in labels}
         code = {label: place for place, label in enumerate(labels)}
         stored = self.connection.store_map(
             {leaf: code[label] for leaf, label in table.items()}, sql.code_type(len(labels))
@@ -343,22 +343,22 @@ class DuckDBTable:
         if not (isinstance(domain, Values) and set(domain.values) <= set(table)):
             lost = f"SELECT {self._count} FROM ({self.query}) t {join} WHERE {name}.code IS NULL AND {x} IS NOT NULL"
             refuse_uncovered(new.name, int(self.connection.one(lost) or 0))
-        if isinstance(level, Keep):
+        if isinstance(level, ValueLevel):
             return f"{name}.code", join
         return f"coalesce({name}.code, CAST({code[MISSING]} AS {sql.code_type(len(labels))}))", join
 
 
 def _codes_of(x: str, old: Column, new: Column, level: Level) -> str:
     """Give the SQL of a recoded column that needs no map table."""
-    if isinstance(level, Cuts):
+    if isinstance(level, IntervalLevel):
         labels = new.labels or ()
         codes = [labels.index(label) for label in level.labels]
         edges = [sql.literal(edge, old.type) for edge in edges_of(level, old.type).tolist()]
         code = f"CASE WHEN {x} IS NULL THEN {labels.index(MISSING)} ELSE {sql.interval_code(x, edges, codes)} END"
         return f"CAST({code} AS {sql.code_type(len(labels))})"
-    if isinstance(level, Whole):
+    if isinstance(level, TopLevel):
         return "CAST(0 AS UTINYINT)"
-    if isinstance(level, Masked):
+    if isinstance(level, MaskLevel):
         return f"coalesce({sql.mask(x, level)}, {sql.quote(MISSING)})"
     return x
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.file_format import DELIMITERS, FileFormat
+from shoal.data.schema import DELIMITERS, FileFormat
 from shoal.errors import DataError
 
 if TYPE_CHECKING:

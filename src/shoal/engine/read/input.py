@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.data.file_format import STANDARD, FileFormat
-from shoal.data.schema import Attribute, Role, Schema
+from shoal.data.schema import STANDARD, Attribute, FileFormat, Role, Schema
 from shoal.engine.read.csv_file import COUNTED, read_header
 from shoal.engine.read.storage import Storage, plain, plain_type, reads, storage_of
 from shoal.errors import DataError, ShoalError

@@ -13,8 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from shoal.data.domain import Domain, Interval, Values
-from shoal.data.file_format import FileFormat
-from shoal.data.schema import Attribute, Missing, Outside
+from shoal.data.schema import Attribute, FileFormat, Missing, Outside
 from shoal.data.type import Type
 from shoal.engine.read.storage import EXACT, WORDS
 from shoal.errors import DataError, DomainError, PolicyError

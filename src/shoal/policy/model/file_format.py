@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from shoal.data.file_format import DECIMALS, ENCODINGS, SIGNS, FileFormat
+from shoal.data.schema import DECIMALS, ENCODINGS, SIGNS, FileFormat
 from shoal.policy.model.parts import Part
 from shoal.policy.model.scalar import Value, Word, refused
 

@@ -22,7 +22,7 @@ import numpy as np
 from shoal.anonymize.generalize.base import Recoding
 from shoal.anonymize.generalize.tree.boxes import Boxes
 from shoal.data.hierarchy.level import MISSING, Level
-from shoal.data.type import spelled
+from shoal.data.type import spell
 from shoal.engine.base import Counts, Table
 
 MUCH = 0.8
@@ -200,7 +200,7 @@ def added(pairs: Iterable[tuple[object, int]]) -> dict[str, int]:
     """Counts by label; the missing value carries the label that it has at every other level."""
     found: dict[str, int] = {}
     for value, count in pairs:
-        label = MISSING if value is None else spelled(value)
+        label = MISSING if value is None else spell(value)
         found[label] = found.get(label, 0) + int(count)
     return found
 

@@ -15,7 +15,7 @@ from shoal.data.domain import Values
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.schema import Attribute
 from shoal.data.taxonomy import Taxonomy
-from shoal.data.type import Type, spelled, texts
+from shoal.data.type import Type, spell, texts
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -223,7 +223,7 @@ def _label(label: str | None, before: int, after: int, rows: int) -> dict[str, A
 def _counted(values: Array) -> dict[str, int]:
     gone, data = np.ma.getmaskarray(values), np.ma.getdata(values)
     known, counts = np.unique(data[~gone], return_counts=True)
-    found = {spelled(value): int(count) for value, count in zip(known.tolist(), counts, strict=True)}
+    found = {spell(value): int(count) for value, count in zip(known.tolist(), counts, strict=True)}
     if gone.any():
         found[MISSING] = found.get(MISSING, 0) + int(gone.sum())
     return found

@@ -20,7 +20,7 @@ from shoal.anonymize.generalize.base import Recoding
 from shoal.anonymize.generalize.grid import Grid
 from shoal.anonymize.generalize.tree.boxes import Boxes
 from shoal.data.domain import Values
-from shoal.data.hierarchy.level import MISSING, Cuts, Keep, Level
+from shoal.data.hierarchy.level import MISSING, IntervalLevel, Level, ValueLevel
 from shoal.data.schema import Attribute
 from shoal.data.type import Type
 from shoal.engine.base import Table
@@ -322,14 +322,16 @@ def _by_chance(before: dict[str, int], expected: float, rows: dict[str, Any]) ->
 
 
 def _ordered(attribute: Attribute, level: Level | None) -> bool:
-    return isinstance(level, Cuts) or (
-        isinstance(level, Keep) and (attribute.type.numeric or attribute.type in (Type.ORDINAL, Type.BOOLEAN))
+    return isinstance(level, IntervalLevel) or (
+        isinstance(level, ValueLevel) and (attribute.type.numeric or attribute.type in (Type.ORDINAL, Type.BOOLEAN))
     )
 
 
 def _order(attribute: Attribute, level: Level | None, labels: list[str]) -> dict[str, int]:
     """The natural place of each label: by the level, by the declared domain, else as the engine sorts; missing last."""
-    declared = attribute.domain.values if isinstance(attribute.domain, Values) and isinstance(level, Keep) else None
+    declared = (
+        attribute.domain.values if isinstance(attribute.domain, Values) and isinstance(level, ValueLevel) else None
+    )
     known = {label: place for place, label in enumerate((level.labels if level else None) or declared or labels)}
     return {label: known.get(label, len(known)) if label != MISSING else len(known) + 1 for label in labels}
 

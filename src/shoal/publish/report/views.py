@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.data.hierarchy.level import MISSING
-from shoal.data.type import spelled
+from shoal.data.type import spell
 from shoal.engine.base import Counts, RecodeRequest, Table
 from shoal.page.html import page
 from shoal.publish.plan.safe_k import SafeKPlan
@@ -103,7 +103,7 @@ def _counted(table: pa.Table) -> dict[tuple[str, ...], int]:
 
 
 def _spelled(values: Iterable[object]) -> list[str]:
-    return [MISSING if value is None else spelled(value) for value in values]
+    return [MISSING if value is None else spell(value) for value in values]
 
 
 def _along(groups: dict[tuple[str, ...], int], at: int) -> dict[str, int]:

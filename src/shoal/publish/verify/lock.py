@@ -11,7 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from shoal.data.hierarchy.base import Hierarchy
-from shoal.data.hierarchy.level import Keep
+from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute
 from shoal.errors import PolicyError
 from shoal.policy.model.file import Asked
@@ -73,4 +73,4 @@ def _without_release(values: dict[str, Any], attributes: dict[str, Any]) -> dict
 def _unread(attribute: Attribute) -> Hierarchy:
     if attribute.domain is None:
         raise PolicyError(f"attribute '{attribute.name}': a hierarchy without a domain", fix="lock the policy again")
-    return Hierarchy("file", attribute.domain, (Keep(),), (0.0,), {})
+    return Hierarchy("file", attribute.domain, (ValueLevel(),), (0.0,), {})

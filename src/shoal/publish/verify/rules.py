@@ -14,7 +14,7 @@ from shoal.anonymize.generalize.rule import level_rule
 from shoal.anonymize.generalize.tree.sides import label_fits, nested
 from shoal.data.cells import cells
 from shoal.data.domain import Values
-from shoal.data.hierarchy.level import Keep
+from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, Schema, Type
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.verify.standalone import Check, inside
@@ -72,7 +72,7 @@ def _levels(partition: FixedGrid | DrawnGrid, column: str) -> tuple[int, ...]:
 
 
 def _is_level_rule(attribute: Attribute, rule: dict[str, Any]) -> bool:
-    level = attribute.hierarchy.level(rule["level"]) if attribute.hierarchy else Keep()
+    level = attribute.hierarchy.level(rule["level"]) if attribute.hierarchy else ValueLevel()
     return _same(attribute, rule, level_rule(attribute, rule["level"], level))
 
 

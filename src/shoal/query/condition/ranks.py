@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.domain import Domain, Interval, Pattern, Values, shortened
-from shoal.data.line import Line, point
-from shoal.data.line import text as written
+from shoal.data.domain import Domain, Interval, Line, Pattern, Values, shorten
 from shoal.data.schema import Attribute, Missing, Outside, Role, Schema
-from shoal.data.type import Type, texts
+from shoal.data.type import Type, point, texts
+from shoal.data.type import text_at as written
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.policy.domain import BOOLEAN, value_of
@@ -44,7 +43,7 @@ def attribute_of(schema: Schema, name: str, purpose: str) -> Attribute:
     if name not in schema.by_name:
         allowed = [each.name for each in schema.published]
         close = nearest(name, allowed)
-        listed = shortened(allowed, _NAMED) if close is None else None
+        listed = shorten(allowed, _NAMED) if close is None else None
         raise UsageError(f"no attribute of that name to {purpose}", came=shown(name), allowed=listed, fix=close)
     attribute = schema[name]
     if not attribute.published:
@@ -130,7 +129,7 @@ class Whole(Ladder):
 
 
 def whole_points(attribute: Attribute, values: Array) -> Rungs:
-    """Integers, dates and times in memory as points of the line that `shoal.data.line` draws."""
+    """Integers, dates and times in memory as points of the line that `shoal.data.domain.Line` draws."""
     return values.astype(np.int64) + (_FIRST_DAY if attribute.type is Type.DATE else 0)
 
 

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.domain import Pattern
+from shoal.data.domain import MOST_LISTED, Pattern, list_values
 from shoal.data.hierarchy.base import Hierarchy
-from shoal.data.hierarchy.level import MISSING, OUTSIDE, Codes, Whole
-from shoal.data.listing import MOST, listed
+from shoal.data.hierarchy.level import MISSING, OUTSIDE, Codes, TopLevel
 from shoal.data.schema import Attribute, Schema
-from shoal.data.type import Type, spelled, texts
+from shoal.data.type import Type, spell, texts
 from shoal.errors import ParameterError, UsageError
 from shoal.policy.text.problem import shown
 from shoal.query.condition import ranks as ladders
@@ -52,7 +51,7 @@ class Cells:
                 continue
             if isinstance(given, str) or not isinstance(given, list | tuple):
                 raise UsageError(f"the {key} of '{self.attribute}' are no list", came=shown(given))
-            object.__setattr__(self, key, tuple(spelled(value) for value in given))
+            object.__setattr__(self, key, tuple(spell(value) for value in given))
         if self.level is not None and (isinstance(self.level, bool) or not isinstance(self.level, int)):
             raise UsageError(f"a level of '{self.attribute}' is no whole number", came=shown(self.level))
         if sum(given is not None for given in (self.level, self.edges, self.values)) > 1:
@@ -121,10 +120,10 @@ class ByLevel(Axis):
 
     @property
     def has_missing(self) -> bool:
-        return may_miss(self.attribute) and not isinstance(self.hierarchy.level(self.index), Whole)
+        return may_miss(self.attribute) and not isinstance(self.hierarchy.level(self.index), TopLevel)
 
     def place(self, values: Array) -> Codes:
-        return self.hierarchy.codes(self.index, values)
+        return self.hierarchy.encode(self.index, values)
 
 
 @dataclass(frozen=True)
@@ -238,12 +237,12 @@ def _declared(attribute: Attribute, value: str) -> str:
 
 def _by_domain(attribute: Attribute) -> Axis:
     domain = domain_of(attribute, PURPOSE)
-    found = listed(attribute.type, domain)
+    found = list_values(attribute.type, domain)
     if found is None:
         raise UsageError(
             f"attribute '{attribute.name}' has a domain whose values cannot be listed",
             came=domain.words(),
-            allowed=f"up to {MOST:,} values",
+            allowed=f"up to {MOST_LISTED:,} values",
             fix="use edges, or a level of its hierarchy, or name the values",
         )
     if attribute.type not in (Type.ORDINAL, *_LINES):

@@ -351,9 +351,9 @@ class Individual(Asked):
     @property
     def values(self) -> tuple[str, ...] | None:
         """The declared values where they can be listed, for a prior over them."""
-        from shoal.data.listing import listed
+        from shoal.data.domain import list_values
 
-        return listed(self.attribute.type, self.domain)
+        return list_values(self.attribute.type, self.domain)
 
     @property
     def scope(self) -> tuple[str, ...]:

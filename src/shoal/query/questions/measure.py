@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.domain import Interval, Values
-from shoal.data.line import Line
-from shoal.data.line import text as written
+from shoal.data.domain import Interval, Line, Values
 from shoal.data.schema import Attribute, Outside, Schema
 from shoal.data.type import Type
+from shoal.data.type import text_at as written
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.query.condition.ranks import Array, Rungs, attribute_of, domain_of, may_miss, whole_points

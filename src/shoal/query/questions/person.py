@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from unicodedata import category
 
 from shoal.data.schema import Attribute, Schema
-from shoal.data.type import Type, spelled
+from shoal.data.type import Type, spell
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Unit
 from shoal.policy.domain import value_of
@@ -33,7 +33,7 @@ class ValueOf(Question):
         given: object = self.person
         if isinstance(given, bool) or not isinstance(given, str | int):
             raise UsageError("value_of: a person is named by a text or a whole number", came=shown(given))
-        object.__setattr__(self, "person", spelled(given))
+        object.__setattr__(self, "person", spell(given))
         if not 0 < len(self.person) <= LONGEST:
             raise UsageError("value_of: a name of another length", came=len(self.person), allowed=f"1 to {LONGEST}")
         if any(category(letter) in ("Cc", "Cs") for letter in self.person):
@@ -58,7 +58,7 @@ class ValueOf(Question):
         attribute = attribute_of(schema, self.attribute, "ask one person about")
         domain = domain_of(attribute, "ask one person about")
         key = _key(schema[unit.column], self.person)
-        identity = replace(self, person=spelled(key)).canonical(schema)
+        identity = replace(self, person=spell(key)).canonical(schema)
         return Individual(identity, unit, key, attribute, domain)
 
 
@@ -69,7 +69,7 @@ def _key(attribute: Attribute, person: str) -> Any:
             key = value_of(person, Type.INTEGER)
         except PolicyError:
             key = None
-        if key is None or spelled(key) != person:
+        if key is None or spell(key) != person:
             raise UsageError(
                 f"'{attribute.name}' names people by whole numbers",
                 came=shown(person),

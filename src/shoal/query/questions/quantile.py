@@ -25,8 +25,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.domain import Values
-from shoal.data.line import Line
+from shoal.data.domain import Line, Values
 from shoal.data.schema import Attribute, Schema
 from shoal.data.type import Type
 from shoal.engine.base import Table

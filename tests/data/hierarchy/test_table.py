@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,9 +12,10 @@ from hypothesis import strategies as st
 
 from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.hierarchy.build import domain_of, hierarchy
-from shoal.data.hierarchy.level import Whole
+from shoal.data.hierarchy.level import TopLevel
+from shoal.data.hierarchy.table import DELIMITERS, find_delimiter, parse_rows
 from shoal.data.schema import Type
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, UsageError
 from tests.data.hierarchy.laws import check, loss_by_hand
 
 COUNTRIES = Values(("DE", "FR", "JP", "US"))
@@ -44,7 +48,7 @@ def test_a_second_level_names_labels_or_values(second):
 
 def test_a_last_group_for_all_is_the_whole():
     built = hierarchy({"groups": [CONTINENTS, {"World": list(CONTINENTS)}]}, Type.CATEGORY, COUNTRIES)
-    assert built.levels[-1] == Whole("World")
+    assert built.levels[-1] == TopLevel("World")
     assert len(built) == 3
     assert len(hierarchy({"groups": []}, Type.CATEGORY, COUNTRIES)) == 2
 
@@ -65,7 +69,7 @@ def test_numbers_dates_and_booleans_are_looked_up_by_their_text():
     days = hierarchy(
         {"groups": {"a": ["2024-01-01"], "b": ["2024-01-02"]}}, Type.DATE, Interval("2024-01-01", "2024-01-02")
     )
-    assert days.codes(1, np.array(["2024-01-02"], dtype="M8[D]")).tolist() == [1]
+    assert days.encode(1, np.array(["2024-01-02"], dtype="M8[D]")).tolist() == [1]
 
 
 def test_domains_that_groups_declare():
@@ -130,7 +134,6 @@ def test_delimiters_line_ends_and_marks_are_found(tmp_path, delimiter, newline, 
     assert domain_of(spec, Type.CATEGORY, tmp_path) == COUNTRIES
     built = hierarchy(spec, Type.CATEGORY, COUNTRIES, tmp_path)
     assert built.rows[0] == ("DE", "Europe", "*")
-    assert (built.form.delimiter, built.form.newline, built.form.mark) == (delimiter, newline, bool(mark))
 
 
 def test_quotes_and_delimiters_inside_fields(tmp_path):
@@ -148,7 +151,7 @@ def test_the_last_column_is_closed_where_it_is_open(tmp_path):
     built = hierarchy(file(tmp_path, "a;x\nb;y\n"), Type.CATEGORY, Values(("a", "b")), tmp_path)
     assert built.rows == [("a", "x", "*"), ("b", "y", "*")]
     named = hierarchy(file(tmp_path, "a;x;any\nb;y;any\n"), Type.CATEGORY, Values(("a", "b")), tmp_path)
-    assert named.levels[-1] == Whole("any")
+    assert named.levels[-1] == TopLevel("any")
     bare = hierarchy(file(tmp_path, "a\nb\n"), Type.CATEGORY, Values(("a", "b")), tmp_path)
     assert bare.rows == [("a", "*"), ("b", "*")]
 
@@ -270,3 +273,59 @@ def test_random_groups_are_total_and_cost_what_they_hide(paths):
     if len(values) > 1:
         for labels, loss in zip(names, built.losses[1:], strict=False):
             assert loss == pytest.approx(loss_by_hand(labels), abs=1e-12)
+
+
+def test_small_domains_of_numbers_dates_and_texts_are_tables():
+    built = hierarchy({"intervals": [2]}, Type.INTEGER, Interval(0, 3))
+    assert built.rows == [("0", "[0, 2)", "*"), ("1", "[0, 2)", "*"), ("2", "[2, 4)", "*"), ("3", "[2, 4)", "*")]
+    masked = hierarchy({"mask": "right"}, Type.TEXT, Pattern("[01]{2}"))
+    assert masked.rows == [("00", "0*", "*"), ("01", "0*", "*"), ("10", "1*", "*"), ("11", "1*", "*")]
+    days = hierarchy({"date": ["month"]}, Type.DATE, Interval("2024-01-31", "2024-02-01"))
+    assert days.rows == [("2024-01-31", "2024-01", "*"), ("2024-02-01", "2024-02", "*")]
+    with pytest.raises(UsageError, match=r"cannot be written as a table: .*; got 0\.\.1"):
+        hierarchy({"intervals": ["0.5"]}, Type.DECIMAL, Interval(0, 1)).rows  # noqa: B018
+
+
+# --- the reader of files on anything -------------------------------------------------------------------------------
+
+field = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n", exclude_categories=["Cs"]), max_size=8)
+
+
+def written(rows, delimiter, newline="\n", quoted=False):
+    out = io.StringIO(newline="")
+    quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
+    csv.writer(out, delimiter=delimiter, lineterminator=newline, quoting=quoting).writerows(rows)
+    return out.getvalue().encode()
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_table_or_refused_in_our_words(raw):
+    try:
+        rows = parse_rows(raw)
+    except PolicyError:
+        return
+    assert len({len(row) for row in rows}) == 1
+
+
+@given(st.text(alphabet='ab;,|\t"\r\n*', max_size=60))
+def test_any_text_of_delimiters_is_a_table_or_refused(text):
+    try:
+        rows = parse_rows(text.encode())
+    except PolicyError:
+        return
+    assert parse_rows(written(rows, find_delimiter(text)), find_delimiter(text)) == rows
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda width: st.lists(st.lists(field, min_size=width, max_size=width), min_size=1, max_size=8)
+    ),
+    st.sampled_from(DELIMITERS),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_any_table_is_read_as_it_was_written(rows, delimiter, newline, mark, quoted):
+    rows = [[f"v{row[0]}", *row[1:]] for row in rows]
+    raw = (b"\xef\xbb\xbf" if mark else b"") + written(rows, delimiter, newline, quoted)
+    assert parse_rows(raw, delimiter) == rows

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.hierarchy.build import hierarchy
-from shoal.data.hierarchy.kinds.dates import PARTS
+from shoal.data.hierarchy.intervals import CALENDAR_PARTS
 from shoal.data.schema import Type
 from shoal.errors import PolicyError
 from tests.data.hierarchy.laws import check, loss_by_hand
@@ -57,17 +57,21 @@ def test_the_calendar_has_an_end_and_a_beginning():
 
 
 @given(
-    st.dates(dt.date(1890, 1, 1), dt.date(2100, 1, 1)), st.integers(0, 3000), st.sets(st.sampled_from(list(PARTS)[3:]))
+    st.dates(dt.date(1890, 1, 1), dt.date(2100, 1, 1)),
+    st.integers(0, 3000),
+    st.sets(st.sampled_from(list(CALENDAR_PARTS)[3:])),
 )
 def test_random_domains_of_dates(start, span, parts):
     domain = Interval(start, start + dt.timedelta(days=span))
-    built = hierarchy({"date": sorted(parts, key=list(PARTS).index)}, Type.DATE, domain)
+    built = hierarchy({"date": sorted(parts, key=list(CALENDAR_PARTS).index)}, Type.DATE, domain)
     days = np.arange(np.datetime64(start), np.datetime64(start) + span + 1)
     check(built, days)
-    for part, level in zip(sorted(parts, key=list(PARTS).index), built.levels[1:], strict=False):
+    for part, level in zip(sorted(parts, key=list(CALENDAR_PARTS).index), built.levels[1:], strict=False):
         if level.labels != ("*",):
             moments = [dt.datetime.combine(day, dt.time()) for day in days.tolist()]
-            assert level.apply(days).tolist() == [PARTS[part].label(PARTS[part].start(moment)) for moment in moments]
+            assert level.apply(days).tolist() == [
+                CALENDAR_PARTS[part].label(CALENDAR_PARTS[part].start(moment)) for moment in moments
+            ]
 
 
 @given(st.dates(dt.date(1890, 1, 1), dt.date(2100, 1, 1)), st.integers(0, 400))
@@ -166,8 +170,12 @@ def test_masks_of_listed_texts(texts, side):
         ),
         ("middle", ZIP, "unknown form of mask; got middle; allowed: mask: right"),
         ({"side": "up"}, ZIP, "hides letters on one side; got up"),
-        ({"side": "right", "keep": [2, 3]}, ZIP, "letters kept do not fall; got 2, 3; allowed: below 5, above 0"),
-        ({"side": "right", "keep": [9]}, ZIP, "do not fall; got 9"),
+        (
+            {"side": "right", "keep": [2, 3]},
+            ZIP,
+            "the numbers of letters kept are not in falling order; got 2, 3; allowed: below 5, above 0",
+        ),
+        ({"side": "right", "keep": [9]}, ZIP, "not in falling order; got 9"),
         ({"side": "right", "keep": ["x"]}, ZIP, "no whole number; got x"),
         ({"side": "right", "length": 4}, ZIP, "texts have another length; got 4; allowed: 5"),
         ({"side": "right", "prefix": [2]}, ZIP, "unknown form of mask; got side, prefix"),

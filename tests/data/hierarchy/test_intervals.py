@@ -68,12 +68,12 @@ def test_cuts_of_dates_and_times():
     days = Interval(dt.date(2024, 1, 1), dt.date(2024, 12, 31))
     (level,) = hierarchy({"cuts": ["2024-07-01"]}, Type.DATE, days).levels[1:-1]
     assert level.labels == ("< 2024-07-01", ">= 2024-07-01")
-    assert level.place(np.array(["2024-06-30", "2024-07-01"], dtype="M8[D]")).tolist() == [0, 1]
+    assert level.encode(np.array(["2024-06-30", "2024-07-01"], dtype="M8[D]")).tolist() == [0, 1]
     (level,) = hierarchy({"cuts": ["2024-07-01 12:30"]}, Type.DATETIME, Interval("2024-01-01", "2025-01-01")).levels[
         1:-1
     ]
     assert level.labels == ("< 2024-07-01 12:30", ">= 2024-07-01 12:30")
-    assert level.place(np.array(["2024-07-01T12:29:59", "2024-07-01T12:30"], dtype="M8[us]")).tolist() == [0, 1]
+    assert level.encode(np.array(["2024-07-01T12:29:59", "2024-07-01T12:30"], dtype="M8[us]")).tolist() == [0, 1]
 
 
 def test_intervals_of_days_begin_with_the_domain():
@@ -85,7 +85,7 @@ def test_intervals_of_days_begin_with_the_domain():
 def test_decimals_are_exact():
     (level,) = hierarchy({"intervals": ["0.1"]}, Type.DECIMAL, Interval(0, 1)).levels[1:-1]
     assert level.labels[3] == "[0.3, 0.4)"
-    assert level.labels[level.place(np.array([0.3]))[0]] == "[0.3, 0.4)"
+    assert level.labels[level.encode(np.array([0.3]))[0]] == "[0.3, 0.4)"
     assert len(level.labels) == 11
 
 
@@ -178,7 +178,7 @@ def test_random_cuts(cuts, data):
         ({"intervals": [5], "below": 0}, Type.INTEGER, AGES, "`below` lies outside the domain; got 0; allowed: above 0"),
         ({"intervals": [5], "below": 50, "above": 40}, Type.INTEGER, AGES, "`below` does not lie below `above`; got 50, 40"),
         ({"intervals": [5], "top": 3}, Type.INTEGER, AGES, "unknown options; got top; allowed: above, below, origin"),
-        ({"cuts": [18, 18]}, Type.INTEGER, AGES, "do not rise; got 18, 18"),
+        ({"cuts": [18, 18]}, Type.INTEGER, AGES, "not in rising order; got 18, 18"),
         ({"cuts": [18, 200]}, Type.INTEGER, AGES, "outside the domain leave an interval empty; got 200"),
         ({"cuts": [[18], [18, 65]]}, Type.INTEGER, AGES, "coarser level has cut points that the finer one lacks; got 65"),
         ({"cuts": [18.5]}, Type.INTEGER, AGES, "not a value of type integer; got 18.5"),
