@@ -83,20 +83,26 @@ def test_every_help_has_a_sentence_two_examples_and_the_next_step(path):
     assert all(line.startswith("  shoal ") for line in lines)
     _, after = text.split("\nNext:\n")
     assert after.strip()
+    assert path == ("completion",) or after.splitlines()[-1].startswith("  shoal ")
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=NAMES)
 def test_every_example_of_a_help_is_a_command_line_of_that_command(path):
     for example in COMMANDS[path].examples:
-        words = shlex.split(example.split(" > ")[0])[1:]
-        for step in parsed(main, words):
-            reached = step
-        assert reached[: len(path)] == path
+        assert reached(example)[: len(path)] == path
+    assert all(reached(line) for line in COMMANDS[path].next_lines)
+
+
+def reached(line):
+    """The path of the command that a command line runs."""
+    program, *words = shlex.split(line.split(" > ")[0])
+    assert program == "shoal"
+    return list(parsed(main, [word for word in words if word != "--help"]))[-1]
 
 
 def test_an_example_that_does_not_parse_is_caught():
     with pytest.raises(click.UsageError):
-        list(parsed(main, ["solve", "--epsilonn", "1"]))
+        reached("shoal solve --epsilonn 1")
 
 
 def parsed(command, words, path=(), parent=None):

@@ -16,7 +16,7 @@ __all__ = ["main"]
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     examples=("shoal demo", "shoal solve --epsilon 1 --delta 1e-6 --beta 0.2"),
-    next_step="See `shoal COMMAND --help`: each has examples and names the step after it.",
+    next_step=("Every command has a help page with examples, which names the next command.", "shoal solve --help"),
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
         "shoal check visits.csv --policy policy.yaml",
         "shoal check visits.csv --policy policy.yaml --level age=2 --level zip=3 --k 5",
     ),
-    next_step="What is observed promises nothing. For a promise: shoal plan policy.yaml",
+    next_step=(
+        "What is observed promises nothing; see what a release of the table would promise.",
+        "shoal plan policy.yaml",
+    ),
 )
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(

@@ -18,7 +18,9 @@ HOW = {
 @command(
     "completion",
     examples=("shoal completion bash", "shoal completion fish > ~/.config/fish/completions/shoal.fish"),
-    next_step="Put the line that your shell needs into its start file, then open a new shell.",
+    next_step=(
+        "Put the line for your shell, above, into its start file; open a new shell and press the tab key twice.",
+    ),
 )
 @click.argument("shell", type=click.Choice(list(HOW)))
 @json_option

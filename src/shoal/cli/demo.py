@@ -30,7 +30,10 @@ SEED = 2026
 @command(
     "demo",
     examples=("shoal demo", "shoal demo --out demo-small --rows 5000"),
-    next_step="Read plan.html and visits-2026/certificate.html, then check the release: shoal verify build/demo/visits-2026",
+    next_step=(
+        "Read plan.html and visits-2026/certificate.html, then check the release.",
+        "shoal verify build/demo/visits-2026",
+    ),
 )
 @click.option(
     "--out",

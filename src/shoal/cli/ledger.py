@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @group(
     "ledger",
     examples=("shoal ledger show hospital-visits", "shoal ledger forecast hospital-visits --policy policy.yaml"),
-    next_step="Check that no event was changed, removed or put in later: shoal ledger verify",
+    next_step=("Check that no event was changed, removed or put in later.", "shoal ledger verify"),
 )
 def ledger() -> None:
     """Show what was spent on each dataset and what is left, verify the record, and change a budget."""
@@ -33,7 +33,7 @@ def ledger() -> None:
     "show",
     parent=ledger,
     examples=("shoal ledger show", "shoal ledger show hospital-visits --ledger ledger.sqlite --json"),
-    next_step="See how many more releases fit: shoal ledger forecast hospital-visits --policy policy.yaml",
+    next_step=("See how many more releases fit.", "shoal ledger forecast hospital-visits --policy policy.yaml"),
 )
 @click.argument("dataset", required=False)
 @ledger_option
@@ -55,7 +55,7 @@ def show_ledger(dataset: str | None, ledger: str | None, as_json: bool) -> None:
     "verify",
     parent=ledger,
     examples=("shoal ledger verify", "shoal ledger verify --ledger ledger.sqlite --json"),
-    next_step="Keep a copy of the events elsewhere: shoal ledger export --out events.jsonl",
+    next_step=("Keep a copy of the events elsewhere.", "shoal ledger export --out events.jsonl"),
 )
 @ledger_option
 @json_option
@@ -73,7 +73,7 @@ def verify_ledger(ledger: str | None, as_json: bool) -> None:
     "export",
     parent=ledger,
     examples=("shoal ledger export --out events.jsonl", "shoal ledger export hospital-visits --json"),
-    next_step="The last event's hash stands for all before it: publish it, and nobody can rewrite them unseen.",
+    next_step=("Compute the chain of hashes again from time to time.", "shoal ledger verify"),
 )
 @click.argument("dataset", required=False)
 @click.option(
@@ -107,7 +107,7 @@ def export_ledger(dataset: str | None, out: Path | None, force: bool, ledger: st
         "shoal ledger forecast hospital-visits --policy policy.yaml",
         "shoal ledger forecast hospital-visits --epsilon 0.5 --delta 1e-6",
     ),
-    next_step="Publish once more: shoal release policy.yaml visits.csv --out visits-2027 --again",
+    next_step=("Publish once more.", "shoal release policy.yaml visits.csv --out visits-2027 --again"),
 )
 @click.argument("dataset")
 @click.option("--policy", metavar="FILE", type=click.Path(path_type=Path), help="The policy whose cost counts.")
@@ -152,7 +152,7 @@ def forecast_releases(
         'shoal ledger budget hospital-visits --epsilon 4 --delta 1e-5 --reason "agreed by the board on 3 May"',
         'shoal ledger budget hospital-visits --analyst alice --epsilon 0.5 --delta 0 --reason "her project"',
     ),
-    next_step="See what is left of it: shoal ledger show hospital-visits",
+    next_step=("See what is left of it.", "shoal ledger show hospital-visits"),
 )
 @click.argument("dataset")
 @click.option("--epsilon", required=True, metavar="E", help="The most that may be spent in all: epsilon,")

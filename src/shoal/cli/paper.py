@@ -22,7 +22,7 @@ KINDS = ("png", "svg")
 @command(
     "paper",
     examples=("shoal paper lqs11-table-2", "shoal paper sc13 --data DIR --runs 20 --plot figures"),
-    next_step="See the names of all tables and figures: shoal paper --list",
+    next_step=("See the names of all tables and figures.", "shoal paper --list"),
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "only_list", is_flag=True, help="List the names and stop.")

@@ -30,7 +30,10 @@ REPEATS = (1, 2, 4, 8, 16, 32)
         "shoal compose --safe-k k=20,beta=.15,times=28 --delta 1e-6",
         "shoal compose --safe-k 20,.15 --pure .5 --gaussian .3,times=3 --delta 1e-6 --plot growth.svg",
     ),
-    next_step="See how many more fit into the budget of a dataset: shoal ledger forecast NAME --epsilon E --delta D",
+    next_step=(
+        "See how many more fit into the budget of a dataset.",
+        "shoal ledger forecast hospital-visits --epsilon 0.5 --delta 1e-6",
+    ),
 )
 @click.option(
     "--safe-k", multiple=True, metavar="k=K,beta=B", help="A release: sample at rate B, classes of at least K rows."
@@ -64,8 +67,8 @@ def compose(
 ) -> None:
     """Compute the total epsilon at a delta, or the total delta at an epsilon, of parts that are fixed in advance.
 
-    Give each kind of part once or more; `,times=N` repeats a part. All parts hide the same unit, added or removed, and
-    each draws its own sample, which is then discarded: two results from one sample do not compose.
+    Give each kind of part once or more; `,times=N` repeats a part. All parts hide the same unit, added or removed. Each
+    part that samples draws its own sample and discards it: two results from one sample do not compose.
 
     A k-anonymous table is no part, because k-anonymity does not compose: two 5-anonymous tables of the same people,
     taken together, can single a person out.

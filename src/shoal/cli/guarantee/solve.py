@@ -26,12 +26,12 @@ FOUR = ("--epsilon", "--delta", "--k", "--beta")
         "shoal solve --epsilon 1 --delta 1e-6 --beta 0.2",
         "shoal solve --epsilon 1 --delta 1e-6 --k 30 --frontier --plot frontier.svg",
     ),
-    next_step="Write epsilon and delta into a policy, then see what it promises: shoal plan policy.yaml",
+    next_step=("Write epsilon and delta into a policy, then see what it promises.", "shoal plan policy.yaml"),
 )
 @click.option(
     "--epsilon", metavar="E", help="Logarithm of the largest ratio: the total, the recoding's share included."
 )
-@click.option("--delta", metavar="D", help="Probability added after the ratio, 0 < delta < beta.")
+@click.option("--delta", metavar="D", help="What is added after the ratio, 0 < delta < beta.")
 @click.option("--k", metavar="K", help="Minimum class size: the fewest equal rows that are published.")
 @click.option("--beta", metavar="B", help="Sampling rate, strictly between 0 and 1.")
 @click.option(

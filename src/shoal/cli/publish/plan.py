@@ -39,7 +39,7 @@ class PlanCommand(Command):
     "plan",
     cls=PlanCommand,
     examples=("shoal plan policy.yaml --page plan.html", "shoal plan policy.yaml --lock plan.lock"),
-    next_step="Try the plan on simulated tables: shoal rehearse policy.yaml",
+    next_step=("Try the plan on simulated tables.", "shoal rehearse policy.yaml"),
 )
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.option(

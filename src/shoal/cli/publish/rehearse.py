@@ -22,7 +22,10 @@ if TYPE_CHECKING:
         "shoal rehearse policy.yaml --rows 1000,10000,100000",
         "shoal rehearse policy.yaml --rows 50000 --runs 20 --marginals census.yaml",
     ),
-    next_step="Change the policy and rehearse again, or publish: shoal release policy.yaml visits.csv --out visits-2026",
+    next_step=(
+        "Change the policy and rehearse again, or publish.",
+        "shoal release policy.yaml visits.csv --out visits-2026",
+    ),
 )
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.option(

@@ -30,7 +30,7 @@ MARK = "For the holder only: computed from the original table. Do not publish it
         "shoal release policy.yaml visits.csv --out visits-2026",
         "shoal release policy.yaml visits.csv --out visits-2026 --lock plan.lock --dry-run",
     ),
-    next_step="Let the certificate be checked, then pack what others get: shoal verify visits-2026; shoal share visits-2026",
+    next_step=("Check the release, then pack what others get.", "shoal verify visits-2026", "shoal share visits-2026"),
 )
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))

@@ -13,7 +13,10 @@ from shoal.cli.terminal.command import command, json_option
 @command(
     "share",
     examples=("shoal share visits-2026", "shoal share visits-2026 --out for-the-archive.zip --force"),
-    next_step="Whoever gets the file checks it with `shoal verify visits-2026.zip`, or unpacks it and runs its verifier.py.",
+    next_step=(
+        "Whoever gets the file checks it, with Shoal or with the verifier.py in it.",
+        "shoal verify visits-2026.zip",
+    ),
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="The zip file; FOLDER.zip when left out.")

@@ -20,7 +20,7 @@ WORDS = {True: "ok    ", False: "FAILED", None: "NOT VERIFIED"}
 @command(
     "verify",
     examples=("shoal verify visits-2026", "shoal verify visits-2026.zip --all"),
-    next_step="Pack the public files for others: shoal share visits-2026",
+    next_step=("Pack the public files for others.", "shoal share visits-2026"),
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--all", "everything", is_flag=True, help="List every check, not only a summary.")

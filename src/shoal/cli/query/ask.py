@@ -107,7 +107,10 @@ def _prior(*, required: bool = False) -> Decorator:
     )
 
 
-_NEXT = "Asked again, the question is answered from the record for nothing; what is left: shoal dataset show hospital-visits"
+_NEXT = (
+    "See what is left of the budget; the same question asked again costs nothing.",
+    "shoal dataset show hospital-visits",
+)
 
 
 # --- the commands ----------------------------------------------------------------------------------------------------
@@ -119,8 +122,8 @@ _NEXT = "Asked again, the question is answered from the record for nothing; what
         'shoal ask hospital-visits count "age >= 65" --epsilon 0.1 --price',
         "shoal ask hospital-visits mean age --where \"sex = 'female'\" --epsilon 0.2",
     ),
-    next_step="See what is left of the budget: shoal dataset show hospital-visits",
-    what="QUESTION",
+    next_step=("See what is left of the budget.", "shoal dataset show hospital-visits"),
+    kinds="Questions",
 )
 @click.argument("dataset")
 @click.pass_context
@@ -140,7 +143,10 @@ def ask(context: click.Context, dataset: str) -> None:
         'shoal ask hospital-visits count "age >= 65" --epsilon 0.1',
         "shoal ask hospital-visits count --epsilon 0.1 --price",
     ),
-    next_step="Counts by value cost no more than one count: shoal ask hospital-visits histogram age@4 --epsilon 0.1",
+    next_step=(
+        "Count by value, at the price of one question.",
+        "shoal ask hospital-visits histogram age@4 --epsilon 0.1",
+    ),
 )
 @click.argument("condition", default="everything")
 @_options(_prior(), _noise("refinement"))
@@ -222,7 +228,10 @@ def quantile(dataset: str, attribute: str, share: str, where: str | None, **shar
         "shoal ask hospital-visits histogram age@4 --epsilon 0.1",
         "shoal ask hospital-visits histogram income --edges 20000,40000,80000 --epsilon 0.1",
     ),
-    next_step="Counts by several attributes at once: shoal ask hospital-visits contingency sex age@4 --epsilon 0.1",
+    next_step=(
+        "Count by several attributes together.",
+        "shoal ask hospital-visits contingency sex age@4 --epsilon 0.1",
+    ),
 )
 @click.argument("attribute", metavar="ATTRIBUTE[@LEVEL]")
 @_options(
@@ -279,7 +288,10 @@ def value_of(dataset: str, identity: str, attribute: str, **shared: Any) -> None
         "shoal ask hospital-visits batch questions.yaml --price",
         "shoal ask hospital-visits batch questions.yaml --delta 1e-6",
     ),
-    next_step="The answers are on record and free; what is left: shoal dataset show hospital-visits",
+    next_step=(
+        "See what is left of the budget; the same questions asked again cost nothing.",
+        "shoal dataset show hospital-visits",
+    ),
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @_options(

@@ -26,7 +26,7 @@ _MANY = 12
 @group(
     "dataset",
     examples=("shoal dataset register policy.yaml visits.csv", "shoal dataset show hospital-visits"),
-    next_step='Ask the table: shoal ask hospital-visits count "age >= 65" --epsilon 0.1 --price',
+    next_step=("Ask the table.", 'shoal ask hospital-visits count "age >= 65" --epsilon 0.1 --price'),
 )
 def dataset() -> None:
     """Register a table so that it can be asked, or show what may be asked about it."""
@@ -39,7 +39,7 @@ def dataset() -> None:
         "shoal dataset register policy.yaml visits.csv",
         "shoal dataset register policy.yaml visits.csv --ledger ledger.sqlite --new-ledger",
     ),
-    next_step="See what may be asked: shoal dataset show hospital-visits",
+    next_step=("See what may be asked.", "shoal dataset show hospital-visits"),
 )
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
@@ -99,7 +99,7 @@ class BudgetView:
     "show",
     parent=dataset,
     examples=("shoal dataset show hospital-visits", "shoal dataset show hospital-visits --analyst alice --json"),
-    next_step='See the price of a question: shoal ask hospital-visits count "age >= 65" --epsilon 0.1 --price',
+    next_step=("See the price of a question.", 'shoal ask hospital-visits count "age >= 65" --epsilon 0.1 --price'),
 )
 @click.argument("name")
 @click.option("--analyst", metavar="NAME", help="Show what this analyst has spent and has left.")

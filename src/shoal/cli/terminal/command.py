@@ -18,10 +18,10 @@ ledger_option: Callable[[Any], Any] = click.option(
 class HelpPage(click.Command):
     """The page that `--help` prints: usage, sentence, examples, options, next step."""
 
-    def __init__(self, *args: Any, examples: Sequence[str], next_step: str, **settings: Any) -> None:
+    def __init__(self, *args: Any, examples: Sequence[str], next_step: Sequence[str], **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.examples = tuple(examples)
-        self.next_step = next_step
+        self.next_step, *self.next_lines = next_step
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -37,11 +37,17 @@ class HelpPage(click.Command):
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         with formatter.section("Examples"):
-            for example in self.examples:  # never wrapped: a line is there to be copied
-                formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+            _write_lines(self.examples, formatter)
         self.format_options(ctx, formatter)
         with formatter.section("Next"):
             formatter.write_text(self.next_step)
+            _write_lines(self.next_lines, formatter)
+
+
+def _write_lines(lines: Sequence[str], formatter: click.HelpFormatter) -> None:
+    """Write command lines as they are: a line that is there to be copied is never wrapped."""
+    for line in lines:
+        formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
 class Command(HelpPage):
@@ -49,11 +55,25 @@ class Command(HelpPage):
 
 
 class Group(HelpPage, click.Group):
-    """A group of commands with a page of help."""
+    """A group of commands with a page of help, which lists them in their order of use."""
+
+    kinds = "Commands"
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is Click's
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section(self.kinds):
+            formatter.write_dl([(name, _sentence(each)) for name, each in self.commands.items()])
+
+
+def _sentence(command: click.Command) -> str:
+    """The sentence that a command's help begins with."""
+    return " ".join((command.help or "").split("\n\n")[0].split())
 
 
 def command(
-    name: str, *, examples: Sequence[str], next_step: str, parent: click.Group | None = None
+    name: str, *, examples: Sequence[str], next_step: Sequence[str], parent: click.Group | None = None
 ) -> Callable[[Callable[..., Any]], Command]:
     """Declare a command, of the group `parent` if there is one; its docstring is the sentence that its help begins with."""
 
@@ -67,8 +87,16 @@ def command(
 
 
 def group(
-    name: str, *, examples: Sequence[str], next_step: str, what: str = "COMMAND"
+    name: str, *, examples: Sequence[str], next_step: Sequence[str], kinds: str = "Commands"
 ) -> Callable[[Callable[..., Any]], Group]:
-    """Declare a group of commands, each of which is a `what`; its docstring is the sentence that its help begins with."""
-    metavar = f"{what} [ARGS]..."
-    return click.group(name, cls=Group, examples=examples, next_step=next_step, subcommand_metavar=metavar)
+    """Declare a group of commands, which are listed as `kinds`; its docstring is the sentence that its help begins with."""
+
+    def declare(function: Callable[..., Any]) -> Group:
+        metavar = f"{kinds.removesuffix('s').upper()} [ARGS]..."
+        made: Group = click.group(name, cls=Group, examples=examples, next_step=next_step, subcommand_metavar=metavar)(
+            function
+        )
+        made.kinds = kinds
+        return made
+
+    return declare
