@@ -111,7 +111,7 @@ class SurveyedTree(Partition):
 
     @property
     def asked(self) -> tuple[MeasurementBudget, ...]:
-        """The measurement_budgets, with the noise that one row's share of epsilon buys."""
+        """The measurements, with the noise that one row's share of epsilon buys."""
         return measurement_budgets(self.inner, len(self.columns), self.habits.shares, self.habits.counts)
 
     @property
@@ -120,7 +120,7 @@ class SurveyedTree(Partition):
 
     @property
     def inner(self) -> Fraction:
-        """What the measurement_budgets may cost on what they see: more than the share of a row where that is a sample."""
+        """What the measurements may cost on what they see: more than the share of a row where that is a sample."""
         share = self.paid / self.steps
         return share if self.sample == 1 else exact(text_down(allowance(share, 0, self.sample).epsilon, 12))
 
@@ -149,7 +149,7 @@ class SurveyedTree(Partition):
             **rate,
             "epsilon": exact_text(self.epsilon),
             "steps": self.steps,
-            "measurement_budgets": [
+            "surveys": [
                 {"count": exact_text(s.count), "histogram": exact_text(s.histogram), "attributes": s.attributes}
                 for s in self.asked
             ],
@@ -208,7 +208,7 @@ class _Growth:
 
     def __init__(self, plan: SurveyedTree, layout: Layout, masses: Floats, count: float) -> None:
         self.plan, self.layout = plan, layout
-        # In records of what the measurement_budgets see: a sample has its share of every crowd.
+        # In records of what the measurements see: a sample has its share of every crowd.
         seen = float(plan.sample)
         self.crowd = seen * plan.k / float(plan.beta)
         self.spread = max(seen * (plan.k * (1 - float(plan.beta))) ** 0.5 / float(plan.beta), 1e-9)
