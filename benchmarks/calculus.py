@@ -14,7 +14,7 @@ from functools import partial
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import SafeKSampling
 from shoal.guarantee.safe_k.curve import delta_published, delta_tight
-from shoal.guarantee.safe_k.solve import frontier, solve
+from shoal.guarantee.safe_k.setting import frontier, solve
 
 
 def milliseconds(job: Callable[[], object], repeats: int = 7) -> float:

@@ -20,7 +20,7 @@ from shoal.anonymize.kernel.rollup import Column, score_all
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.guarantee.safe_k.solve import solve
+from shoal.guarantee.safe_k.setting import solve
 from shoal.policy.policy import Policy
 
 ROOT = Path(__file__).resolve().parent.parent

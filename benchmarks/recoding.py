@@ -30,7 +30,7 @@ from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.guarantee.safe_k.solve import solve
+from shoal.guarantee.safe_k.setting import solve
 from shoal.policy.model.recoding import SHARES
 from shoal.policy.policy import Policy
 

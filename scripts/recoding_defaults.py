@@ -36,9 +36,9 @@ from shoal.data.schema import Schema
 from shoal.datasets.simulated import stand_in
 from shoal.datasets.visits import visits
 from shoal.engine.base import open_engine
-from shoal.guarantee.safe_k.frontier import pick
-from shoal.guarantee.safe_k.promise import Whose
-from shoal.guarantee.safe_k.solve import solve
+from shoal.guarantee.safe_k.frontier import setting_by_preference
+from shoal.guarantee.safe_k.setting import solve
+from shoal.guarantee.unit import ONE_ROW
 from shoal.policy.model.recoding import SHARES
 from shoal.policy.policy import Policy
 
@@ -321,8 +321,8 @@ def rates(runs: int) -> list[dict[str, Any]]:
         for epsilon in (Fraction(1, 2), Fraction(1), Fraction(2)):
             paid = epsilon * share
             picked = {
-                pick(
-                    epsilon=epsilon, delta=DELTA, recoding=paid, whose=Whose(), bound="tight", prefer=prefer
+                setting_by_preference(
+                    epsilon=epsilon, delta=DELTA, epsilon_recoding=paid, unit=ONE_ROW, bound="tight", prefer=prefer
                 ).beta: prefer
                 for prefer in ("detail", "balance", "rows")
             }

@@ -17,7 +17,7 @@ from shoal.guarantee.differential import AmplifiedBudget, allowance, amplify
 from shoal.guarantee.plain_sample import SafeRate, sample_rate
 from shoal.guarantee.rounding import Number
 from shoal.guarantee.safe_k import curve as safe_k
-from shoal.guarantee.safe_k.solve import Setting, frontier, solve
+from shoal.guarantee.safe_k.setting import Setting, frontier, solve
 
 if TYPE_CHECKING:
     from shoal.assess.release.base import Loaded

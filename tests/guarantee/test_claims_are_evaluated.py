@@ -18,10 +18,9 @@ from shoal.engine.base import open_engine
 from shoal.errors import ParameterError, PreconditionError, UsageError
 from shoal.guarantee.claim import Claim, StatedClaim, Status
 from shoal.guarantee.differential import ApproxDP, PureDP
-from shoal.guarantee.safe_k.promise import Promise, Whose
-from shoal.guarantee.safe_k.solve import Setting
+from shoal.guarantee.safe_k.setting import Setting
 from shoal.guarantee.syntactic import KAnonymity
-from shoal.guarantee.unit import Unit
+from shoal.guarantee.unit import ONE_ROW, Unit
 from shoal.ledger.ledger import Ledger
 from shoal.publish.run.release import release
 from tests.publish.clinic import planned as clinic
@@ -77,22 +76,22 @@ def test_claims_are_made_in_these_rooms_alone():
 
 def numbers(**changes):
     fields = {
-        "epsilon_release": Fraction(1),
+        "epsilon": Fraction(1),
         "epsilon_recoding": Fraction(0),
         "delta": Fraction(1, 10**6),
         "k": 12,
         "beta": Fraction(1, 5),
         "bound": "tight",
         "solved": "k",
-        "whose": Whose(),
+        "unit": ONE_ROW,
     }
-    return Promise(**(fields | changes))
+    return Setting(**(fields | changes))
 
 
 def test_numbers_that_hold_are_taken():
     assert numbers().k == 12
     assert numbers(bound="published", k=14).k == 14
-    assert numbers(whose=Whose(2), k=40).k == 40
+    assert numbers(unit=Unit.of_rows(2, "add_remove"), k=40).k == 40
 
 
 @pytest.mark.parametrize(
@@ -101,13 +100,13 @@ def test_numbers_that_hold_are_taken():
         {"k": 11},
         {"beta": Fraction(1, 4)},
         {"delta": Fraction(1, 10**9)},
-        {"epsilon_release": Fraction(1, 2)},
-        {"epsilon_release": Fraction(1, 1000), "delta": Fraction(0)},
-        {"whose": Whose(2)},
-        {"whose": Whose(1, "replace_one")},
+        {"epsilon": Fraction(1, 2)},
+        {"epsilon": Fraction(1, 1000), "delta": Fraction(0)},
+        {"unit": Unit.of_rows(2, "add_remove")},
+        {"unit": Unit.row("replace_one")},
         {"bound": "published"},
         {"bound": "published", "beta": Fraction(9, 10), "delta": Fraction(1, 2)},
-        {"bound": "published", "whose": Whose(2), "k": 100},
+        {"bound": "published", "unit": Unit.of_rows(2, "add_remove"), "k": 100},
     ],
 )
 def test_numbers_that_do_not_hold_are_refused(changes):
@@ -124,11 +123,11 @@ def test_numbers_that_are_none_are_refused(changes):
 def test_a_setting_is_evaluated():
     found = shoal.solve(epsilon=1, delta=1e-6, beta=0.2)
     assert replace(found, k=13).k == 13
-    for better in ({"k": 11}, {"delta": 1e-9}, {"epsilon": 0.5}, {"beta": 0.3}):
+    for better in ({"k": 11}, {"delta": Fraction("1e-9")}, {"epsilon": Fraction(1, 2)}, {"beta": Fraction("0.3")}):
         with pytest.raises(PreconditionError, match="safe-k-tight"):
             replace(found, **better)
     with pytest.raises(PreconditionError, match="safe-k-published"):
-        Setting(1.0, 1e-6, 12, 0.2, "published", "k")
+        Setting(Fraction(1), Fraction("1e-6"), 12, Fraction("0.2"), "published", "k")
 
 
 # --- methods and plans --------------------------------------------------------------------------------------------

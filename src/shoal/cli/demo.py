@@ -15,7 +15,7 @@ from shoal.cli.terminal.command import command, json_option
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.guarantee.safe_k.frontier import Choice, Point
+    from shoal.guarantee.safe_k.frontier import CurveRow, FrontierPoint
     from shoal.publish.plan.safe_k import SafeKPlan
     from shoal.publish.run.release import Release
 
@@ -60,7 +60,7 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     with the custodian's report, and a ledger. The next run replaces these files.
     """
     from shoal.datasets.visits import write_policy, write_visits
-    from shoal.guarantee.safe_k.frontier import crowds, curve, frontier
+    from shoal.guarantee.safe_k.frontier import class_sizes, curve, frontier
     from shoal.policy.policy import Policy
     from shoal.publish.plan.safe_k import safe_k_plan
 
@@ -70,7 +70,7 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
         policy = write_policy(out)
         data = write_visits(out / "visits.csv", rows, seed=SEED)
     planned = safe_k_plan(Policy.load(policy))
-    with progress.bar("planning", len(crowds(planned.promise.whose)) + 11) as tick:
+    with progress.bar("planning", len(class_sizes(planned.promise.unit)) + 11) as tick:
         points, choices = curve(planned.promise, tick), frontier(planned.promise, tick)
     with progress.spinner("drawing the plan"):
         written = _write(out, _files(planned, points, choices))
@@ -149,15 +149,15 @@ def _write(out: Path, files: dict[str, bytes]) -> list[Path]:
     return [disk.write(out / name, content, force=True) for name, content in files.items()]
 
 
-def _files(planned: SafeKPlan, points: list[Point], choices: list[Choice]) -> dict[str, bytes]:
+def _files(planned: SafeKPlan, points: list[CurveRow], choices: list[FrontierPoint]) -> dict[str, bytes]:
     from shoal.cli.guarantee.solve import to_fields
-    from shoal.guarantee.safe_k.release_curve import curve_of_promise
+    from shoal.guarantee.safe_k.frontier import curve_of_setting
     from shoal.page import plots
     from shoal.publish.plan.page import plan_page
     from shoal.publish.report.pictures import curve_picture, frontier_picture
 
     found = planned.promise
-    pictures = curve_picture(curve_of_promise(found)), frontier_picture(found, choices)
+    pictures = curve_picture(curve_of_setting(found)), frontier_picture(found, choices)
     first, second = (plots.side_by_side([picture]) for picture in pictures)
     fields = {"version": output.VERSION, **to_fields(found, points, choices)}
     return {

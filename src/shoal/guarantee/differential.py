@@ -27,7 +27,7 @@ from shoal.guarantee.safe_k.curve import (
     on_grid,
     privacy_losses,
 )
-from shoal.guarantee.safe_k.solve import solve
+from shoal.guarantee.safe_k.setting import solve
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution as Distribution
@@ -183,7 +183,7 @@ class SafeKSampling(DifferentialPrivacy):
             return 0.0
         if d < self.beta**self.k:
             return math.inf
-        return solve(delta=d, k=self.k, beta=self.beta).epsilon
+        return up(solve(delta=d, k=self.k, beta=self.beta).epsilon)
 
     @property
     def spread(self) -> float:

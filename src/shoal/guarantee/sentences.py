@@ -11,7 +11,7 @@ from fractions import Fraction
 from shoal.guarantee.compose import people_at_risk
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.rounding import GUARD, decimal, down, exact, exact_text, precise, text_down, text_up, up
-from shoal.guarantee.safe_k.promise import Promise, Whose
+from shoal.guarantee.safe_k.setting import Setting
 from shoal.guarantee.unit import Unit
 
 
@@ -43,7 +43,7 @@ def as_float(value: Fraction, *, cost: bool) -> float:
     return up(value) if cost else down(value)
 
 
-def sentences(plan: Promise, unit: Unit | None = None, *, drawn_before: bool = False, tuned: bool = False) -> list[str]:
+def sentences(plan: Setting, unit: Unit | None = None, *, drawn_before: bool = False, tuned: bool = False) -> list[str]:
     """What is promised, what the two numbers mean, and what it rests on; `unit` where a policy names it."""
     ratio, delta = growth(plan.epsilon), plain(plan.delta)
     recoding = _recoding(plan.epsilon_recoding, tuned)
@@ -51,16 +51,15 @@ def sentences(plan: Promise, unit: Unit | None = None, *, drawn_before: bool = F
         f"This rests on {_listed(plan.theorems)}: {_sampling(plan, unit, drawn_before)}; the recoding is {recoding}; "
         f"and no group of fewer than {plan.k} equal rows is shown."
     )
-    return [_promised(ratio, delta, plan.whose, unit), _about_delta(plan, ratio, delta), ground]
+    return [_promised(ratio, delta, unit or plan.unit), _about_delta(plan, ratio, delta), ground]
 
 
-def _promised(ratio: str, delta: str, whose: Whose, unit: Unit | None) -> str:
-    rows = whose.subject if unit is None else unit.rows
-    without = f"without {'it' if whose.rows == 1 else 'them'}"
-    other = without if whose.neighbours == "add_remove" else "with any other in place"
+def _promised(ratio: str, delta: str, unit: Unit) -> str:
+    without = f"without {'it' if unit.max_rows == 1 else 'them'}"
+    other = without if unit.neighbours == "add_remove" else "with any other in place"
     return (
-        f"Whatever anyone concludes from the release, that conclusion is at most {ratio} times as likely with {rows} in the "
-        f"table as {other}, plus {delta}; and the other way round."
+        f"Whatever anyone concludes from the release, that conclusion is at most {ratio} times as likely with {unit.rows} in "
+        f"the table as {other}, plus {delta}; and the other way round."
     )
 
 
@@ -73,7 +72,7 @@ def _recoding(paid: Fraction, tuned: bool) -> str:
 
 
 def view_sentences(
-    total: ApproxDP, plans: Sequence[Promise], unit: Unit | None = None, *, tuned: bool = False
+    total: ApproxDP, plans: Sequence[Setting], unit: Unit | None = None, *, tuned: bool = False
 ) -> list[str]:
     """The same for many narrow tables that keep one promise together."""
     first = plans[0]
@@ -88,10 +87,10 @@ def view_sentences(
         "as distributions of privacy loss (theorem pld-composition): for each of them every row is kept with probability "
         f"{rate}, independently; the recoding is {recoding}; and no group of fewer than {crowd} equal rows is shown."
     )
-    return [_promised(ratio, delta, first.whose, unit), _about_delta(first, ratio, delta), ground]
+    return [_promised(ratio, delta, unit or first.unit), _about_delta(first, ratio, delta), ground]
 
 
-def _sampling(plan: Promise, unit: Unit | None, drawn_before: bool) -> str:
+def _sampling(plan: Setting, unit: Unit | None, drawn_before: bool) -> str:
     rate = short(plan.beta, cost=False)
     if drawn_before:
         each = "row" if unit is None else unit.name
@@ -104,7 +103,7 @@ def _listed(theorems: tuple[str, ...]) -> str:
     return f"the theorems {', '.join(most)} and {last}" if most else f"the theorem {last}"
 
 
-def _about_delta(plan: Promise, ratio: str, delta: str) -> str:
+def _about_delta(plan: Setting, ratio: str, delta: str) -> str:
     if plan.bound == "published":
         return (
             f"Except with probability {delta} the release is one that is between 1/{ratio} and {ratio} times as likely without "
@@ -116,7 +115,7 @@ def _about_delta(plan: Promise, ratio: str, delta: str) -> str:
     )
 
 
-def about_people(people: int, plan: Promise, named: str = "people") -> str | None:
+def about_people(people: int, plan: Setting, named: str = "people") -> str | None:
     """n times delta in words, when it is not far below one (LQS10 section 6); `named` says of what there are n."""
     together = people_at_risk(people, plan.delta)
     if exact_product(people, plan) >= 1:
@@ -132,6 +131,6 @@ def about_people(people: int, plan: Promise, named: str = "people") -> str | Non
     return None
 
 
-def exact_product(people: int, plan: Promise) -> Fraction:
+def exact_product(people: int, plan: Setting) -> Fraction:
     """n times delta, exactly."""
     return people * plan.delta

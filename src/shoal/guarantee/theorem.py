@@ -127,7 +127,7 @@ _ALL = (
         "A delta that is not below beta promises nothing",
         "LQS11 Definition 3",
         "Publishing raw sampled rows is (0, beta)-DP, so a meaningful promise has delta < beta.",
-        (_premise("delta-below-beta", "delta < beta", "safe_k.solve.solve"),),
+        (_premise("delta-below-beta", "delta < beta", "safe_k.setting.solve"),),
     ),
     Theorem(
         "no-sampling-no-privacy",

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from shoal.datasets.visits import write_policy
 from shoal.guarantee.rounding import exact
 from shoal.guarantee.safe_k.curve import delta_tight
-from shoal.guarantee.safe_k.release_curve import curve_of_promise
+from shoal.guarantee.safe_k.frontier import curve_of_setting
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.page import certificate_page
 from shoal.publish.certificate.safe_k import certificate, curve_points
@@ -213,7 +213,7 @@ def test_the_picture_of_a_plan_is_of_the_whole_release(kind):
     line = dict(zip(picture.series[0].x, picture.series[0].y, strict=True))
     assert [(mark.x, mark.y) for mark in picture.marks] == [(float(plan.total.epsilon), float(plan.total.delta))]
     assert line[float(plan.total.epsilon)] <= float(plan.total.delta)
-    assert f"for {plan.promise.whose.words()}." in picture.caption
+    assert f"for {plan.promise.unit.words()}." in picture.caption
     assert ("no smaller delta holds" in picture.caption) == (kind in ("row", "published", "silent"))
     assert ("all 3 tables together" in picture.caption) == (kind == "repeat")
 
@@ -223,7 +223,7 @@ def test_the_picture_of_a_plan_pays_for_the_recoding(tree):
     line = dict(zip(picture.series[0].x, picture.series[0].y, strict=True))
     assert line[1.0] == pytest.approx(8.673219e-07, rel=1e-6)
     assert "with the 0.15 that were spent on choices" in picture.caption
-    assert curve_picture(curve_of_promise(tree.promise)).series == picture.series
+    assert curve_picture(curve_of_setting(tree.promise)).series == picture.series
 
 
 def test_the_json_of_a_plan_has_the_curve_of_the_whole_release(tree):

@@ -71,7 +71,7 @@ def test_where_the_published_theorem_is_silent():
 def test_a_unit_of_several_rows_has_its_own_delta():
     text = Page(certificate_page(sealed(planned("person")))).text
     assert "delta for this unit" in text
-    assert "all rows (at most 2) of one unit named by column 'name'" in text
+    assert "all rows (at most 2) of one 'name'" in text
 
 
 def test_tables_with_the_same_columns_are_listed_once():

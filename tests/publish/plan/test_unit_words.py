@@ -49,18 +49,18 @@ def test_a_row_is_called_a_row(kind):
 @pytest.mark.parametrize("rows", [1, 2])
 def test_a_household_is_called_by_its_column(rows):
     made = households(safe(), rows)
-    whose = "the one row" if rows == 1 else "all rows (at most 2)"
+    whose = "the row" if rows == 1 else "all rows (at most 2)"
     certificate = sealed(made)
     said = json.dumps({**{name: certificate[name] for name in ABOUT_THE_PROMISE}, "unit": None, "guarantee": None})
-    assert f"{whose} of one unit named by column 'household'" in certificate["sentence"]
-    assert f"with {whose} of one unit named by column 'household' in the table" in certificate["words"][0]
+    assert f"{whose} of one 'household'" in certificate["sentence"]
+    assert f"with {whose} of one 'household' in the table" in certificate["words"][0]
     assert "person" not in said.replace('"whose": "person"', "")
 
 
 def test_a_sample_of_households_was_drawn_by_households():
     made = households(safe(sampling="{already: 0.01}"), 1)
-    assert "keeping each unit named by column 'household' independently" in made.claims[0].conditions[0]
-    assert "keeping each unit named by column 'household' independently" in made.sentences()[2]
+    assert "keeping each 'household' independently" in made.claims[0].conditions[0]
+    assert "keeping each 'household' independently" in made.sentences()[2]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_groups_are_of_rows_or_of_the_units_that_are_named(release):
         "version: 1\ndataset: made\nunit: {unit}\nneighbours: replace_one\n"
         f"attributes:\n  household: {{role: identifier}}{confidential}release:\n  {release}\n"
     )
-    for unit, named in (("row", "row"), ("{column: household, max_rows: 1}", "unit named by column 'household'")):
+    for unit, named in (("row", "row"), ("{column: household, max_rows: 1}", "'household'")):
         made = plan(Policy.parse(text.replace("{unit}", unit, 1)))
         first, second, _ = made.sentences()
         assert named in first

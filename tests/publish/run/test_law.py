@@ -18,7 +18,7 @@ from shoal.chance.source import Source
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.guarantee.safe_k.curve import delta_add, delta_remove
-from shoal.guarantee.safe_k.promise import Promise, Whose
+from shoal.guarantee.safe_k.setting import Setting
 from shoal.guarantee.unit import Unit
 from tests.engine.oracle import engine_named
 
@@ -44,7 +44,7 @@ class Chosen:
 
 
 def method(k, beta, epsilon="1"):
-    numbers = Promise(Fraction(epsilon), Fraction(0), Fraction(1, 2), k, Fraction(beta), "tight", "k", Whose())
+    numbers = Setting(Fraction(epsilon), Fraction(1, 2), k, Fraction(beta), "tight", "k")
     return SafeK(numbers, FixedGrid(GRID), Unit.row("add_remove"))
 
 

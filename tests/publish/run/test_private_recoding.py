@@ -13,7 +13,7 @@ from jsonschema import Draft7Validator
 
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Status
-from shoal.guarantee.safe_k.promise import Promise, Whose
+from shoal.guarantee.safe_k.setting import Setting
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import require, verify
 from tests.publish.certificate.test_page import SCHEMA
@@ -131,7 +131,7 @@ def test_the_table_that_is_the_sample_may_not_choose():
 
 def test_a_recoding_dearer_than_its_share_is_refused():
     plan = planned(TREE)
-    poor = Promise(Fraction(1), Fraction("0.1"), Fraction(1, 1000), 14, Fraction(1, 2), "tight", "k", Whose())
+    poor = Setting(Fraction("1.1"), Fraction(1, 1000), 14, Fraction(1, 2), "tight", "k", Fraction("0.1"))
     with pytest.raises(PreconditionError, match="eps-safe-recoding"):
         type(plan.method)(poor, plan.method.partition, plan.method.unit)
 

@@ -11,7 +11,7 @@ from shoal.engine.base import Table, bound_contributions
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.differential import ApproxDP
-from shoal.guarantee.safe_k.promise import Promise, Whose
+from shoal.guarantee.safe_k.setting import Setting
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import Unit
 
@@ -27,7 +27,7 @@ class SafeK:
     Reads     the table once or twice, and once more to settle a recoding.
     """
 
-    promise: Promise
+    promise: Setting
     partition: Partition
     unit: Unit
     drawn_before: bool = False
@@ -37,22 +37,22 @@ class SafeK:
         return f"<SafeK: k = {self.promise.k}, beta = {float(self.promise.beta):g}, {type(self.partition).__name__}{drawn}>"
 
     def __post_init__(self) -> None:
-        if Whose.of(self.unit) != self.promise.whose:
+        if not self.unit.has_same_steps(self.promise.unit):
             raise PreconditionError(
                 "group-privacy",
                 "the numbers were solved for another unit than the one that is promised",
                 came=self.unit.words(),
-                allowed=self.promise.whose.words(),
+                allowed=self.promise.unit.words(),
                 fix="solve them for the unit",
             )
-        if self.partition.epsilon > 0 and self.partition.steps != self.promise.whose.steps:
+        if self.partition.epsilon > 0 and self.partition.steps != self.promise.unit.steps:
             raise PreconditionError(
                 "eps-safe-recoding",
                 "the price of the recoding is for another number of rows than neighbours differ by",
                 came=str(self.partition.steps),
-                allowed=str(self.promise.whose.steps),
+                allowed=str(self.promise.unit.steps),
             )
-        if self.drawn_before and not self.promise.whose.is_one_row:
+        if self.drawn_before and self.promise.unit.max_rows > 1:
             raise PreconditionError(
                 "safe-k-tight",
                 "a table that is itself a sample of units holds all rows of a unit or none, and the theorem needs rows "

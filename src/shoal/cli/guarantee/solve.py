@@ -12,8 +12,8 @@ from shoal.cli.terminal.command import command, json_option
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.guarantee.safe_k.frontier import Choice, Point
-    from shoal.guarantee.safe_k.promise import Promise
+    from shoal.guarantee.safe_k.frontier import CurveRow, FrontierPoint
+    from shoal.guarantee.safe_k.setting import Setting
 
 PICTURES = ("png", "svg", "pdf")
 FOUR = ("--epsilon", "--delta", "--k", "--beta")
@@ -89,28 +89,28 @@ def solve(
     The release: keep each row with probability beta, recode it by rules fixed in advance, and publish only
     equivalence classes of at least k rows.
     """
-    from shoal.guarantee.safe_k.frontier import crowds, curve, frontier
-    from shoal.guarantee.safe_k.promise import promise
+    from shoal.guarantee.safe_k.frontier import class_sizes, curve, frontier
+    from shoal.guarantee.safe_k.setting import solve as solve_setting
 
     if plot_file is not None:
         check_picture(plot_file, force)
     count = None if units is None else numbers.read_whole(units, "units")
     with progress.spinner("solving"):
-        found = promise(
+        found = solve_setting(
             epsilon=None if epsilon is None else numbers.read_number(epsilon, "epsilon"),
             delta=None if delta is None else numbers.read_number(delta, "delta"),
             k=None if k is None else numbers.read_whole(k, "k"),
             beta=None if beta is None else numbers.read_number(beta, "beta"),
             bound=bound,
-            recoding=numbers.read_number(epsilon_recoding, "epsilon-recoding"),
-            whose=_unit(max_rows, neighbours),
+            epsilon_recoding=numbers.read_number(epsilon_recoding, "epsilon-recoding"),
+            unit=_unit(max_rows, neighbours),
         )
     points, choices = None, None
     if with_curve:
         with progress.bar("curve", 10) as tick:
             points = curve(found, tick)
     if with_frontier:
-        with progress.bar("frontier", len(crowds(found.whose)) + 1) as tick:
+        with progress.bar("frontier", len(class_sizes(found.unit)) + 1) as tick:
             choices = frontier(found, tick)
     if plot_file is not None:
         with progress.spinner("drawing"):
@@ -123,11 +123,11 @@ def solve(
 
 
 def _unit(rows: str, neighbours: str) -> Any:
-    from shoal.guarantee.safe_k.promise import Whose
+    from shoal.guarantee.unit import Unit
 
     if neighbours not in ("add_remove", "replace_one"):
         raise UsageError("unknown neighbouring relation", came=neighbours, allowed="add_remove or replace_one")
-    return Whose(numbers.read_whole(rows, "max-rows"), neighbours)  # type: ignore[arg-type]
+    return Unit.of_rows(numbers.read_whole(rows, "max-rows"), neighbours)  # type: ignore[arg-type]
 
 
 def check_picture(path: Path, force: bool) -> None:
@@ -141,12 +141,12 @@ def check_picture(path: Path, force: bool) -> None:
     refuse_overwriting(path, force=force)
 
 
-def _draw(found: Promise, choices: list[Choice] | None, path: Path, force: bool) -> None:
-    from shoal.guarantee.safe_k.release_curve import curve_of_promise
+def _draw(found: Setting, choices: list[FrontierPoint] | None, path: Path, force: bool) -> None:
+    from shoal.guarantee.safe_k.frontier import curve_of_setting
     from shoal.page import files, plots
     from shoal.publish.report.pictures import curve_picture, frontier_picture
 
-    pictures = [curve_picture(curve_of_promise(found))]
+    pictures = [curve_picture(curve_of_setting(found))]
     if choices:
         pictures.append(frontier_picture(found, choices))
     content = plots.render(plots.side_by_side(pictures), path.suffix.lstrip(".").lower())
@@ -154,7 +154,10 @@ def _draw(found: Promise, choices: list[Choice] | None, path: Path, force: bool)
 
 
 def to_fields(
-    found: Promise, points: list[Point] | None = None, choices: list[Choice] | None = None, people: int | None = None
+    found: Setting,
+    points: list[CurveRow] | None = None,
+    choices: list[FrontierPoint] | None = None,
+    people: int | None = None,
 ) -> dict[str, Any]:
     """The fields of the JSON answer: costs rounded up, the rate rounded down."""
     from shoal.guarantee.sentences import as_float, sentences
@@ -174,8 +177,8 @@ def to_fields(
         "solved": found.solved,
         "theorems": list(found.theorems),
         "theorem": found.theorems[0],
-        "unit": {"whose": "row" if found.whose.rows == 1 else "person", "max_rows": found.whose.rows},
-        "neighbours": found.whose.neighbours,
+        "unit": {"whose": found.unit.whose, "max_rows": found.unit.max_rows},
+        "neighbours": found.unit.neighbours,
         "words": sentences(found),
     }
     if people is not None:
@@ -193,13 +196,18 @@ def to_fields(
         ]
     if choices is not None:
         fields["frontier"] = [
-            {"k": choice.k, "beta": as_float(choice.beta, cost=False), "crowd": choice.crowd, "meaning": choice.meaning}
+            {
+                "k": choice.k,
+                "beta": as_float(choice.beta, cost=False),
+                "crowd": choice.class_size,
+                "meaning": choice.meaning,
+            }
             for choice in choices
         ]
     return fields
 
 
-def _print(found: Promise, points: list[Point] | None, choices: list[Choice] | None) -> None:
+def _print(found: Setting, points: list[CurveRow] | None, choices: list[FrontierPoint] | None) -> None:
     from shoal.guarantee.sentences import sentences
 
     for sentence in sentences(found):
@@ -215,7 +223,7 @@ def _print(found: Promise, points: list[Point] | None, choices: list[Choice] | N
         output.print_table(*frontier_rows(choices), right=(0, 1, 2))
 
 
-def number_rows(found: Promise) -> list[tuple[str, str, str]]:
+def number_rows(found: Setting) -> list[tuple[str, str, str]]:
     """The four numbers, which of them was solved, and the bounds beside each other."""
     from shoal.guarantee.rounding import text_down, text_up
     from shoal.guarantee.sentences import short
@@ -239,7 +247,7 @@ def number_rows(found: Promise) -> list[tuple[str, str, str]]:
     gained = "" if published is None else f"{text_down(published / found.delta_tight, 3)} times the tight one"
     unit = (
         []
-        if found.whose.is_one_step
+        if found.unit.is_one_step
         else [("delta for this unit", text_up(found.delta_unit), f"of the sample, at {at}, step by step")]
     )
     return [
@@ -256,17 +264,17 @@ def number_rows(found: Promise) -> list[tuple[str, str, str]]:
         ),
         *unit,
         ("floor beta^k", text_up(found.floor), "no epsilon goes below it"),
-        ("unit", found.whose.words(), found.whose.neighbours),
+        ("unit", found.unit.words(), found.unit.neighbours),
         ("theorem", ", ".join(found.theorems), f"bound: {found.bound}"),
     ]
 
 
-def curve_rows(found: Promise, points: list[Point]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def curve_rows(found: Setting, points: list[CurveRow]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """epsilon and the deltas at it, rounded up."""
     from shoal.guarantee.rounding import text_up
     from shoal.guarantee.sentences import short
 
-    unit = not found.whose.is_one_step
+    unit = not found.unit.is_one_step
     tight = "delta, one row" if unit else "delta, tight"
     head = ("epsilon", tight, "delta, published", *(["delta, this unit"] if unit else []))
     rows = [
@@ -281,15 +289,15 @@ def curve_rows(found: Promise, points: list[Point]) -> tuple[tuple[str, ...], li
     return head, rows
 
 
-def frontier_rows(choices: list[Choice]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def frontier_rows(choices: list[FrontierPoint]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """k, the largest beta rounded down, and what the choice is good for."""
     from shoal.guarantee.rounding import text_down
 
-    rows: list[tuple[str, ...]] = [(str(c.k), text_down(c.beta), f"{c.crowd:.0f}", c.meaning) for c in choices]
+    rows: list[tuple[str, ...]] = [(str(c.k), text_down(c.beta), f"{c.class_size:.0f}", c.meaning) for c in choices]
     return ("k", "beta at most", "k / beta", "means"), rows
 
 
-def _caution(found: Promise, people: int | None, plot_file: Path | None) -> None:
+def _caution(found: Setting, people: int | None, plot_file: Path | None) -> None:
     from shoal.guarantee.sentences import about_people
 
     if people is not None and (words := about_people(people, found)):

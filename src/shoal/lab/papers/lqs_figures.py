@@ -16,7 +16,7 @@ from shoal.errors import InfeasibleError, PreconditionError
 from shoal.guarantee.differential import SmoothDP
 from shoal.guarantee.rounding import exact
 from shoal.guarantee.safe_k import curve as safe_k
-from shoal.guarantee.safe_k.solve import solve
+from shoal.guarantee.safe_k.setting import solve
 from shoal.lab.papers.comparison import Reproduction, erratum, statement
 from shoal.page.picture import Axis, Picture, Series
 
@@ -233,7 +233,7 @@ def _epsilons(sizes: Iterable[int], beta: str, bound: str) -> dict[int, float]:
     found = {}
     for k in sizes:
         try:
-            found[k] = solve(delta="1e-6", k=k, beta=beta, bound=bound).epsilon
+            found[k] = float(solve(delta="1e-6", k=k, beta=beta, bound=bound).epsilon)
         except (InfeasibleError, PreconditionError):
             continue
     return found

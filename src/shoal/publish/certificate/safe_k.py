@@ -13,8 +13,8 @@ from typing import Any
 from shoal.guarantee.compose import compose
 from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.guarantee.safe_k.curve import delta_exactly
-from shoal.guarantee.safe_k.promise import Promise
-from shoal.guarantee.safe_k.release_curve import ReleaseCurve
+from shoal.guarantee.safe_k.frontier import ReleaseCurve
+from shoal.guarantee.safe_k.setting import Setting
 from shoal.ledger.ledger import Account
 from shoal.publish.certificate.opening import opening, sealed, theorem_entry
 from shoal.publish.certificate.premises import safe_k_answers
@@ -98,9 +98,9 @@ def _ceiling(curve: ReleaseCurve, epsilon: Fraction) -> Fraction:
     return curve.total.delta if epsilon >= curve.total.epsilon else Fraction(1)
 
 
-def _part(numbers: Promise, times: int) -> dict[str, Any]:
+def _part(numbers: Setting, times: int) -> dict[str, Any]:
     tight = delta_exactly(numbers.k, numbers.beta, numbers.epsilon_release)
-    chain = None if numbers.whose.is_one_step else numbers.whose.chain(numbers.k, numbers.beta, numbers.epsilon_release)
+    chain = numbers.chain
     unit = tight if chain is None else exact(chain.delta)
     published = numbers.delta_published
     return {

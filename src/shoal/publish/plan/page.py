@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal import __version__
 from shoal.guarantee.rounding import text_down
-from shoal.guarantee.safe_k.frontier import Choice, frontier
+from shoal.guarantee.safe_k.frontier import FrontierPoint, frontier
 from shoal.guarantee.theorem import theorem
 from shoal.page import html
 from shoal.publish.certificate.safe_k import NOT_PROMISED
@@ -27,7 +27,9 @@ MOST_VIEWS = 300
 """Views that the page lists."""
 
 
-def plan_page(plan: Plan, *, data: str = "DATA", policy: str | None = None, choices: list[Choice] | None = None) -> str:
+def plan_page(
+    plan: Plan, *, data: str = "DATA", policy: str | None = None, choices: list[FrontierPoint] | None = None
+) -> str:
     """The page as script-free HTML; `data` and `policy` are the files that its last line names.
 
     `choices` are those of `frontier`, where somebody has solved for them already.
@@ -52,7 +54,7 @@ def plan_page(plan: Plan, *, data: str = "DATA", policy: str | None = None, choi
     return html.page("plan", fields)
 
 
-def _of_paid(plan: SafeKPlan, choices: list[Choice] | None) -> dict[str, Any]:
+def _of_paid(plan: SafeKPlan, choices: list[FrontierPoint] | None) -> dict[str, Any]:
     """The curve of the whole release; for one table also other choices of k and beta."""
     curve = curve_picture(plan.curve)
     found: dict[str, Any] = {
@@ -76,7 +78,7 @@ def _of_paid(plan: SafeKPlan, choices: list[Choice] | None) -> dict[str, Any]:
         "about_frontier": "Each line keeps the same epsilon and delta. A larger sample needs larger groups; k / beta is about "
         "how many rows of the whole table must share a description before it is shown.",
         "frontier_head": ("k", "beta at most", "k / beta", "means"),
-        "frontier_rows": [(str(c.k), text_down(c.beta), f"{c.crowd:.0f}", c.meaning) for c in choices],
+        "frontier_rows": [(str(c.k), text_down(c.beta), f"{c.class_size:.0f}", c.meaning) for c in choices],
         "chosen": str(plan.promise.k),
     }
 

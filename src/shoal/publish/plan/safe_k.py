@@ -24,10 +24,11 @@ from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.compose import composed_within
 from shoal.guarantee.differential import ApproxDP, PureDP, SafeKSampling
 from shoal.guarantee.rounding import exact_text, text_up, whole
-from shoal.guarantee.safe_k.promise import Promise, Whose
-from shoal.guarantee.safe_k.release_curve import ReleaseCurve, release_curve
+from shoal.guarantee.safe_k.frontier import ReleaseCurve, release_curve
+from shoal.guarantee.safe_k.setting import Setting
 from shoal.guarantee.sentences import as_float, plain
 from shoal.guarantee.syntactic import KAnonymity
+from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget, Cost
 from shoal.policy.model.recoding import Grow
 from shoal.policy.model.release import ReleaseAsked, Sampling
@@ -112,7 +113,7 @@ class SafeKPlan(Plan):
             view.method.check(narrowed(schema, view.columns))
 
     @property
-    def promise(self) -> Promise:
+    def promise(self) -> Setting:
         """The numbers of each of the releases."""
         return self.method.promise
 
@@ -123,14 +124,14 @@ class SafeKPlan(Plan):
         return dict(partition.grid.indices) if isinstance(partition, FixedGrid) else None
 
     @property
-    def promises(self) -> list[Promise]:
+    def promises(self) -> list[Setting]:
         """The numbers of every table that is published."""
         return [view.method.promise for view in self.views] or [self.promise] * self.repeat
 
     @property
-    def distinct(self) -> list[tuple[Promise, int]]:
+    def distinct(self) -> list[tuple[Setting, int]]:
         """Promises that are alike together, in the order in which they first occur, and how many there are of each."""
-        found: dict[Promise, int] = {}
+        found: dict[Setting, int] = {}
         for each in self.promises:
             found[each] = found.get(each, 0) + 1
         return list(found.items())
@@ -154,7 +155,7 @@ class SafeKPlan(Plan):
     @property
     def composition(self) -> str:
         """The theorem by which repeats add up."""
-        one = self.promise.whose.is_one_step and self.promise.bound == "tight"
+        one = self.promise.unit.is_one_step and self.promise.bound == "tight"
         return "pld-composition" if one else "basic-composition"
 
     @property
@@ -166,7 +167,7 @@ class SafeKPlan(Plan):
         each: list[tuple[Guarantee, int]] = []
         if plan.epsilon_recoding:
             each.append((PureDP(plan.epsilon_recoding), 1))
-        if plan.whose.is_one_step and plan.bound == "tight":
+        if plan.unit.is_one_step and plan.bound == "tight":
             each.append((SafeKSampling(plan.k, plan.beta), self.repeat))
         else:
             each.append((ApproxDP(plan.epsilon_release, plan.delta), self.repeat))
@@ -334,10 +335,9 @@ def safe_k_plan(policy: Policy) -> SafeKPlan:
             fix="set max_rows: 1",
         )
     _check_cells(policy, asked)
-    whose = Whose(policy.unit.max_rows, policy.neighbours)
     if asked.views is not None:
-        return _of_views(policy, asked, asked.views, whose)
-    found, total = numbers(asked, whose)
+        return _of_views(policy, asked, asked.views, policy.unit)
+    found, total = numbers(asked, policy.unit)
     method = SafeK(found, partition(policy, asked, found), policy.unit, drawn_before=before)
     method.check(policy.schema)
     return SafeKPlan(policy, method, asked.repeat, total, asked.output.format)
@@ -354,7 +354,7 @@ def _check_cells(policy: Policy, asked: ReleaseAsked) -> None:
             cells(attribute)
 
 
-def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -> SafeKPlan:
+def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, unit: Unit) -> SafeKPlan:
     """The plan of many narrow tables that keep one promise together."""
     if asked.epsilon is None or asked.delta is None:
         raise PolicyError("release: safe-k needs epsilon and delta")
@@ -364,7 +364,7 @@ def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -
     groups = views.fixed(published)
     chooser = None
     if views.choose is not None:
-        chooser = Chooser(groups, views.choose.count, views.choose.epsilon, whose.steps)
+        chooser = Chooser(groups, views.choose.count, views.choose.epsilon, unit.steps)
         groups = groups[: chooser.count]
     weighted = views.allocation == "weighted"
     weights = [
@@ -374,16 +374,16 @@ def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -
     recoding = asked.recoding.epsilon if asked.recoding is not None else Fraction(0)
     bound = asked.bound or "tight"
 
-    def one(epsilon: Fraction, delta: Fraction, share: Fraction) -> Promise:
-        return one_release(asked, whose, epsilon, delta, bound, share)
+    def one(epsilon: Fraction, delta: Fraction, share: Fraction) -> Setting:
+        return one_release(asked, unit, epsilon, delta, bound, share)
 
     sampling = asked.sampling or Sampling()
     rate = sampling.beta if isinstance(sampling.beta, Fraction) else None
-    plain = whose.is_one_step and bound == "tight"
+    plain = unit.is_one_step and bound == "tight"
     if weighted and not plain:
         raise PolicyError(
             "release.views.allocation: weights are shared out for one row added or removed, under the tight bound",
-            came=f"{whose.words()}, bound {bound}",
+            came=f"{unit.words()}, bound {bound}",
             allowed="equal",
         )
     if weighted and asked.k is not None:
@@ -393,7 +393,7 @@ def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, whose: Whose) -
     elif asked.k is not None and rate is not None:
         share = recoding / len(groups)
         left = asked.epsilon - views.epsilon - recoding
-        single = view_promise(asked.k, rate, (left if plain else left / len(groups)) + share, share, whose, bound)
+        single = view_promise(asked.k, rate, (left if plain else left / len(groups)) + share, share, unit, bound)
         promises = as_given(single, len(groups), asked.epsilon, asked.delta, views.epsilon)
     elif plain:
         sharing = Sharing(tuple(weights), asked.epsilon, asked.delta, views.epsilon, recoding)
@@ -419,13 +419,13 @@ def chosen_views(plan: SafeKPlan, groups: Sequence[Group]) -> tuple[View, ...]:
     )
 
 
-def view(policy: Policy, asked: ReleaseAsked, name: str, group: Group, found: Promise) -> View:
+def view(policy: Policy, asked: ReleaseAsked, name: str, group: Group, found: Setting) -> View:
     """One narrow table with its numbers."""
     own = partition(policy, asked, found, narrowed(policy.schema, group))
     return View(name, SafeK(found, own, policy.unit))
 
 
-def partition(policy: Policy, asked: ReleaseAsked, found: Promise, schema: Schema | None = None) -> Partition:
+def partition(policy: Policy, asked: ReleaseAsked, found: Setting, schema: Schema | None = None) -> Partition:
     """How the recoding comes about: fixed, drawn, or grown, with what the plan sets aside for it."""
     recoding, schema = asked.recoding, schema or policy.schema
     if recoding is None:
@@ -440,7 +440,7 @@ def partition(policy: Policy, asked: ReleaseAsked, found: Promise, schema: Schem
         "paid": found.epsilon_recoding,
         "k": found.k,
         "beta": found.beta,
-        "steps": found.whose.steps,
+        "steps": found.unit.steps,
         "weights": {name: policy.weight(name) for name in own},
         "finest": {name: level for name, level in finest.items() if name in own},
         "coarsest": {name: level for name, level in coarsest.items() if name in own},

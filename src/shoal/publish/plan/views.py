@@ -16,7 +16,8 @@ from shoal.guarantee.base import Guarantee
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import ApproxDP, PureDP, SafeKSampling
 from shoal.guarantee.rounding import exact, text_up
-from shoal.guarantee.safe_k.promise import Promise, Whose, promise
+from shoal.guarantee.safe_k.setting import Setting, solve
+from shoal.guarantee.unit import ONE_ROW, Unit
 from shoal.policy.model.views import Group
 
 MAX_CROWD = 1 << 14
@@ -71,16 +72,16 @@ def narrowed(schema: Schema, group: Group) -> Schema:
     return replace(schema, attributes=tuple(one for one in schema.attributes if one.name in group))
 
 
-def crowd_parts(promises: Sequence[Promise]) -> list[tuple[Guarantee, int]]:
+def crowd_parts(promises: Sequence[Setting]) -> list[tuple[Guarantee, int]]:
     """What the samples of some releases compose as: crowds where their curve speaks for the unit, else (epsilon, delta)."""
     found: Counter[Guarantee] = Counter()
     for plan in promises:
-        one = plan.whose.is_one_step and plan.bound == "tight"
+        one = plan.unit.is_one_step and plan.bound == "tight"
         found[SafeKSampling(plan.k, plan.beta) if one else ApproxDP(plan.epsilon_release, plan.delta)] += 1
     return list(found.items())
 
 
-def all_parts(promises: Sequence[Promise], chosen: Fraction = Fraction(0)) -> list[tuple[Guarantee, int]]:
+def all_parts(promises: Sequence[Setting], chosen: Fraction = Fraction(0)) -> list[tuple[Guarantee, int]]:
     """What a release of views composes as: the choice of views, the recodings, the samples."""
     recodings = Counter(plan.epsilon_recoding for plan in promises if plan.epsilon_recoding)
     paid: list[tuple[Guarantee, int]] = [(PureDP(chosen), 1)] if chosen else []
@@ -100,8 +101,8 @@ def shared_out(
     delta: Fraction,
     chosen: Fraction,
     recoding: Fraction,
-    one: Callable[[Fraction, Fraction, Fraction], Promise],
-) -> list[Promise]:
+    one: Callable[[Fraction, Fraction, Fraction], Setting],
+) -> list[Setting]:
     """k and beta of every view, for units of several steps: the largest share at which all together keep the promise.
 
     `one(epsilon, delta, recoding)` solves a single view. The share that basic composition allows is where the search
@@ -109,7 +110,7 @@ def shared_out(
     """
     share = recoding / count
 
-    def tried(part: Fraction) -> list[Promise]:
+    def tried(part: Fraction) -> list[Setting]:
         return [one(_short(part) + share, delta / count, share)] * count
 
     low, high = (epsilon - chosen - recoding) / count, epsilon - chosen - share
@@ -139,7 +140,7 @@ class Sharing:
     chosen: Fraction
     recoding: Fraction
 
-    def solve(self, *, k: int | None, beta: Fraction | None, prefer: str) -> list[Promise]:
+    def solve(self, *, k: int | None, beta: Fraction | None, prefer: str) -> list[Setting]:
         """The promise of every view; InfeasibleError where they do not fit."""
         rate = beta
         if k is not None and beta is None:
@@ -156,7 +157,7 @@ class Sharing:
             )
         share = self.recoding / len(self.weights)
         left = self.epsilon - self.chosen - self.recoding + share
-        single = cache(lambda own: view_promise(own, rate, left, share, Whose()))
+        single = cache(lambda own: view_promise(own, rate, left, share, ONE_ROW))
         return [single(own) for own in self.sizes(size)]
 
     def sizes(self, size: int) -> list[int]:
@@ -205,15 +206,15 @@ def _smallest(sharing: Sharing, rate: Fraction) -> int | None:
 
 
 def view_promise(
-    k: int, beta: Fraction, epsilon: Fraction, share: Fraction, whose: Whose, bound: str = "tight"
-) -> Promise:
+    k: int, beta: Fraction, epsilon: Fraction, share: Fraction, unit: Unit, bound: str = "tight"
+) -> Setting:
     """One view with this crowd and rate: its delta at all of epsilon, rounded up to what a certificate prints."""
-    found = promise(epsilon=epsilon, delta=None, k=k, beta=beta, bound=bound, recoding=share, whose=whose)
-    at_most = found.delta_under(found.bound) if whose.is_one_step else found.delta
+    found = solve(epsilon=epsilon, k=k, beta=beta, bound=bound, epsilon_recoding=share, unit=unit)
+    at_most = found.delta_under(found.bound) if unit.is_one_step else found.delta
     return replace(found, delta=exact(text_up(at_most, 8)))
 
 
-def as_given(promise: Promise, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> list[Promise]:
+def as_given(promise: Setting, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> list[Setting]:
     """So many views with k and beta that the policy names; InfeasibleError where they cost more than there is."""
     found = [promise] * count
     parts = all_parts(found, chosen)
@@ -229,7 +230,7 @@ def as_given(promise: Promise, count: int, epsilon: Fraction, delta: Fraction, c
     return found
 
 
-def _most(promise: Promise, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> int:
+def _most(promise: Setting, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> int:
     """How many such views would fit; fewer than `count`."""
     low, high = 0, count
     while high - low > 1:
@@ -240,8 +241,8 @@ def _most(promise: Promise, count: int, epsilon: Fraction, delta: Fraction, chos
 
 
 def _feasible(
-    tried: Callable[[Fraction], list[Promise]], share: Fraction, count: int, epsilon: Fraction
-) -> list[Promise]:
+    tried: Callable[[Fraction], list[Setting]], share: Fraction, count: int, epsilon: Fraction
+) -> list[Setting]:
     try:
         return tried(share)
     except ShoalError as error:

@@ -6,9 +6,8 @@ from fractions import Fraction
 
 from shoal.guarantee.rounding import exact, text_up
 from shoal.guarantee.safe_k import curve as safe_k
-from shoal.guarantee.safe_k.frontier import Choice
-from shoal.guarantee.safe_k.promise import Promise, published
-from shoal.guarantee.safe_k.release_curve import ReleaseCurve
+from shoal.guarantee.safe_k.frontier import FrontierPoint, ReleaseCurve
+from shoal.guarantee.safe_k.setting import Setting, published_delta
 from shoal.page.picture import Axis, Level, Mark, Picture, Region, Series
 
 
@@ -19,13 +18,13 @@ def curve_picture(curve: ReleaseCurve) -> Picture:
     """
     own, sample = curve.total.epsilon, curve.samples[0]
     top = max(3.0, 2 * float(own))
-    one, step = curve.is_one_sample, sample.whose.is_one_step
+    one, step = curve.is_one_sample, sample.unit.is_one_step
     fine = _grid(top, 360 if one and step else 120 if not one else 24)
     whole = [(float(e), float(d)) for e in sorted({*fine, own}) if (d := curve.delta_at(e)) < 1]
     series = [Series("this release", [e for e, _ in whole], [d for _, d in whole], colour=0)]
     spoken: list[tuple[float, float]] = []
     if one and step:
-        shifted = [(e, published(sample.k, sample.beta, e - curve.paid)) for e in fine if e >= curve.paid]
+        shifted = [(e, published_delta(sample.k, sample.beta, e - curve.paid)) for e in fine if e >= curve.paid]
         spoken = [(float(e), d) for e, d in shifted if d is not None]
     elif one:
         alone = [(float(e), safe_k.delta_tight(sample.k, sample.beta, e - curve.paid)) for e in fine if e >= curve.paid]
@@ -67,20 +66,20 @@ def _caption(curve: ReleaseCurve, *, spoken: bool) -> str:
     share = (
         f", with the {text_up(curve.paid)} that were spent on choices before a sample was drawn," if curve.paid else ""
     )
-    found = [f"Lower is better. delta of {of}{share} for {sample.whose.words()}."]
-    if count == 1 and sample.whose.is_one_step and not curve.paid:
+    found = [f"Lower is better. delta of {of}{share} for {sample.unit.words()}."]
+    if count == 1 and sample.unit.is_one_step and not curve.paid:
         found.append("The curve is exact: no smaller delta holds.")
     if spoken:
         found.append(
             "The published bound (LQS11 Theorem 5) bounds the probability of a bad outcome, which is more than the promise "
             "needs."
         )
-    if count == 1 and not sample.whose.is_one_step:
+    if count == 1 and not sample.unit.is_one_step:
         found.append("The dashed curve is of one row added or removed, and promises nothing to the unit.")
     return " ".join(found)
 
 
-def frontier_picture(plan: Promise, choices: list[Choice]) -> Picture:
+def frontier_picture(plan: Setting, choices: list[FrontierPoint]) -> Picture:
     """The largest rate for each crowd size, and which of them is the plan's."""
     chosen = min(choices, key=lambda choice: abs(choice.k - plan.k))
     finest = next(choice for choice in choices if choice.meaning == "finest detail")

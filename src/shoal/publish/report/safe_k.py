@@ -342,8 +342,8 @@ def _order(attribute: Attribute, level: Level | None, labels: list[str]) -> dict
 def _frontier(plan: SafeKPlan, taking_part: int) -> list[dict[str, Any]]:
     """k and beta that keep the same promise, and how many rows they would sample; nothing is tried on the table."""
     choices, found = frontier(plan.promise, lambda: None), []
-    finest = min((choice.crowd for choice in choices), default=0.0)
-    first = next((choice.k for choice in choices if choice.crowd == finest), 0)
+    finest = min((choice.class_size for choice in choices), default=0.0)
+    first = next((choice.k for choice in choices if choice.class_size == finest), 0)
     for choice in choices:
         own = choice.k == plan.promise.k
         rate: Fraction = plan.promise.beta if own else choice.beta

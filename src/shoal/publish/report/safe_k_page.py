@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.guarantee.rounding import exact
-from shoal.guarantee.safe_k.frontier import Choice
+from shoal.guarantee.safe_k.frontier import FrontierPoint
 from shoal.page.html import inline, page
 from shoal.publish.certificate.page import Fact
 from shoal.publish.plan.safe_k import SafeKPlan
@@ -35,7 +35,7 @@ METHODS = (
 def report_page(plan: SafeKPlan, report: dict[str, Any]) -> str:
     """The report as script-free HTML whose first line says whom it is for."""
     pictures = {"curve": curve_picture(plan.curve)}
-    choices = [Choice(choice["k"], exact(choice["beta"]), choice["meaning"]) for choice in report["frontier"]]
+    choices = [FrontierPoint(choice["k"], exact(choice["beta"]), choice["meaning"]) for choice in report["frontier"]]
     if choices:
         pictures["frontier"] = frontier_picture(plan.promise, choices)
     drawn = {name: inline(picture, name) for name, picture in pictures.items()}

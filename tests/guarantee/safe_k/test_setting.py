@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee.safe_k.curve import delta_exactly, delta_published, delta_tight
-from shoal.guarantee.safe_k.solve import describe, frontier, solve
+from shoal.guarantee.safe_k.setting import frontier, solve
 
 E_RATE = 1 - math.exp(-1)
 
@@ -99,10 +99,9 @@ def test_published_epsilon_starts_where_the_theorem_speaks():
 
 def test_setting_shows_both_bounds():
     found = solve(epsilon=1, k=20, beta=".1")
-    assert found.delta == found.delta_tight
+    assert float(found.delta) == found.delta_tight
     assert found.delta < (found.delta_published or 0)
     assert solve(epsilon=".2", k=20, beta=".3").delta_published is None
-    assert "20" in describe(found)
 
 
 def test_frontier_trades_rows_for_detail():
