@@ -22,7 +22,7 @@ import numpy.typing as npt
 from shoal.datasets.visits import visits, write_policy
 from shoal.engine.base import open_engine
 from shoal.policy.policy import Policy
-from shoal.publish.plan.views import Sharing
+from shoal.publish.plan.views import Allocation
 
 DELTA = Fraction(1, 10**6)
 EPSILONS = (Fraction(1), Fraction(2))
@@ -45,7 +45,7 @@ def joints(rows: int) -> list[Counts]:
 
 def crowd(views: int, epsilon: Fraction, rate: Fraction) -> int | None:
     """The smallest k with which so many views at this rate keep the promise; None where none does."""
-    return Sharing((Fraction(1),) * views, epsilon, DELTA, Fraction(0), Fraction(0)).crowd(rate)
+    return Allocation((Fraction(1),) * views, epsilon, DELTA, Fraction(0), Fraction(0)).smallest_k(rate)
 
 
 def distance(pairs: list[Counts], k: int, rate: Fraction, seed: int) -> float:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from shoal.engine.base import Engine
     from shoal.policy.policy import Policy
     from shoal.publish.plan.base import Plan
-    from shoal.publish.plan.safe_k import SafeKPlan
     from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.release import Release
     from shoal.publish.verify.standalone import Check
@@ -153,7 +152,7 @@ def _plan(given: object) -> Plan:
 
 
 def rehearse(
-    plan: SafeKPlan | Policy | str | Path,
+    plan: Plan | Policy | str | Path,
     *,
     rows: int | Sequence[int] = 50_000,
     runs: int = 5,
@@ -166,11 +165,8 @@ def rehearse(
     `plan` may be a policy, or the path of a policy file.
     """
     from shoal.engine.base import open_engine
-    from shoal.publish.plan.safe_k import SafeKPlan, safe_k_plan
-    from shoal.publish.rehearse import rehearse as run
 
-    own = plan if isinstance(plan, SafeKPlan) else safe_k_plan(_plan(plan).policy)
-    return run(own, rows=rows, runs=runs, engine=open_engine(engine), marginals=marginals, seed=seed)
+    return _plan(plan).rehearse(rows=rows, runs=runs, engine=open_engine(engine), marginals=marginals, seed=seed)
 
 
 def release(

@@ -16,7 +16,7 @@ from shoal.chance.source import Source
 from shoal.datasets.simulated import stand_in
 from shoal.errors import DomainError, ParameterError
 from shoal.ledger import ledger as ledgers
-from shoal.publish.rehearse import Chance, Spread, rehearse
+from shoal.publish.rehearse import Proportion, Spread, rehearse
 from tests.engine.oracle import OracleEngine
 from tests.publish import clinic
 from tests.publish.made import KINDS, planned
@@ -94,7 +94,7 @@ def test_more_rows_publish_more():
 def test_an_empty_release_is_counted():
     found = rehearse(planned(), rows=[20, 3000], runs=4)
     empty, full = found.expected
-    assert empty.empty == Chance.of(4, 4)
+    assert empty.empty == Proportion.of(4, 4)
     assert empty.empty.low > 0.3
     assert full.empty.count == 0
     assert empty.published == empty.granularity == Spread(0, 0, 0)
@@ -156,7 +156,7 @@ def test_numbers_out_of_range_are_refused(wrong):
 def test_the_interval_of_a_chance_is_that_of_clopper_and_pearson(drawn):
     count, runs = drawn
     exact = stats.binomtest(count, runs).proportion_ci(0.95, "exact")
-    found = Chance.of(count, runs)
+    found = Proportion.of(count, runs)
     assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
     assert found.low <= found.share <= found.high
 
@@ -176,7 +176,7 @@ def test_one_more_run_lies_between_the_least_and_the_most_as_often_as_it_says(ru
 
 @pytest.mark.parametrize("runs", [1, 2, 7, 40])
 def test_the_interval_of_a_chance_covers_it_and_a_smaller_one_does_not(runs):
-    found = [Chance.of(count, runs) for count in range(runs + 1)]
+    found = [Proportion.of(count, runs) for count in range(runs + 1)]
     truths = np.linspace(0.001, 0.999, 333)
     masses = np.array([stats.binom.pmf(np.arange(runs + 1), runs, truth) for truth in truths])
     held = np.array([[one.low <= truth <= one.high for one in found] for truth in truths])

@@ -62,14 +62,14 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     from shoal.datasets.visits import write_policy, write_visits
     from shoal.guarantee.safe_k.frontier import class_sizes, curve, frontier
     from shoal.policy.policy import Policy
-    from shoal.publish.plan.safe_k import safe_k_plan
+    from shoal.publish.plan.safe_k import SafeKPlan
 
     _refuse_other_folder(out, force)
     _clear(out)
     with progress.spinner("generating visits"):
         policy = write_policy(out)
         data = write_visits(out / "visits.csv", rows, seed=SEED)
-    planned = safe_k_plan(Policy.load(policy))
+    planned = SafeKPlan.of(Policy.load(policy))
     with progress.bar("planning", len(class_sizes(planned.promise.unit)) + 11) as tick:
         points, choices = curve(planned.promise, tick), frontier(planned.promise, tick)
     with progress.spinner("drawing the plan"):
@@ -153,8 +153,7 @@ def _files(planned: SafeKPlan, points: list[CurveRow], choices: list[FrontierPoi
     from shoal.cli.guarantee.solve import to_fields
     from shoal.guarantee.safe_k.frontier import curve_of_setting
     from shoal.page import plots
-    from shoal.publish.plan.page import plan_page
-    from shoal.publish.report.pictures import curve_picture, frontier_picture
+    from shoal.publish.plan.page import curve_picture, frontier_picture, plan_page
 
     found = planned.promise
     pictures = curve_picture(curve_of_setting(found)), frontier_picture(found, choices)

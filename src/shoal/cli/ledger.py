@@ -128,9 +128,9 @@ def forecast_releases(
         )
     if policy is not None:
         from shoal.policy.policy import Policy
-        from shoal.publish.plan.safe_k import safe_k_plan
+        from shoal.publish.plan.methods import plan
 
-        cost = safe_k_plan(Policy.load(policy)).cost
+        cost = plan(Policy.load(policy)).price()
     else:
         e, d = numbers.read_number(epsilon or "", "epsilon"), numbers.read_number(delta, "delta")
         cost = Cost.of(e, d, [(ApproxDP(e, d), 1)])

@@ -6,22 +6,22 @@ No row of anybody is read, so nothing is promised, nothing is charged, and it ma
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from shoal.anonymize.generalize.base import Recoding
-from shoal.anonymize.method.views import draw_all
 from shoal.chance.source import Source
 from shoal.datasets.marginals import Marginals, resolved
 from shoal.datasets.simulated import DEPENDENCE, MOST_ROWS, SKEW, stand_in
 from shoal.engine.base import Engine, Table
 from shoal.errors import ParameterError
 from shoal.publish.plan.safe_k import SafeKPlan
-from shoal.publish.report.column_detail import FEW, NOTHING, Original, by_label, column_detail
-from shoal.publish.report.column_detail import Expected as ExpectedRows
-from shoal.publish.run.tables import settled_views
+from shoal.publish.report.column_detail import FEW, NOTHING, Original, SampleSize, by_label, column_detail
+from shoal.publish.report.safe_k import rows_taking_part
 
 VERSION = 1
 ROWS = 50_000
@@ -49,7 +49,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Chance:
+class Proportion:
     """How many of some runs did it: the share with its 95 % interval (Clopper and Pearson 1934)."""
 
     count: int
@@ -59,7 +59,7 @@ class Chance:
     high: float
 
     @classmethod
-    def of(cls, count: int, runs: int) -> Chance:
+    def of(cls, count: int, runs: int) -> Proportion:
         """The exact interval of a probability that was met `count` times in `runs`."""
         from scipy.special import betaincinv
 
@@ -87,7 +87,7 @@ class Detail:
 
 
 @dataclass(frozen=True)
-class Expected:
+class Expectation:
     """What to expect of one release of a table of so many rows."""
 
     rows: int
@@ -101,7 +101,7 @@ class Expected:
     groups: Spread
     granularity: Spread
     """The mean detail of all attributes, a suppressed row counting 0: rows and detail in one number."""
-    empty: Chance
+    empty: Proportion
     """How often nothing was published."""
     attributes: tuple[Detail, ...]
 
@@ -121,7 +121,7 @@ class Rehearsal:
     seed: int
     skew: float
     dependence: float
-    expected: tuple[Expected, ...]
+    expected: tuple[Expectation, ...]
     version: int = VERSION
 
     def __repr__(self) -> str:
@@ -226,7 +226,7 @@ def rehearse(
         names = [attribute.name for attribute in plan.policy.schema.published]
         shown = {name for view in plan.views for name in view.columns} if plan.views else set(names)
         names = [name for name in names if name in shown or plan.chooser is not None]
-        expected.append(_expected(size, results, names, frozenset(known)))
+        expected.append(_expectation(size, results, names, frozenset(known)))
     return Rehearsal(
         dataset=plan.policy.dataset,
         plan=plan.lock.sha256,
@@ -291,19 +291,13 @@ def _run(
     with source.stream("stand-in") as world:
         frame = stand_in(schema, rows, world, unit=method.unit, marginals=marginals, skew=skew, dependence=dependence)
     table = engine.scan(frame, schema)
-    taking_part = _taking_part(plan, table)
-    with source.stream("settle") as settling, source.stream("release") as drawing:
-        if plan.views:
-            people, views, recodings = settled_views(plan, table, settling)
-            drawn = draw_all(people, [view.method for view in views], recodings, drawing)
-            rates = [float(view.method.promise.beta) for view in views]
-            shown = zip(recodings, drawn, rates, strict=True)
-            return _together(
-                [_result(table, own, shows, taking_part, taking_part * rate) for own, shows, rate in shown]
-            )
-        recoding = method.settle(table, settling)
-        sampled = taking_part * (1.0 if method.drawn_before else float(plan.promise.beta))
-        return _result(table, recoding, method.run(table, recoding, drawing), taking_part, sampled)
+    taking_part = rows_taking_part(plan, table)
+    found = []
+    with closing(plan.job().draw(table, source)) as drawn:
+        for one, published in islice(drawn, len(plan.views) or 1):
+            sampled = taking_part * (1.0 if method.drawn_before else float(one.promise.beta))
+            found.append(_result(table, one.recoding, published, taking_part, sampled))
+    return _together(found) if plan.views else found[0]
 
 
 def _together(results: list[_Result]) -> _Result:
@@ -340,7 +334,7 @@ def _together(results: list[_Result]) -> _Result:
 def _result(table: Table, recoding: Recoding, published: Table, taking_part: int, sampled: float) -> _Result:
     """What one published table kept of the table it came from."""
     groups = published.count_by(published.columns)
-    before, original, expected = recoding.apply(table), Original(table), ExpectedRows(sampled)
+    before, original, expected = recoding.apply(table), Original(table), SampleSize(sampled)
     found = {
         name: column_detail(recoding, original, name, by_label(before.count_by([name])), by_label(groups, at), expected)
         for at, name in enumerate(groups.columns)
@@ -353,17 +347,10 @@ def _result(table: Table, recoding: Recoding, published: Table, taking_part: int
     return _Result(taking_part, sampled, groups.rows, len(groups), granularity, details, distances, says)
 
 
-def _taking_part(plan: SafeKPlan, table: Table) -> int:
-    unit = plan.method.unit
-    if unit.whose != "person" or unit.column is None:
-        return table.rows()
-    return int(np.minimum(table.count_by([unit.column]).counts, unit.max_rows).sum())
-
-
 # --- all runs -----------------------------------------------------------------------------------------------------
 
 
-def _expected(rows: int, results: list[_Result], names: Sequence[str], public: frozenset[str]) -> Expected:
+def _expectation(rows: int, results: list[_Result], names: Sequence[str], public: frozenset[str]) -> Expectation:
     full = [result for result in results if result.published]
 
     def spread(of: Callable[[_Result], float]) -> Spread:
@@ -382,7 +369,7 @@ def _expected(rows: int, results: list[_Result], names: Sequence[str], public: f
             says.count(FEW),
         )
 
-    return Expected(
+    return Expectation(
         rows=rows,
         taking_part=spread(lambda result: result.taking_part),
         sampled=spread(lambda result: result.sampled),
@@ -390,6 +377,6 @@ def _expected(rows: int, results: list[_Result], names: Sequence[str], public: f
         kept=spread(lambda result: result.kept),
         groups=spread(lambda result: result.groups),
         granularity=spread(lambda result: result.granularity),
-        empty=Chance.of(len(results) - len(full), len(results)),
+        empty=Proportion.of(len(results) - len(full), len(results)),
         attributes=tuple(part(name) for name in names),
     )

@@ -25,7 +25,9 @@ def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = Fal
     where = Path(folder)
     if (where / "report.json").exists():
         raise UsageError(
-            "this is the holder's folder, which is not for others", came=where, fix="name the release folder beside it"
+            "this is the custodian's folder, which is not for others",
+            came=where,
+            fix="name the release folder beside it",
         )
     require(verify(where))
     target = Path(out) if out is not None else where.absolute().with_name(where.absolute().name + ".zip")

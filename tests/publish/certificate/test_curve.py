@@ -17,8 +17,8 @@ from shoal.guarantee.safe_k.frontier import curve_of_setting
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.page import certificate_page
 from shoal.publish.certificate.safe_k import certificate, curve_points
-from shoal.publish.plan.safe_k import SafeKPlan, safe_k_plan
-from shoal.publish.report.pictures import curve_picture
+from shoal.publish.plan.page import curve_picture
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.verify import standalone as verifier
 from tests.publish.clinic import planned as clinic
 from tests.publish.made import account, planned, sealed
@@ -54,7 +54,7 @@ def stated(plan: SafeKPlan) -> dict[Fraction, float]:
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory) -> SafeKPlan:
     """The plan of the demonstration: a tree that is grown on the table for a share of epsilon, then one sample."""
-    return safe_k_plan(Policy.load(write_policy(tmp_path_factory.mktemp("demo"))))
+    return SafeKPlan.of(Policy.load(write_policy(tmp_path_factory.mktemp("demo"))))
 
 
 def test_a_recoding_that_was_paid_for_is_part_of_the_curve(tree):
@@ -136,7 +136,7 @@ def test_many_views_compose():
     attributes = "\n".join(
         f"  {name}: {{role: quasi, type: integer, domain: [0, 9], hierarchy: {{intervals: [5]}}}}" for name in columns
     )
-    plan = safe_k_plan(
+    plan = SafeKPlan.of(
         Policy.parse(
             f"version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n{attributes}\nrelease:\n  method: safe-k\n"
             "  epsilon: 1\n  delta: 1e-6\n  views: pairs\n  sampling: {beta: 0.1}\n  recoding: {levels: {}}\n"

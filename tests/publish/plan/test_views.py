@@ -348,7 +348,7 @@ def test_a_given_k_and_beta_for_people_with_several_rows():
         (
             {"release.views": {"every": "pairs", "allocation": "weighted"}, "release.k": 50},
             PolicyError,
-            "crowds of their own",
+            "a k of their own",
         ),
         ({"release.recoding": {"tree": {"depth": 20000}}}, RefusedPolicyError, "from 1 to 256"),
     ],

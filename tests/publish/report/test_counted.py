@@ -13,12 +13,12 @@ from shoal.chance.source import Source
 from shoal.engine.base import open_engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
+from shoal.publish.folder import MARK
 from shoal.publish.plan.methods import plan
-from shoal.publish.rehearse import Chance
-from shoal.publish.report import linkage as matched
-from shoal.publish.report.counted import report
-from shoal.publish.report.counted_page import report_page
-from shoal.publish.report.safe_k import MARK
+from shoal.publish.rehearse import Proportion
+from shoal.publish.report import counted
+from shoal.publish.report.counted import counted_report
+from shoal.publish.report.counted_page import counted_page
 from shoal.publish.run.release import release
 from tests.publish.reading import Page
 
@@ -55,9 +55,9 @@ def reported(values, roles, asked, earlier=0, seed=1, **other):
         "not_promised": ["nothing else"],
         "ledger": {"unbounded_releases": earlier},
     }
-    found = report(made, table, masked, content)
+    found = counted_report(made, table, masked, content)
     json.dumps(found, allow_nan=False)
-    page = Page(report_page(found))
+    page = Page(counted_page(found))
     assert page.faults == []
     return found, page.text, masked
 
@@ -250,7 +250,7 @@ def test_the_interval_of_a_matched_share_covers_it_and_a_smaller_one_does_not(ef
     for seed in range(many):
         with Source.seeded(seed) as chance:
             chosen = chance.stream("records").integers(len(sizes), 150).astype(np.int64)
-            found = Chance.of(matched._tried(sizes[chosen], chance.stream("guesses")), 150)
+            found = Proportion.of(counted._successes(sizes[chosen], chance.stream("guesses")), 150)
         held += found.low <= share <= found.high
         tight += (
             found.share - 0.7 * (found.share - found.low) <= share <= found.share + 0.7 * (found.high - found.share)
@@ -265,8 +265,8 @@ def test_a_large_table_is_matched_on_records_drawn_at_random(monkeypatch):
     values = {"age": chance.integers(0, 10_000, 600).tolist(), "pay": list(range(600))}
     exact, _, _ = reported(values, {"age": AGE, "pay": PAY}, FACES)
     assert exact["linkage"]["exact"]
-    monkeypatch.setattr(matched, "MOST_DISTANCES", 1000)
-    monkeypatch.setattr(matched, "Source", type("Fixed", (), {"secure": lambda: Source.seeded(8)}))
+    monkeypatch.setattr(counted, "MOST_DISTANCES", 1000)
+    monkeypatch.setattr(counted, "Source", type("Fixed", (), {"secure": lambda: Source.seeded(8)}))
     drawn, page, _ = reported(values, {"age": AGE, "pay": PAY}, FACES)
     found = drawn["linkage"]
     assert not found["exact"]
@@ -274,7 +274,7 @@ def test_a_large_table_is_matched_on_records_drawn_at_random(monkeypatch):
     assert found["low"] < exact["linkage"]["rate"] < found["high"] < 1.3 * exact["linkage"]["rate"]
     assert found["low"] > 0.7 * exact["linkage"]["rate"]
     assert "2,000 records drawn at random" in page
-    monkeypatch.setattr(matched, "TRIED_DISTANCES", 1000)
+    monkeypatch.setattr(counted, "TRIED_DISTANCES", 1000)
     left, page, _ = reported(values, {"age": AGE, "pay": PAY}, FACES)
     assert left["linkage"]["rate"] is None
     assert "not computed" in page

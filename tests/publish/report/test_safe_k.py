@@ -15,7 +15,8 @@ import pytest
 from scipy.stats import binom
 
 from shoal.guarantee.safe_k import frontier as outlook
-from shoal.publish.report.safe_k import MARK, MOST_LABELS, report, sample_sizes, write_report
+from shoal.publish.folder import MARK
+from shoal.publish.report.safe_k import MOST_LABELS, safe_k_report, sample_sizes, write_safe_k_report
 from tests.publish.made import csv_of, folders, planned, scanned, sealed
 from tests.publish.reading import Page
 
@@ -43,7 +44,7 @@ def reported(tmp_path, kind="row", original=None, shown=SHOWN, **plan):
     content = sealed(made)
     for entry in content["tables"]:
         (public / entry["file"]).write_text(csv_of(shown), encoding="utf-8")
-    write_report(made, table, made.method.partition.grid, public, private, content)
+    write_safe_k_report(made, table, made.method.partition.grid, public, private, content)
     return json.loads((private / "report.json").read_text(encoding="utf-8")), private
 
 
@@ -214,7 +215,7 @@ def test_the_public_folder_stays_as_it_is(tmp_path):
     public, private = folders(tmp_path)
     (public / "table.csv").write_text(csv_of({"age": ["[0, 10)"], "place": ["north"]}), encoding="utf-8")
     before = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in public.iterdir()}
-    write_report(made, table, made.method.partition.grid, public, private, sealed(made))
+    write_safe_k_report(made, table, made.method.partition.grid, public, private, sealed(made))
     assert {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in public.iterdir()} == before
     assert sorted(path.name for path in private.iterdir()) == ["report.html", "report.json"]
 
@@ -234,7 +235,7 @@ def test_the_page_is_sound_and_repeats(tmp_path, kind):
         (public / entry["file"]).write_text(csv_of(SHOWN), encoding="utf-8")
     pages = []
     for _ in range(2):
-        write_report(made, table, made.method.partition.grid, public, private, content)
+        write_safe_k_report(made, table, made.method.partition.grid, public, private, content)
         pages.append((private / "report.html").read_text(encoding="utf-8"))
     assert pages[0] == pages[1]
     assert Page(pages[0]).faults == []
@@ -323,7 +324,7 @@ def test_values_kept_as_they_are_match_those_published(tmp_path, output):
     public, private = folders(tmp_path)
     content = sealed(made)
     table._table.recode(made.method.partition.grid.levels).write(public / f"table.{output}")
-    values = report(made, table, made.method.partition.grid, public, content)
+    values = safe_k_report(made, table, made.method.partition.grid, public, content)
     assert private.is_dir()
     for column in values["columns"]:
         assert (column["labels_in"], column["labels_published"]) == (3, 3), column["name"]
@@ -350,7 +351,7 @@ def test_a_parquet_file_of_several_stretches(tmp_path):
     with pq.ParquetWriter(public / "table.parquet", parts[0].schema) as writer:
         for part in parts:
             writer.write_table(part)
-    values = report(
+    values = safe_k_report(
         made, scanned(made, {"code": ["c01", "c02", "c03"] * 100}), made.method.partition.grid, public, sealed(made)
     )
     assert values["groups"]["count"] == 3

@@ -16,7 +16,7 @@ import pytest
 from shoal.assess.release.base import load
 from shoal.errors import BudgetError, InfeasibleError, PolicyError, PreconditionError, UsageError
 from shoal.ledger.ledger import Ledger
-from shoal.publish.plan.safe_k import safe_k_plan
+from shoal.publish.plan.methods import plan
 from shoal.publish.share import pack
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.counted import SCHEMA
@@ -129,9 +129,13 @@ def test_a_hierarchy_that_lacks_a_value_is_the_policys_fault():
         policy("swap", {"attributes.diag.hierarchy": {"groups": {"common": ["flu", "cold"]}}})
 
 
-def test_it_has_no_price_and_no_weights(tmp_path):
+def test_it_has_no_price_no_rehearsal_and_no_weights(tmp_path):
+    planned = plan(policy("swap"))
+    assert planned.cost is None
     with pytest.raises(PolicyError, match="no differential promise"):
-        safe_k_plan(policy("swap"))
+        planned.price()
+    with pytest.raises(PolicyError, match="nothing to rehearse"):
+        planned.rehearse(rows=100, runs=2)
     made = publish(tmp_path, "swap")
     with pytest.raises(UsageError, match="no sample"):
         load(made.folder)

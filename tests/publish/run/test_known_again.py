@@ -71,13 +71,11 @@ def book(tmp_path):
 
 def charge(ledger, asked, data, tmp_path):
     """As a release does, up to the charge."""
-    from shoal.publish.run.release import job
-
     made = plan(asked)
     table = engine_named("duckdb").scan(data, made.schema)
-    work = job(made)
-    work.enter(ledger, table, file_digest(data))
-    work.appears(ledger, table, {})
+    job = made.job()
+    job.charge(ledger, table, file_digest(data))
+    job.before_publishing(ledger, table)
 
 
 def _without(name):

@@ -144,7 +144,7 @@ def check_picture(path: Path, force: bool) -> None:
 def _draw(found: Setting, choices: list[FrontierPoint] | None, path: Path, force: bool) -> None:
     from shoal.guarantee.safe_k.frontier import curve_of_setting
     from shoal.page import files, plots
-    from shoal.publish.report.pictures import curve_picture, frontier_picture
+    from shoal.publish.plan.page import curve_picture, frontier_picture
 
     pictures = [curve_picture(curve_of_setting(found))]
     if choices:

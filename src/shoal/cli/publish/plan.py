@@ -15,7 +15,6 @@ from shoal.errors import PolicyError, UsageError
 
 if TYPE_CHECKING:
     from shoal.publish.plan.base import Plan
-    from shoal.publish.plan.safe_k import SafeKPlan
 
 MOST_VIEWS = 40
 """Views that are listed."""
@@ -56,7 +55,6 @@ def plan(policy: Path, lock: Path | None, page: Path | None, force: bool, as_jso
     from shoal.page import files
     from shoal.policy.policy import Policy
     from shoal.publish.plan.methods import plan as make_plan
-    from shoal.publish.plan.safe_k import SafeKPlan
 
     if page is not None:
         files.refuse_overwriting(page, force=force)
@@ -76,28 +74,13 @@ def plan(policy: Path, lock: Path | None, page: Path | None, force: bool, as_jso
         output.print_line()
     output.print_table(("", "", ""), found.facts())
     output.print_line()
-    if isinstance(found, SafeKPlan) and found.views:
-        output.print_table(("view", "k", "beta"), _view_rows(found))
+    views = found.view_rows(MOST_VIEWS)
+    if views:
+        output.print_table(("view", "k", "beta"), views)
         output.print_line()
     output.print_paragraph(found.recoding_words())
     if found.work is not None:
         output.note(found.work)
-
-
-def _view_rows(found: SafeKPlan) -> list[tuple[str, str, str]]:
-    from shoal.guarantee.rounding import exact_text
-
-    if found.chooser is not None:
-        own = found.promise
-        of = f"{len(found.views):,} of {len(found.chooser.candidates):,}, chosen on the table"
-        return [(of, str(own.k), exact_text(own.beta))]
-    shown = [
-        (" × ".join(view.columns), str(own.k), exact_text(own.beta))
-        for view in found.views[:MOST_VIEWS]
-        for own in [view.method.promise]
-    ]
-    left = len(found.views) - MOST_VIEWS
-    return [*shown, (f"and {left:,} more", "", "")] if left > 0 else shown
 
 
 def _write_lock(found: Plan, path: Path, *, force: bool) -> None:

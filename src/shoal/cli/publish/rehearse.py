@@ -13,7 +13,7 @@ from shoal.cli.terminal.command import command, json_option
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.publish.rehearse import Expected, Rehearsal, Spread
+    from shoal.publish.rehearse import Expectation, Rehearsal, Spread
 
 
 @command(
@@ -54,16 +54,15 @@ def rehearse(policy: Path, rows: str, runs: str, marginals: Path | None, seed: s
     """Run the plan of POLICY on tables simulated from its domains; no table is opened and nothing is charged."""
     from shoal.datasets.marginals import load
     from shoal.policy.policy import Policy
-    from shoal.publish.plan.safe_k import safe_k_plan
-    from shoal.publish.rehearse import rehearse as run
+    from shoal.publish.plan.methods import plan
 
     sizes = _sizes(rows)
     count, start = numbers.read_whole(runs, "runs"), numbers.read_whole(seed, "seed", least=0)
     known = None if marginals is None else load(marginals)
     with progress.spinner("planning"):
-        planned = safe_k_plan(Policy.load(policy))
+        planned = plan(Policy.load(policy))
     with progress.bar("rehearsing", len(sizes) * count) as tick:
-        found = run(planned, rows=sizes, runs=count, marginals=known, seed=start, tick=tick)
+        found = planned.rehearse(rows=sizes, runs=count, marginals=known, seed=start, tick=tick)
     if as_json:
         output.print_json(found.to_json())
     else:
@@ -99,7 +98,7 @@ def _print(found: Rehearsal) -> None:
         output.print_paragraph(sentence)
 
 
-def _column(one: Expected) -> list[tuple[str, str]]:
+def _column(one: Expectation) -> list[tuple[str, str]]:
     """A mean, and the least and the most of the runs, for each line of the table."""
     empty, published = one.empty, one.published
     return [

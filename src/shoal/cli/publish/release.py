@@ -115,8 +115,8 @@ def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bo
     from shoal.engine.base import open_engine
     from shoal.engine.digest import file_digest
     from shoal.ledger.location import open_ledger, would_be_made
-    from shoal.publish.plan.safe_k import SafeKPlan
-    from shoal.publish.run.release import refuse_target, repeats
+    from shoal.publish.folder import refuse_target
+    from shoal.publish.run.release import repeats
 
     refuse_target(out, force=force)
     with progress.spinner("reading"):
@@ -128,7 +128,7 @@ def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bo
         with open_ledger(ledger, new=new) as book:
             account = book.account(planned.policy.dataset)
             repeat = repeats(planned, table, file_digest(data), book)
-        forecast = account.forecast(planned.cost) if isinstance(planned, SafeKPlan) and account.budget else None
+        forecast = account.forecast(planned.cost) if planned.cost is not None and account.budget else None
     fields = {
         **planned.to_json(),
         "dry_run": True,

@@ -10,7 +10,7 @@ from shoal.guarantee.theorem import PremiseAnswer
 from shoal.ledger.ledger import Account
 from shoal.publish.certificate.opening import opening, sealed, theorem_entry
 from shoal.publish.certificate.premises import built, checked, stated
-from shoal.publish.plan.counted import NOT_PROMISED, SyntacticPlan
+from shoal.publish.plan.counted import SyntacticPlan
 
 
 def counted_answers(plan: SyntacticPlan) -> dict[str, PremiseAnswer]:
@@ -53,7 +53,7 @@ def certificate(
             "crowds": plan.crowds(),
         },
         "theorems": [theorem_entry(name, counted_answers(plan)) for name in first.theorems],
-        "not_promised": list(NOT_PROMISED[plan.method.name]),
+        "not_promised": list(plan.not_promised),
         "tables": [
             {
                 "file": file,

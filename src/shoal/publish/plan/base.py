@@ -1,17 +1,50 @@
-"""What every plan is, whatever it promises: the policy it resolves, its lock, its claims, and itself in words."""
+"""What every plan answers, whatever its method: its promise, its price, its run, its page, and how it is verified.
+
+A method of publishing is one class that extends `Plan`, listed in `publish/plan/methods.py`. It has
+
+    plan/<method>.py          the numbers, resolved from the policy
+    run/<method>.py           the job: what is charged, drawn and written
+    certificate/<method>.py   what the release states about itself
+    report/<method>.py        what the custodian sees
+
+and nothing else in the program asks which method it is: it asks the plan.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.data.schema import Schema
+from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.unit import Unit
+from shoal.ledger.event import Budget, Cost
 from shoal.policy.lock import Lock
+from shoal.policy.model.release import ReleaseAsked
 from shoal.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from shoal.guarantee.safe_k.frontier import FrontierPoint
+    from shoal.publish.rehearse import Rehearsal
+    from shoal.publish.run.release import Job
+    from shoal.publish.verify.standalone import Check
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How a certificate of one method is verified, beyond what the one-file verifier does."""
+
+    schema: Path
+    """The JSON Schema of the certificate."""
+    against_lock: Callable[[Path, dict[str, Any]], list[Check]]
+    """The checks of a release folder and its certificate against the locked policy."""
+    page: Callable[[dict[str, Any]], str]
+    """The certificate as a page of HTML."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +53,90 @@ class Plan(ABC):
 
     policy: Policy
 
+    methods: ClassVar[tuple[str, ...]]
+    """The values of `release.method` that this class plans."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, policy: Policy) -> Plan:
+        """Resolve a policy that names one of the methods; InfeasibleError when what it asks for cannot be reached."""
+
+    @classmethod
+    @abstractmethod
+    def verification(cls) -> Verification:
+        """How a certificate of this method is verified."""
+
+    @classmethod
+    def asked(cls, policy: Policy) -> ReleaseAsked:
+        """The policy's `release` block; PolicyError where there is none, or its method is another class's to plan."""
+        asked = policy.release
+        if asked is None:
+            raise PolicyError("the policy asks for no release", fix="add a `release:` block")
+        if asked.method not in cls.methods:
+            raise PolicyError(
+                "release.method: another method than the one to plan", came=asked.method, allowed=", ".join(cls.methods)
+            )
+        return asked
+
+    @abstractmethod
+    def job(self) -> Job:
+        """The run: what is charged, written and reported."""
+
+    def rehearse(self, **options: Any) -> Rehearsal:  # noqa: ARG002 - for methods that draw a sample
+        """Run it on simulated tables, with the options of `shoal.rehearse`; PolicyError for a method that draws no sample."""
+        raise PolicyError(
+            "release.method: it draws no sample, so there is nothing to rehearse",
+            came=", ".join(self.methods),
+            allowed="safe-k",
+            fix="plan it with `shoal plan`, run it with `shoal release`",
+        )
+
+    # --- what it promises ---------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def claims(self) -> tuple[Claim, ...]:
+        """What will hold for everything that is published."""
+
+    @property
+    @abstractmethod
+    def not_promised(self) -> Sequence[str]:
+        """What a reader may take to be promised and is not, in sentences."""
+
+    @abstractmethod
+    def check(self, schema: Schema) -> None:
+        """Raise PreconditionError where the columns of a table do not meet a premise of the theorems."""
+
+    @property
+    def cost(self) -> Cost | None:
+        """What the ledger is charged; None for a method without a differential promise, which has no price."""
+        return None
+
+    @property
+    def budget(self) -> Budget | None:
+        """The ceiling that the policy names for the dataset; None where it names none or nothing is charged."""
+        return None
+
+    def price(self) -> Cost:
+        """The cost; PolicyError for a method that has none."""
+        if self.cost is None:
+            raise PolicyError(
+                "release.method: it makes no differential promise, so it has no price",
+                came=self.policy.release.method if self.policy.release else "no release",
+                allowed="safe-k",
+                fix="plan it with `shoal plan`, run it with `shoal release`",
+            )
+        return self.cost
+
+    @abstractmethod
+    def repeat_words(self, when: str, *, appeared: bool) -> str | None:
+        """What to say before the same plan runs on the same table again; None where the ledger refuses that anyway.
+
+        `when` names the earlier entry of the ledger; `appeared` says whether its release did.
+        """
+
+    # --- the policy ---------------------------------------------------------------------------------------------
+
     @cached_property
     def lock(self) -> Lock:
         """The canonical text of the policy and its hash."""
@@ -27,7 +144,7 @@ class Plan(ABC):
 
     @property
     def unit(self) -> Unit:
-        """Whose data are hidden."""
+        """The unit of privacy: whose data are hidden."""
         return self.policy.unit
 
     @cached_property
@@ -40,19 +157,12 @@ class Plan(ABC):
         """Whether a domain or hierarchy was drafted from the data and not confirmed."""
         return bool(self.policy.profiled_keys())
 
+    # --- in words -----------------------------------------------------------------------------------------------
+
     @property
     def work(self) -> str | None:
-        """What to expect of a run that takes long, from the policy alone; to be said before anything is charged."""
+        """What to expect of a run that takes long, from the policy alone; None for a run that does not."""
         return None
-
-    @abstractmethod
-    def check(self, schema: Schema) -> None:
-        """What the theorems ask of the columns."""
-
-    @property
-    @abstractmethod
-    def claims(self) -> tuple[Claim, ...]:
-        """What will hold for everything that is published."""
 
     @abstractmethod
     def sentences(self) -> list[str]:
@@ -64,13 +174,24 @@ class Plan(ABC):
 
     @abstractmethod
     def recoding_words(self) -> str:
-        """How what is shown comes about, in a sentence."""
+        """How the published labels come about, in a sentence."""
+
+    def view_rows(self, most: int) -> list[tuple[str, str, str]]:  # noqa: ARG002 - for plans that have views
+        """The columns, k and beta of at most so many narrow tables; empty for a plan without views."""
+        return []
 
     def page(self) -> str:
         """The plan as a page of HTML, to be printed, reviewed and signed before the data are touched."""
         from shoal.publish.plan.page import plan_page
 
         return plan_page(self)
+
+    def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - for methods that have some
+        """What the page of this method shows beyond its words: pictures, other choices, views.
+
+        `choices` are those of `frontier`, where somebody has solved for them already.
+        """
+        return {}
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:

@@ -1,23 +1,25 @@
-"""The plan of a release by near neighbours: which crowds, what they show, and what that does and does not promise."""
+"""The plan of a release by clusters of near records: which clusters, what they show, what that does and does not promise."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.cluster.diversify import Wanted
 from shoal.anonymize.method.clusters import GAIN, Crowd
 from shoal.anonymize.method.microaggregation import Microaggregation
 from shoal.anonymize.method.probabilistic_k import Swap
-from shoal.data.schema import Schema
+from shoal.data.schema import Attribute, Schema
 from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import Plan
+from shoal.publish.plan.base import Plan, Verification
 
-METHODS = ("microaggregation", "probabilistic-k")
-"""The methods that are planned here."""
+if TYPE_CHECKING:
+    from shoal.publish.run.counted import SyntacticJob
 
 GROUPED = {
     "mdav": "the farthest record and its nearest, again and again (MDAV)",
@@ -58,7 +60,10 @@ NOT_PROMISED = {
 
 @dataclass(frozen=True)
 class SyntacticPlan(Plan):
-    """What will happen: the method, its crowds, and what is counted afterwards. It costs no epsilon and has no price."""
+    """A release whose guarantee is counted on clusters of near records. It costs no epsilon and has no price.
+
+    Each method is a class below: which clusters, what becomes of the records in one, and what that does and does not promise.
+    """
 
     method: Microaggregation | Swap
     format: str
@@ -66,70 +71,73 @@ class SyntacticPlan(Plan):
     def __repr__(self) -> str:
         return f"<SyntacticPlan of '{self.policy.dataset}': {self.method.name}, k {self.k}, no differential privacy>"
 
+    @classmethod
+    def clusters(cls, policy: Policy) -> Crowd:
+        """The clusters that a policy asks for."""
+        asked = cls.asked(policy)
+        if asked.k is None:
+            raise PolicyError(f"release: {asked.method} needs k")
+        gain = GAIN if asked.gain is None else asked.gain
+        return Crowd(asked.k, asked.grouping or "mdav", gain, Wanted(asked.l, asked.t))
+
+    @classmethod
+    def verification(cls) -> Verification:
+        from shoal.publish.certificate.counted_page import certificate_page
+        from shoal.publish.verify.counted import SCHEMA, verify_counted
+
+        return Verification(SCHEMA, verify_counted, certificate_page)
+
+    def job(self) -> SyntacticJob:
+        from shoal.publish.run.counted import SyntacticJob
+
+        return SyntacticJob(self)
+
     def check(self, schema: Schema) -> None:
-        """What the theorems ask of the columns."""
         self.method.check(schema)
 
     @property
+    @abstractmethod
     def k(self) -> int:
-        """The least crowd of all."""
-        method = self.method
-        return method.smallest(self.policy.schema) if isinstance(method, Swap) else method.crowd.k
+        """The size of the smallest cluster of all."""
 
     @property
-    def claims(self) -> tuple[Claim, ...]:
-        method = self.method
-        return method.claims(self.policy.schema) if isinstance(method, Swap) else method.claims()
+    @abstractmethod
+    def kind(self) -> str:
+        """What becomes of a cluster's records: `faces` (all show one value), `together` or `alone` (values change places)."""
 
     def crowds(self) -> dict[str, int]:
-        """The k of each confidential attribute, where they are treated one by one."""
-        method = self.method
-        if not isinstance(method, Swap) or not method.alone:
-            return {}
-        return {one.name: method.k(one.name) for one in self.policy.schema.confidential}
+        """The k of each confidential attribute, where they are treated one by one; else empty."""
+        return {}
+
+    @property
+    def shows_classes(self) -> bool:
+        """Whether the records of a cluster look alike in the published table, so that a stranger can count them."""
+        return False
+
+    @property
+    def not_promised(self) -> Sequence[str]:
+        return NOT_PROMISED[self.method.name]
+
+    def repeat_words(self, when: str, *, appeared: bool) -> str | None:  # noqa: ARG002 - nothing was charged
+        return f"this very release was made before ({when}); with each one more, groups of k hide fewer"
 
     def sentences(self) -> list[str]:
-        return [self._promised(), self._grounds(), NO_DIFFERENTIAL]
+        return [f"{self._promise_words()}{self._diversity_words()}", self._grounds(), NO_DIFFERENTIAL]
 
-    def _promised(self) -> str:
-        wanted, method = self.method.crowd.wanted, self.method
+    @abstractmethod
+    def _promise_words(self) -> str:
+        """What holds for a unit, in a sentence."""
+
+    @abstractmethod
+    def _grounds(self) -> str:
+        """What is done to the records, in a sentence."""
+
+    def _diversity_words(self) -> str:
+        """The l and t that every cluster has, where they are asked for."""
+        wanted = self.method.crowd.wanted
         also = [f"shows at least {wanted.l} different values of each confidential attribute"] if wanted.l else []
         also += [f"has confidential values within {exact_text(wanted.t)} of the whole table's"] if wanted.t else []
-        more = f" Every group also {' and '.join(also)}." if also else ""
-        if isinstance(method, Microaggregation):
-            many = "rows" if self.unit.whose == "row" else "such units"
-            return (
-                f"Whoever looks for a {self.unit.name} by what they know of it finds at least {self.k} {many} that look the "
-                f"same, or none.{more}"
-            )
-        names = ", ".join(sorted(one.name for one in self.policy.schema.confidential))
-        if method.alone:
-            return (
-                f"What a {self.unit.name} shows of {names} was taken from its own record with probability at most 1/{self.k}, "
-                "for each of them alone, as long as one knows nothing of the others in the group and of no dependence on what "
-                f"stayed. It comes from records of like rank, so it is near the truth by design.{more}"
-            )
-        quasi = ", ".join(sorted(one.name for one in self.policy.schema.quasi))
-        return (
-            f"Whoever finds a {self.unit.name} by {quasi} sees beside it the other values of a record that is its own with "
-            f"probability at most 1/{self.k}, as long as they know nothing else of it, nothing of the others in the "
-            f"group, and of no dependence between the two.{more}"
-        )
-
-    def _grounds(self) -> str:
-        quasi = ", ".join(sorted(one.name for one in self.policy.schema.quasi))  # a lock has another order
-        names = ", ".join(sorted(one.name for one in self.policy.schema.confidential))
-        if isinstance(self.method, Microaggregation):
-            return (
-                f"Records are grouped by {quasi}; all of a group show the same, and the published table is counted. "
-                "All other published attributes are as they were."
-            )
-        if self.method.alone:
-            return f"Exchanged at random, each by itself, among records of like rank: {names}. Everything else is as it was."
-        return (
-            f"Records are grouped by {quasi}, and inside a group these change places at random, all together; everything else "
-            "is as it was. Every column keeps its values, so each column's counts, mean and variance are exact."
-        )
+        return f" Every group also {' and '.join(also)}." if also else ""
 
     def facts(self) -> list[tuple[str, str, str]]:
         crowd = self.method.crowd
@@ -171,18 +179,120 @@ class SyntacticPlan(Plan):
         }
 
 
-def syntactic_plan(policy: Policy) -> SyntacticPlan:
-    """Resolve a policy whose method groups near records."""
-    asked = policy.release
-    if asked is None or asked.method not in METHODS or asked.k is None:
-        raise PolicyError("no method of near neighbours", allowed=", ".join(METHODS))
-    gain = GAIN if asked.gain is None else asked.gain
-    crowd = Crowd(asked.k, asked.grouping or "mdav", gain, Wanted(asked.l, asked.t))
-    method: Microaggregation | Swap
-    if asked.method == "microaggregation":
-        method = Microaggregation(crowd, asked.show or "centroid", policy.unit)
-    else:
-        method = Swap(crowd, policy.unit, dict(asked.crowds or {}))
-    found = SyntacticPlan(policy, method, asked.output.format)
-    found.check(policy.schema)
-    return found
+@dataclass(frozen=True)
+class MicroaggregationPlan(SyntacticPlan):
+    """The quasi-identifiers of a cluster's records are replaced by one value for all of them.
+
+    Promise   k-anonymity, counted on the published table; l-diversity and t-closeness where asked for.
+    Requires  quasi-identifiers; at least 2k records.
+    Reads     nothing: the policy alone.
+    """
+
+    method: Microaggregation
+
+    methods = ("microaggregation",)
+
+    @classmethod
+    def of(cls, policy: Policy) -> MicroaggregationPlan:
+        asked, clusters = cls.asked(policy), cls.clusters(policy)
+        method = Microaggregation(clusters, asked.show or "centroid", policy.unit)
+        found = cls(policy, method, asked.output.format)
+        found.check(policy.schema)
+        return found
+
+    @property
+    def k(self) -> int:
+        return self.method.crowd.k
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        return self.method.claims()
+
+    @property
+    def kind(self) -> str:
+        return "faces"
+
+    @property
+    def shows_classes(self) -> bool:
+        return True
+
+    def _promise_words(self) -> str:
+        many = "rows" if self.unit.whose == "row" else "such units"
+        return (
+            f"Whoever looks for a {self.unit.name} by what they know of it finds at least {self.k} {many} that look the "
+            "same, or none."
+        )
+
+    def _grounds(self) -> str:
+        quasi = _listed(self.policy.schema.quasi)
+        return (
+            f"Records are grouped by {quasi}; all of a group show the same, and the published table is counted. "
+            "All other published attributes are as they were."
+        )
+
+
+@dataclass(frozen=True)
+class SwapPlan(SyntacticPlan):
+    """Values change places at random among the records of a cluster: the quasi-identifiers, or each confidential attribute.
+
+    Promise   probabilistic k-anonymity, on a condition about what an intruder knows, which the sentences state.
+    Requires  confidential attributes; at least 2k records.
+    Reads     nothing: the policy alone.
+    """
+
+    method: Swap
+
+    methods = ("probabilistic-k",)
+
+    @classmethod
+    def of(cls, policy: Policy) -> SwapPlan:
+        asked, clusters = cls.asked(policy), cls.clusters(policy)
+        found = cls(policy, Swap(clusters, policy.unit, dict(asked.crowds or {})), asked.output.format)
+        found.check(policy.schema)
+        return found
+
+    @property
+    def kind(self) -> str:
+        return "alone" if self.method.alone else "together"
+
+    @property
+    def k(self) -> int:
+        return self.method.smallest(self.policy.schema)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        return self.method.claims(self.policy.schema)
+
+    def crowds(self) -> dict[str, int]:
+        if not self.method.alone:
+            return {}
+        return {one.name: self.method.k(one.name) for one in self.policy.schema.confidential}
+
+    def _promise_words(self) -> str:
+        if self.method.alone:
+            return (
+                f"What a {self.unit.name} shows of {_listed(self.policy.schema.confidential)} was taken from its own record "
+                f"with probability at most 1/{self.k}, "
+                "for each of them alone, as long as one knows nothing of the others in the group and of no dependence on what "
+                "stayed. It comes from records of like rank, so it is near the truth by design."
+            )
+        return (
+            f"Whoever finds a {self.unit.name} by {_listed(self.policy.schema.quasi)} sees beside it the other values of a "
+            f"record that is its own with probability at most 1/{self.k}, as long as they know nothing else of it, nothing of "
+            "the others in the group, and of no dependence between the two."
+        )
+
+    def _grounds(self) -> str:
+        if self.method.alone:
+            names = _listed(self.policy.schema.confidential)
+            return f"Exchanged at random, each by itself, among records of like rank: {names}. Everything else is as it was."
+        return (
+            f"Records are grouped by {_listed(self.policy.schema.quasi)}, and inside a group these change places at random, "
+            "all together; everything else "
+            "is as it was. Every column keeps its values, so each column's counts, mean and variance are exact."
+        )
+
+
+def _listed(attributes: Iterable[Attribute]) -> str:
+    """Names in the order of the alphabet, which is that of a lock."""
+    return ", ".join(sorted(one.name for one in attributes))

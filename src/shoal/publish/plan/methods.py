@@ -1,16 +1,33 @@
-"""The methods of a release that can be planned, and the plan of a policy by whichever method it names."""
+"""The methods of publishing that can be planned: the one place where a method is registered."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan
-from shoal.publish.plan.counted import METHODS, syntactic_plan
-from shoal.publish.plan.safe_k import safe_k_plan
+from shoal.publish.plan.counted import MicroaggregationPlan, SwapPlan
+from shoal.publish.plan.safe_k import SafeKPlan
+
+PLANS: Mapping[str, type[Plan]] = {
+    name: kind for kind in (SafeKPlan, MicroaggregationPlan, SwapPlan) for name in kind.methods
+}
+"""The class that plans each value of `release.method`; views are planned by `SafeKPlan`, which hands them on."""
 
 
 def plan(policy: Policy) -> Plan:
-    """Resolve a policy; InfeasibleError when what it asks for cannot be reached."""
+    """Resolve a policy by the method that it names; no row is read.
+
+    Arguments  policy: a `Policy` with a `release` block.
+    Raises     PolicyError where it asks for no release, or for a method that cannot be planned yet; InfeasibleError where
+               what it asks for cannot be reached.
+    """
     asked = policy.release
-    if asked is not None and asked.method in METHODS:
-        return syntactic_plan(policy)
-    return safe_k_plan(policy)
+    if asked is None:
+        raise PolicyError("the policy asks for no release", fix="add a `release:` block")
+    if asked.method not in PLANS:
+        raise PolicyError(
+            "release.method: this method cannot be planned yet", came=asked.method, allowed=", ".join(PLANS)
+        )
+    return PLANS[asked.method].of(policy)

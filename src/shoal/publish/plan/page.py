@@ -1,30 +1,30 @@
-"""The page of a plan: what a policy promises, its curve, other choices with the same promise, and what it rests on.
+"""The page of a plan, to be printed, reviewed and signed before the data are touched, and the pictures of a promise.
 
-No row has been read for it, so it can be printed, reviewed and signed before the data are touched.
+The pictures are the curve of delta against epsilon, and the frontier of other choices of k and beta with the same promise.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from shoal import __version__
-from shoal.guarantee.rounding import text_down
-from shoal.guarantee.safe_k.frontier import FrontierPoint, frontier
+from shoal.guarantee.rounding import exact, text_down, text_up
+from shoal.guarantee.safe_k import curve as safe_k
+from shoal.guarantee.safe_k.frontier import FrontierPoint, ReleaseCurve, frontier
+from shoal.guarantee.safe_k.setting import Setting, published_delta
 from shoal.guarantee.theorem import theorem
 from shoal.page import html
-from shoal.publish.certificate.safe_k import NOT_PROMISED
+from shoal.page.picture import Axis, Level, Mark, Picture, Region, Series
 from shoal.publish.plan.base import Plan
-from shoal.publish.plan.counted import NOT_PROMISED as COUNTED_NOT_PROMISED
-from shoal.publish.plan.counted import SyntacticPlan
-from shoal.publish.plan.safe_k import SafeKPlan
-from shoal.publish.report.pictures import curve_picture, frontier_picture
+
+if TYPE_CHECKING:
+    from shoal.publish.plan.safe_k import SafeKPlan
 
 ELSEWHERE = (
     "It does not cover other publications about the same people; the ledger adds up those that were charged to it."
 )
 """Instead of the certificate's sentence, which points to a list of charges that a plan does not have."""
-MOST_VIEWS = 300
-"""Views that the page lists."""
 
 
 def plan_page(
@@ -43,56 +43,47 @@ def plan_page(
         "numbers": plan.facts(),
         "recoding": plan.recoding_words(),
         "theorems": [_theorem(each) for each in plan.claims[0].theorems],
-        "cautions": _not_said(plan),
+        "cautions": list(plan.not_promised),
         "command": f"shoal release {name} {data} --out FOLDER",
         "footer": f"Written by Shoal {__version__}. Costs are rounded up and allowances down, so no number here flatters.",
         "views": [],
         "curve": None,
         "frontier": None,
-        **(_of_paid(plan, choices) if isinstance(plan, SafeKPlan) else {}),
+        **plan.page_fields(choices),
     }
     return html.page("plan", fields)
 
 
-def _of_paid(plan: SafeKPlan, choices: list[FrontierPoint] | None) -> dict[str, Any]:
-    """The curve of the whole release; for one table also other choices of k and beta."""
-    curve = curve_picture(plan.curve)
-    found: dict[str, Any] = {
+def curve_fields(plan: SafeKPlan) -> dict[str, Any]:
+    """The curve of everything that is published, and what it does not say."""
+    curve, unit = curve_picture(plan.curve), plan.unit
+    limited = (
+        f"At most {unit.max_rows} row{'s' * (unit.max_rows > 1)} of each {unit.name}, drawn at random, take part: the promise "
+        "is to all of them together, not to a row."
+    )
+    said = [ELSEWHERE if "other publications" in text else text for text in plan.not_promised]
+    return {
+        "cautions": [*([limited] if unit.whose == "person" else []), *said],
         "curve": html.inline(curve, "curve"),
         "curve_caption": curve.caption,
         "about_curve": "A release does not have one epsilon. For every epsilon there is the delta that goes with it, and all of "
         f"them hold at once, for everything that is published and for {plan.unit.words()}.",
     }
-    if plan.views:
-        listed = plan.views[:MOST_VIEWS] if plan.chooser is None else ()
-        rows = [(" × ".join(view.columns), view.method.promise) for view in listed]
-        return {**found, "views": [(columns, str(own.k), text_down(own.beta)) for columns, own in rows]}
-    if plan.method.drawn_before or plan.repeat > 1:
-        return found  # other choices of one sample would not be other choices of this release
-    choices = frontier(plan.promise, lambda: None) if choices is None else choices
-    picture = frontier_picture(plan.promise, choices)
+
+
+def frontier_fields(promise: Setting, choices: list[FrontierPoint] | None) -> dict[str, Any]:
+    """Other choices of k and beta that keep the promise of one table."""
+    choices = frontier(promise, lambda: None) if choices is None else choices
+    picture = frontier_picture(promise, choices)
     return {
-        **found,
         "frontier": html.inline(picture, "frontier"),
         "frontier_caption": picture.caption,
         "about_frontier": "Each line keeps the same epsilon and delta. A larger sample needs larger groups; k / beta is about "
         "how many rows of the whole table must share a description before it is shown.",
         "frontier_head": ("k", "beta at most", "k / beta", "means"),
         "frontier_rows": [(str(c.k), text_down(c.beta), f"{c.class_size:.0f}", c.meaning) for c in choices],
-        "chosen": str(plan.promise.k),
+        "chosen": str(promise.k),
     }
-
-
-def _not_said(plan: Plan) -> list[str]:
-    if isinstance(plan, SyntacticPlan):
-        return list(COUNTED_NOT_PROMISED[plan.method.name])
-    unit = plan.unit
-    limited = (
-        f"At most {unit.max_rows} row{'s' * (unit.max_rows > 1)} of each {unit.name}, drawn at random, take part: the promise "
-        "is to all of them together, not to a row."
-    )
-    said = [ELSEWHERE if "other publications" in text else text for text in NOT_PROMISED]
-    return [*([limited] if unit.whose == "person" else []), *said]
 
 
 def _theorem(name: str) -> dict[str, Any]:
@@ -103,3 +94,92 @@ def _theorem(name: str) -> dict[str, Any]:
         "source": known.source,
         "premises": [premise.text for premise in known.premises],
     }
+
+
+# --- pictures -----------------------------------------------------------------------------------------------------
+
+
+def curve_picture(curve: ReleaseCurve) -> Picture:
+    """delta of a whole release against epsilon, for its unit: what is promised lies on the curve or above it.
+
+    For one sample the published bound stands beside it where it speaks; for a unit of several steps, one row's curve.
+    """
+    own, sample = curve.total.epsilon, curve.samples[0]
+    top = max(3.0, 2 * float(own))
+    one, step = curve.is_one_sample, sample.unit.is_one_step
+    fine = _grid(top, 360 if one and step else 120 if not one else 24)
+    whole = [(float(e), float(d)) for e in sorted({*fine, own}) if (d := curve.delta_at(e)) < 1]
+    series = [Series("this release", [e for e, _ in whole], [d for _, d in whole], colour=0)]
+    spoken: list[tuple[float, float]] = []
+    if one and step:
+        shifted = [(e, published_delta(sample.k, sample.beta, e - curve.paid)) for e in fine if e >= curve.paid]
+        spoken = [(float(e), d) for e, d in shifted if d is not None]
+    elif one:
+        alone = [(float(e), safe_k.delta_tight(sample.k, sample.beta, e - curve.paid)) for e in fine if e >= curve.paid]
+        series.append(Series("one row alone", [e for e, _ in alone], [d for _, d in alone], colour=2, dashed=True))
+    if spoken:
+        series.append(Series("published bound", [e for e, _ in spoken], [d for _, d in spoken], colour=1))
+    silent = spoken[0][0] if spoken else 0.0
+    floor = float(sample.floor)
+    low = min(y for line in series for y in line.y)
+    return Picture(
+        title=_title(curve),
+        x=Axis("epsilon of the whole release (log of the largest ratio)", limits=(0, top)),
+        y=Axis(
+            "delta (what is added after the ratio)", log=True, limits=(min(low, floor) / 30 if one else low / 30, 1.5)
+        ),
+        series=series,
+        marks=[Mark(float(own), float(curve.total.delta), "promised", right=not step, above=not step)],
+        levels=[Level(floor, "floor: beta to the power k")] if one else [],
+        regions=[Region(0, silent, "published theorem silent")] if silent > 0.06 * top else [],
+        caption=_caption(curve, spoken=bool(spoken)),
+    )
+
+
+def _grid(top: float, steps: int) -> list[Fraction]:
+    return [exact(round(top * i / steps, 6)) for i in range(steps + 1)]
+
+
+def _title(curve: ReleaseCurve) -> str:
+    sample, count = curve.samples[0], len(curve.samples)
+    if count > 1:
+        return f"What all {count:,} tables together promise"
+    return f"What a crowd of {sample.k} behind a sample of {float(sample.beta):.4g} promises"
+
+
+def _caption(curve: ReleaseCurve, *, spoken: bool) -> str:
+    """What the curve is of, for whom, and how sharp it is."""
+    sample, count = curve.samples[0], len(curve.samples)
+    of = "the table" if count == 1 else f"all {count:,} tables together"
+    share = (
+        f", with the {text_up(curve.paid)} that were spent on choices before a sample was drawn," if curve.paid else ""
+    )
+    found = [f"Lower is better. delta of {of}{share} for {sample.unit.words()}."]
+    if count == 1 and sample.unit.is_one_step and not curve.paid:
+        found.append("The curve is exact: no smaller delta holds.")
+    if spoken:
+        found.append(
+            "The published bound (LQS11 Theorem 5) bounds the probability of a bad outcome, which is more than the promise "
+            "needs."
+        )
+    if count == 1 and not sample.unit.is_one_step:
+        found.append("The dashed curve is of one row added or removed, and promises nothing to the unit.")
+    return " ".join(found)
+
+
+def frontier_picture(plan: Setting, choices: list[FrontierPoint]) -> Picture:
+    """The largest rate for each crowd size, and which of them is the plan's."""
+    chosen = min(choices, key=lambda choice: abs(choice.k - plan.k))
+    finest = next(choice for choice in choices if choice.meaning == "finest detail")
+    marks = [Mark(chosen.k, float(plan.beta), f"this plan: k = {plan.k}")]
+    if finest.k != plan.k:
+        marks.append(Mark(finest.k, float(finest.beta), f"finest detail: k = {finest.k}"))
+    return Picture(
+        title="The same promise, other choices",
+        x=Axis("k, the smallest group that is shown", log=True),
+        y=Axis("beta, the share of rows sampled (at most)", limits=(0, 1)),
+        series=[Series("", [c.k for c in choices], [float(c.beta) for c in choices], dots=True, named=False)],
+        marks=marks,
+        caption="Every point keeps the epsilon and delta of this table. To the right: more rows, in larger groups. Detail is "
+        f"finest where k / beta is smallest (k = {finest.k}); smaller crowds than that cost rows and win nothing.",
+    )

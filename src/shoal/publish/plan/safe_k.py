@@ -1,14 +1,12 @@
-"""A plan: everything that will happen, resolved from the policy alone; no row has been read.
-
-So the promise can be printed, reviewed and signed before the data are touched.
-"""
+"""The plan of a safe k-anonymous release of one wide table: k and the sampling rate, solved from what the policy promises."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.generalize.base import Partition
 from shoal.anonymize.generalize.grid import FixedGrid, Grid
@@ -17,75 +15,64 @@ from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.data.cells import cells
 from shoal.data.schema import Schema
-from shoal.errors import PolicyError, PreconditionError, UsageError
+from shoal.errors import InfeasibleError, PolicyError, PreconditionError, UsageError
 from shoal.guarantee import sentences as words
 from shoal.guarantee.base import Guarantee
-from shoal.guarantee.claim import Claim, Status, make_claim
-from shoal.guarantee.compose import composed_within
+from shoal.guarantee.claim import Claim, make_claim
+from shoal.guarantee.compose import compose, composed_within
 from shoal.guarantee.differential import ApproxDP, PureDP, SafeKSampling
-from shoal.guarantee.rounding import exact_text, text_up, whole
-from shoal.guarantee.safe_k.frontier import ReleaseCurve, release_curve
-from shoal.guarantee.safe_k.setting import Setting
+from shoal.guarantee.rounding import exact, exact_text, text_up, whole
+from shoal.guarantee.safe_k.frontier import ReleaseCurve, release_curve, setting_by_preference
+from shoal.guarantee.safe_k.setting import Setting, solve
 from shoal.guarantee.sentences import as_float, plain
-from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget, Cost
 from shoal.policy.model.recoding import Grow
-from shoal.policy.model.release import ReleaseAsked, Sampling
-from shoal.policy.model.views import Group, Views
+from shoal.policy.model.release import ReleaseAsked
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import Plan
-from shoal.publish.plan.counted import METHODS
-from shoal.publish.plan.solve import numbers, one_release
-from shoal.publish.plan.views import (
-    Chooser,
-    Sharing,
-    View,
-    all_parts,
-    as_given,
-    names,
-    narrowed,
-    shared_out,
-    view_promise,
-)
+from shoal.publish.plan.base import Plan, Verification
 
-READY = ("safe-k", *METHODS)
-"""The methods that can be planned and run now."""
+if TYPE_CHECKING:
+    from shoal.guarantee.safe_k.frontier import FrontierPoint
+    from shoal.publish.plan.views import Chooser, View
+    from shoal.publish.rehearse import Rehearsal
+    from shoal.publish.run.safe_k import SafeKJob
 
 
 @dataclass(frozen=True)
 class SafeKPlan(Plan):
-    """What will happen: the method with its numbers, what it promises, and what it costs."""
+    """One wide table by safe k-anonymization: a random sample, labels that do not depend on it, no class smaller than k.
+
+    Promise   (epsilon, delta)-differential privacy for the unit of the policy, for all repeats together; k-anonymity of
+              what is published.
+    Requires  a recoding for every published attribute; a sampling rate below one, or a table that is itself a sample.
+    Reads     nothing: the policy alone.
+    """
 
     method: SafeK
     repeat: int
     total: ApproxDP
     format: str
-    views: tuple[View, ...] = ()
-    """The narrow tables, where there are any; `method` is then the first one's."""
-    chooser: Chooser | None = None
-    """Picks the views on the table, where the policy asks for that; `views` are then stand-ins of the right number."""
+
+    methods = ("safe-k",)
 
     def __post_init__(self) -> None:
         whole(self.repeat, "the number of releases")
-        methods = [view.method for view in self.views] or [self.method]
-        if any(method.unit != self.policy.unit for method in methods):
+        if any(method.unit != self.policy.unit for method in self.tables):
             raise UsageError(
                 "the plan promises it to another unit than its policy",
                 came=self.method.unit.words(),
                 allowed=self.policy.unit.words(),
             )
-        if self.views and self.repeat > 1:
-            raise UsageError("views are released once", came=self.repeat, allowed="1")
-        if self.method.drawn_before and len(self.promises) > 1:
+        if self.method.drawn_before and len(self.tables) > 1:
             raise PreconditionError(
                 "dps-does-not-compose",
                 "a table that is itself a sample gives one release",
-                came=f"{len(self.promises)} tables",
+                came=f"{len(self.tables)} tables",
             )
         if not self._keeps(self.total):
             raise PreconditionError(
-                self.composition if len(self.promises) > 1 else "basic-composition",
+                self.composition if len(self.tables) > 1 else "basic-composition",
                 "what is published costs more than the plan promises",
                 came=f"({text_up(self.total.epsilon)}, {text_up(self.total.delta)})",
                 fix="make plans with `shoal.plan`, which solves them",
@@ -100,33 +87,73 @@ class SafeKPlan(Plan):
         return len(self.promises) > 1 and composed_within(self.parts, total.epsilon, total.delta)
 
     def __repr__(self) -> str:
-        views = f", {len(self.views)} views" if self.views else ""
-        numbers = f"epsilon {text_up(self.total.epsilon)}, delta {text_up(self.total.delta)}, k {self.promise.k}{views}"
-        status = self.claims[0].status.value
-        return f"<Plan of '{self.policy.dataset}': {numbers}, {self.unit.words()}, {status}>"
+        return (
+            f"<Plan of '{self.policy.dataset}': {self._numbers()}, {self.unit.words()}, {self.claims[0].status.value}>"
+        )
+
+    def _numbers(self) -> str:
+        return f"epsilon {text_up(self.total.epsilon)}, delta {text_up(self.total.delta)}, k {self.promise.k}"
+
+    @classmethod
+    def of(cls, policy: Policy) -> SafeKPlan:
+        asked = cls.asked(policy)
+        before = _check_sample(policy, asked)
+        _check_cells(policy, asked)
+        if asked.views is not None:
+            from shoal.publish.plan.views import views_plan
+
+            return views_plan(policy, asked, asked.views, policy.unit)
+        found, total = solve_releases(asked, policy.unit)
+        method = SafeK(found, partition(policy, asked, found), policy.unit, drawn_before=before)
+        method.check(policy.schema)
+        return cls(policy, method, asked.repeat, total, asked.output.format)
+
+    @classmethod
+    def verification(cls) -> Verification:
+        from shoal.publish.certificate.page import certificate_page
+        from shoal.publish.verify.release import SCHEMA, verify_safe_k
+
+        return Verification(SCHEMA, verify_safe_k, certificate_page)
+
+    def job(self) -> SafeKJob:
+        from shoal.publish.run.safe_k import SafeKJob
+
+        return SafeKJob(self)
 
     def check(self, schema: Schema) -> None:
-        """The theorems' premise about the tuple: a table shows all published attributes, a view those that it names."""
-        if not self.views:
-            self.method.check(schema)
-        for view in self.views:
-            view.method.check(narrowed(schema, view.columns))
+        self.method.check(schema)
+
+    def rehearse(self, **options: Any) -> Rehearsal:
+        from shoal.publish.rehearse import rehearse
+
+        return rehearse(self, **options)
+
+    # --- what is published ------------------------------------------------------------------------------------------
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The narrow tables; none here: the plan is of one wide table."""
+        return ()
+
+    @property
+    def chooser(self) -> Chooser | None:
+        """The private choice of views; none here."""
+        return None
+
+    @property
+    def tables(self) -> tuple[SafeK, ...]:
+        """The method of every table that is published, with its numbers."""
+        return (self.method,) * self.repeat
 
     @property
     def promise(self) -> Setting:
-        """The numbers of each of the releases."""
+        """The numbers of the first table, which are those of all repeats."""
         return self.method.promise
-
-    @property
-    def levels(self) -> dict[str, int] | None:
-        """The level of each attribute where the policy fixes them; None where they are settled on the table."""
-        partition = self.method.partition
-        return dict(partition.grid.indices) if isinstance(partition, FixedGrid) else None
 
     @property
     def promises(self) -> list[Setting]:
         """The numbers of every table that is published."""
-        return [view.method.promise for view in self.views] or [self.promise] * self.repeat
+        return [method.promise for method in self.tables]
 
     @property
     def distinct(self) -> list[tuple[Setting, int]]:
@@ -137,20 +164,26 @@ class SafeKPlan(Plan):
         return list(found.items())
 
     @property
+    def levels(self) -> dict[str, int] | None:
+        """The level of each attribute where the policy fixes them; None where they are settled on the table."""
+        partition = self.method.partition
+        return dict(partition.grid.indices) if isinstance(partition, FixedGrid) else None
+
+    # --- what it promises and costs ---------------------------------------------------------------------------------
+
+    @property
     def claims(self) -> tuple[Claim, ...]:
-        """What will hold for everything that is published."""
         first, *rest = self.method.claims(tuned=self.tuned)
-        if self.views:
-            names = dict.fromkeys(name for view in self.views for name in view.method.theorems)
-            more = ("view-choice",) if self.chooser else ()
-            theorems = (*names, *more, "pld-composition")
-            smallest = min(view.method.promise.k for view in self.views)
-            crowd = make_claim(KAnonymity(smallest), None, Status.CHECKED)
-            return (make_claim(self.total, first.unit, first.status, theorems, first.conditions), crowd)
-        whole = first if self.repeat == 1 else make_claim(
-            self.total, first.unit, first.status, (*first.theorems, self.composition), first.conditions
-        )  # fmt: skip
-        return (whole, *rest)
+        if self.repeat == 1:
+            return (first, *rest)
+        theorems = (*first.theorems, self.composition)
+        return (make_claim(self.total, first.unit, first.status, theorems, first.conditions), *rest)
+
+    @property
+    def not_promised(self) -> Sequence[str]:
+        from shoal.publish.certificate.safe_k import NOT_PROMISED
+
+        return NOT_PROMISED
 
     @property
     def composition(self) -> str:
@@ -160,27 +193,15 @@ class SafeKPlan(Plan):
 
     @property
     def parts(self) -> list[tuple[Guarantee, int]]:
-        """What is composed: the sampled crowds where their curve speaks for the unit, else their (epsilon, delta)."""
-        plan = self.promise
-        if self.views:
-            return all_parts(self.promises, self.chooser.epsilon if self.chooser else Fraction(0))
-        each: list[tuple[Guarantee, int]] = []
-        if plan.epsilon_recoding:
-            each.append((PureDP(plan.epsilon_recoding), 1))
-        if plan.unit.is_one_step and plan.bound == "tight":
-            each.append((SafeKSampling(plan.k, plan.beta), self.repeat))
-        else:
-            each.append((ApproxDP(plan.epsilon_release, plan.delta), self.repeat))
-        return each
+        """What is composed: the recoding, and the samples by their dominating pair or, failing that, their (epsilon, delta)."""
+        recoding = self.promise.epsilon_recoding
+        paid: list[tuple[Guarantee, int]] = [(PureDP(recoding), 1)] if recoding else []
+        return [*paid, *sample_parts(self.promises)]
 
     @property
     def paid(self) -> Fraction:
-        """The pure epsilon that is spent on the table before a sample is drawn: on the choice of views, and on recodings."""
-        chosen = self.chooser.epsilon if self.chooser else Fraction(0)
-        recodings = (
-            [promise.epsilon_recoding for promise in self.promises] if self.views else [self.promise.epsilon_recoding]
-        )
-        return sum(recodings, start=chosen)
+        """The pure epsilon that is spent on the table before a sample is drawn."""
+        return self.promise.epsilon_recoding
 
     @property
     def curve(self) -> ReleaseCurve:
@@ -189,33 +210,30 @@ class SafeKPlan(Plan):
 
     @property
     def cost(self) -> Cost:
-        """What the ledger is charged: one entry for all repeats together."""
+        """What the ledger is charged: one entry for all tables together."""
         return Cost(self.total.epsilon, self.total.delta, tuple(self.parts))
 
     @property
     def budget(self) -> Budget | None:
-        """The ceiling that the policy names."""
         asked = self.policy.budget
         return None if asked is None else Budget.of(asked.epsilon, asked.delta)
+
+    def repeat_words(self, when: str, *, appeared: bool) -> str | None:
+        if self.method.drawn_before:
+            return None  # it cannot be repeated at all, and the ledger says why
+        price = f"({text_up(self.total.epsilon)}, {text_up(self.total.delta)})"
+        state = "was charged before" if appeared else "was charged before, though it did not appear"
+        return f"this very release {state} ({when}); a repeat draws a new sample and costs {price} once more"
+
+    # --- in words -----------------------------------------------------------------------------------------------------
 
     @property
     def work(self) -> str | None:
         """What to expect of the first choice of a recoding that takes long, where there is one."""
-        partitions = [view.method.partition for view in self.views] or [self.method.partition]
-        return next((said for each in partitions if (said := each.work()) is not None), None)
+        return next((said for method in self.tables if (said := method.partition.work()) is not None), None)
 
     def recoding_words(self) -> str:
-        """How the labels come about, in a sentence."""
-        if not self.views:
-            return self.method.partition.words()
-        levels = self.policy.release.recoding.levels if self.policy.release and self.policy.release.recoding else None
-        if levels is not None:
-            return (
-                "Levels (0 is the value itself): "
-                + ", ".join(f"{name} {level}" for name, level in levels.items())
-                + "."
-            )
-        return f"For each view by itself: {self.method.partition.words()}"
+        return self.method.partition.words()
 
     def facts(self) -> list[tuple[str, str, str]]:
         numbers = self.promise
@@ -251,12 +269,7 @@ class SafeKPlan(Plan):
         ]
 
     def sentences(self) -> list[str]:
-        """The promise for a person to read before any row is."""
-        found = (
-            words.view_sentences(self.total, self.promises, self.unit, tuned=self.tuned)
-            if self.views
-            else words.sentences(self.promise, self.unit, drawn_before=self.method.drawn_before, tuned=self.tuned)
-        )
+        found = words.sentences(self.promise, self.unit, drawn_before=self.method.drawn_before, tuned=self.tuned)
         if self.repeat > 1:
             found.append(
                 f"That is one of {self.repeat} releases, each from a fresh sample; together they are "
@@ -264,10 +277,21 @@ class SafeKPlan(Plan):
             )
         if self.method.drawn_before:
             found.append("The table itself is the sample: " + self.claims[0].conditions[0] + ".")
-        if self.tuned:
-            keys = ", ".join(self.policy.profiled_keys())
-            found.append(f"Parts of the policy were drafted from the data and nobody has confirmed them: {keys}.")
-        return found
+        return [*found, *self._drafted()]
+
+    def _drafted(self) -> list[str]:
+        """What was drafted from the data and not confirmed, where anything was."""
+        if not self.tuned:
+            return []
+        keys = ", ".join(self.policy.profiled_keys())
+        return [f"Parts of the policy were drafted from the data and nobody has confirmed them: {keys}."]
+
+    def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:
+        from shoal.publish.plan.page import curve_fields, frontier_fields
+
+        if self.method.drawn_before or self.repeat > 1:
+            return curve_fields(self)  # other choices of one sample would not be other choices of this release
+        return {**curve_fields(self), **frontier_fields(self.promise, choices)}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with the fields of `shoal plan`."""
@@ -289,13 +313,9 @@ class SafeKPlan(Plan):
                 for point in self.curve.points()
             ],
             "repeat": self.repeat,
-            "views": [
-                {"name": view.name, "columns": list(view.columns), "k": own.k, "beta": float(own.beta)}
-                for view in self.views
-                for own in [view.method.promise]
-            ],
+            "views": self._views_json(),
             "recoding": self.method.partition.to_json(),
-            "levels": None if self.views else self.levels,
+            "levels": self.levels,
             "unit": self.method.unit.to_saved(),
             "neighbours": self.policy.neighbours,
             "status": self.claims[0].status.value,
@@ -304,23 +324,13 @@ class SafeKPlan(Plan):
             "words": self.sentences(),
         }
 
+    def _views_json(self) -> list[dict[str, Any]]:
+        return []
 
-def safe_k_plan(policy: Policy) -> SafeKPlan:
-    """Resolve a policy that asks for a differential promise."""
-    asked = policy.release
-    if asked is None:
-        raise PolicyError("the policy asks for no release", fix="add a `release:` block")
-    if asked.method not in READY:
-        raise PolicyError(
-            "release.method: this method cannot be planned yet", came=asked.method, allowed=", ".join(READY)
-        )
-    if asked.method in METHODS:
-        raise PolicyError(
-            "release.method: it makes no differential promise, so it has no price and no stand-in", came=asked.method,
-            allowed="safe-k", fix="plan it with `shoal plan`, run it with `shoal release`",
-        )  # fmt: skip
-    sampling = asked.sampling
-    before = sampling is not None and sampling.already is not None
+
+def _check_sample(policy: Policy, asked: ReleaseAsked) -> bool:
+    """Whether the table is itself the sample; PreconditionError where the policy asks for more than such a table can give."""
+    before = asked.sampling is not None and asked.sampling.already is not None
     if before and asked.repeat > 1:
         raise PreconditionError(
             "dps-does-not-compose", "a table that is itself a sample gives one release", came=f"repeat: {asked.repeat}"
@@ -334,13 +344,7 @@ def safe_k_plan(policy: Policy) -> SafeKPlan:
             allowed="one row of each unit",
             fix="set max_rows: 1",
         )
-    _check_cells(policy, asked)
-    if asked.views is not None:
-        return _of_views(policy, asked, asked.views, policy.unit)
-    found, total = numbers(asked, policy.unit)
-    method = SafeK(found, partition(policy, asked, found), policy.unit, drawn_before=before)
-    method.check(policy.schema)
-    return SafeKPlan(policy, method, asked.repeat, total, asked.output.format)
+    return before
 
 
 def _check_cells(policy: Policy, asked: ReleaseAsked) -> None:
@@ -352,77 +356,6 @@ def _check_cells(policy: Policy, asked: ReleaseAsked) -> None:
     if asked.views is not None and asked.views.choose is not None:
         for attribute in policy.schema.published:
             cells(attribute)
-
-
-def _of_views(policy: Policy, asked: ReleaseAsked, views: Views, unit: Unit) -> SafeKPlan:
-    """The plan of many narrow tables that keep one promise together."""
-    if asked.epsilon is None or asked.delta is None:
-        raise PolicyError("release: safe-k needs epsilon and delta")
-    if asked.repeat > 1:
-        raise PolicyError("release.repeat: views are released once", came=asked.repeat, allowed="1")
-    published = [attribute.name for attribute in policy.schema.published]
-    groups = views.fixed(published)
-    chooser = None
-    if views.choose is not None:
-        chooser = Chooser(groups, views.choose.count, views.choose.epsilon, unit.steps)
-        groups = groups[: chooser.count]
-    weighted = views.allocation == "weighted"
-    weights = [
-        sum((policy.weight(name) for name in group), Fraction(0)) / len(group) if weighted else Fraction(1)
-        for group in groups
-    ]
-    recoding = asked.recoding.epsilon if asked.recoding is not None else Fraction(0)
-    bound = asked.bound or "tight"
-
-    def one(epsilon: Fraction, delta: Fraction, share: Fraction) -> Setting:
-        return one_release(asked, unit, epsilon, delta, bound, share)
-
-    sampling = asked.sampling or Sampling()
-    rate = sampling.beta if isinstance(sampling.beta, Fraction) else None
-    plain = unit.is_one_step and bound == "tight"
-    if weighted and not plain:
-        raise PolicyError(
-            "release.views.allocation: weights are shared out for one row added or removed, under the tight bound",
-            came=f"{unit.words()}, bound {bound}",
-            allowed="equal",
-        )
-    if weighted and asked.k is not None:
-        raise PolicyError("release.k: weighted views have crowds of their own sizes", came=asked.k, fix="leave k out")
-    if len(groups) == 1:
-        promises = [one(asked.epsilon - views.epsilon, asked.delta, recoding)]
-    elif asked.k is not None and rate is not None:
-        share = recoding / len(groups)
-        left = asked.epsilon - views.epsilon - recoding
-        single = view_promise(asked.k, rate, (left if plain else left / len(groups)) + share, share, unit, bound)
-        promises = as_given(single, len(groups), asked.epsilon, asked.delta, views.epsilon)
-    elif plain:
-        sharing = Sharing(tuple(weights), asked.epsilon, asked.delta, views.epsilon, recoding)
-        promises = sharing.solve(k=asked.k, beta=rate, prefer=sampling.prefer)
-    else:
-        promises = shared_out(len(groups), asked.epsilon, asked.delta, views.epsilon, recoding, one)
-    made = tuple(
-        view(policy, asked, name, group, found)
-        for name, group, found in zip(names(groups), groups, promises, strict=True)
-    )
-    total = ApproxDP(asked.epsilon, asked.delta)
-    return SafeKPlan(policy, made[0].method, 1, total, asked.output.format, made, chooser)
-
-
-def chosen_views(plan: SafeKPlan, groups: Sequence[Group]) -> tuple[View, ...]:
-    """The views that were chosen on the table, with the numbers that the plan had set aside for them."""
-    asked = plan.policy.release
-    if asked is None or len(groups) != len(plan.views):
-        raise PolicyError("another number of views than was planned", came=len(groups), allowed=str(len(plan.views)))
-    return tuple(
-        view(plan.policy, asked, name, group, planned.method.promise)
-        for name, group, planned in zip(names(groups), groups, plan.views, strict=True)
-    )
-
-
-def view(policy: Policy, asked: ReleaseAsked, name: str, group: Group, found: Setting) -> View:
-    """One narrow table with its numbers."""
-    own = partition(policy, asked, found, narrowed(policy.schema, group))
-    return View(name, SafeK(found, own, policy.unit))
 
 
 def partition(policy: Policy, asked: ReleaseAsked, found: Setting, schema: Schema | None = None) -> Partition:
@@ -450,3 +383,70 @@ def partition(policy: Policy, asked: ReleaseAsked, found: Setting, schema: Schem
     grown = recoding.tree or Grow()
     depth = grown.depth or Habits().depth
     return SurveyedTree(habits=Habits(depth=depth), sample=grown.sample or Fraction(1), **common)
+
+
+# --- k and beta -------------------------------------------------------------------------------------------------------
+
+
+def sample_parts(promises: Sequence[Setting]) -> list[tuple[Guarantee, int]]:
+    """What the samples of some tables compose as: by their dominating pair where it is the unit's, else by (epsilon, delta)."""
+    found: Counter[Guarantee] = Counter()
+    for each in promises:
+        exactly = each.unit.is_one_step and each.bound == "tight"
+        found[SafeKSampling(each.k, each.beta) if exactly else ApproxDP(each.epsilon_release, each.delta)] += 1
+    return list(found.items())
+
+
+def solve_releases(asked: ReleaseAsked, unit: Unit) -> tuple[Setting, ApproxDP]:
+    """k and beta of each release, and the promise of all together."""
+    epsilon, delta = asked.epsilon, asked.delta
+    if epsilon is None or delta is None:
+        raise PolicyError("release: safe-k needs epsilon and delta")
+    bound = asked.bound or "tight"
+    if asked.repeat == 1:
+        return solve_one(asked, unit, epsilon, delta, bound), ApproxDP(epsilon, delta)
+    # the largest share of epsilon for each release at which all together still fit
+    low, high = asked.chosen + (epsilon - asked.chosen) / asked.repeat, epsilon
+    best = solve_one(asked, unit, low, delta / asked.repeat, bound)
+    if unit.is_one_step and bound == "tight":
+        for _ in range(10):
+            middle = exact(float((low + high) / 2))
+            tried = solve_one(asked, unit, middle, delta / asked.repeat, bound)
+            samples = compose([(SafeKSampling(tried.k, tried.beta), asked.repeat)])
+            if asked.chosen + exact(samples.epsilon_at(delta)) <= epsilon:
+                low, best = middle, tried
+            else:
+                high = middle
+    return best, ApproxDP(epsilon, delta)
+
+
+def solve_one(
+    asked: ReleaseAsked, unit: Unit, epsilon: Fraction, delta: Fraction, bound: str, share: Fraction | None = None
+) -> Setting:
+    """k and beta of one release, whichever of the two the policy leaves open; `share` of epsilon goes to the recoding."""
+    sampling = asked.sampling
+    already = sampling.already if sampling is not None else None
+    rate = already if already is not None else sampling.beta if sampling is not None else None
+    share = asked.chosen if share is None else share
+    if isinstance(rate, Fraction) and asked.k is not None:
+        found = solve(epsilon=epsilon, k=asked.k, beta=rate, bound=bound, epsilon_recoding=share, unit=unit)
+        if found.delta > delta:
+            raise InfeasibleError(
+                f"k = {asked.k} and beta = {float(rate):g} do not reach the promise: delta is {text_up(found.delta)}",
+                came=f"delta = {text_up(delta)} at epsilon = {text_up(epsilon)}",
+                fix="raise k, lower beta, or leave one of them out and let the plan find it",
+            )
+        return with_delta(found, delta)
+    if isinstance(rate, Fraction):
+        return solve(epsilon=epsilon, delta=delta, beta=rate, bound=bound, epsilon_recoding=share, unit=unit)
+    if asked.k is not None:
+        return solve(epsilon=epsilon, delta=delta, k=asked.k, bound=bound, epsilon_recoding=share, unit=unit)
+    prefer = sampling.prefer if sampling is not None else "balance"
+    return setting_by_preference(
+        epsilon=epsilon, delta=delta, epsilon_recoding=share, unit=unit, bound=bound, prefer=prefer
+    )
+
+
+def with_delta(found: Setting, delta: Fraction) -> Setting:
+    """The same numbers with the delta that was asked for, which is the larger one."""
+    return replace(found, delta=delta)

@@ -1,4 +1,4 @@
-"""Views: many narrow tables, each from its own fresh sample, planned together and charged at what they compose to."""
+"""The plan of a release of views: many narrow tables, each from its own fresh sample, charged at what they compose to."""
 
 from __future__ import annotations
 
@@ -8,26 +8,40 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import ceil, isfinite
+from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.data.schema import Schema
-from shoal.errors import InfeasibleError, ShoalError
+from shoal.errors import InfeasibleError, PolicyError, ShoalError, UsageError
+from shoal.guarantee import sentences as words
 from shoal.guarantee.base import Guarantee
+from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import ApproxDP, PureDP, SafeKSampling
-from shoal.guarantee.rounding import exact, text_up
+from shoal.guarantee.rounding import exact, exact_text, text_down, text_up
 from shoal.guarantee.safe_k.setting import Setting, solve
+from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import ONE_ROW, Unit
-from shoal.policy.model.views import Group
+from shoal.policy.model.release import ReleaseAsked, Sampling
+from shoal.policy.model.views import Group, Views
+from shoal.policy.policy import Policy
+from shoal.publish.folder import plain_name
+from shoal.publish.plan.safe_k import SafeKPlan, partition, sample_parts, solve_one
 
-MAX_CROWD = 1 << 14
-"""Views in larger crowds than this show nothing that is worth a view."""
+if TYPE_CHECKING:
+    from shoal.guarantee.safe_k.frontier import FrontierPoint
+    from shoal.publish.run.views import ViewsJob
+
+LARGEST_K = 1 << 14
+"""Views whose classes are larger than this show nothing that is worth a view."""
 RATES = tuple(
     Fraction(n, 1000) for n in (2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100, 120, 150, 200, 250, 300, 400, 500, 600)
 )
 """The rates among which `beta: auto` looks."""
 STEPS = 12
 """How often the share of one view is halved in; the last one that fits is taken."""
+MOST_LISTED = 300
+"""Views that the page of a plan lists."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +67,198 @@ class Chooser:
     steps: int
 
 
-def names(groups: Sequence[Group]) -> list[str]:
+@dataclass(frozen=True)
+class ViewsPlan(SafeKPlan):
+    """Many narrow tables by safe k-anonymization, each from its own sample, that keep one promise together.
+
+    Promise   (epsilon, delta)-differential privacy for the unit of the policy, for all views together; k-anonymity of each.
+    Requires  a fresh sample for each view; one release; a recoding for the attributes of each view.
+    Reads     nothing: the policy alone.
+    """
+
+    views: tuple[View, ...] = ()
+    """The narrow tables; `method` is the first one's."""
+    chooser: Chooser | None = None
+    """Picks the views on the table, where the policy asks for that; `views` then only say how many there will be."""
+
+    def __post_init__(self) -> None:
+        if not self.views or self.repeat > 1:
+            raise UsageError("views are released once", came=f"{len(self.views)} views, {self.repeat} times")
+        super().__post_init__()
+
+    def _numbers(self) -> str:
+        return f"{super()._numbers()}, {len(self.views)} views"
+
+    def job(self) -> ViewsJob:
+        from shoal.publish.run.views import ViewsJob
+
+        return ViewsJob(self)
+
+    def check(self, schema: Schema) -> None:
+        for view in self.views:
+            view.method.check(narrow_schema(schema, view.columns))
+
+    @property
+    def tables(self) -> tuple[SafeK, ...]:
+        return tuple(view.method for view in self.views)
+
+    @property
+    def levels(self) -> dict[str, int] | None:
+        """None: each view has its own."""
+        return None
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        first = self.method.claims(tuned=self.tuned)[0]
+        names = dict.fromkeys(name for view in self.views for name in view.method.theorems)
+        theorems = (*names, *(("view-choice",) if self.chooser else ()), "pld-composition")
+        smallest = make_claim(KAnonymity(min(promise.k for promise in self.promises)), None, Status.CHECKED)
+        return (make_claim(self.total, first.unit, first.status, theorems, first.conditions), smallest)
+
+    @property
+    def parts(self) -> list[tuple[Guarantee, int]]:
+        """What is composed: the choice of views, the recodings, the samples."""
+        return all_parts(self.promises, self.chooser.epsilon if self.chooser else Fraction(0))
+
+    @property
+    def paid(self) -> Fraction:
+        """The pure epsilon that is spent before a sample is drawn: on the choice of views, and on each recoding."""
+        chosen = self.chooser.epsilon if self.chooser else Fraction(0)
+        return sum((promise.epsilon_recoding for promise in self.promises), start=chosen)
+
+    def recoding_words(self) -> str:
+        asked = self.policy.release
+        levels = asked.recoding.levels if asked is not None and asked.recoding is not None else None
+        if levels is None:
+            return f"For each view by itself: {self.method.partition.words()}"
+        return "Levels (0 is the value itself): " + ", ".join(f"{name} {level}" for name, level in levels.items()) + "."
+
+    def sentences(self) -> list[str]:
+        return [*words.view_sentences(self.total, self.promises, self.unit, tuned=self.tuned), *self._drafted()]
+
+    def view_rows(self, most: int) -> list[tuple[str, str, str]]:
+        if self.chooser is not None:
+            of = f"{len(self.views):,} of {len(self.chooser.candidates):,}, chosen on the table"
+            return [(of, str(self.promise.k), exact_text(self.promise.beta))]
+        listed = [
+            (" × ".join(view.columns), str(own.k), exact_text(own.beta))
+            for view, own in zip(self.views[:most], self.promises, strict=False)
+        ]
+        left = len(self.views) - most
+        return [*listed, (f"and {left:,} more", "", "")] if left > 0 else listed
+
+    def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - a wide table's
+        from shoal.publish.plan.page import curve_fields
+
+        listed = self.views[:MOST_LISTED] if self.chooser is None else ()
+        rows = [(" × ".join(view.columns), view.method.promise) for view in listed]
+        return {
+            **curve_fields(self),
+            "views": [(columns, str(own.k), text_down(own.beta)) for columns, own in rows],
+        }
+
+    def _views_json(self) -> list[dict[str, Any]]:
+        return [
+            {"name": view.name, "columns": list(view.columns), "k": own.k, "beta": float(own.beta)}
+            for view, own in zip(self.views, self.promises, strict=True)
+        ]
+
+
+def views_plan(policy: Policy, asked: ReleaseAsked, views: Views, unit: Unit) -> ViewsPlan:
+    """The plan of many narrow tables that keep one promise together."""
+    if asked.epsilon is None or asked.delta is None:
+        raise PolicyError("release: safe-k needs epsilon and delta")
+    if asked.repeat > 1:
+        raise PolicyError("release.repeat: views are released once", came=asked.repeat, allowed="1")
+    published = [attribute.name for attribute in policy.schema.published]
+    groups = views.fixed(published)
+    chooser = None
+    if views.choose is not None:
+        chooser = Chooser(groups, views.choose.count, views.choose.epsilon, unit.steps)
+        groups = groups[: chooser.count]
+    weighted = views.allocation == "weighted"
+    weights = [
+        sum((policy.weight(name) for name in group), Fraction(0)) / len(group) if weighted else Fraction(1)
+        for group in groups
+    ]
+    recoding = asked.recoding.epsilon if asked.recoding is not None else Fraction(0)
+    bound = asked.bound or "tight"
+
+    def one(epsilon: Fraction, delta: Fraction, share: Fraction) -> Setting:
+        return solve_one(asked, unit, epsilon, delta, bound, share)
+
+    sampling = asked.sampling or Sampling()
+    rate = sampling.beta if isinstance(sampling.beta, Fraction) else None
+    plain = unit.is_one_step and bound == "tight"
+    if weighted and not plain:
+        raise PolicyError(
+            "release.views.allocation: weights are shared out for one row added or removed, under the tight bound",
+            came=f"{unit.words()}, bound {bound}",
+            allowed="equal",
+        )
+    if weighted and asked.k is not None:
+        raise PolicyError("release.k: weighted views have a k of their own", came=asked.k, fix="leave k out")
+    if len(groups) == 1:
+        promises = [one(asked.epsilon - views.epsilon, asked.delta, recoding)]
+    elif asked.k is not None and rate is not None:
+        share = recoding / len(groups)
+        left = asked.epsilon - views.epsilon - recoding
+        single = view_promise(asked.k, rate, (left if plain else left / len(groups)) + share, share, unit, bound)
+        promises = given_numbers(single, len(groups), asked.epsilon, asked.delta, views.epsilon)
+    elif plain:
+        allocation = Allocation(tuple(weights), asked.epsilon, asked.delta, views.epsilon, recoding)
+        promises = allocation.solve(k=asked.k, beta=rate, prefer=sampling.prefer)
+    else:
+        promises = share_epsilon(len(groups), asked.epsilon, asked.delta, views.epsilon, recoding, one)
+    made = tuple(
+        view(policy, asked, name, group, found)
+        for name, group, found in zip(view_names(groups), groups, promises, strict=True)
+    )
+    total = ApproxDP(asked.epsilon, asked.delta)
+    return ViewsPlan(policy, made[0].method, 1, total, asked.output.format, made, chooser)
+
+
+def chosen_views(plan: SafeKPlan, groups: Sequence[Group]) -> tuple[View, ...]:
+    """The views that were chosen on the table, with the numbers that the plan had set aside for them."""
+    asked = plan.policy.release
+    if asked is None or len(groups) != len(plan.views):
+        raise PolicyError("another number of views than was planned", came=len(groups), allowed=str(len(plan.views)))
+    return tuple(
+        view(plan.policy, asked, name, group, planned.method.promise)
+        for name, group, planned in zip(view_names(groups), groups, plan.views, strict=True)
+    )
+
+
+def view_index(plan: SafeKPlan, tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What an analyst needs to find the right view: names, attributes, k, sampling rates and weights."""
+    parts = [promise for promise, _ in plan.distinct]
+    return {
+        "version": 1,
+        "dataset": plan.policy.dataset,
+        "views": [
+            {
+                "name": table["name"],
+                "file": table["file"],
+                "attributes": table["columns"],
+                "k": table["k"],
+                "beta": exact_text(parts[table["part"]].beta),
+                "weight": exact_text(1 / parts[table["part"]].beta),
+            }
+            for table in tables
+        ],
+    }
+
+
+def view(policy: Policy, asked: ReleaseAsked, name: str, group: Group, found: Setting) -> View:
+    """One narrow table with its numbers."""
+    own = partition(policy, asked, found, narrow_schema(policy.schema, group))
+    return View(name, SafeK(found, own, policy.unit))
+
+
+# --- k and beta of each view ----------------------------------------------------------------------------------------
+
+
+def view_names(groups: Sequence[Group]) -> list[str]:
     """A safe and telling name for each view."""
     digits = len(str(len(groups)))
     return [
@@ -62,23 +267,9 @@ def names(groups: Sequence[Group]) -> list[str]:
     ]
 
 
-def plain_name(name: str) -> str:
-    """An attribute's name with nothing in it that a file's name cannot hold."""
-    return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in name)
-
-
-def narrowed(schema: Schema, group: Group) -> Schema:
+def narrow_schema(schema: Schema, group: Group) -> Schema:
     """The schema of one view: its attributes, in the order of the table."""
     return replace(schema, attributes=tuple(one for one in schema.attributes if one.name in group))
-
-
-def crowd_parts(promises: Sequence[Setting]) -> list[tuple[Guarantee, int]]:
-    """What the samples of some releases compose as: crowds where their curve speaks for the unit, else (epsilon, delta)."""
-    found: Counter[Guarantee] = Counter()
-    for plan in promises:
-        one = plan.unit.is_one_step and plan.bound == "tight"
-        found[SafeKSampling(plan.k, plan.beta) if one else ApproxDP(plan.epsilon_release, plan.delta)] += 1
-    return list(found.items())
 
 
 def all_parts(promises: Sequence[Setting], chosen: Fraction = Fraction(0)) -> list[tuple[Guarantee, int]]:
@@ -86,7 +277,7 @@ def all_parts(promises: Sequence[Setting], chosen: Fraction = Fraction(0)) -> li
     recodings = Counter(plan.epsilon_recoding for plan in promises if plan.epsilon_recoding)
     paid: list[tuple[Guarantee, int]] = [(PureDP(chosen), 1)] if chosen else []
     paid += [(PureDP(epsilon), times) for epsilon, times in recodings.items()]
-    return [*paid, *crowd_parts(promises)]
+    return [*paid, *sample_parts(promises)]
 
 
 def fits(parts: Sequence[tuple[Guarantee, int]], epsilon: Fraction, delta: Fraction) -> bool:
@@ -95,7 +286,7 @@ def fits(parts: Sequence[tuple[Guarantee, int]], epsilon: Fraction, delta: Fract
     return isfinite(found) and exact(found) <= epsilon
 
 
-def shared_out(
+def share_epsilon(
     count: int,
     epsilon: Fraction,
     delta: Fraction,
@@ -110,14 +301,14 @@ def shared_out(
     """
     share = recoding / count
 
-    def tried(part: Fraction) -> list[Setting]:
+    def solve_with(part: Fraction) -> list[Setting]:
         return [one(_short(part) + share, delta / count, share)] * count
 
     low, high = (epsilon - chosen - recoding) / count, epsilon - chosen - share
-    best = _feasible(tried, low, count, epsilon)
+    best = _feasible(solve_with, low, count, epsilon)
     for _ in range(STEPS):
         middle = (low + high) / 2
-        found = tried(middle)
+        found = solve_with(middle)
         if fits(all_parts(found, chosen), epsilon, delta):
             low, best = middle, found
         else:
@@ -126,7 +317,7 @@ def shared_out(
 
 
 @dataclass(frozen=True)
-class Sharing:
+class Allocation:
     """How views share one promise where a row is added or removed: one rate, and crowds by the views' weights.
 
     A view of twice the weight has crowds of half the size. Without a rate the one with the smallest crowds for their rate,
@@ -144,10 +335,10 @@ class Sharing:
         """The promise of every view; InfeasibleError where they do not fit."""
         rate = beta
         if k is not None and beta is None:
-            rate = max((r for r in RATES if (size := self.crowd(r)) is not None and size <= k), default=None)
+            rate = max((r for r in RATES if (size := self.smallest_k(r)) is not None and size <= k), default=None)
         elif beta is None:
             rate = self._best(prefer)
-        size = None if rate is None else k if k is not None else self.crowd(rate)
+        size = None if rate is None else k if k is not None else self.smallest_k(rate)
         if rate is None or size is None:
             raise InfeasibleError(
                 f"{len(self.weights):,} views do not fit into epsilon = {text_up(self.epsilon)}"
@@ -165,8 +356,8 @@ class Sharing:
         mean = sum(self.weights, Fraction(0)) / len(self.weights)
         return [max(1, ceil(size * mean / weight)) for weight in self.weights]
 
-    def crowd(self, rate: Fraction) -> int | None:
-        """The smallest crowd of mean weight with which all samples at this rate keep the promise; None up to MAX_CROWD."""
+    def smallest_k(self, rate: Fraction) -> int | None:
+        """The smallest crowd of mean weight with which all samples at this rate keep the promise; None up to LARGEST_K."""
         return _smallest(self, rate)
 
     def holds(self, size: int, rate: Fraction) -> bool:
@@ -181,7 +372,7 @@ class Sharing:
 
     def _best(self, prefer: str) -> Fraction | None:
         def cost(rate: Fraction) -> Fraction:
-            size = self.crowd(rate)
+            size = self.smallest_k(rate)
             return Fraction(size) / rate if size is not None else Fraction(10**12)
 
         # k is whole, so the crowd falls and rises in steps: every third rate, and then those around the best.
@@ -193,15 +384,15 @@ class Sharing:
 
 
 @lru_cache(maxsize=1024)
-def _smallest(sharing: Sharing, rate: Fraction) -> int | None:
+def _smallest(allocation: Allocation, rate: Fraction) -> int | None:
     low, high = 0, 8
-    while not sharing.holds(high, rate):
-        if high >= MAX_CROWD:
+    while not allocation.holds(high, rate):
+        if high >= LARGEST_K:
             return None
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if sharing.holds(middle, rate) else (middle, high)
+        low, high = (low, middle) if allocation.holds(middle, rate) else (middle, high)
     return high
 
 
@@ -214,7 +405,7 @@ def view_promise(
     return replace(found, delta=exact(text_up(at_most, 8)))
 
 
-def as_given(promise: Setting, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> list[Setting]:
+def given_numbers(promise: Setting, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> list[Setting]:
     """So many views with k and beta that the policy names; InfeasibleError where they cost more than there is."""
     found = [promise] * count
     parts = all_parts(found, chosen)
@@ -241,10 +432,10 @@ def _most(promise: Setting, count: int, epsilon: Fraction, delta: Fraction, chos
 
 
 def _feasible(
-    tried: Callable[[Fraction], list[Setting]], share: Fraction, count: int, epsilon: Fraction
+    solve_with: Callable[[Fraction], list[Setting]], share: Fraction, count: int, epsilon: Fraction
 ) -> list[Setting]:
     try:
-        return tried(share)
+        return solve_with(share)
     except ShoalError as error:
         raise InfeasibleError(
             f"{count:,} views do not fit into epsilon = {text_up(epsilon)}: {error.wrong}",

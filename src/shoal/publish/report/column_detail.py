@@ -66,8 +66,8 @@ class Original:
 
 
 @dataclass(frozen=True)
-class Expected:
-    """How many rows were sampled: the mean and its standard deviation (0 where the table is itself the sample)."""
+class SampleSize:
+    """The number of rows in the sample, as far as it is known: mean and standard deviation (0 where the table is the sample)."""
 
     rows: float
     deviation: float = 0.0
@@ -96,13 +96,13 @@ class ColumnDetail:
     def to_json(self) -> dict[str, object]:
         """Plain values, rounded."""
         return {
-            "detail": _rounded(self.detail),
-            "detail_low": _rounded(self.low),
-            "detail_high": _rounded(self.high),
-            "detail_of_rows_shown": _rounded(self.shown),
+            "detail": _digits(self.detail),
+            "detail_low": _digits(self.low),
+            "detail_high": _digits(self.high),
+            "detail_of_rows_shown": _digits(self.shown),
             "says": self.says,
-            "commonest": None if self.label is None else {"label": self.label, "share": _rounded(self.share)},
-            "distance": _rounded(self.distance),
+            "commonest": None if self.label is None else {"label": self.label, "share": _digits(self.share)},
+            "distance": _digits(self.distance),
         }
 
     def caution(self, name: str) -> str | None:
@@ -122,7 +122,7 @@ def column_detail(
     name: str,
     before: Mapping[str, int],
     after: Mapping[str, int],
-    expected: Expected,
+    expected: SampleSize,
 ) -> ColumnDetail:
     """One column: `before` are the original's rows by label, `after` the published ones."""
     values = original.values(name)
@@ -152,7 +152,7 @@ def _says(
     return FEW if shown < LEAST or (coarse and share >= MUCH and shown < LITTLE) else None
 
 
-def _over(ruled_out: float, differ: float, left: int, expected: Expected, side: int) -> float:
+def _over(ruled_out: float, differ: float, left: int, expected: SampleSize, side: int) -> float:
     """The detail where the sample was as large as expected, or larger (`side` 1) or smaller (−1) by two deviations."""
     sampled = max(float(left), expected.rows + side * NORMAL_95 * expected.deviation)
     return min(1.0, ruled_out / (sampled * differ)) if sampled > 0 and differ > 0 else 0.0
@@ -193,10 +193,10 @@ def distance_by_chance(before: Mapping[str, int], expected: float, share: float)
 
 def by_label(counts: Counts, at: int = 0) -> dict[str, int]:
     """Counts by the text of a label or value."""
-    return added(zip(counts.tuples[at].tolist(), counts.counts.tolist(), strict=True))
+    return count_labels(zip(counts.tuples[at].tolist(), counts.counts.tolist(), strict=True))
 
 
-def added(pairs: Iterable[tuple[object, int]]) -> dict[str, int]:
+def count_labels(pairs: Iterable[tuple[object, int]]) -> dict[str, int]:
     """Counts by label; the missing value carries the label that it has at every other level."""
     found: dict[str, int] = {}
     for value, count in pairs:
@@ -205,11 +205,11 @@ def added(pairs: Iterable[tuple[object, int]]) -> dict[str, int]:
     return found
 
 
-def said_first(columns: Mapping[str, ColumnDetail]) -> list[str]:
+def first_cautions(columns: Mapping[str, ColumnDetail]) -> list[str]:
     """The cautions about columns that say nothing, then about those that say little."""
     found = [(one.says != NOTHING, one.caution(name)) for name, one in columns.items()]
     return [text for _, text in sorted(found, key=lambda each: each[0]) if text is not None]
 
 
-def _rounded(value: float | None) -> float | None:
+def _digits(value: float | None) -> float | None:
     return None if value is None else round(value, 6)

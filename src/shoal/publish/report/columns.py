@@ -30,7 +30,7 @@ DAY = 86_400_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class ColumnChange:
     """One attribute of all records; NaN or None where a cell is missing. Dates and times count in days, ordered values in ranks.
 
     Where a group shows an interval, `after` has its middle.
@@ -48,7 +48,7 @@ class Compared:
         return bool(self.before.dtype.kind == "f")
 
     @property
-    def measured(self) -> bool:
+    def has_moments(self) -> bool:
         """Whether means and variances mean something too."""
         return self.numeric and self.attribute.type is not Type.ORDINAL
 
@@ -56,7 +56,7 @@ class Compared:
         """Mean and variance of the cells that are there, before and after; None for ranks and names."""
         found: dict[str, float | None] = {}
         for side, values in (("before", self.before), ("after", self.after)):
-            found[f"mean_{side}"], found[f"variance_{side}"] = _moments(values) if self.measured else (None, None)
+            found[f"mean_{side}"], found[f"variance_{side}"] = _moments(values) if self.has_moments else (None, None)
         return found
 
     def missing(self) -> tuple[int, int]:
@@ -68,16 +68,16 @@ class Compared:
         return _alike(self.before), _alike(self.after)
 
 
-def compared(attribute: Attribute, rule: str, before: Array, after: Array, labels: Labels) -> Compared:
+def column_change(attribute: Attribute, rule: str, before: Array, after: Array, labels: Labels) -> ColumnChange:
     """From what two tables hold, in the same order, and the group of each record."""
     ordinal = attribute.type is Type.ORDINAL and isinstance(attribute.domain, Values)
     if attribute.type.numeric or ordinal or (attribute.type is Type.BOOLEAN and rule != "set"):
         own = _floats(attribute, before)
         shown = _middles(own, labels) if rule == "interval" else _floats(attribute, after)
         shown[np.ma.getmaskarray(after)] = np.nan
-        return Compared(attribute, rule, own, shown)
+        return ColumnChange(attribute, rule, own, shown)
     known = attribute.hierarchy is not None and rule != "set"
-    return Compared(attribute, rule, _names(before), _names(after), taxonomy(attribute, before) if known else None)
+    return ColumnChange(attribute, rule, _names(before), _names(after), taxonomy(attribute, before) if known else None)
 
 
 def _names(values: Array) -> Array:
@@ -143,14 +143,14 @@ def _moments(values: Floats) -> tuple[float | None, float | None]:
 # --- pictures -----------------------------------------------------------------------------------------------------
 
 
-def picture(one: Compared, before: Array, after: Array) -> dict[str, Any]:
+def picture(one: ColumnChange, before: Array, after: Array) -> dict[str, Any]:
     """Both distributions: counts in bins of a number, counts of labels of everything else."""
     if one.numeric and one.attribute.type.numeric:
         return _bins(one)
     return _bars(one, before, after)
 
 
-def _bins(one: Compared) -> dict[str, Any]:
+def _bins(one: ColumnChange) -> dict[str, Any]:
     before, after = one.before[~np.isnan(one.before)], one.after[~np.isnan(one.after)]
     both = np.concatenate([before, after])
     if not len(both):
@@ -168,7 +168,7 @@ def _bins(one: Compared) -> dict[str, Any]:
     }
 
 
-def _edges(one: Compared, before: Floats, both: Floats) -> tuple[Floats, bool]:
+def _edges(one: ColumnChange, before: Floats, both: Floats) -> tuple[Floats, bool]:
     """Bins over the whole range, or, where a few values stretch it, over the middle 98 in 100; the rest is in the end bins."""
     low, high = float(both.min()), float(both.max())
     if one.attribute.type.discrete and high - low < BINS:
@@ -182,7 +182,7 @@ def _edges(one: Compared, before: Floats, both: Floats) -> tuple[Floats, bool]:
     return np.linspace(low, high, BINS + 1), cut
 
 
-def _records(one: Compared, edges: Floats) -> list[list[float]]:
+def _records(one: ColumnChange, edges: Floats) -> list[list[float]]:
     """What some records had and what they show, at even steps of rank; those outside the bins are left out."""
     whole = ~(np.isnan(one.before) | np.isnan(one.after))
     for values in (one.before, one.after):
@@ -195,13 +195,13 @@ def _records(one: Compared, edges: Floats) -> list[list[float]]:
     return [[float(one.before[row]), float(one.after[row])] for row in chosen]
 
 
-def _bars(one: Compared, before: Array, after: Array) -> dict[str, Any]:
-    counts = [_counted(values) for values in (before, after)]
-    place = _place(one.attribute)
+def _bars(one: ColumnChange, before: Array, after: Array) -> dict[str, Any]:
+    counts = [_label_counts(values) for values in (before, after)]
+    order = _label_order(one.attribute)
     rows = max(1, len(before))
     known = sorted(counts[0].keys() | counts[1].keys(), key=lambda label: (-counts[0].get(label, 0), label))
     chosen = (
-        sorted(known[:MOST_LABELS], key=lambda label: place.get(label, len(place))) if place else known[:MOST_LABELS]
+        sorted(known[:MOST_LABELS], key=lambda label: order.get(label, len(order))) if order else known[:MOST_LABELS]
     )
     others = known[MOST_LABELS:]
     old, new = counts
@@ -220,7 +220,7 @@ def _label(label: str | None, before: int, after: int, rows: int) -> dict[str, A
     }
 
 
-def _counted(values: Array) -> dict[str, int]:
+def _label_counts(values: Array) -> dict[str, int]:
     gone, data = np.ma.getmaskarray(values), np.ma.getdata(values)
     known, counts = np.unique(data[~gone], return_counts=True)
     found = {spell(value): int(count) for value, count in zip(known.tolist(), counts, strict=True)}
@@ -229,7 +229,7 @@ def _counted(values: Array) -> dict[str, int]:
     return found
 
 
-def _place(attribute: Attribute) -> dict[str, int]:
+def _label_order(attribute: Attribute) -> dict[str, int]:
     """The order of an ordinal attribute's values."""
     if attribute.type is not Type.ORDINAL or not isinstance(attribute.domain, Values):
         return {}

@@ -1,4 +1,4 @@
-"""The holder's report on groups of near neighbours: what was lost, what an intruder could still match, and what groups give away.
+"""The custodian's report on clusters of near records: what was lost, what an intruder could match, what clusters give away.
 
 It is computed from the records before and after, which stand in the same order until the table is written, and from the
 groups, which are not published. Nothing is drawn again but the rows of a large table on which linkage is tried.
@@ -6,10 +6,10 @@ groups, which are not published. Nothing is drawn again but the rows of a large 
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,46 +19,54 @@ import numpy.typing as npt
 
 from shoal.anonymize.cluster.mdav import Labels
 from shoal.anonymize.method.clusters import Masked
-from shoal.anonymize.method.microaggregation import ALL, Microaggregation
+from shoal.anonymize.method.microaggregation import ALL
 from shoal.assess.disclosure.report import Confidential
 from shoal.assess.distortion.correlation import correlation_change
 from shoal.assess.distortion.information_loss import Change, distortion
+from shoal.assess.distortion.linkage import ALIKE, linkage
+from shoal.assess.distortion.record_pairs import paired
+from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
+from shoal.publish.folder import MARK, write_report
 from shoal.publish.plan.counted import SyntacticPlan
-from shoal.publish.report.columns import Compared, as_numbers, compared, picture
-from shoal.publish.report.linkage import matched
-from shoal.publish.report.safe_k import MARK, VERSION
+from shoal.publish.rehearse import Proportion
+from shoal.publish.report.columns import ColumnChange, as_numbers, column_change, picture
+from shoal.publish.report.safe_k import VERSION
 from shoal.publish.verify.recount import bare, distance_of, hidden_groups, observed
 
 MUCH = 50.0
 """A loss of more than this share of the variance is a caution."""
 MOST_PAIRS = 20
 """Correlations that are listed: those that moved most."""
+MOST_DISTANCES = 400_000_000
+"""Distances of a full match at most: a few seconds."""
+SLOWER = 4
+TRIED_DISTANCES = 200_000_000
+"""Distances of attempts at most; one by one they are slower."""
+ATTEMPTS = (100, 2000)
+"""Fewer attempts say too little, and more are not needed."""
 
 
-def write_report(
+def write_counted_report(
     plan: SyntacticPlan, table: Table, masked: Masked, private: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write report.json and report.html into the holder's folder."""
-    from shoal.publish.report.counted_page import report_page
+    """Write report.json and report.html into the custodian's folder."""
+    from shoal.publish.report.counted_page import counted_page
 
-    values = report(plan, table, masked, content)
-    # The mark is on the file's first line, not below a lone brace.
-    text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False).replace("{\n ", "{", 1) + "\n"
-    (private / "report.json").write_text(text, encoding="utf-8", newline="\n")
-    (private / "report.html").write_text(report_page(values), encoding="utf-8", newline="\n")
+    values = counted_report(plan, table, masked, content)
+    write_report(private, values, counted_page(values))
     return values
 
 
-def report(plan: SyntacticPlan, table: Table, masked: Masked, content: dict[str, Any]) -> dict[str, Any]:
+def counted_report(plan: SyntacticPlan, table: Table, masked: Masked, content: dict[str, Any]) -> dict[str, Any]:
     """The report as plain values."""
     schema, rules = plan.policy.schema, plan.method.rules(plan.policy.schema)
     treated = [attribute for attribute in schema.published if rules[attribute.name] != "as it is"]
     names = [attribute.name for attribute in treated]
     before, after = masked.original.collect(names), masked.table.collect(names)
     columns = {
-        one.name: compared(one, rules[one.name], before[one.name], after[one.name], _groups_of(masked, one.name))
+        one.name: column_change(one, rules[one.name], before[one.name], after[one.name], _groups_of(masked, one.name))
         for one in treated
     }
     loss = _loss(columns)
@@ -73,7 +81,7 @@ def report(plan: SyntacticPlan, table: Table, masked: Masked, content: dict[str,
         "certificate": content["seal"],
         "sentence": content["sentence"],
         "method": plan.method.name,
-        "kind": _kind(plan),
+        "kind": plan.kind,
         "k": plan.k,
         "asked": {"l": content["guarantee"]["l"], "t": content["guarantee"]["t"]},
         "rows": _rows(table, masked),
@@ -81,25 +89,16 @@ def report(plan: SyntacticPlan, table: Table, masked: Masked, content: dict[str,
         "not_promised": list(content["not_promised"]),
         "notes": list(table.notes),
         "groups": [_sizes(name, _own_k(plan, name), labels) for name, labels in masked.groups.items()],
-        "faces": faces if isinstance(plan.method, Microaggregation) else None,
+        "faces": faces if plan.shows_classes else None,
         "loss": loss,
         "columns": [{"name": name, **picture(one, before[name], after[name])} for name, one in columns.items()],
         "as_they_are": [one.name for one in schema.published if one not in treated],
         "correlations": _correlations(schema, masked, columns),
-        "linkage": matched(list(columns.values()), faces, None if _alone(plan) else plan.k),
+        "linkage": record_linkage(list(columns.values()), faces, None if plan.kind == "alone" else plan.k),
         "disclosure": disclosure,
     }
     found["cautions"] = _cautions(found, content["ledger"]["unbounded_releases"])
     return found
-
-
-def _alone(plan: SyntacticPlan) -> bool:
-    return not isinstance(plan.method, Microaggregation) and plan.method.alone
-
-
-def _kind(plan: SyntacticPlan) -> str:
-    """What became of a group's records: one face for all, quasi-identifiers permuted, or each confidential attribute alone."""
-    return "faces" if isinstance(plan.method, Microaggregation) else "alone" if _alone(plan) else "together"
 
 
 def _groups_of(masked: Masked, name: str) -> Labels:
@@ -140,7 +139,7 @@ def _sizes(name: str, k: int, labels: Labels) -> dict[str, Any]:
 # --- what was lost ------------------------------------------------------------------------------------------------
 
 
-def _loss(columns: Mapping[str, Compared]) -> dict[str, Any]:
+def _loss(columns: Mapping[str, ColumnChange]) -> dict[str, Any]:
     """SSE and IL of each treated attribute and in all; the exact numbers of these two tables."""
     trees = {name: one.tree for name, one in columns.items() if one.tree is not None}
     before = {name: one.before for name, one in columns.items()}
@@ -153,7 +152,7 @@ def _loss(columns: Mapping[str, Compared]) -> dict[str, Any]:
     }
 
 
-def _attribute(change: Change, one: Compared, rows: int) -> dict[str, Any]:
+def _attribute(change: Change, one: ColumnChange, rows: int) -> dict[str, Any]:
     gone, hidden = one.missing()
     constant, flattened = one.constant()
     return {
@@ -166,7 +165,11 @@ def _attribute(change: Change, one: Compared, rows: int) -> dict[str, Any]:
         "own": rows - change.changed,
         "own_share": round(1 - change.changed / rows, 6),
         **one.moments(),
-        **(asdict(change.moments) if change.moments and one.measured else {"mean_shift": None, "variance_ratio": None}),
+        **(
+            asdict(change.moments)
+            if change.moments and one.has_moments
+            else {"mean_shift": None, "variance_ratio": None}
+        ),
         "missing_before": gone,
         "missing_after": hidden,
         "constant_before": constant,
@@ -174,7 +177,7 @@ def _attribute(change: Change, one: Compared, rows: int) -> dict[str, Any]:
     }
 
 
-def _correlations(schema: Schema, masked: Masked, columns: Mapping[str, Compared]) -> dict[str, Any] | None:
+def _correlations(schema: Schema, masked: Masked, columns: Mapping[str, ColumnChange]) -> dict[str, Any] | None:
     """How far correlations of quasi-identifiers and confidential attributes moved; None where there is none to compare."""
     asked = (*schema.quasi, *schema.confidential)
     others = [one.name for one in asked if one.name not in columns]
@@ -202,6 +205,75 @@ def _correlations(schema: Schema, masked: Masked, columns: Mapping[str, Compared
     return {**change.to_json(), "listed": pairs[:MOST_PAIRS]}
 
 
+# --- record linkage ----------------------------------------------------------------------------------------------
+
+
+def record_linkage(
+    columns: Sequence[ColumnChange], different: int, k: int | None, source: Source | None = None
+) -> dict[str, Any]:
+    """How many published records an intruder who holds the original could match to their own, as far as time allows.
+
+    Small tables are matched in full. Of large ones some records are drawn, and the intruder tries those: each attempt succeeds
+    with the probability that the full measure averages over, so the attempts are independent tosses of one coin. `different`
+    says how many different records the treated attributes have; k should limit the rate, or is None where nothing does.
+    """
+    rows = len(columns[0].before)
+    found: dict[str, Any] = {
+        "attributes": [one.attribute.name for one in columns],
+        "rows": rows,
+        "rate": None,
+        "low": None,
+        "high": None,
+        "exact": False,
+        "attempts": None,
+        "certain": None,
+        "possible": None,
+        "guessing": 100 / rows,
+        "bound": None if k is None else 100 / k,
+    }
+    trees = {one.attribute.name: one.tree for one in columns if one.tree is not None}
+    before = {one.attribute.name: one.before for one in columns}
+    after = {one.attribute.name: one.after for one in columns}
+    # A distance over names, or over gaps, takes longer than one between numbers.
+    slow = any(one.tree is not None or np.ma.getmaskarray(one.before).any() for one in columns)
+    if rows * different * (SLOWER if slow else 1) <= MOST_DISTANCES:
+        whole = linkage(before, after, taxonomies=trees)
+        return {**found, "exact": True, "rate": whole.rate, "certain": whole.certain, "possible": whole.possible}
+    attempts = min(TRIED_DISTANCES // rows, ATTEMPTS[1])
+    if attempts < ATTEMPTS[0]:
+        return found
+    with source.stream("linkage") if source is not None else Source.secure() as chance:
+        chosen = chance.stream("records").integers(rows, attempts).astype(np.int64)
+        hits = _successes(_near(before, after, trees, chosen), chance.stream("guesses"))
+    seen = Proportion.of(hits, attempts)
+    shares = {"rate": 100 * seen.share, "low": 100 * seen.low, "high": 100 * seen.high}
+    return {**found, **shares, "attempts": attempts}
+
+
+def _near(before: Any, after: Any, trees: Any, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """For each chosen record how many originals are nearest to it; 0 where its own is none of them."""
+    pairs = [pair for pair in paired(before, after, trees) if pair.variance]
+    rows = len(next(iter(before.values())))
+    found = np.empty(len(chosen), dtype=np.int64)
+    for place, row in enumerate(chosen.tolist()):
+        squares = np.zeros(rows)
+        for pair in pairs:
+            original, masked = pair.keys()
+            squares += pair.between(masked[row : row + 1], original)[0] / pair.variance
+        near = squares <= squares.min() * ALIKE
+        found[place] = np.count_nonzero(near) if near[row] else 0
+    return found
+
+
+def _successes(sizes: npt.NDArray[np.int64], chance: Source) -> int:
+    """How many attempts succeed when the intruder picks one of the nearest."""
+    known, counts = np.unique(sizes[sizes > 0], return_counts=True)
+    return sum(
+        int(chance.bernoulli(Fraction(1, size), count).sum())
+        for size, count in zip(known.tolist(), counts.tolist(), strict=True)
+    )
+
+
 # --- what groups give away ----------------------------------------------------------------------------------------
 
 
@@ -214,13 +286,13 @@ def _disclosure(plan: SyntacticPlan, masked: Masked) -> list[dict[str, Any]]:
     secrets = [bare(one) for one in schema.confidential]
     if not secrets:
         return []
-    if isinstance(plan.method, Microaggregation):
+    if plan.shows_classes:
         quasi = tuple(bare(one) for one in schema.quasi)
-        return [_given(one) for one in observed(masked.table, (*quasi, *secrets))]
-    return [_given(one) for one in hidden_groups(plan, masked)]
+        return [_class_values(one) for one in observed(masked.table, (*quasi, *secrets))]
+    return [_class_values(one) for one in hidden_groups(plan, masked)]
 
 
-def _given(one: Confidential) -> dict[str, Any]:
+def _class_values(one: Confidential) -> dict[str, Any]:
     measures = one.measures
     return {
         "name": one.name,
@@ -262,7 +334,7 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
     if earlier:
         said.append(
             f"The ledger notes {earlier} earlier release{'s' * (earlier != 1)} of this dataset without bound. Tables about the "
-            "same people can be compared, and then groups of k hide fewer."
+            "same people can be column_change, and then groups of k hide fewer."
         )
     return said
 

@@ -1,4 +1,4 @@
-"""The holder's report on groups of near neighbours as a page, from the report's plain values."""
+"""The custodian's report on clusters of near records as a page, from the report's plain values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ABOUT_LINKAGE = {
     "published record. This is no limit of the method: k holds for each attribute by itself, against somebody who does not "
     "know it, and the quasi-identifiers stand in the table as they are.",
 }
-METHODS = (
+ABOUT_MEASURES = (
     (
         "SSE: the sum over all records of the squared difference between what was there and what is shown, in the column's own "
         "units; ordered values count by rank, names by their taxonomy (0 or 1 without one). SST: the same, had everybody shown "
@@ -53,14 +53,14 @@ METHODS = (
 )
 
 
-def report_page(report: dict[str, Any]) -> str:
+def counted_page(report: dict[str, Any]) -> str:
     """The report as script-free HTML whose first line says whom it is for."""
     mark, kind = report["for_the_holder_only"], report["kind"]
     attributes = {one["name"]: one for one in report["loss"]["attributes"]}
-    text = page(
+    return page(
         "counted_report",
         {
-            "title": f"For the holder only: report on {report['dataset']}",
+            "title": f"For the custodian only: report on {report['dataset']}",
             "mark": mark,
             "dataset": report["dataset"],
             "lead": f"Released on {report['date']}, method {report['method']}; the seal of the certificate begins "
@@ -81,13 +81,12 @@ def report_page(report: dict[str, Any]) -> str:
             "about_linkage": ABOUT_LINKAGE[kind],
             "linkage": _linkage(report["linkage"]),
             "about_disclosure": _about_disclosure(report),
-            "disclosure": [_disclosed(one) for one in report["disclosure"]],
+            "disclosure": [_disclosure_line(one) for one in report["disclosure"]],
             "not_promised": report["not_promised"],
-            "methods": METHODS,
+            "methods": ABOUT_MEASURES,
             "footer": mark,
         },
     )
-    return f"<!-- {mark} -->\n{text}"
 
 
 def _rows(rows: dict[str, Any]) -> list[Fact]:
@@ -225,7 +224,7 @@ def _about_correlations(found: dict[str, Any] | None) -> str:
     words = f"{pairs} of numbers, at least one of them confidential"
     if not found["confidential"] or set(found["confidential"]) == set(found["attributes"]):
         words = f"{pairs} of numbers"
-    words += f": correlations moved by {_moved(found['mean'])} on average and {_moved(found['largest'])} at most."
+    words += f": correlations moved by {_shift(found['mean'])} on average and {_shift(found['largest'])} at most."
     if found["pairs"] > len(found["listed"]):
         words += f" These are the {len(found['listed'])} that moved most."
     if found["undefined"]:
@@ -233,7 +232,7 @@ def _about_correlations(found: dict[str, Any] | None) -> str:
     return words
 
 
-def _moved(size: float) -> str:
+def _shift(size: float) -> str:
     return "0" if size == 0 else f"{size:.3f}" if size >= 0.0005 else "less than 0.001"
 
 
@@ -284,7 +283,7 @@ def _about_disclosure(report: dict[str, Any]) -> str:
     return f"{first} Asked for: {' and '.join(wanted)}." if wanted else f"{first} Neither l nor t was asked for."
 
 
-def _disclosed(one: dict[str, Any]) -> dict[str, str]:
+def _disclosure_line(one: dict[str, Any]) -> dict[str, str]:
     groups, rows = one["homogeneous_groups"], one["homogeneous_rows"]
     return {
         "name": one["name"],

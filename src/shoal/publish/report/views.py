@@ -1,11 +1,10 @@
-"""The holder's report on a release of views: what each view kept, how far it is from the original, and why.
+"""The custodian's report on a release of views: what each view kept, how far it is from the original, and why.
 
 Computed from the original in one pass and from the published files, which are read back; nothing is drawn again.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,20 +16,21 @@ from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import spell
 from shoal.engine.base import Counts, RecodeRequest, Table
 from shoal.page.html import page
-from shoal.publish.plan.safe_k import SafeKPlan
+from shoal.publish.folder import MARK, write_report
+from shoal.publish.plan.views import ViewsPlan
 from shoal.publish.report.column_detail import (
     DETAIL,
     FEW,
     NOTHING,
-    Expected,
     Original,
-    added,
+    SampleSize,
     by_label,
     column_detail,
+    count_labels,
     distance,
 )
-from shoal.publish.report.safe_k import MARK, VERSION, published, rows_taking_part
-from shoal.publish.run.tables import Made
+from shoal.publish.report.safe_k import VERSION, read_published, rows_taking_part
+from shoal.publish.run.safe_k import DrawnTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,32 +39,29 @@ POOR = 0.2
 """A view further than this from the original is called poor."""
 
 
-def write_view_report(
-    plan: SafeKPlan, table: Table, made: Sequence[Made], public: Path, private: Path, content: dict[str, Any]
+def write_views_report(
+    plan: ViewsPlan, table: Table, made: Sequence[DrawnTable], public: Path, private: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write report.json and report.html into the holder's folder."""
-    values = view_report(plan, table, made, public, content)
-    text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False).replace("{\n ", "{", 1) + "\n"
-    (private / "report.json").write_text(text, encoding="utf-8", newline="\n")
-    (private / "report.html").write_text(_page(values), encoding="utf-8", newline="\n")
+    """Write report.json and report.html into the custodian's folder."""
+    values = views_report(plan, table, made, public, content)
+    write_report(private, values, views_page(values))
     return values
 
 
-def view_report(
-    plan: SafeKPlan, table: Table, made: Sequence[Made], public: Path, content: dict[str, Any]
+def views_report(
+    plan: ViewsPlan, table: Table, made: Sequence[DrawnTable], public: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
     """The report as plain values."""
     originals = table.recode_many([RecodeRequest(each.recoding.levels, None) for each in made])
     people = rows_taking_part(plan, table)
-    promises = [promise for promise, _ in plan.distinct]
     whole = Original(table)
     views = []
     for each, original in zip(made, originals, strict=True):
         recoded = each.recoding.finish(original)
         counts = recoded.count_by(each.recoding.columns)
-        beta = float(promises[each.part].beta)
-        expected = Expected(people * beta, math.sqrt(people * beta * (1 - beta)))
-        after = _counted(published(public / each.file, recoded))
+        beta = float(each.promise.beta)
+        expected = SampleSize(people * beta, math.sqrt(people * beta * (1 - beta)))
+        after = _class_sizes(read_published(public / each.file, recoded))
         views.append(_view(each, counts, after, table.rows(), beta, expected))
         views[-1]["details"] = {
             name: column_detail(each.recoding, whole, name, by_label(counts, at), _along(after, at), expected).to_json()
@@ -94,20 +91,20 @@ def view_report(
     }
 
 
-def _counted(table: pa.Table) -> dict[tuple[str, ...], int]:
+def _class_sizes(table: pa.Table) -> dict[tuple[str, ...], int]:
     """The groups of a published view, as text."""
     table = table.rename_columns([str(place) for place in range(table.num_columns)])
     grouped = table.group_by(table.column_names).aggregate([([], "count_all")])
-    columns = [_spelled(grouped.column(name).to_pylist()) for name in table.column_names]
+    columns = [_texts(grouped.column(name).to_pylist()) for name in table.column_names]
     return dict(zip(zip(*columns, strict=True), grouped.column("count_all").to_pylist(), strict=True))
 
 
-def _spelled(values: Iterable[object]) -> list[str]:
+def _texts(values: Iterable[object]) -> list[str]:
     return [MISSING if value is None else spell(value) for value in values]
 
 
 def _along(groups: dict[tuple[str, ...], int], at: int) -> dict[str, int]:
-    return added((labels[at], count) for labels, count in groups.items())
+    return count_labels((labels[at], count) for labels, count in groups.items())
 
 
 def _attributes(views: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -151,17 +148,17 @@ def _cautions(views: Sequence[dict[str, Any]], attributes: Sequence[dict[str, An
 
 
 def _view(
-    made: Made, counts: Counts, after: dict[tuple[str, ...], int], rows: int, beta: float, expected: Expected
+    table: DrawnTable, counts: Counts, after: dict[tuple[str, ...], int], rows: int, beta: float, expected: SampleSize
 ) -> dict[str, Any]:
-    columns = [_spelled(column.tolist()) for column in counts.tuples]
+    columns = [_texts(column.tolist()) for column in counts.tuples]
     before = dict(zip(zip(*columns, strict=True), counts.counts.tolist(), strict=True))
     left, kept = sum(after.values()), expected.rows / rows if rows else 0.0
-    small = sum(n for n in before.values() if n * kept < made.k)
+    small = sum(n for n in before.values() if n * kept < table.promise.k)
     far = distance(before, after, expected.rows)
     return {
-        "name": made.name,
-        "columns": list(made.recoding.columns),
-        "k": made.k,
+        "name": table.view,
+        "columns": list(table.recoding.columns),
+        "k": table.promise.k,
         "rate": f"{beta:.6g}",
         "published": left,
         "kept": round(left / expected.rows, 4) if expected.rows else None,
@@ -172,13 +169,14 @@ def _view(
     }
 
 
-def _page(values: dict[str, Any]) -> str:
+def views_page(values: dict[str, Any]) -> str:
+    """The report as script-free HTML."""
     mark, views, rows = values["for_the_holder_only"], values["views"], values["rows"]
     mean = values["mean_distance"]
-    text = page(
+    return page(
         "view_report",
         {
-            "title": f"For the holder only: report on {values['dataset']}",
+            "title": f"For the custodian only: report on {values['dataset']}",
             "mark": mark,
             "dataset": values["dataset"],
             "lead": f"Released on {values['date']}; the seal of the certificate begins {values['certificate'][:12]}.",
@@ -234,7 +232,6 @@ def _page(values: dict[str, Any]) -> str:
             "footer": mark,
         },
     )
-    return f"<!-- {mark} -->\n{text}"
 
 
 def _attribute_line(one: dict[str, Any]) -> dict[str, Any]:

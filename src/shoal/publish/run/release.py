@@ -7,12 +7,12 @@ The charge comes before the first random draw and stands whatever happens afterw
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,11 @@ from shoal.engine.base import Engine, Table
 from shoal.engine.digest import file_digest
 from shoal.errors import BudgetError, DataError, PolicyError, ShoalError, UsageError
 from shoal.guarantee.claim import Claim
-from shoal.guarantee.rounding import text_up
 from shoal.ledger.event import Budget
 from shoal.ledger.ledger import Ledger
+from shoal.publish.folder import custodian_folder, hidden_folder, move, refuse_target, sync
 from shoal.publish.plan.base import Plan
-from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.plan.methods import plan as resolve
-from shoal.publish.plan.safe_k import SafeKPlan
-from shoal.publish.run.counted import SyntacticJob
-from shoal.publish.run.safe_k import Job, PaidJob
 from shoal.publish.verify import release as verifying
 from shoal.publish.verify.lock import unlocked
 
@@ -84,13 +80,44 @@ class Release:
         )
 
 
-def job(plan: Plan) -> Job:
-    """The job of a plan."""
-    if isinstance(plan, SyntacticPlan):
-        return SyntacticJob(plan)
-    if isinstance(plan, SafeKPlan):
-        return PaidJob(plan)
-    raise UsageError("no such plan", came=type(plan).__name__)
+class Job(ABC):
+    """The run of one plan: what the ledger is told and when, what is written, and the custodian's report."""
+
+    @abstractmethod
+    def charge(self, ledger: Ledger, table: Table, file: bytes | None) -> None:
+        """Charge the ledger before the first random draw, where there is a price."""
+
+    @abstractmethod
+    def write(
+        self, table: Table, folder: Path, source: Source | None, ledger: Ledger, stage: Stage
+    ) -> tuple[dict[str, Any], int]:
+        """Write all public files; the certificate, and how many rows were published.
+
+        `source` is None for a release, whose keys come from the operating system; tests give their own.
+        """
+
+    @abstractmethod
+    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
+        """Write the custodian's report; its plain values."""
+
+    @abstractmethod
+    def fix_after_failure(self, fix: str | None) -> str:
+        """What to do after a failure behind the charge, and what it means for the ledger."""
+
+    def notes(self, rows: int) -> list[str]:  # noqa: ARG002 - for methods that have something to say
+        """What the custodian should know of a table with so many rows before anything is done."""
+        return []
+
+    def before_publishing(self, ledger: Ledger, table: Table) -> None:  # noqa: B027 - not every method has something to tell
+        """Tell the ledger that the folder is about to appear; a table that may not be used is refused here at the latest."""
+
+    def after_publishing(self, ledger: Ledger, content: dict[str, Any]) -> None:  # noqa: B027 - likewise
+        """Tell the ledger that the folder is there."""
+
+
+def today() -> str:
+    """The day of the release; no more of the time is told."""
+    return datetime.now(UTC).date().isoformat()
 
 
 def release(
@@ -112,41 +139,41 @@ def release(
     `again` says that it is meant.
     """
     folder = Path(out).absolute()
-    holder = folder.with_name(folder.name + ".holder")
+    holder = custodian_folder(folder)
     refuse_target(folder, force=force)
     if source is not None and not source.carries_guarantee:
         raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
-    work = job(plan)
+    job = plan.job()
     _refuse_unreadable_lock(plan)
     _refuse_other_plan(plan)
     stage("reading")
     table = engine.scan(data, plan.schema)
     plan.check(table.schema)
     rows_in, file = table.rows(), file_digest(data)
-    notes = work.notes(rows_in)
+    notes = job.notes(rows_in)
     if not again:
         refuse_repeat(plan, table, file, ledger)
     stage("charging")
-    work.enter(ledger, table, file)
-    with _entered(work), _workshop(folder) as shop:
-        public, private = shop / "public", shop / "holder"
+    job.charge(ledger, table, file)
+    with _explain_failures(job), hidden_folder(folder) as made:
+        public, private = made / "public", made / "custodian"
         public.mkdir()
         values: dict[str, Any] | None = None
-        content, rows = work.write(table, public, source, ledger, stage)
+        content, rows = job.write(table, public, source, ledger, stage)
         stage("verifying")
         verifying.require(verifying.verify(public))
         if report:
             stage("reporting")
             private.mkdir(mode=0o700)
-            values = _report(work, table, public, private, content, notes)
-        _sync(shop)
-        work.appears(ledger, table, content)
+            values = _report(job, table, public, private, content, notes)
+        sync(made)
+        job.before_publishing(ledger, table)
         if force and holder.exists():
             shutil.rmtree(holder)  # it speaks of the release that is about to be replaced
-        _move(public, folder, force)
+        move(public, folder, force=force)
         if report and private.is_dir():
-            _move(private, holder, force)
-        work.appeared(ledger, content)
+            move(private, holder, force=force)
+        job.after_publishing(ledger, content)
     account = ledger.account(plan.policy.dataset)
     return Release(
         folder=folder,
@@ -155,7 +182,7 @@ def release(
         certificate=content,
         rows_published=rows,
         notes=tuple(notes),
-        charged=Budget(plan.cost.epsilon, plan.cost.delta) if isinstance(plan, SafeKPlan) else None,
+        charged=None if plan.cost is None else Budget(plan.cost.epsilon, plan.cost.delta),
         budget=account.budget,
         left=account.left,
         ledger=ledger.url,
@@ -209,100 +236,46 @@ def refuse_repeat(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) 
 def repeats(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) -> str | None:
     """What is to be said before the same plan runs on the same table once more; None where it is the first time."""
     name, own = plan.policy.dataset, plan.lock.sha256
-    if isinstance(plan, SafeKPlan) and plan.method.drawn_before:
-        return None  # it cannot be repeated at all, and the ledger says why
     if not ledger.same_plan(name, own):
         return None  # without a look at the table, which would take a pass over it
     found = ledger.same_release(name, own, table.digest(), file)
     if not found:
         return None
     last = found[-1]
-    when = f"entry {last.number} of the ledger, {last.time[:10]}"
-    if not isinstance(plan, SafeKPlan):
-        return f"this very release was made before ({when}); with each one more, groups of k hide fewer"
-    price = f"({text_up(plan.cost.epsilon)}, {text_up(plan.cost.delta)})"
     done = any(e.kind == "release" and e.payload.get("charge") == last.number for e in ledger.events(name))
-    state = "was charged before" if done else "was charged before, though it did not appear"
-    return f"this very release {state} ({when}); a repeat draws a new sample and costs {price} once more"
+    return plan.repeat_words(f"entry {last.number} of the ledger, {last.time[:10]}", appeared=done)
 
 
 def _report(
-    work: Job, table: Table, public: Path, private: Path, content: dict[str, Any], notes: list[str]
+    job: Job, table: Table, public: Path, private: Path, content: dict[str, Any], notes: list[str]
 ) -> dict[str, Any] | None:
     """Write the holder's report; a report that fails does not take the verified release with it."""
     try:
-        return work.report(table, public, private, content)
+        return job.report(table, public, private, content)
     except Exception as error:  # noqa: BLE001 - whatever it is, the release stands without it
         shutil.rmtree(private, ignore_errors=True)
         notes.append(f"the report could not be made ({type(error).__name__}); the release stands without it")
         return None
 
 
-def refuse_target(out: str | Path, *, force: bool) -> None:
-    """Raise before any work is done if the release could not be written there."""
-    folder = Path(out).absolute()
-    for path in (folder, folder.with_name(folder.name + ".holder")):
-        if path.is_symlink():
-            raise UsageError("the folder is a link", came=path, fix="name the place itself")
-        if path.exists() and not force:
-            raise UsageError("the folder exists", came=path, fix="choose another name, or say --force to replace it")
-        if path.exists() and not (path / "certificate.json").is_file() and not (path / "report.json").is_file():
-            raise UsageError("the folder is none of ours, so it is not replaced", came=path, fix="choose another name")
-    parent = folder.absolute().parent
-    if not parent.is_dir():
-        raise UsageError("the folder to write into does not exist", came=parent, fix="make it first")
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError("the folder cannot be written to", came=parent, fix="choose another place")
-
-
 @contextmanager
-def _workshop(folder: Path) -> Iterator[Path]:
-    """A hidden folder beside the target, gone afterwards whatever happens."""
-    shop = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.absolute().parent))
-    try:
-        yield shop
-    finally:
-        shutil.rmtree(shop, ignore_errors=True)
-
-
-@contextmanager
-def _entered(work: Job) -> Iterator[None]:
-    """Say what became of the ledger's entry when something goes wrong after it."""
+def _explain_failures(job: Job) -> Iterator[None]:
+    """Say what became of the charge when something goes wrong after it."""
     try:
         yield
     except ShoalError as error:
-        error.fix = work.failed(error.fix)
+        error.fix = job.fix_after_failure(error.fix)
         error.args = (str(error),)
         raise
     except OSError as error:
         raise DataError(
             "the release could not be written",
             came=error.strerror or type(error).__name__,
-            fix=work.failed("make room or choose another place; nothing was published"),
+            fix=job.fix_after_failure("make room or choose another place; nothing was published"),
         ) from None
     except Exception as error:
         raise DataError(
             "the release failed",
             came=type(error).__name__,
-            fix=work.failed("this is a fault of ours: please report it; nothing was published"),
+            fix=job.fix_after_failure("this is a fault of ours: please report it; nothing was published"),
         ) from error
-
-
-def _sync(shop: Path) -> None:
-    for path in sorted(shop.rglob("*")):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _move(made: Path, target: Path, force: bool) -> None:
-    if target.exists() and force:
-        shutil.rmtree(target)
-    made.rename(target)
-    handle = os.open(target.absolute().parent, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

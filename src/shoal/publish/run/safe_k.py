@@ -1,73 +1,62 @@
-"""What is special about a kind of plan when it runs, and the job of a plan that is paid for."""
+"""The run of a safe k-anonymous release: charge, settle the recoding, draw, label, write. The charge stands whatever happens."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from shoal.anonymize.generalize.base import Recoding
+from shoal.anonymize.generalize.tree.boxes import Boxes
 from shoal.chance.source import Source
 from shoal.engine.base import Table
+from shoal.guarantee.safe_k.setting import Setting
 from shoal.ledger.ledger import Ledger, Receipt
 from shoal.publish.certificate.page import certificate_page
 from shoal.publish.certificate.safe_k import certificate
+from shoal.publish.folder import LOCK, box_file, hashes, rule_file, table_file, write_certificate, write_text
 from shoal.publish.plan.safe_k import SafeKPlan
-from shoal.publish.run.tables import Made, index, make, write_rules, write_text
-from shoal.publish.verify.standalone import sha256
-
-Stage = Callable[[str], None]
+from shoal.publish.run.release import Job, Stage, today
 
 
-class Job(Protocol):
-    """What the ledger is told and when, what is written, and the holder's report."""
+@dataclass(frozen=True)
+class DrawnTable:
+    """One table that is published: its file, its recoding, its numbers."""
 
-    def notes(self, rows: int) -> list[str]:
-        """A word to the holder before anything is done."""
-
-    def enter(self, ledger: Ledger, table: Table, file: bytes | None) -> None:
-        """Tell the ledger before the first random draw, where a price is paid."""
-
-    def write(
-        self, table: Table, folder: Path, source: Source | None, ledger: Ledger, stage: Stage
-    ) -> tuple[dict[str, Any], int]:
-        """All public files; the certificate, and how many rows were published."""
-
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
-        """Write the holder's report; its plain values."""
-
-    def appears(self, ledger: Ledger, table: Table, content: dict[str, Any]) -> None:
-        """The folder is about to appear."""
-
-    def appeared(self, ledger: Ledger, content: dict[str, Any]) -> None:
-        """The folder is there."""
-
-    def failed(self, fix: str | None) -> str:
-        """What to do after a failure, and what it means for the ledger."""
+    file: str
+    recoding: Recoding
+    promise: Setting
+    part: int = 0
+    """Which of the plan's distinct promises it keeps."""
+    view: str | None = None
+    """The name of the view; None for a wide table."""
+    choice: dict[str, Any] | None = None
+    """How its recoding was chosen, where that was paid for and it is a view's."""
 
 
-class PaidJob:
-    """Charge, draw, write: the charge comes first and stands whatever happens afterwards."""
+class SafeKJob(Job):
+    """The run of a plan that is charged before the first random draw."""
 
     def __init__(self, plan: SafeKPlan) -> None:
-        self._plan = plan
-        self._made: list[Made] = []
-        self._receipt: Receipt | None = None
+        self.plan = plan
+        self.drawn: list[DrawnTable] = []
+        self.receipt: Receipt | None = None
 
     def notes(self, rows: int) -> list[str]:
-        """A word to the holder; no refusal: whether a release appears must not depend on one row more or less."""
-        k = self._plan.promise.k
+        """A warning, and no refusal: whether a release appears must not depend on one row more or less."""
+        k = self.plan.promise.k
         if rows >= 2 * k:
             return []
         few = f"the table has fewer than 2k = {2 * k} rows"
         return [f"{few}, so hardly a group can reach k = {k}; expect an empty release"]
 
-    def enter(self, ledger: Ledger, table: Table, file: bytes | None) -> None:
-        """Charge the whole release."""
-        plan = self._plan
+    def charge(self, ledger: Ledger, table: Table, file: bytes | None) -> None:
+        plan = self.plan
         contents = table.contents()
-        self._receipt = ledger.charge(
+        self.receipt = ledger.charge(
             plan.policy.dataset,
             plan.cost,
             budget=plan.budget,
@@ -80,55 +69,99 @@ class PaidJob:
             uses_sample=plan.method.drawn_before,
         )
 
+    def draw(
+        self, table: Table, source: Source | None, stage: Stage = lambda _: None
+    ) -> Generator[tuple[DrawnTable, Table], None, None]:
+        """Every table of the plan with its rows, to be written before the next is asked for.
+
+        Each random key is destroyed when its part is done: that of the recoding before a sample is drawn, that of a sample
+        when the next table is asked for or the iterator is closed.
+        """
+        plan = self.plan
+        with key(source, "settle") as chance:
+            recoding = plan.method.settle(table, chance, stage)
+        for number in range(1, plan.repeat + 1):
+            file = table_file(plan.format, number if plan.repeat > 1 else None)
+            with key(source, "release") as chance:
+                yield DrawnTable(file, recoding, plan.promise), plan.method.run(table, recoding, chance, stage)
+
     def write(
         self, table: Table, folder: Path, source: Source | None, ledger: Ledger, stage: Stage
     ) -> tuple[dict[str, Any], int]:
-        """The tables, the rules, the index of views, the lock, the certificate."""
-        plan = self._plan
-        self._made = make(plan, table, folder, source, stage)
+        """Write the tables, the rules of their labels, the lock and the certificate; every key is gone when this returns."""
+        plan, rows = self.plan, 0
+        with closing(self.draw(table, source, stage)) as drawn:
+            for one, published in drawn:
+                stage(self.writing(len(self.drawn) + 1))
+                (folder / one.file).parent.mkdir(exist_ok=True)
+                published.write(folder / one.file)
+                rows += published.rows()
+                self.drawn.append(one)
         stage("writing")
-        tables = write_rules(self._made, folder)
-        if plan.views:
-            write_text(folder / "views.json", json.dumps(index(plan, tables), indent=1, ensure_ascii=False) + "\n")
-        write_text(folder / "policy.lock.yaml", plan.lock.text)
-        account = ledger.account(plan.policy.dataset, self._receipt)
+        tables = write_rules(self.drawn, folder)
+        self.write_index(folder, tables)
+        write_text(folder / LOCK, plan.lock.text)
+        account = ledger.account(plan.policy.dataset, self.receipt)
         content = certificate(plan, hashes(folder), tables, account, today())
-        papers(folder, content, certificate_page(content))
-        return content, sum(each.rows for each in self._made)
+        write_certificate(folder, content, certificate_page(content))
+        return content, rows
+
+    def writing(self, number: int) -> str:  # noqa: ARG002 - a view's
+        """The stage of the run in which the table of this number is written."""
+        return "writing"
+
+    def write_index(self, folder: Path, tables: Sequence[dict[str, Any]]) -> None:
+        """Write a list of the tables, where there are so many that it takes one."""
 
     def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
-        """What went in, what came out and what got lost."""
-        from shoal.publish.report.safe_k import write_report
-        from shoal.publish.report.views import write_view_report
+        from shoal.publish.report.safe_k import write_safe_k_report
 
-        if self._plan.views:
-            return write_view_report(self._plan, table, self._made, public, private, content)
-        return write_report(self._plan, table, self._made[0].recoding, public, private, content)
+        return write_safe_k_report(self.plan, table, self.drawn[0].recoding, public, private, content)
 
-    def appears(self, ledger: Ledger, table: Table, content: dict[str, Any]) -> None:
-        """Nothing: it was charged."""
-
-    def appeared(self, ledger: Ledger, content: dict[str, Any]) -> None:
+    def after_publishing(self, ledger: Ledger, content: dict[str, Any]) -> None:
         """Note the release by the seal of its certificate."""
-        if self._receipt is not None:
-            ledger.released(self._plan.policy.dataset, self._receipt, content["seal"])
+        if self.receipt is not None:
+            ledger.released(self.plan.policy.dataset, self.receipt, content["seal"])
 
-    def failed(self, fix: str | None) -> str:
+    def fix_after_failure(self, fix: str | None) -> str:
         """The charge stands."""
         return f"{fix}; the charge stands" if fix else "the charge stands: what failed may have been seen"
 
 
-def hashes(folder: Path) -> dict[str, str]:
-    """The hash of every file that is there."""
-    return {path.relative_to(folder).as_posix(): sha256(path) for path in folder.rglob("*") if path.is_file()}
+def key(source: Source | None, purpose: str) -> Source:
+    """A key for one purpose: fresh from the operating system, unless a test gives its own source."""
+    return source.stream(purpose) if source is not None else Source.secure()
 
 
-def today() -> str:
-    """The day of the release; no more of the time is told."""
-    return datetime.now(UTC).date().isoformat()
+def write_rules(tables: Sequence[DrawnTable], folder: Path) -> list[dict[str, Any]]:
+    """Write what each label stands for, the same rule once; the tables as the certificate lists them."""
+    (folder / "recoding").mkdir()
+    places: dict[tuple[str, str], str] = {}
+    listings: dict[int, str] = {}
+    found = []
+    for each in tables:
+        own: dict[str, str] = {}
+        for name, rule in each.recoding.rules().items():
+            text = json.dumps(rule, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+            if (name, text) not in places:
+                places[name, text] = rule_file(len(places) + 1, name)
+                write_text(folder / places[name, text], text)
+            own[name] = places[name, text]
+        entry: dict[str, Any] = {"file": each.file, "k": each.promise.k, "columns": list(own), "recoding": own}
+        if isinstance(each.recoding, Boxes):
+            entry["boxes"] = _write_boxes(each, each.recoding, folder, listings)
+        if each.view is not None:
+            entry |= {"name": each.view, "part": each.part}
+            entry |= {"choice": each.choice} if each.choice is not None else {}
+        found.append(entry)
+    return found
 
 
-def papers(folder: Path, content: dict[str, Any], page: str) -> None:
-    """The certificate, for programs and for people."""
-    write_text(folder / "certificate.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    write_text(folder / "certificate.html", page)
+def _write_boxes(table: DrawnTable, recoding: Boxes, folder: Path, known: dict[int, str]) -> str:
+    """Write the boxes of a table, and say where; repeats of one release share a list."""
+    if id(recoding) not in known:
+        known[id(recoding)] = box_file(table.view)
+        path = folder / known[id(recoding)]
+        path.parent.mkdir(exist_ok=True)
+        write_text(path, recoding.listing())
+    return known[id(recoding)]

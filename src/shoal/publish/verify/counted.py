@@ -19,7 +19,8 @@ from shoal.errors import DataError
 from shoal.guarantee.rounding import exact
 from shoal.ledger.ledger import Account
 from shoal.publish.certificate.counted import certificate as made_again
-from shoal.publish.plan.counted import SyntacticPlan, syntactic_plan
+from shoal.publish.plan.counted import SyntacticPlan
+from shoal.publish.plan.methods import plan as resolve
 from shoal.publish.verify.lock import canonical
 from shoal.publish.verify.rebuild import compared
 from shoal.publish.verify.recount import distance_of
@@ -37,7 +38,10 @@ LONGEST = 1 << 26
 def verify_counted(folder: Path, certificate: dict[str, Any]) -> list[Check]:
     """Everything that needs more than the standard library."""
     policy, as_locked = canonical(folder)
-    plan = _in_order(syntactic_plan(policy), certificate["tables"][0]["columns"])
+    plan = resolve(policy)
+    if not isinstance(plan, SyntacticPlan):
+        return [as_locked, Check("method", False, "the lock asks for a method of another kind")]
+    plan = _in_order(plan, certificate["tables"][0]["columns"])
     return [as_locked, *_papers(certificate, plan), *_table(folder, certificate, plan)]
 
 

@@ -24,9 +24,9 @@ from shoal.policy.model.views import Group, Views
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.safe_k import DIGITS
 from shoal.publish.certificate.safe_k import certificate as made_again
-from shoal.publish.plan.safe_k import SafeKPlan, chosen_views, safe_k_plan
-from shoal.publish.plan.views import plain_name
-from shoal.publish.run.tables import index, rule_file
+from shoal.publish.folder import plain_name, rule_file
+from shoal.publish.plan.safe_k import SafeKPlan
+from shoal.publish.plan.views import chosen_views, view_index
 from shoal.publish.verify.rules import rule_checks
 from shoal.publish.verify.standalone import Check, inside
 
@@ -91,14 +91,14 @@ def planned(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> SafeKPlan:
     """The plan of a lock, with views in the order in which they were published; chosen ones are those that chance picked."""
     asked = policy.asked.release
     if asked is None or asked.views is None:
-        return safe_k_plan(policy)
+        return SafeKPlan.of(policy)
     groups = [_group(table) for table in tables]
     if asked.views.choose is not None:
-        plan = safe_k_plan(policy)
-        return replace(plan, views=chosen_views(plan, groups))
+        plan = SafeKPlan.of(policy)
+        return replace(plan, views=chosen_views(plan, groups))  # type: ignore[call-arg] # a plan of views, as asked
     views = asked.views.model_copy(update={"every": None, "limit": None, "groups": None, "workload": tuple(groups)})
     listed = policy.asked.model_copy(update={"release": asked.model_copy(update={"views": views})})
-    return replace(safe_k_plan(replace(policy, asked=listed)), policy=policy)
+    return replace(SafeKPlan.of(replace(policy, asked=listed)), policy=policy)
 
 
 def _order(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> Policy:
@@ -202,7 +202,7 @@ def _index(folder: Path, plan: SafeKPlan, tables: list[dict[str, Any]]) -> list[
     """The index of views, to the letter."""
     if not plan.views:
         return []
-    wanted = json.dumps(index(plan, tables), indent=1, ensure_ascii=False) + "\n"
+    wanted = json.dumps(view_index(plan, tables), indent=1, ensure_ascii=False) + "\n"
     same = (folder / "views.json").read_bytes() == wanted.encode("utf-8")
     return [Check("index of views", same, "says what the certificate says")]
 

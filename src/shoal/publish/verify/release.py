@@ -12,7 +12,9 @@ from ruamel.yaml.error import YAMLError
 
 from shoal.data.archive import opened
 from shoal.errors import ShoalError, UsageError, VerificationError
-from shoal.publish.plan.counted import METHODS
+from shoal.publish.plan.base import Verification
+from shoal.publish.plan.methods import PLANS
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.lock import canonical
 from shoal.publish.verify.rebuild import rebuilt
@@ -50,18 +52,19 @@ def _verify(where: Path) -> list[Check]:
                 checks += [check] if check.agrees is not None else []
         checks += _form(certificate)
         with _reading(checks, "certificate of the lock"):
-            checks += _against_the_lock(where, certificate)
+            checks += _verification(certificate).against_lock(where, certificate)
         if not any(check.agrees is False for check in checks):  # else it may not be possible to draw it
             checks += _page(where, certificate)
     return [check._replace(name=visible(check.name), detail=visible(check.detail)) for check in checks]
 
 
-def _against_the_lock(folder: Path, certificate: dict[str, Any]) -> list[Check]:
-    """The certificate made again from the lock, and compared."""
-    if certificate["method"] in METHODS:
-        from shoal.publish.verify.counted import verify_counted
+def _verification(certificate: dict[str, Any]) -> Verification:
+    """How a certificate of its method is verified; one of no known method fails as a safe-k certificate."""
+    return PLANS.get(certificate["method"], SafeKPlan).verification()
 
-        return verify_counted(folder, certificate)
+
+def verify_safe_k(folder: Path, certificate: dict[str, Any]) -> list[Check]:
+    """The certificate of a safe-k release made again from the lock, and compared."""
     policy, as_locked = canonical(folder)
     return [as_locked, *rebuilt(folder, policy, certificate), *_named(certificate)]
 
@@ -101,10 +104,7 @@ def require(checks: list[Check]) -> None:
 
 def _form(certificate: dict[str, Any]) -> list[Check]:
     """Whether a certificate has the shape that its schema fixes, and comes from a version that is known here."""
-    from shoal.publish.verify.counted import SCHEMA as COUNTED
-
-    schema = COUNTED if certificate["method"] in METHODS else SCHEMA
-    wrong = faults(certificate, json.loads(schema.read_text(encoding="utf-8")))
+    wrong = faults(certificate, json.loads(_verification(certificate).schema.read_text(encoding="utf-8")))
     made = certificate["software"]["shoal"]
     known = f"this one knows those of {', '.join(SHIPPED)}"
     return [
@@ -124,10 +124,7 @@ def _named(certificate: dict[str, Any]) -> list[Check]:
 
 
 def _page(folder: Path, certificate: dict[str, Any]) -> list[Check]:
-    from shoal.publish.certificate.counted_page import certificate_page as counted_page
-    from shoal.publish.certificate.page import certificate_page
-
-    drawn = counted_page if certificate["method"] in METHODS else certificate_page
+    drawn = _verification(certificate).page(certificate)
     page = folder / "certificate.html"
-    same = page.is_file() and page.read_text(encoding="utf-8") == drawn(certificate)
+    same = page.is_file() and page.read_text(encoding="utf-8") == drawn
     return [Check("certificate.html", same, "says what certificate.json says")]

@@ -1,0 +1,60 @@
+"""The run of a release of views: the views chosen, the recodings settled, and every view drawn from its own sample."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.anonymize.generalize.base import Recoding
+from shoal.anonymize.method.views import choose_views, draw_all, settle_all
+from shoal.chance.source import Source
+from shoal.engine.base import Table
+from shoal.publish.folder import VIEWS, view_file, write_text
+from shoal.publish.plan.views import View, ViewsPlan, chosen_views, view_index
+from shoal.publish.run.release import Stage
+from shoal.publish.run.safe_k import DrawnTable, SafeKJob, key
+
+
+class ViewsJob(SafeKJob):
+    """The run of a plan of views; it is charged once for all of them."""
+
+    plan: ViewsPlan
+
+    def draw(
+        self, table: Table, source: Source | None, stage: Stage = lambda _: None
+    ) -> Generator[tuple[DrawnTable, Table], None, None]:
+        plan = self.plan
+        parts = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
+        with key(source, "settle") as chance:
+            people, views, recodings = self._settle(table, chance, stage)
+        with key(source, "release") as chance:
+            drawn = draw_all(people, [view.method for view in views], recodings, chance, stage)
+            for view, recoding, published in zip(views, recodings, drawn, strict=True):
+                file, promise = view_file(view.name, plan.format), view.method.promise
+                choice = view.method.partition.to_json() if promise.epsilon_recoding else None
+                yield DrawnTable(file, recoding, promise, parts[promise], view.name, choice), published
+
+    def _settle(self, table: Table, source: Source, stage: Stage) -> tuple[Table, tuple[View, ...], list[Recoding]]:
+        """At most m rows of each person, the views that are published, and the recoding of each; no sample is drawn yet."""
+        plan = self.plan
+        people, views = plan.method.of_people(table, source, stage), plan.views
+        if plan.chooser is not None:
+            stage("choosing the views")
+            chooser = plan.chooser
+            share, chance = chooser.epsilon / chooser.steps, source.stream("views")
+            views = chosen_views(plan, choose_views(people, chooser.candidates, chooser.count, share, chance))
+        partitions = [view.method.partition for view in views]
+        return people, views, settle_all(people, partitions, source.stream("recoding"), stage)
+
+    def writing(self, number: int) -> str:
+        return f"writing views ({number:,} of {len(self.plan.views):,})"
+
+    def write_index(self, folder: Path, tables: Sequence[dict[str, Any]]) -> None:
+        write_text(folder / VIEWS, json.dumps(view_index(self.plan, tables), indent=1, ensure_ascii=False) + "\n")
+
+    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
+        from shoal.publish.report.views import write_views_report
+
+        return write_views_report(self.plan, table, self.drawn, public, private, content)

@@ -1,0 +1,61 @@
+"""The registry of methods: each name has one class of plan, and nothing else in the program asks which method it is."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.errors import PolicyError
+from shoal.policy.model.method import METHODS
+from shoal.publish.plan.base import Plan
+from shoal.publish.plan.methods import PLANS, plan
+from shoal.publish.plan.views import ViewsPlan
+from tests.publish import clinic, counted_clinic
+
+ROOT = Path(shoal.__file__).parent
+CONCRETE = {kind.__name__ for kind in PLANS.values()} | {ViewsPlan.__name__}
+
+
+def test_each_method_is_planned_by_one_class():
+    assert set(PLANS) == {method.name for method in METHODS.values() if method.plan is not None}
+    for name, kind in PLANS.items():
+        assert name in kind.methods
+        assert issubclass(kind, Plan)
+
+
+@pytest.mark.parametrize(
+    ("policy", "name"),
+    [
+        (clinic.policy(), "SafeKPlan"),
+        (clinic.policy({"release.views": "pairs"}), "ViewsPlan"),
+        (counted_clinic.policy("microaggregation"), "MicroaggregationPlan"),
+        (counted_clinic.policy("swap"), "SwapPlan"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_policy_is_planned_by_the_class_of_its_method(policy, name):
+    found = plan(policy)
+    assert type(found).__name__ == name
+    assert found.job().plan is found
+    assert found.verification().schema.is_file()
+    assert (found.cost is None) == (found.claims[0].guarantee.kind != "approx-dp")
+
+
+def test_a_method_that_cannot_be_planned_is_named_with_those_that_can():
+    changes = {"release": {"method": "k-anonymity", "k": 3, "output": "csv"}, "budget": None}
+    with pytest.raises(PolicyError, match=r"cannot be planned yet; got k-anonymity; allowed: safe-k, micro"):
+        plan(clinic.policy(changes))
+
+
+def test_nothing_outside_the_plans_asks_for_the_class_of_a_plan():
+    """`isinstance(plan, SafeKPlan)` and its like are answers that the plan itself should give."""
+    found = []
+    for file in sorted(ROOT.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+                names = {each.id for each in ast.walk(node.args[1]) if isinstance(each, ast.Name)}
+                found += [f"{file.relative_to(ROOT)}:{node.lineno}"] if names & CONCRETE else []
+    assert found == []
