@@ -78,8 +78,8 @@ def test_show_says_what_enforces_and_what_informs(book):
     assert "school" not in lines
     assert lines["budget"].startswith("(3, 0.01)")
     assert lines["spent"].startswith("(2, 0.002)")
-    assert "what enforces" in lines["spent"]
-    assert "what informs" in lines["composed"]
+    assert "the budget limits it" in lines["spent"]
+    assert "for information" in lines["composed"]
     assert 0 < float(lines["composed"].split()[0]) < 2
     assert lines["left"] == "(1, 0.008)"
     assert lines["releases"] == "1"
@@ -178,7 +178,7 @@ def test_export_to_a_file_overwrites_by_force_alone(book, tmp_path):
 def test_forecast_by_numbers_and_by_policy(book, tmp_path):
     (tmp_path / "policy.yaml").write_text(policy().dump())
     by_policy = ("ledger", "forecast", "clinic", "--policy", tmp_path / "policy.yaml", "--ledger", book)
-    assert shoal(*by_policy).stdout == "1 more at (1, 0.001) fit into what is left of 'clinic'\n"
+    assert shoal(*by_policy).stdout == "1 more release fits into what is left of 'clinic', at (1, 0.001) each\n"
     assert answer(*by_policy)["more"] == 1
     by_numbers = ("ledger", "forecast", "clinic", "--epsilon", "1/4", "--delta", "1e-3", "--ledger", book)
     assert answer(*by_numbers)["more"] == 4

@@ -142,7 +142,8 @@ def forecast_releases(
     elif account.budget is None:
         output.print_line(f"'{dataset}' has no budget yet; its first charge fixes one")
     else:
-        output.print_line(f"{more} more at {cost.words()} fit into what is left of '{dataset}'")
+        fit = "1 more release fits" if more == 1 else f"{more} more releases fit"
+        output.print_line(f"{fit} into what is left of '{dataset}', at {cost.words()} each")
 
 
 @command(
@@ -262,8 +263,8 @@ def _words(left: Budget | None) -> str:
     return "-" if left is None else left.words()
 
 
-def _many(number: int, one: str, more: str) -> str:
-    return f"{number:,} {one if number == 1 else more}"
+def _many(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _print(account: Account, lefts: Left) -> None:
@@ -274,18 +275,20 @@ def _print(account: Account, lefts: Left) -> None:
         (
             "budget",
             account.budget.words() if account.budget else "none yet",
-            "fixed by the first charge or registration",
+            "fixed by the first charge, or when the table was registered",
         ),
         *_of_sample(account),
-        ("spent", account.spent.words(), f"{_many(len(account.costs), 'entry', 'entries')} added up: what enforces"),
-        ("composed", "0" if composed is None else text_up(composed), "epsilon at the same delta: what informs"),
+        ("spent", account.spent.words(), f"the sum of {_many(len(account.costs), 'charge')}; the budget limits it"),
+        (
+            "composed",
+            "0" if composed is None else text_up(composed),
+            "epsilon of all charges together at the same delta; for information",
+        ),
         ("left", _words(lefts[None]), ""),
         ("releases", str(account.releases), f"{account.unbounded} more without a bound" if account.unbounded else ""),
     ]
     if account.questions:
-        rows.append(
-            ("questions", str(account.questions), "asked with `shoal ask`; their charges are among the entries")
-        )
+        rows.append(("questions", str(account.questions), "asked with `shoal ask`; what they cost is in the sum"))
     rows += [
         ("  " + share.name, _words(lefts[share.name]), f"left of {share.budget.words()}, or of the dataset")
         for share in account.shares

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 TIMES = ("times",)
 REPEATS = (1, 2, 4, 8, 16, 32)
+OPTIONS = {
+    "sampled-crowd": "safe-k",
+    "approx-dp": "approx",
+    "pure-dp": "pure",
+    "laplace-dp": "laplace",
+    "gaussian-dp": "gaussian",
+}
+"""The option that names a kind of part; --sampled becomes approx on its fresh sample."""
 
 
 @command(
@@ -186,12 +194,13 @@ def _print(fields: dict[str, Any]) -> None:
     else:
         output.print_paragraph(
             f"Together {count} are ({text_up(fields['epsilon'])}, {text_up(fields['delta'])})-differentially private for one "
-            "row added or removed, if they were fixed in advance and each release draws its own fresh sample."
+            "unit added or removed, if they were fixed in advance and each release draws its own fresh sample."
         )
     output.print_line()
     head: tuple[str, ...] = ("times", "part", "numbers", "epsilon alone")
     rows: list[tuple[str, ...]] = [
-        (str(part["times"]), part["kind"], _numbers(part), epsilon(part["epsilon_alone"])) for part in fields["parts"]
+        (str(part["times"]), OPTIONS.get(part["kind"], part["kind"]), _numbers(part), epsilon(part["epsilon_alone"]))
+        for part in fields["parts"]
     ]
     if fields["solved"] == "delta":
         head, rows = head[:3], [row[:3] for row in rows]
@@ -199,16 +208,16 @@ def _print(fields: dict[str, Any]) -> None:
     if fields["solved"] == "epsilon":
         output.print_line()
         marks = {
-            "pld": "privacy-loss distributions",
-            "advanced": "square-root growth",
-            "basic": "epsilons and deltas add up",
+            "pld": "privacy-loss distributions are composed",
+            "advanced": "advanced composition of Kairouz, Oh and Viswanath",
+            "basic": "epsilons and deltas are added up",
         }
         bounds = [
-            (name, epsilon(fields[name]), words + (" (best)" if fields["bound"] == name else ""))
+            (name, epsilon(fields[name]), words + ("; this is the smallest" if fields["bound"] == name else ""))
             for name, words in marks.items()
         ]
-        bounds.insert(1, ("  removing a row", epsilon(fields["pld_remove"]), "its two directions"))
-        bounds.insert(2, ("  adding a row", epsilon(fields["pld_add"]), ""))
+        bounds.insert(1, ("  unit removed", epsilon(fields["pld_remove"]), ""))
+        bounds.insert(2, ("  unit added", epsilon(fields["pld_add"]), ""))
         output.print_table(("bound", "epsilon", ""), bounds, right=(1,))
 
 

@@ -300,7 +300,7 @@ def frontier_rows(choices: list[FrontierPoint]) -> tuple[tuple[str, ...], list[t
 def _caution(found: Setting, people: int | None, plot_file: Path | None) -> None:
     from shoal.guarantee.sentences import about_people
 
-    if people is not None and (words := about_people(people, found)):
+    if people is not None and (words := about_people(people, found, "units")):
         output.warn(words)
     if plot_file is not None:
         output.note(f"drew {plot_file}")

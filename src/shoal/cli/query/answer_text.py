@@ -35,9 +35,8 @@ def print_answer(answer: Answer, session: Session) -> None:
     cost = "nothing: it is on record" if answer.free else _cost(answer)
     rows = [("question", question_text(answer.question)), ("mechanism", answer.mechanism), *_parts(answer)]
     rows += [*_errors(answer), *_scope(answer)]
-    output.print_table(
-        ("", ""), [*rows, ("cost", cost), *left_rows(session.left, session.analyst), ("ledger", session.ledger)]
-    )
+    rows += [("cost", cost), *left_rows(session.left, session.analyst), ("ledger", session.ledger)]
+    output.print_facts(rows)
 
 
 def print_price(price: Price, analyst: str | None) -> None:
@@ -45,10 +44,10 @@ def print_price(price: Price, analyst: str | None) -> None:
     for place, (question, offer) in enumerate(zip(price.questions, price.offers, strict=True), 1):
         name = "question " if len(price.questions) == 1 else f"question {place}"
         rows = [(name, question_text(question)), ("mechanism", offer.mechanism)]
-        output.print_table(("", ""), [*rows, *_errors(offer), *_scope(offer)])
+        output.print_facts([*rows, *_errors(offer), *_scope(offer)])
     cost = price.cost
     text = "nothing: it is on record" if cost is None else f"({_exact(cost.epsilon)}, {_exact(cost.delta)})"
-    output.print_table(("", ""), [("cost     ", text), *left_rows(price.left, analyst)])
+    output.print_facts([("cost     ", text), *left_rows(price.left, analyst)])
     if not price.fits:
         output.warn("the budget that is left does not cover it: it would be refused")
 
@@ -59,7 +58,7 @@ def print_batch(answers: Sequence[Answer], price: Price, session: Session) -> No
         output.print_line(click.style(f"{place}. {question_text(answer.question)}", bold=True))
         _print_value(answer, "  ")
         rows = [("mechanism", answer.mechanism + (", free: it is on record" if answer.free else "")), *_parts(answer)]
-        output.print_table(("", ""), [*rows, *_errors(answer), *_scope(answer)])
+        output.print_facts([*rows, *_errors(answer), *_scope(answer)])
     output.print_line()
     cost = price.cost
     text = (
@@ -67,9 +66,7 @@ def print_batch(answers: Sequence[Answer], price: Price, session: Session) -> No
         if cost is None
         else f"({_exact(cost.epsilon)}, {_exact(cost.delta)}), charged once"
     )
-    output.print_table(
-        ("", ""), [("cost", text), *left_rows(session.left, session.analyst), ("ledger", session.ledger)]
-    )
+    output.print_facts([("cost", text), *left_rows(session.left, session.analyst), ("ledger", session.ledger)])
 
 
 def question_text(question: str) -> str:

@@ -185,10 +185,10 @@ def _print(dataset: Dataset, view: BudgetView, url: str) -> None:
         for left in [view.shares_left[share.name]]
     ]
     output.print_line(click.style(dataset.name, bold=True))
-    output.print_table(("", ""), rows)
+    output.print_facts(rows)
     output.print_line()
     attributes = [(each.name, each.type, each.levels_words(), each.words()) for each in dataset.attributes]
-    output.print_table(("attribute", "type", "levels and their labels", "domain"), attributes)
+    output.print_table(("attribute", "type", "labels at each level", "domain"), attributes)
 
 
 def _compose(account: Account) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,6 +44,16 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Seque
         print_line(click.style(align(head), bold=True))
     for row in rows:
         print_line(align(row))
+
+
+def print_facts(rows: Sequence[tuple[str, str]], width: int = 100) -> None:
+    """Print names with what there is to say of each, wrapped beside the name."""
+    indent = max(len(name) for name, _ in rows) + 4
+    for name, text in rows:
+        lines = textwrap.wrap(text, width - indent, break_long_words=False, break_on_hyphens=False) or [""]
+        print_line(f"  {name:<{indent - 4}}  {lines[0]}".rstrip())
+        for more in lines[1:]:
+            print_line(" " * indent + more)
 
 
 def note(text: str) -> None:
