@@ -105,7 +105,7 @@ def _print(found: Observed) -> None:
             ("k", f"{found.k:,}   ({found.smallest_classes:,} classes of this size)"),
             ("uniques", f"{found.uniques:,}"),
             ("matching", matching),
-            ("quasi-identifiers", ", ".join(_levelled(name, found) for name in found.quasi)),
+            ("quasi-identifiers", ", ".join(_attribute_text(name, found) for name in found.quasi)),
         ],
     )
     output.print_line()
@@ -129,7 +129,7 @@ def _span(part: Bin) -> str:
     return f"{part.low}" if part.high == part.low else f"{part.low}-{part.high}"
 
 
-def _levelled(name: str, found: Observed) -> str:
+def _attribute_text(name: str, found: Observed) -> str:
     return f"{name} (level {found.levels[name]})" if name in found.levels else name
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from shoal.cli.terminal.command import Group
+from shoal.cli.terminal.command import CommandGroup
 from shoal.cli.terminal.output import VERSION
 from shoal.errors import ShoalError, UsageError
 
@@ -46,7 +46,7 @@ MODULES = {name: module for section in SECTIONS.values() for name, (module, _) i
 """Where each command is, below `shoal.cli`."""
 
 
-class Program(Group):
+class Program(CommandGroup):
     """Finds each command in its module, and turns every failure into words and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is Click's

@@ -41,7 +41,7 @@ def ledger() -> None:
 def show_ledger(dataset: str | None, ledger: str | None, as_json: bool) -> None:
     """Show what was spent on a DATASET and what is left of its budget, or on all of them."""
     with open_existing(ledger) as book:
-        accounts = [_account(book, name) for name in _known(book, dataset)]
+        accounts = [_account(book, name) for name in _dataset_names(book, dataset)]
     if as_json:
         output.print_json({"datasets": [_fields(account, left) for account, left in accounts]})
         return
@@ -87,7 +87,7 @@ def export_ledger(dataset: str | None, out: Path | None, force: bool, ledger: st
     from shoal.page import files
 
     with open_existing(ledger) as book:
-        _known(book, dataset)
+        _dataset_names(book, dataset)
         events = [event.to_saved() for event in book.events(dataset)]
     if as_json and out is None:
         output.print_json({"events": events})
@@ -135,7 +135,7 @@ def forecast_releases(
         e, d = numbers.read_number(epsilon or "", "epsilon"), numbers.read_number(delta, "delta")
         cost = Cost.of(e, d, [(ApproxDP(e, d), 1)])
     with open_existing(ledger) as book:
-        account, left = _account(book, *_known(book, dataset))
+        account, left = _account(book, *_dataset_names(book, dataset))
     more = account.forecast(cost)
     if as_json:
         output.print_json({"dataset": dataset, "more": more, **_fields(account, left)})
@@ -206,7 +206,7 @@ def open_existing(url: str | None) -> Ledger:
     return Ledger(url)
 
 
-def _known(book: Ledger, dataset: str | None) -> list[str]:
+def _dataset_names(book: Ledger, dataset: str | None) -> list[str]:
     """The names of the datasets that are meant; one that the ledger does not know is refused."""
     names = book.datasets()
     if dataset is not None and dataset not in names:
@@ -230,7 +230,7 @@ def _fields(account: Account, lefts: Left) -> dict[str, object]:
         "neighbours": account.neighbours,
         "budget": account.budget.to_saved() if account.budget else None,
         "spent": {"epsilon": exact_text(spent.epsilon), "delta": exact_text(spent.delta)},
-        "left": _saved(left),
+        "left": _budget_fields(left),
         "composed_epsilon": account.total(),
         "entries": len(account.costs),
         "releases": account.releases,
@@ -241,7 +241,7 @@ def _fields(account: Account, lefts: Left) -> dict[str, object]:
         "sampled": None if account.rate is None else exact_text(account.rate),
         "ceiling": account.ceiling.to_saved() if account.ceiling else None,
         "analysts": [
-            {"name": share.name, "budget": share.budget.to_saved(), "left": _saved(lefts[share.name])}
+            {"name": share.name, "budget": share.budget.to_saved(), "left": _budget_fields(lefts[share.name])}
             for share in account.shares
         ],
     }
@@ -255,16 +255,12 @@ def _of_sample(account: Account) -> list[tuple[str, str, str]]:
     return [("ceiling", account.ceiling.words(), f"for questions: the table is a sample of {rate} of a population")]
 
 
-def _saved(left: Budget | None) -> dict[str, str] | None:
+def _budget_fields(left: Budget | None) -> dict[str, str] | None:
     return None if left is None else left.to_saved()
 
 
-def _words(left: Budget | None) -> str:
+def _budget_text(left: Budget | None) -> str:
     return "-" if left is None else left.words()
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _print(account: Account, lefts: Left) -> None:
@@ -278,19 +274,23 @@ def _print(account: Account, lefts: Left) -> None:
             "fixed by the first charge, or when the table was registered",
         ),
         *_of_sample(account),
-        ("spent", account.spent.words(), f"the sum of {_many(len(account.costs), 'charge')}; the budget limits it"),
+        (
+            "spent",
+            account.spent.words(),
+            f"the sum of {output.count_text(len(account.costs), 'charge')}; the budget limits it",
+        ),
         (
             "composed",
             "0" if composed is None else text_up(composed),
             "epsilon of all charges together at the same delta; for information",
         ),
-        ("left", _words(lefts[None]), ""),
+        ("left", _budget_text(lefts[None]), ""),
         ("releases", str(account.releases), f"{account.unbounded} more without a bound" if account.unbounded else ""),
     ]
     if account.questions:
         rows.append(("questions", str(account.questions), "asked with `shoal ask`; what they cost is in the sum"))
     rows += [
-        ("  " + share.name, _words(lefts[share.name]), f"left of {share.budget.words()}, or of the dataset")
+        ("  " + share.name, _budget_text(lefts[share.name]), f"left of {share.budget.words()}, or of the dataset")
         for share in account.shares
     ]
     output.print_line(click.style(account.dataset, bold=True))

@@ -92,7 +92,7 @@ def compose(
     texts = {
         "safe-k": safe_k, "sampled": sampled, "pure": pure, "approx": approx, "laplace": laplace, "gaussian": gaussian,
     }  # fmt: skip
-    parts = _read(texts)
+    parts = _read_parts(texts)
     with progress.spinner("composing"):
         total = _compose(parts)
         asked = numbers.read_number(delta or epsilon or "", "delta" if delta is not None else "epsilon")
@@ -109,7 +109,7 @@ def compose(
         output.note(f"drew {plot_file}")
 
 
-def _read(texts: dict[str, Sequence[str]]) -> Parts:
+def _read_parts(texts: dict[str, Sequence[str]]) -> Parts:
     """The guarantees that the options name, each with its count."""
     from shoal.guarantee import differential as dp
 

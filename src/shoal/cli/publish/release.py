@@ -197,10 +197,10 @@ def to_fields(made: Release) -> dict[str, Any]:
             "unit": promised["unit"],
         },
         "seal": made.certificate["seal"],
-        "charged": _saved(made.charged),
-        "budget": _saved(made.budget),
-        "left": _saved(made.left),
-        "more_fit": _more(made),
+        "charged": _budget_fields(made.charged),
+        "budget": _budget_fields(made.budget),
+        "left": _budget_fields(made.left),
+        "more_fit": _count_more(made),
         "ledger": {"url": made.ledger, "new": made.new_ledger},
         "for_the_holder_only": {
             "mark": MARK,
@@ -239,7 +239,7 @@ def account_lines(made: Release, plan: Plan) -> list[str]:
     charged = f"charged: {made.charged.words()} to '{name}'"
     if made.budget is None or made.left is None:
         return [f"{charged}; no budget is set, so nothing limits what is spent", ledger]
-    more = _more(made)
+    more = _count_more(made)
     fit = "" if more is None else f"; {more:,} more like this fit"
     return [f"{charged}; left: {made.left.words()} of {made.budget.words()}{fit}", ledger]
 
@@ -252,7 +252,7 @@ def print_for_custodian(made: Release) -> None:
 
     say()
     say(click.style("For you alone; computed from the original, not to be passed on:", bold=True))
-    say(f"  {made.rows_published:,} rows published of {made.rows_in:,} in the table{_sampled(made.report)}")
+    say(f"  {made.rows_published:,} rows published of {made.rows_in:,} in the table{_sample_text(made.report)}")
     for note in made.not_read:
         say(f"  {note}")
     if made.report is None:
@@ -263,12 +263,12 @@ def print_for_custodian(made: Release) -> None:
     columns = _columns(made.report)
     width = max((len(column["name"]) for column in columns[:MOST_COLUMNS]), default=0)
     for column in columns[:MOST_COLUMNS]:
-        say(f"  {column['name']:<{width}}  {_said(column)}")
+        say(f"  {column['name']:<{width}}  {_column_text(column)}")
     if len(columns) > MOST_COLUMNS:
         say(f"  and {len(columns) - MOST_COLUMNS:,} columns more, in the report")
 
 
-def _sampled(report: Mapping[str, Any] | None) -> str:
+def _sample_text(report: Mapping[str, Any] | None) -> str:
     rows = {} if report is None else report["rows"]
     if "sampled" in rows and rows["kept"] is not None:
         return f"; about {rows['sampled']['expected']:,.0f} were sampled, {100 * rows['kept']:.0f} % of these are shown"
@@ -290,7 +290,7 @@ def _detail(column: Mapping[str, Any]) -> dict[str, Any]:
     return {name: column[name] for name in ("detail", "detail_low", "detail_high", "says", "commonest")}
 
 
-def _said(column: Mapping[str, Any]) -> str:
+def _column_text(column: Mapping[str, Any]) -> str:
     if "loss_percent" in column:
         lost = column["loss_percent"]
         return "constant" if lost is None else f"lost {lost:.3g} % of its variance"
@@ -308,7 +308,7 @@ def _short(text: str, most: int = 40) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _more(made: Release) -> int | None:
+def _count_more(made: Release) -> int | None:
     """How many more releases of this price fit into what is left."""
     if made.charged is None or made.left is None:
         return None
@@ -316,7 +316,7 @@ def _more(made: Release) -> int | None:
     return min((int(left // price) for left, price in prices if price), default=None)
 
 
-def _saved(budget: Budget | None) -> dict[str, str] | None:
+def _budget_fields(budget: Budget | None) -> dict[str, str] | None:
     return None if budget is None else budget.to_saved()
 
 

@@ -24,7 +24,7 @@ NOISES = ("auto", "laplace", "optimal", "gaussian")
 
 
 @dataclass(frozen=True)
-class Request:
+class AskOptions:
     """How a question is asked: the options that several kinds of question share, as they were typed."""
 
     dataset: str
@@ -152,7 +152,7 @@ def ask(context: click.Context, dataset: str) -> None:
 @_options(_prior(), _noise("refinement"))
 def count(dataset: str, condition: str, **shared: Any) -> None:
     """Count the rows that satisfy CONDITION, or all rows where none is given."""
-    _ask({"count": {"where": condition}}, Request(dataset, **shared))
+    _ask({"count": {"where": condition}}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -168,7 +168,7 @@ def count(dataset: str, condition: str, **shared: Any) -> None:
 @_options(_where, _prior(), _noise("refinement"))
 def sum_of(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
     """Add up the values of ATTRIBUTE, a number whose domain the policy declares."""
-    _ask({"sum": {"attribute": attribute, **_rows(where)}}, Request(dataset, **shared))
+    _ask({"sum": {"attribute": attribute, **_rows(where)}}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -184,7 +184,7 @@ def sum_of(dataset: str, attribute: str, where: str | None, **shared: Any) -> No
 @_options(_where, _noise())
 def mean(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
     """Compute the mean of ATTRIBUTE, a number, a date or a time."""
-    _ask({"mean": {"attribute": attribute, **_rows(where)}}, Request(dataset, **shared))
+    _ask({"mean": {"attribute": attribute, **_rows(where)}}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -200,7 +200,7 @@ def mean(dataset: str, attribute: str, where: str | None, **shared: Any) -> None
 @_options(_where, _noise())
 def variance(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
     """Compute the variance of ATTRIBUTE, a number."""
-    _ask({"variance": {"attribute": attribute, **_rows(where)}}, Request(dataset, **shared))
+    _ask({"variance": {"attribute": attribute, **_rows(where)}}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -218,7 +218,7 @@ def variance(dataset: str, attribute: str, where: str | None, **shared: Any) -> 
 def quantile(dataset: str, attribute: str, share: str, where: str | None, **shared: Any) -> None:
     """Find the value of ATTRIBUTE with a share Q of the rows at or below it; 0.5 is the median."""
     q = numbers.read_number(share, "q")
-    _ask({"quantile": {"attribute": attribute, "q": q, **_rows(where)}}, Request(dataset, **shared))
+    _ask({"quantile": {"attribute": attribute, "q": q, **_rows(where)}}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -244,8 +244,8 @@ def histogram(
     dataset: str, attribute: str, edges: str | None, values: str | None, where: str | None, **shared: Any
 ) -> None:
     """Count the rows by value of ATTRIBUTE, or by the labels of a LEVEL of its hierarchy."""
-    cells = {name: _listed(text) for name, text in (("edges", edges), ("values", values)) if text is not None}
-    _ask({"histogram": {"attribute": attribute, **cells, **_rows(where)}}, Request(dataset, **shared))
+    cells = {name: _split_list(text) for name, text in (("edges", edges), ("values", values)) if text is not None}
+    _ask({"histogram": {"attribute": attribute, **cells, **_rows(where)}}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -261,7 +261,7 @@ def histogram(
 @_options(_where, _noise())
 def contingency(dataset: str, attributes: tuple[str, ...], where: str | None, **shared: Any) -> None:
     """Count the rows by several attributes together, each by value or by a LEVEL of its hierarchy."""
-    _ask({"contingency": {"attributes": list(attributes), **_rows(where)}}, Request(dataset, **shared))
+    _ask({"contingency": {"attributes": list(attributes), **_rows(where)}}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -278,7 +278,7 @@ def contingency(dataset: str, attributes: tuple[str, ...], where: str | None, **
 @_options(_prior(required=True))
 def value_of(dataset: str, identity: str, attribute: str, **shared: Any) -> None:
     """Draw the value of ATTRIBUTE of the one unit (a person, say) named ID, refined from what you know already."""
-    _ask({"value_of": {"person": identity, "attribute": attribute}}, Request(dataset, **shared))
+    _ask({"value_of": {"person": identity, "attribute": attribute}}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -299,7 +299,7 @@ def value_of(dataset: str, identity: str, attribute: str, **shared: Any) -> None
 )
 def batch(dataset: str, file: Path, **shared: Any) -> None:
     """Ask the questions in FILE, which are fixed in advance and charged together as one."""
-    _ask_batch(file, Request(dataset, **shared))
+    _ask_batch(file, AskOptions(dataset, **shared))
 
 
 # --- price and answer ------------------------------------------------------------------------------------------------
@@ -309,63 +309,63 @@ def _rows(where: str | None) -> dict[str, str]:
     return {} if where is None else {"where": where}
 
 
-def _listed(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-def _ask(question: dict[str, Any], request: Request) -> None:
+def _ask(question: dict[str, Any], options: AskOptions) -> None:
     """Price or answer one question."""
     from shoal.cli.query.answer_text import print_answer
     from shoal.query.questions.vector import question as read_question
 
-    epsilon, delta = request.read_epsilon() or Fraction(0), request.read_delta() or Fraction(0)
-    terms = (read_question(question), epsilon, request.mechanism, request.read_prior(), delta)
-    with request.open_session() as session:
+    epsilon, delta = options.read_epsilon() or Fraction(0), options.read_delta() or Fraction(0)
+    terms = (read_question(question), epsilon, options.mechanism, options.read_prior(), delta)
+    with options.open_session() as session:
         before = session.answered_at(*terms)
         if before is not None:
             output.note(
                 f"this very question was answered at epsilon {float(before):g}; asking for that answer again costs nothing, "
                 "a better answer costs its full price"
             )
-        if request.price:
-            _print_price(session.price(*terms), session, request)
+        if options.price:
+            _print_price(session.price(*terms), session, options)
             return
         with progress.spinner("asking"):
             answer = session.ask(*terms)
-        if request.as_json:
-            output.print_json({"dataset": request.dataset, **answer.to_json(), **_budget_fields(session)})
+        if options.as_json:
+            output.print_json({"dataset": options.dataset, **answer.to_json(), **_budget_fields(session)})
         else:
             print_answer(answer, session)
 
 
-def _ask_batch(path: Path, request: Request) -> None:
+def _ask_batch(path: Path, options: AskOptions) -> None:
     """Price or answer the questions of a file."""
     from shoal.cli.query.answer_text import print_batch
     from shoal.query.batch import load
 
-    file = load(path, request.read_epsilon())
-    delta = file.delta if request.delta is None else request.read_delta()
-    with request.open_session() as session:
+    file = load(path, options.read_epsilon())
+    delta = file.delta if options.delta is None else options.read_delta()
+    with options.open_session() as session:
         price = session.batch_price(file.asks, delta=delta)
-        if request.price:
-            _print_price(price, session, request)
+        if options.price:
+            _print_price(price, session, options)
             return
         with progress.spinner("asking"):
             answers = session.batch(file.asks, delta=delta)
-        if request.as_json:
+        if options.as_json:
             charged = {name: price.to_json()[name] for name in ("epsilon", "delta", "free")}
             listed = [answer.to_json() for answer in answers]
-            fields = {"dataset": request.dataset, **charged, "answers": listed, **_budget_fields(session)}
+            fields = {"dataset": options.dataset, **charged, "answers": listed, **_budget_fields(session)}
             output.print_json(fields)
         else:
             print_batch(answers, price, session)
 
 
-def _print_price(price: Price, session: Session, request: Request) -> None:
+def _print_price(price: Price, session: Session, options: AskOptions) -> None:
     from shoal.cli.query.answer_text import print_price
 
-    if request.as_json:
-        output.print_json({"dataset": request.dataset, **price.to_json()})
+    if options.as_json:
+        output.print_json({"dataset": options.dataset, **price.to_json()})
     else:
         print_price(price, session.analyst)
 

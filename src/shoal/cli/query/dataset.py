@@ -142,19 +142,23 @@ def _fields(dataset: Dataset, view: BudgetView, url: str) -> dict[str, Any]:
         "dataset": account.dataset,
         "unit": entry.unit.to_saved(),
         "sampled": None if entry.sampled is None else exact_text(entry.sampled),
-        "budget": _saved(account.budget),
-        "ceiling": _saved(account.ceiling),
+        "budget": _budget_fields(account.budget),
+        "ceiling": _budget_fields(account.ceiling),
         "spent_by_all": account.spent.to_saved(),
         "analyst": view.analyst,
         "ledger": url,
         "spent": view.spent.to_saved(),
-        "left": _saved(view.left),
+        "left": _budget_fields(view.left),
         "questions": account.questions,
         "releases": account.releases,
         "composed_epsilon": _compose(account),
         "unbounded_releases": account.unbounded,
         "analysts": [
-            {"analyst": share.name, "budget": share.budget.to_saved(), "left": _saved(view.shares_left[share.name])}
+            {
+                "analyst": share.name,
+                "budget": share.budget.to_saved(),
+                "left": _budget_fields(view.shares_left[share.name]),
+            }
             for share in account.shares
         ],
         "attributes": [each.to_json() for each in dataset.attributes],
@@ -163,7 +167,7 @@ def _fields(dataset: Dataset, view: BudgetView, url: str) -> dict[str, Any]:
 
 def _print(dataset: Dataset, view: BudgetView, url: str) -> None:
     account, analyst = view.account, view.analyst
-    counts = f"{_many(account.questions, 'question')}, {_many(account.releases, 'release')}"
+    counts = f"{output.count_text(account.questions, 'question')}, {output.count_text(account.releases, 'release')}"
     of_all, by_all = ("", "") if analyst is None else (" of all", " by all")
     rows = [
         ("ledger", url),
@@ -177,7 +181,10 @@ def _print(dataset: Dataset, view: BudgetView, url: str) -> None:
     ]
     if account.unbounded:
         rows.append(
-            ("warning", f"{_many(account.unbounded, 'release')} of this table without a bound: no budget covers them")
+            (
+                "warning",
+                f"{output.count_text(account.unbounded, 'release')} of this table without a bound: no budget covers them",
+            )
         )
     rows += [
         (f"  {share.name}", f"{'nothing' if left is None else budget_text(left)} left of {share.budget.words()}")
@@ -216,9 +223,5 @@ def _sample_rows(account: Account) -> list[tuple[str, str]]:
     return [("", text)]
 
 
-def _saved(budget: Budget | None) -> dict[str, str] | None:
+def _budget_fields(budget: Budget | None) -> dict[str, str] | None:
     return None if budget is None else budget.to_saved()
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"

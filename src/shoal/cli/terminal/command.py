@@ -54,7 +54,7 @@ class Command(HelpPage):
     """A command with a page of help."""
 
 
-class Group(HelpPage, click.Group):
+class CommandGroup(HelpPage, click.Group):
     """A group of commands with a page of help, which lists them in their order of use."""
 
     kinds = "Commands"
@@ -88,14 +88,14 @@ def command(
 
 def group(
     name: str, *, examples: Sequence[str], next_step: Sequence[str], kinds: str = "Commands"
-) -> Callable[[Callable[..., Any]], Group]:
+) -> Callable[[Callable[..., Any]], CommandGroup]:
     """Declare a group of commands, which are listed as `kinds`; its docstring is the sentence that its help begins with."""
 
-    def declare(function: Callable[..., Any]) -> Group:
+    def declare(function: Callable[..., Any]) -> CommandGroup:
         metavar = f"{kinds.removesuffix('s').upper()} [ARGS]..."
-        made: Group = click.group(name, cls=Group, examples=examples, next_step=next_step, subcommand_metavar=metavar)(
-            function
-        )
+        made: CommandGroup = click.group(
+            name, cls=CommandGroup, examples=examples, next_step=next_step, subcommand_metavar=metavar
+        )(function)
         made.kinds = kinds
         return made
 

@@ -66,6 +66,11 @@ def warn(text: str) -> None:
     click.echo(f"warning: {text}", err=True)
 
 
+def count_text(number: int, word: str) -> str:
+    """A number of things: 1 release, 2 releases."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _finite(item) for name, item in value.items()}
