@@ -8,6 +8,7 @@ pessimistic side. A float argument means the shortest decimal that names it: 0.1
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation, localcontext
@@ -67,6 +68,34 @@ def _refuse_astronomic(value: str | Decimal, name: str) -> None:
             came=value,
             allowed=f"powers of ten up to {_LARGEST_EXPONENT} either way",
         )
+
+
+_SPELLING = re.compile(
+    r"[+-]?(?:[0-9](?:_?[0-9])*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|[+-]?[0-9]+/[0-9]+", re.ASCII
+)
+_NOT_FINITE = re.compile(r"[+-]?\.?(?:inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE)
+LONGEST_NUMBER = 200
+"""Letters that the text of a number may have: enough for every meaning, too few to stop the machine."""
+
+
+def read_number(text: str, name: str = "number") -> Fraction:
+    """Read a finite number exactly as a person types it: 1, .2, 1_000, 1e-6 or 1/3, with blanks around it or not.
+
+    The one reader of numbers from text: options of commands, keys of policies and values of domains all go through it.
+
+    Arguments  `text` is what was typed, `name` says in errors what it is the number of
+    Raises     ParameterError for what is no number, is not finite, or is longer than 200 letters
+
+    >>> read_number(" 1e-6 "), read_number("1/3")
+    (Fraction(1, 1000000), Fraction(1, 3))
+    """
+    body = text.strip()
+    if _NOT_FINITE.fullmatch(body):
+        raise ParameterError(f"{name} is not finite", came=text, allowed="a finite number")
+    if len(body) <= LONGEST_NUMBER and _SPELLING.fullmatch(body):
+        return exact(body, name)
+    came = text if body else repr(text)
+    raise ParameterError(f"{name} is not a number", came=came, allowed="a number such as 0.2, 1e-6 or 1/3")
 
 
 def whole(value: object, name: str, least: int = 1) -> int:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
 from shoal.errors import ParameterError, UsageError
 
-_SHAPE = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,4})?|[+-]?\d+/\d+", re.IGNORECASE)
-_WORDS = re.compile(r"[+-]?(inf(inity)?|nan)", re.IGNORECASE)
-_LONGEST = 60
 _LEAST = Fraction(1, 10**300)
 """Below it a number other than 0 has no float, and no meaning in a guarantee."""
 
 
 def read_number(text: str, name: str) -> Fraction:
     """Read a finite number exactly: 1, .2, 1e-6 or 1/3."""
-    from shoal.guarantee.rounding import exact
+    from shoal.guarantee import rounding
 
-    stripped = text.strip()
-    if _WORDS.fullmatch(stripped):
-        raise ParameterError(f"{name} is not finite", came=text, allowed="a finite number")
-    if len(stripped) > _LONGEST or not _SHAPE.fullmatch(stripped):
-        came = text if stripped else repr(text)
-        raise ParameterError(f"{name} is not a number", came=came, allowed="a number such as 0.2, 1e-6 or 1/3")
-    found = exact(stripped, name)
+    found = rounding.read_number(text, name)
     if found and abs(found) < _LEAST:
         raise ParameterError(f"{name} is too small to mean anything", came=text, allowed="0, or from 1e-300")
     return found

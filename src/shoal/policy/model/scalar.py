@@ -9,14 +9,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from shoal.guarantee.rounding import exact, exact_text
+from shoal.errors import ParameterError
+from shoal.guarantee.rounding import LONGEST_NUMBER, exact_text, read_number
 from shoal.policy.text.problem import nearest, shown
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
-_RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+", re.ASCII)
 _WHOLE = re.compile(r"[+-]?[0-9](?:_?[0-9])*", re.ASCII)
-_LONGEST = 200
-"""Digits that a number may have: enough for every meaning, too few to stop the machine."""
 MOST_LETTERS = 1000
 """Letters that the texts of one attribute may have, where their number is declared."""
 
@@ -28,19 +25,16 @@ def refused(wrong: str, allowed: str | None = None, fix: str | None = None) -> P
 
 def exact_number(text: str, allowed: str = "a number, such as 0.5 or 1e-6") -> Fraction:
     """The number that was typed, without a float in between; raises what pydantic carries."""
-    body = text.strip()
-    if len(body) <= _LONGEST and (_NUMBER.fullmatch(body) or _RATIO.fullmatch(body)):
-        try:
-            return exact(body)
-        except ValueError:
-            pass  # 1__0, or a ratio over zero
-    raise refused("not a number", allowed)
+    try:
+        return read_number(text)
+    except ParameterError:
+        raise refused("not a number", allowed) from None
 
 
 def whole_number(text: str, allowed: str = "a whole number") -> int:
     """The whole number that was typed; a leading zero is refused, because half the readers of YAML take it for octal."""
     body = text.strip()
-    if len(body) > _LONGEST or not _WHOLE.fullmatch(body):
+    if len(body) > LONGEST_NUMBER or not _WHOLE.fullmatch(body):
         raise refused("not a whole number", allowed)
     digits = body.lstrip("+-").replace("_", "")
     if len(digits) > 1 and digits[0] == "0":
