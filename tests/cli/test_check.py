@@ -13,6 +13,7 @@ CLINIC = Path(__file__).resolve().parents[2] / "examples" / "clinic"
 ASKED = ("check", CLINIC / "clinic.csv", "--policy", CLINIC / "policy.yaml")
 
 
+@pytest.mark.slow
 def test_json_is_the_report():
     found = answer(*ASKED)
     report = check(CLINIC / "clinic.csv", CLINIC / "policy.yaml")
@@ -29,6 +30,7 @@ def test_words_and_tables_hold_no_cell():
     assert not any(cell in text for cell in ("01067", "asthma", "Ada Quill", "bronchitis"))
 
 
+@pytest.mark.slow
 def test_levels_make_classes_larger():
     fine, coarse = answer(*ASKED), answer(*ASKED, "--level", "age=2", "--level", "postcode=3")
     assert coarse["classes"] < fine["classes"]
@@ -41,6 +43,7 @@ def test_the_lenient_convention_is_named():
     assert "lenient" in shoal(*ASKED, "--lenient").stdout
 
 
+@pytest.mark.slow
 def test_a_target_that_is_missed_is_exit_3_after_the_report():
     k = answer(*ASKED)["k"]
     assert answer(*ASKED, "--k", k)["target"] == {"k": k, "met": True}
@@ -51,6 +54,7 @@ def test_a_target_that_is_missed_is_exit_3_after_the_report():
     assert answer(*ASKED, "--k", k + 1, code=3)["target"] == {"k": k + 1, "met": False}
 
 
+@pytest.mark.slow
 def test_labels_are_noted(tmp_path):
     table = tmp_path / "table.csv"
     table.write_text(

@@ -24,6 +24,7 @@ FILES = PLAN | {
 ROWS = ("--rows", "4000")
 
 
+@pytest.mark.slow
 def test_the_story_can_be_told_again(tmp_path):
     out = tmp_path / "build" / "demo"
     first = shoal("demo", "--out", out, *ROWS)
@@ -47,6 +48,7 @@ def test_the_story_can_be_told_again(tmp_path):
     assert plan["frontier"]
 
 
+@pytest.mark.slow
 def test_the_page_is_script_free_and_whole(tmp_path):
     assert shoal("demo", "--out", tmp_path / "demo", *ROWS).exit_code == 0
     page = (tmp_path / "demo" / "plan.html").read_text()
@@ -63,6 +65,7 @@ def test_the_page_is_script_free_and_whole(tmp_path):
     assert "prefers-color-scheme: dark" in page
 
 
+@pytest.mark.slow
 def test_another_programs_folder_is_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     error = refused("demo", "--out", tmp_path, code=2)

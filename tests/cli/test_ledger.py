@@ -175,6 +175,7 @@ def test_export_to_a_file_overwrites_by_force_alone(book, tmp_path):
 # --- forecast and budget ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_forecast_by_numbers_and_by_policy(book, tmp_path):
     (tmp_path / "policy.yaml").write_text(policy().dump())
     by_policy = ("ledger", "forecast", "clinic", "--policy", tmp_path / "policy.yaml", "--ledger", book)

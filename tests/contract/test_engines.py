@@ -103,6 +103,7 @@ def test_at_most_per_counts_missing_values_as_one(any_engine):
     assert found.count_by([ODD]).counts.tolist() == [2, 2]
 
 
+@pytest.mark.slow
 def test_a_digest_tells_tables_apart_and_nothing_else(any_engine, table, tmp_path):
     whole = table.digest()
     assert len(whole) == 32
@@ -243,6 +244,7 @@ def test_a_column_that_is_not_there(table):
             verb("height")
 
 
+@pytest.mark.slow
 def test_written_rows_are_sorted_and_read_back(any_engine, table, tmp_path):
     chosen = table.select(["town", "weight", "seen", "smoker"])
     chosen.write(tmp_path / "t.csv")
@@ -354,6 +356,7 @@ def test_every_form_of_a_source_is_the_same_table(folder, rows):
             assert found == expected, f"{form} in {one.name}"
 
 
+@pytest.mark.slow
 def test_rows_keep_their_numbers_in_a_long_file(tmp_path):
     count = (1 << 20) + 5000
     rows = [(place % 100, float(place % 997), None, None, None, None, None, None) for place in range(1000)]
@@ -370,6 +373,7 @@ def test_rows_keep_their_numbers_in_a_long_file(tmp_path):
         assert np.array_equal(found["weight"], numbers % 1000 % 997)
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_does_not_show_in_a_written_file(tmp_path):
     rng = np.random.default_rng(0)
     picks = rng.integers(0, len(ROWS), 300_000)

@@ -157,6 +157,7 @@ def test_each_table_has_its_own_columns_levels_and_rows(way):
         assert coarse.suppress_below(["age"], 6).rows() == 0
 
 
+@pytest.mark.slow
 def test_every_other_verb_works_on_the_result(way):
     with opened(way, arrow(ROWS)) as table:
         found, values = table.recode_many(
@@ -229,6 +230,7 @@ def test_a_level_has_to_cover_rows_that_no_mask_keeps(way):
         assert "bay" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_rows_without_numbers_are_all_asked_for(way, folder):
     asked = [
         RecodeRequest({"town": LEVELS["town"], "age": ValueLevel()}, None),
@@ -313,6 +315,7 @@ def test_numbers_with_gaps_and_any_order(folder, rows, asked, most, seed):
             assert [said(each, folder) for each in table.recode_many(whole)] == expected
 
 
+@pytest.mark.slow
 def test_a_long_table_keeps_its_numbers(tmp_path):
     count = 300_000
     rng = np.random.default_rng(5)
@@ -336,6 +339,7 @@ def test_a_long_table_keeps_its_numbers(tmp_path):
                 assert (tmp_path / "ours.parquet").read_bytes() == (tmp_path / "theirs.parquet").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_result_of_more_than_one_row_group_is_written_alike(tmp_path):
     long = arrow(ROWS).take(np.arange(600_000) % len(ROWS))
     ask = RecodeRequest({"town": LEVELS["town"], "weight": ValueLevel(), "smoker": ValueLevel()}, None)

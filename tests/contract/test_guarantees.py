@@ -57,6 +57,7 @@ def test_contract(strong, weak):
         assert strong >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strong", [s for s, _ in EXAMPLES if isinstance(s, DifferentialPrivacy)], ids=lambda g: g.kind)
 def test_curves_fall_and_invert(strong):
     grid = [0, "0.05", "0.2", "0.5", 1, 2]

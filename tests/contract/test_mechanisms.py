@@ -73,6 +73,7 @@ def test_less_noise_would_be_caught(case):
     assert excess > float(delta) if delta else ratio > float(epsilon)
 
 
+@pytest.mark.slow
 @every_case
 def test_draws_follow_the_law_and_no_other(case):
     places = case.drawn(Source.seeded(f"contract {case.name}"), case.draws)

@@ -27,6 +27,7 @@ def compared(seed, folder, engines):
     return {(drawn[0], outcome)}
 
 
+@pytest.mark.slow
 def test_one_more_row_does_not_change_how_others_are_read(tmp_path):
     seen = Counter()
     for seed in range(250):

@@ -74,6 +74,7 @@ MERGING = {
 }
 
 
+@pytest.mark.slow
 @ENGINES
 @pytest.mark.parametrize("release", [SAFE, COUNTED])
 @pytest.mark.parametrize("case", NAMES)

@@ -26,6 +26,7 @@ from tests.engine.oracle import OracleEngine
 from tests.engine.tables import LEVELS, ROWS, SCHEMA, arrow
 
 
+@pytest.mark.slow
 def test_slow_libraries_are_imported_when_a_table_is_opened():
     script = (
         "import sys, shoal.engine.duckdb.engine, shoal.engine.duckdb.table\n"
@@ -34,6 +35,7 @@ def test_slow_libraries_are_imported_when_a_table_is_opened():
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_a_session_leaves_nothing_behind_and_is_silent(tmp_path):
     script = (
         "import pyarrow as pa\n"
@@ -48,6 +50,7 @@ def test_a_session_leaves_nothing_behind_and_is_silent(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_temporary_folder_lives_as_long_as_a_table(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     table = DuckDB().scan(arrow(ROWS), SCHEMA).recode(LEVELS)
@@ -67,6 +70,7 @@ def test_a_reader_that_stops_early_leaves_a_working_table():
     assert table.rows() == len(ROWS)
 
 
+@pytest.mark.slow
 def test_too_little_memory_is_said(tmp_path):
     parquet.write_table(pa.table({"x": np.arange(3_000_000) * 7919 % 3_000_017}), tmp_path / "t.parquet")
     with pytest.raises(DataError, match="more memory than the engine may use; got 1MB"):
@@ -75,6 +79,7 @@ def test_too_little_memory_is_said(tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_a_long_stream_needs_little_memory(tmp_path):
     rows = 600_000
     long = (
@@ -146,6 +151,7 @@ def test_labels_that_do_not_occur_are_not_written():
     assert shown.to_pylist() == ["c", "a", None]
 
 
+@pytest.mark.slow
 @given(counts=st.lists(st.integers(1, 9), max_size=12), size=st.integers(1, 7))
 def test_expanded_and_evened_rows(counts, size):
     batch = pa.RecordBatch.from_arrays([pa.array(range(len(counts)), pa.int64())], names=["x"])

@@ -96,6 +96,7 @@ def test_bins_are_spread_over_their_points(asking):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "prior"),
     [
@@ -114,6 +115,7 @@ def test_a_prior_over_days(asking):
     assert "2024-03-01" <= asking.ask(ValueOf("17", "note"), 1, prior="uniform:2024-03-01:2024-04-30").value < "2024-05"
 
 
+@pytest.mark.slow
 def test_a_law_without_ends_is_brought_into_the_domain(asking):
     from scipy.stats import norm
 

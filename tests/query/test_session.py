@@ -28,6 +28,7 @@ PEOPLE = {"unit": {"column": "patient", "max_rows": "1"}}
 # --- answers ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "truth"),
     [
@@ -77,6 +78,7 @@ def test_an_answer_is_the_truth_plus_the_noise_that_was_offered(tmp_path, monkey
             assert found.value == 70 + noise
 
 
+@pytest.mark.slow
 def test_a_question_about_one_person_refines_the_prior(tmp_path):
     with opened(tmp_path, rich(**PEOPLE)) as asking:
         assert asking.ask(ValueOf("10", "diag"), 10, prior="uniform").value == "rare"
@@ -109,6 +111,7 @@ def test_at_most_so_many_rows_of_each_person(tmp_path):
 # --- charges ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_charged_before_answered_and_refused_when_it_would_overrun(tmp_path):
     with opened(tmp_path) as asking:
         for number in range(10):
@@ -153,6 +156,7 @@ def test_budget_and_answers_survive_a_restart(tmp_path):
             asking.ask(Count("age >= 66"), "0.5")
 
 
+@pytest.mark.slow
 def test_another_table_or_policy_is_another_question(tmp_path):
     with opened(tmp_path) as asking:
         asking.ask(OLD, "0.1")
@@ -204,6 +208,7 @@ def test_a_price_reads_no_row_and_charges_nothing(tmp_path, monkeypatch):
         assert [event.kind for event in asking._ledger.events()] == ["budget", "registered"]
 
 
+@pytest.mark.slow
 def test_auto_takes_the_smallest_expected_error(tmp_path):
     with opened(tmp_path) as asking:
         sums = Together([Sum("age"), Count()])

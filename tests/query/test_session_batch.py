@@ -49,6 +49,7 @@ def test_a_batch_is_one_entry(tmp_path):
         assert asking.batch_price(asks).free
 
 
+@pytest.mark.slow
 def test_a_delta_buys_the_composed_total(tmp_path):
     asks = [Count(f"age >= {bound}") for bound in range(30, 60)]
     with opened(tmp_path) as asking:
@@ -129,6 +130,7 @@ questions:
 """
 
 
+@pytest.mark.slow
 def test_a_batch_file(tmp_path):
     (tmp_path / "batch.yaml").write_text(FILE)
     file = load(tmp_path / "batch.yaml")
@@ -192,6 +194,7 @@ def _asker(folder, barrier, results):
     results.put((given, refused))
 
 
+@pytest.mark.slow
 def test_processes_share_one_budget_to_the_last_question(tmp_path):
     """Two processes ask the same 50 questions at once; the budget has room for exactly 50 charges."""
     from shoal.query.session import register

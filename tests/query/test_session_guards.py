@@ -116,6 +116,7 @@ def test_a_variance_beyond_a_number_is_refused_before_the_charge(tmp_path):
 # --- answers in whole steps, of so many rows ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong", [np.array([1.0]), np.array([0.5]), np.array([1, 2]), np.array([True]), np.array([Fraction(1, 2)])]
 )
@@ -183,6 +184,7 @@ def test_an_answer_to_another_question_is_never_given(tmp_path):
                 way(Count("age < 10"), SURE)
 
 
+@pytest.mark.slow
 def test_no_session_for_an_analyst_of_a_dataset_without_a_budget(tmp_path):
     for name in ("a", "b"):
         with pytest.raises(BudgetError, match="no budget"):

@@ -82,6 +82,7 @@ def pair(tmp_path_factory):
         yield one, other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "options"), REFUSED)
 def test_a_refusal_costs_nothing_and_tells_what_the_question_tells(pair, question, options):
     told = []
@@ -141,6 +142,7 @@ def registered(tmp_path):
     return tmp_path, ledger
 
 
+@pytest.mark.slow
 def test_a_registered_dataset_is_found_by_its_name(registered):
     folder, ledger = registered
     with session("clinic", ledger=ledger) as asking:
@@ -155,6 +157,7 @@ def test_a_registered_dataset_is_found_by_its_name(registered):
         session(policy({"dataset": "again"}), folder / "table.csv", ledger=ledger)
 
 
+@pytest.mark.slow
 def test_a_table_that_changed_has_to_be_registered_again(registered):
     folder, ledger = registered
     table(shift=3).to_csv(folder / "table.csv", index=False)
@@ -228,6 +231,7 @@ def _released(asked, folder):
         release(plan(asked), table(), folder / "out", ledger=ledger, engine=open_engine("duckdb"), report=False)
 
 
+@pytest.mark.slow
 def test_a_sample_is_released_or_asked_but_not_both(tmp_path):
     """LQS11 sections 2.2, 2.6: what is private only under sampling does not compose, in either order."""
     already = {
@@ -254,6 +258,7 @@ def test_a_sample_is_released_or_asked_but_not_both(tmp_path):
 # --- attackers ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_thousands_of_chosen_questions_never_get_past_the_budget(tmp_path):
     """An attacker who adapts every next question, price, mechanism, prior, name and batch to all answers so far."""
     with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:

@@ -145,6 +145,7 @@ def sums(made, values):
     return np.array(parts), (np.var(values) if part.size == 3 else np.mean(values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["laplace", "optimal", "gaussian"])
 @pytest.mark.parametrize("values", [[6], [3] * 10 + [2, 4], [0] * 4, [6, 0, 6, 6, 1] * 8])
 def test_the_interval_of_a_mean_holds_it(values, mechanism):
@@ -161,6 +162,7 @@ def test_the_interval_of_a_mean_holds_it_for_every_unit(unit, mechanism):
         assert covered(made, *sums(made, values)) >= CONFIDENCE - 2e-5
 
 
+@pytest.mark.slow
 def test_a_smaller_interval_of_a_mean_is_caught():
     made = offered(Mean("x"), "row", 4)
     truth, value = sums(made, [3] * 400 + [2, 4])
@@ -220,6 +222,7 @@ def rank_errors(made, values):
     return np.maximum(0.0, np.maximum(below - float(q) * n, above - (1 - float(q)) * n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("q", ["1/2", "0", "0.99", "1/3"])
 def test_the_rank_of_a_quantile(q, unit):
@@ -232,6 +235,7 @@ def test_the_rank_of_a_quantile(q, unit):
     assert chances[rank_errors(made, values) <= error.within].sum() >= CONFIDENCE
 
 
+@pytest.mark.slow
 def test_a_smaller_rank_error_is_caught():
     made = offered(Quantile("big", "1/2"), "row", "0.5", "exponential")
     (error,) = made.errors
@@ -240,6 +244,7 @@ def test_a_smaller_rank_error_is_caught():
     assert chances[off <= error.within].sum() >= CONFIDENCE > chances[off <= SMALL * error.within].sum()
 
 
+@pytest.mark.slow
 def test_between_two_candidates_only_the_excess_is_limited():
     """All rows lie between two of 10,001 even steps: every candidate is off by half of them, and the price says so."""
     made = offered(Quantile("wide", "1/2"), "row", 1, "exponential")
@@ -279,6 +284,7 @@ def test_the_expected_distance_of_a_refined_answer(epsilon, delta):
 # --- what the numbers are about -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rows_beyond_the_bound_are_not_counted_and_the_answer_says_so(tmp_path):
     """Two rows of each of 100 people, of which one takes part."""
     rows = table(200).assign(patient=[i // 2 for i in range(200)])
@@ -333,6 +339,7 @@ def _scores(made, **columns):
     return made.asked.scores(open_engine("duckdb").scan(_frame(**columns), policy().schema))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_drawn_answers_hold_what_they_state(unit, effort):
     """Missing values, values that are clamped, up to five rows of a person; the truth by pandas, on the rows that take part."""

@@ -11,6 +11,7 @@ from tests.cli.run import answer, refused, shoal
 D = ("--delta", "1e-6")
 
 
+@pytest.mark.slow
 def test_many_views_cost_little():
     found = answer("compose", "--safe-k", "k=20,beta=.15,times=28", *D)
     assert found["epsilon"] == found["pld"] == pytest.approx(0.987, abs=1e-3)
@@ -23,6 +24,7 @@ def test_many_views_cost_little():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_kind_of_part_enters_the_total():
     options = {"safe-k": "20,.15", "sampled": ".2,.02,0", "pure": ".1", "approx": ".1,1e-9", "laplace": ".2"}
     given = [word for name, text in options.items() for word in (f"--{name}", text)] + ["--gaussian", ".3,times=2"]
@@ -45,6 +47,7 @@ def test_fifty_fresh_samples_of_the_paper():
     assert "(1, 0)-differentially private" in shoal("compose", "--sampled", ".2,.02,0,times=50", "--delta", "0").stdout
 
 
+@pytest.mark.slow
 def test_delta_at_an_epsilon():
     found = answer("compose", "--gaussian", ".3,times=3", "--epsilon", "2")
     assert found["delta"] == compose([(GaussianDP("0.3"), 3)]).delta_at(2)

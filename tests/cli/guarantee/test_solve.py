@@ -100,6 +100,7 @@ def test_the_curve_falls_and_contains_the_plan():
     assert "delta, published" in shoal("solve", *STORY, "--curve").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["tight", "published"])
 def test_every_choice_of_the_frontier_keeps_the_promise(bound):
     rows = answer("solve", *STORY, "--frontier", "--bound", bound)["frontier"]
@@ -146,6 +147,7 @@ def test_the_crowd_for_several_rows_is_the_smallest_that_holds():
     )
 
 
+@pytest.mark.slow
 def test_epsilon_and_beta_for_several_rows():
     epsilon = answer("solve", "--delta", "1e-6", "--k", 30, "--beta", ".2", "--max-rows", 2)
     assert epsilon["delta_unit"] <= 1e-6
@@ -155,6 +157,7 @@ def test_epsilon_and_beta_for_several_rows():
     assert group.delta_of_rows(curve(30, beta["beta"] * 1.001), 2, 1) > 1e-6
 
 
+@pytest.mark.slow
 def test_replacing_costs_more_than_removing():
     found = answer("solve", *STORY, "--neighbours", "replace_one")
     assert found["k"] >= 12

@@ -90,6 +90,7 @@ def test_an_empty_promise_to_a_person_with_many_rows():
     assert error["theorem"] == "safe-k-nontrivial"
 
 
+@pytest.mark.slow
 def test_no_file_is_replaced_without_force(tmp_path):
     path = tmp_path / "curve.svg"
     path.write_text("mine")
@@ -110,6 +111,7 @@ def test_nothing_is_written_when_the_plan_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "PNG"])
 def test_plots_are_written_whole(tmp_path, suffix):
     path = tmp_path / f"curve.{suffix}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.custodian import asked, furnished, nothing_happened
 from tests.cli.run import answer, shoal
 
 
+@pytest.mark.slow
 def test_another_encoding_and_delimiter(tmp_path):
     furnished(tmp_path)
     table = tmp_path / "table.csv"

@@ -26,6 +26,7 @@ def test_the_promise_in_words_and_numbers(tmp_path):
     assert found["status"] == "proved"
 
 
+@pytest.mark.slow
 def test_a_lock_holds_the_meaning_and_not_the_spelling(tmp_path):
     policy, lock = written(tmp_path), tmp_path / "plan.lock"
     assert shoal("plan", policy, "--lock", lock).exit_code == 0

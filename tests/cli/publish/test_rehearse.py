@@ -22,6 +22,7 @@ def clinic(tmp_path):
     return tmp_path / "policy.yaml"
 
 
+@pytest.mark.slow
 def test_json_is_the_rehearsal(clinic):
     found = answer("rehearse", clinic, *QUICK, "--seed", 3)
     made = rehearse(plan(Policy.load(clinic)), rows=2000, runs=2, seed=3)
@@ -30,6 +31,7 @@ def test_json_is_the_rehearsal(clinic):
     assert (found["runs"], found["seed"], found["charged"], found["data_read"]) == (2, 3, False, False)
 
 
+@pytest.mark.slow
 def test_words_and_a_table():
     text = shoal("rehearse", VISITS, "--rows", "1000,20_000", "--runs", 2).stdout
     for part in (
@@ -39,6 +41,7 @@ def test_words_and_a_table():
         assert part in text.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_marginals_from_a_file(clinic, tmp_path):
     attribute = Policy.load(clinic).schema.published[0]
     low, high = attribute.domain.low, attribute.domain.high

@@ -29,6 +29,7 @@ def made(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_words_say_the_promise_the_rows_and_where(place):
     done = shoal(*asked(place))
     assert done.exit_code == 0, done.output
@@ -71,12 +72,14 @@ def test_json_has_the_fields_that_others_rely_on(place):
     assert not (place / "out.holder").exists()
 
 
+@pytest.mark.slow
 def test_json_names_the_holders_folder(made):
     again = answer(*asked(made, "--again", out="again"))
     assert again["holder"] == str(made / "again.holder")
     assert (made / "again.holder" / "report.html").is_file()
 
 
+@pytest.mark.slow
 def test_a_person_with_several_rows_is_the_unit(tmp_path):
     furnished(tmp_path, {"unit": {"column": "patient", "max_rows": 1}})
     found = answer(*asked(tmp_path, "--no-report"))
@@ -97,12 +100,14 @@ def test_a_dry_run_charges_and_writes_nothing(place):
     assert nothing_happened(place)
 
 
+@pytest.mark.slow
 def test_a_dry_run_after_a_charge_says_how_many_more_fit(made):
     with Ledger(str(made / "ledger.sqlite")) as book:
         left = 3 - len(book.account("clinic").costs)
     assert answer(*asked(made, "--dry-run", out="later"))["forecast"] == left
 
 
+@pytest.mark.slow
 def test_a_dry_run_refuses_what_a_run_would(made, tmp_path):
     refused(*asked(made, "--dry-run"), code=2)
     (tmp_path / "short.csv").write_text("patient,age,sex\np1,3,f\n")
@@ -110,6 +115,7 @@ def test_a_dry_run_refuses_what_a_run_would(made, tmp_path):
     refused("release", made / "policy.yaml", tmp_path / "short.csv", *where, "--dry-run", code=5)
 
 
+@pytest.mark.slow
 def test_the_environment_names_the_ledger(place, monkeypatch):
     monkeypatch.setenv("SHOAL_LEDGER", str(place / "ledger.sqlite"))
     done = shoal("release", place / "policy.yaml", place / "table.csv", "--out", place / "out", "--no-report")
@@ -120,6 +126,7 @@ def test_the_environment_names_the_ledger(place, monkeypatch):
     assert error["wrong"] == "there is no ledger here"
 
 
+@pytest.mark.slow
 def test_repeats_are_one_entry(tmp_path):
     furnished(tmp_path, {"release.repeat": 2})
     done = shoal(*asked(tmp_path, "--no-report"))
@@ -128,6 +135,7 @@ def test_repeats_are_one_entry(tmp_path):
     assert len(account(tmp_path).costs) == 1
 
 
+@pytest.mark.slow
 def test_every_row_suppressed_is_said_clearly(tmp_path):
     furnished(tmp_path, {"release.recoding": {"levels": {"age": 0}}})
     done = shoal(*asked(tmp_path, "--no-report"))
@@ -149,6 +157,7 @@ def test_a_table_with_few_rows_is_no_refusal(tmp_path):
 # --- what the holder alone is told --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_holder_is_told_of_how_many_rows_and_what_each_column_says(tmp_path):
     changes = {"attributes.more": {"role": "drop"}, "release.recoding": {"levels": {"age": 2, "sex": 0, "diag": 2}}}
     furnished(tmp_path, changes)
@@ -176,6 +185,7 @@ def test_the_holder_is_told_of_how_many_rows_and_what_each_column_says(tmp_path)
 # --- which ledger, and what was released before -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_ledger_that_was_typed_and_is_not_there_is_refused(place):
     where = ("--out", place / "out", "--ledger", place / "lodger.sqlite")
     command = ("release", place / "policy.yaml", place / "table.csv", *where)
@@ -189,6 +199,7 @@ def test_a_ledger_that_was_typed_and_is_not_there_is_refused(place):
     assert error["wrong"] == "the ledger is not new: something is in it already"
 
 
+@pytest.mark.slow
 def test_the_ledger_of_the_user_is_made_and_announced(place, monkeypatch):
     monkeypatch.delenv("SHOAL_LEDGER", raising=False)
     monkeypatch.setattr("platformdirs.user_data_dir", lambda *_: str(place / "home"))
@@ -202,6 +213,7 @@ def test_the_ledger_of_the_user_is_made_and_announced(place, monkeypatch):
     assert answer(*second)["ledger"]["new"] is False
 
 
+@pytest.mark.slow
 def test_a_repeat_is_said_before_it_is_charged(place):
     assert shoal(*asked(place, "--no-report")).exit_code == 0
     error = refused(*asked(place, out="second"), code=4)
@@ -222,6 +234,7 @@ def test_a_repeat_is_said_before_it_is_charged(place):
 # --- cut short after the charge ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_failure_after_the_charge_says_that_it_stands(place, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
@@ -234,6 +247,7 @@ def test_a_failure_after_the_charge_says_that_it_stands(place, monkeypatch):
     assert (len(account(place).costs), account(place).releases) == (2, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "charged"), [((DuckDB, "scan"), 0), ((SafeK, "run"), 1), ((DuckDBTable, "write"), 1)]
 )

@@ -36,6 +36,7 @@ def test_a_folder_that_exists_is_left_alone(place):
     assert account(place).costs == ()
 
 
+@pytest.mark.slow
 def test_a_release_is_replaced_by_force_alone(place):
     first = answer(*asked(place, "--no-report"))
     refused(*asked(place), code=2)
@@ -84,6 +85,7 @@ def test_options_that_are_missing_or_unknown(place):
     refused(*asked(place, "--abacus"), code=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
@@ -107,6 +109,7 @@ def test_a_table_that_is_not_there(place):
     refused(*asked(place, table="none.csv"), code=5)
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_used_up(place):
     for number in range(3):
         assert shoal(*asked(place, "--no-report", "--again", out=f"out-{number}")).exit_code == 0
@@ -120,6 +123,7 @@ def test_a_budget_that_is_used_up(place):
     assert len(account(place).costs) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "code", "words"),
     [
@@ -139,6 +143,7 @@ def test_a_second_plan_that_contradicts_the_first(made, tmp_path, changes, code,
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_a_sample_is_used_once(tmp_path):
     furnished(tmp_path, {"release.sampling": {"already": "0.1"}})
     first = answer(*asked(tmp_path, "--no-report"))

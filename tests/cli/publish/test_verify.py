@@ -28,6 +28,7 @@ def copied(made, tmp_path):
     return Path(shutil.copytree(made / "out", tmp_path / "out"))
 
 
+@pytest.mark.slow
 def test_an_honest_folder_is_verified(made):
     done = shoal("verify", made / "out")
     assert (done.exit_code, done.stderr) == (0, "")
@@ -78,6 +79,7 @@ TAMPERING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tamper", TAMPERING, ids=lambda tamper: tamper.__name__)
 def test_tampering_is_exit_3(copied, tamper):
     tamper(copied)
@@ -94,6 +96,7 @@ def test_tampering_is_exit_3(copied, tamper):
     assert not copied.with_suffix(".zip").exists()
 
 
+@pytest.mark.slow
 def test_a_certificate_that_cannot_be_read(copied):
     (copied / "certificate.json").write_text("{")
     assert shoal("verify", copied).exit_code == 3
@@ -112,6 +115,7 @@ def test_what_is_no_release_folder(tmp_path):
 # --- share ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_public_files_are_packed_with_a_verifier_that_needs_python_alone(made, tmp_path):
     packed = tmp_path / "out.zip"
     assert shoal("share", made / "out", "--out", packed).stdout == f"packed in {packed}\n"
@@ -130,6 +134,7 @@ def test_the_public_files_are_packed_with_a_verifier_that_needs_python_alone(mad
     assert done.stdout.startswith("FAILED        file table.csv")
 
 
+@pytest.mark.slow
 def test_share_has_a_default_name_json_and_never_overwrites(copied):
     found = answer("share", copied)
     assert found["file"] == str(copied.with_suffix(".zip"))
@@ -140,5 +145,6 @@ def test_share_has_a_default_name_json_and_never_overwrites(copied):
     assert copied.with_suffix(".zip").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_the_holders_folder_is_not_packed(made):
     assert "holder's folder" in refused("share", made / "out.holder", code=2)["wrong"]

@@ -46,6 +46,7 @@ def test_messages(clinic, tmp_path):
     assert refused(*clinic("batch", tmp_path / "empty.yaml"), code=2)["wrong"] == "the batch is empty"
 
 
+@pytest.mark.slow
 def test_a_mean_in_words_and_in_json(clinic, monkeypatch):
     asked = clinic("mean", "cost", "--epsilon", "60")
     text = shoal(*asked).stdout
@@ -63,6 +64,7 @@ def test_a_mean_in_words_and_in_json(clinic, monkeypatch):
     assert answer(*few)["note"] == HARDLY
 
 
+@pytest.mark.slow
 @given(st.floats(-1e12, 1e12).filter(lambda value: abs(value) > 1e-12), st.sampled_from([4, 6]))
 @example(12.2401, 4)
 @example(2267.2, 4)

@@ -47,6 +47,7 @@ def test_json_holds_values_on_request_alone(place):
     assert SECRET in shown["values"]["age"]["3"]
 
 
+@pytest.mark.slow
 def test_checking_and_registering(place):
     policy, table, ledger = place / "policy.yaml", place / "table.csv", place / "ledger.sqlite"
     lines = table.read_text().splitlines()

@@ -162,6 +162,7 @@ def test_infinite_decimals_lie_outside_every_domain(engine):
     assert engine.scan(pa.table({"x": values}), of(dropped)).collect(["x"])["x"].tolist() == [1, None, None, None, None]
 
 
+@pytest.mark.slow
 def test_what_lies_outside_can_be_clamped_or_suppressed(engine):
     days = [dt.date(2019, 1, 1), dt.date(2020, 6, 1), dt.date(2030, 1, 1), None]
     ends = Interval(dt.date(2020, 1, 1), dt.date(2020, 12, 31))
@@ -198,6 +199,7 @@ def test_missing_values_can_be_refused(engine):
     assert engine.scan(pa.table({"x": [1.0]}), schema).rows() == 1
 
 
+@pytest.mark.slow
 def test_columns_of_missing_values_alone(engine):
     for kind in Type:
         table = engine.scan(pa.table({"x": pa.nulls(3)}), of(attribute(kind)))

@@ -49,6 +49,7 @@ cells = st.text(
 )
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=8),
     delimiter=st.sampled_from(",;|\t"),
@@ -74,6 +75,7 @@ pieces = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(pieces.map("".join))
 @example('1,"x"y\n')
 @example('1,""\n\n2,""""\n')
@@ -92,6 +94,7 @@ def test_near_csv_is_read_strictly_or_refused(path, body):
         assert found == expected
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200))
 @example(b"a,b\n\xff\xfe\n")
 @example(b"\xff\xfea")
@@ -121,6 +124,7 @@ def test_both_engines_say_the_same_of_any_bytes(path, content):
     assert said[0] == said[1]
 
 
+@pytest.mark.slow
 @given(text=pieces.map("".join), cuts=st.lists(st.integers(0, 40), max_size=6))
 @settings(max_examples=400)
 def test_the_structure_check_does_not_see_where_blocks_end(text, cuts):
@@ -197,6 +201,7 @@ def test_utf_16_where_the_policy_says_so(path, encoding, mark):
     assert read(path, FileFormat(encoding))[1][0] == ("1", "ü")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [STANDARD, FileFormat("iso-8859-1")])
 def test_a_line_end_in_a_cell_is_kept_wherever_a_block_ends(path, form, monkeypatch):
     """Arrow takes an LF away that follows a CR at the end of a block, inside quotes too: rows before would decide it."""

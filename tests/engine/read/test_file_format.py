@@ -113,6 +113,7 @@ CODED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "texts", "types", "values", "expected"), CODED, ids=lambda v: getattr(v, "value", ""))
 def test_missing_codes_mean_the_same_however_a_column_is_stored(engine, tmp_path, kind, texts, types, values, expected):
     schema = one(kind, form=CODES)

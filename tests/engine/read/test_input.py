@@ -100,6 +100,7 @@ STORED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "stored", "expected"), STORED, ids=lambda value: str(getattr(value, "type", ""))[:30])
 def test_stored_values_are_read_by_the_declared_type(tmp_path, kind, stored, expected):
     table = pa.table({"x": stored})

@@ -64,6 +64,7 @@ def said(engine, stored, kind, domain=None, form=STANDARD):
     return caught.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "text", "match"), UNREADABLE, ids=lambda v: getattr(v, "value", str(v)))
 def test_values_that_do_not_read_as_their_type(engine, kind, text, match):
     hinted(said(engine, [None, text], kind), match)

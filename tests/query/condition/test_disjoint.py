@@ -31,6 +31,7 @@ def priced(texts, epsilon="0.1"):
     return cost([(planned(text), PureDP(epsilon)) for text in texts], ROW).epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [NEAR, NEAR[::-1]])
 def test_the_price_is_the_dearest_in_exact_fractions(tmp_path, order):
     """Both are the same float."""
@@ -49,6 +50,7 @@ small = st.one_of(
 joined = st.tuples(small, st.sampled_from(["and", "or"]), small).map(" ".join)
 
 
+@pytest.mark.slow
 @given(st.lists(small | joined, min_size=2, max_size=8, unique=True))
 @settings(max_examples=150, deadline=None)
 def test_a_crowd_is_disjoint_one_by_one(texts):

@@ -168,6 +168,7 @@ def read(text):
         return None, refused.wrong
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(conditions, tables)
 def test_it_holds_where_plain_python_says_so(pair, rows):
@@ -199,6 +200,7 @@ def test_both_engines_agree(text):
     assert masks[0] == masks[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(conditions, conditions, tables)
 def test_conditions_apart_share_no_row(one, other, rows):
@@ -228,6 +230,7 @@ LETTERS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.text(max_size=60) | st.text(string.printable, max_size=60) | st.lists(LETTERS, max_size=25).map(" ".join))
 def test_any_text_is_read_or_refused(text):

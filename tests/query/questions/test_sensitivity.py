@@ -74,6 +74,7 @@ class Universe:
         return self.table.keep(lambda start, count: chosen[start : start + count])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS, ids=["row-add", "row-replace", "two-add", "two-replace"])
 @settings(max_examples=8, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(
@@ -117,6 +118,7 @@ def extremes():
     return Universe(EXTREMES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=NAMES)
 @pytest.mark.parametrize("unit", UNITS, ids=["row-add", "row-replace", "two-add", "two-replace"])
 def test_some_pair_of_neighbours_moves_each_component_as_far(extremes, question, unit):

@@ -146,6 +146,7 @@ def scores_are_rank_errors(engine, listed):
 CHECKS = [sums_are_exact, every_row_lies_in_one_cell, scores_are_rank_errors]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 @settings(max_examples=25)
 @given(listed=tables)
@@ -153,6 +154,7 @@ def test_on_the_slow_engine(check, listed):
     check(OracleEngine(), listed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 @settings(max_examples=4, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # a scan takes long
 @given(listed=tables)
