@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import doctest
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from sybil import Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 from sybil.typing import Parser
+
+from tests.cli.run import shoal
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = "file_format: mystnb"
@@ -21,7 +21,6 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if NOTEBOOK not in page.read_text("utf-8")[:200]),
 ]
 NOTEBOOKS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page not in PAGES]
-SHELL = [sys.executable, "-c", "from shoal.cli import main; main()"]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -42,8 +41,8 @@ def run_console(example: Example) -> str | None:
     for command, expected in session(example.parsed):
         program, *arguments = shlex.split(command)
         assert program == "shoal", f"{example.path}: a console example runs shoal, not {program}"
-        done = subprocess.run([*SHELL, *arguments], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{example.path}: {command}\n{done.stderr}"
+        done = shoal(*arguments)
+        assert done.exit_code == 0, f"{example.path}: {command}\n{done.stderr}"
         if expected.strip() and not doctest.OutputChecker().check_output(expected, done.stdout, FLAGS):
             return f"{command}\nexpected:\n{expected}\nprinted:\n{done.stdout}"
     return None
