@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shoal.errors import CompositionError, UsageError
@@ -79,7 +78,7 @@ class Composition:
         """The smallest epsilon we can prove at delta."""
         if self.count == 1:
             return self.parts[0][0].epsilon_at(delta)
-        return min(self.basic(delta), self.advanced(delta), self.pld(delta))
+        return _smallest_epsilon(self, check_delta(delta))
 
     def delta_at(self, epsilon: Number) -> float:
         """The smallest delta we can prove at epsilon."""
@@ -113,19 +112,10 @@ class Composition:
             costs.append((Fraction(epsilon), n))
         return costs
 
-    @cached_property
+    @property
     def _totals(self) -> tuple[Distribution, Distribution]:
         """The composed distributions of removing and of adding a record."""
-        grid = min(GRID, max(1e-7, min(part.spread for part, _ in self.parts) / 200))
-        pairs = [(part.distributions(grid), n) for part, n in self.parts]
-        remove, add = (
-            functools.reduce(
-                lambda first, second: first.compose(second, tail_mass_truncation=_TRUNCATED),
-                [pair[way] if n == 1 else pair[way].self_compose(n, _TRUNCATED) for pair, n in pairs],
-            )
-            for way in (0, 1)
-        )
-        return remove, add
+        return _composed(self.parts)
 
 
 def compose(parts: Iterable[Part]) -> Composition:
@@ -166,6 +156,29 @@ def composed_within(parts: Sequence[tuple[Guarantee, int]], epsilon: Fraction, d
 def _within(found: Composition, epsilon: Fraction, delta: Fraction) -> bool:
     reached = found.epsilon_at(delta)
     return math.isfinite(reached) and exact(reached) <= epsilon
+
+
+# A plan, its lock, its release, the certificate and its verification all ask what the same parts cost. A distribution
+# can take megabytes, so only the last few are kept.
+
+
+@functools.lru_cache(maxsize=256)
+def _smallest_epsilon(composition: Composition, delta: Fraction) -> float:
+    return min(composition.basic(delta), composition.advanced(delta), composition.pld(delta))
+
+
+@functools.lru_cache(maxsize=16)
+def _composed(parts: tuple[tuple[DifferentialPrivacy, int], ...]) -> tuple[Distribution, Distribution]:
+    grid = min(GRID, max(1e-7, min(part.spread for part, _ in parts) / 200))
+    pairs = [(part.distributions(grid), n) for part, n in parts]
+    remove, add = (
+        functools.reduce(
+            lambda first, second: first.compose(second, tail_mass_truncation=_TRUNCATED),
+            [pair[way] if n == 1 else pair[way].self_compose(n, _TRUNCATED) for pair, n in pairs],
+        )
+        for way in (0, 1)
+    )
+    return remove, add
 
 
 def chosen_with_probability(first: ApproxDP, second: ApproxDP) -> ApproxDP:
