@@ -10,8 +10,7 @@ import pytest
 from shoal.chance.source import Source
 from shoal.errors import ShoalError, UsageError
 from shoal.mechanism.refinement.prior import DiscretePrior, UniformPrior
-from shoal.query.prior import known
-from shoal.query.prior_grid import LISTED, Grid
+from shoal.query.prior import LISTED, Grid, known
 from shoal.query.questions.moments import Count, Sum
 from shoal.query.questions.person import ValueOf
 from tests.query.asking import opened, rich, spent, table

@@ -12,12 +12,11 @@ from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.ledger.ledger import Ledger
-from shoal.query.batch import Ask, cost, load
-from shoal.query.condition.disjoint import disjoint
+from shoal.query.batch import Ask, cost, disjoint, load
 from shoal.query.questions.moments import Count, Mean, Sum
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
-from shoal.query.questions.vector import Together
+from shoal.query.questions.workload import Together
 from shoal.query.session import session
 from tests.query.asking import POLICY, opened, policy, rich, spent, table
 from tests.racing import outcomes_of

@@ -20,9 +20,8 @@ from shoal.policy.policy import Policy
 from shoal.query.dataset import at_most
 from shoal.query.price import offer
 from shoal.query.prior import known
-from shoal.query.questions.meaning import Individual
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
-from shoal.query.questions.person import ValueOf
+from shoal.query.questions.person import Individual, ValueOf
 from shoal.query.session import session
 from tests.engine.oracle import engine_named
 from tests.query.asking import SURE, opened, policy, rich, spent, table

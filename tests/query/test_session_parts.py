@@ -11,10 +11,10 @@ from shoal.chance.source import Source
 from shoal.errors import BudgetError, UsageError
 from shoal.query.answer import Answer
 from shoal.query.batch import load
-from shoal.query.error import HARDLY, Error
+from shoal.query.price import HARDLY, Error
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.tables import Contingency, Histogram
-from shoal.query.questions.vector import Together, question
+from shoal.query.questions.workload import Together, question
 from tests.query.asking import SURE, opened, rich
 
 MANY = rich()

@@ -19,14 +19,13 @@ from shoal.guarantee.unit import Unit
 from shoal.policy.policy import Policy
 from shoal.query.answer import Answer
 from shoal.query.dataset import at_most
-from shoal.query.error import CONFIDENCE, Error
-from shoal.query.price import offer
+from shoal.query.price import CONFIDENCE, Error, offer
 from shoal.query.prior import known
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import RANK, Quantile
 from shoal.query.questions.tables import Histogram
-from shoal.query.questions.vector import Together
+from shoal.query.questions.workload import Together
 from tests.query.asking import SURE, opened, rich, table
 
 SMALL = 0.7
@@ -231,7 +230,7 @@ def test_the_rank_of_a_quantile(q, unit):
     (error,) = made.errors
     assert error.name == RANK
     values = np.sort(np.random.default_rng(2).integers(0, 9001, 500))
-    chances = made.choice.law(_scores(made, big=values))
+    chances = made.choice.probabilities(_scores(made, big=values))
     assert chances[rank_errors(made, values) <= error.within].sum() >= CONFIDENCE
 
 
@@ -240,7 +239,7 @@ def test_a_smaller_rank_error_is_caught():
     made = offered(Quantile("big", "1/2"), "row", "0.5", "exponential")
     (error,) = made.errors
     values = np.full(int(2 * SMALL * error.within) + 1, 4500)
-    chances, off = made.choice.law(_scores(made, big=values)), rank_errors(made, values)
+    chances, off = made.choice.probabilities(_scores(made, big=values)), rank_errors(made, values)
     assert chances[off <= error.within].sum() >= CONFIDENCE > chances[off <= SMALL * error.within].sum()
 
 
@@ -252,7 +251,7 @@ def test_between_two_candidates_only_the_excess_is_limited():
     assert error.name == "rows too many on one side of the answer, more than at the best of the 10,001 candidates"
     assert any("nothing limits how far the answer is off" in each for each in made.scope)
     values = np.full(400, 50.5)
-    chances, off = made.choice.law(_scores(made, wide=values)), rank_errors(made, values)
+    chances, off = made.choice.probabilities(_scores(made, wide=values)), rank_errors(made, values)
     assert off.min() == 200 > error.within  # so a plain "within" would be false in every case
     assert chances[off - off.min() <= error.within].sum() >= CONFIDENCE
 

@@ -532,7 +532,7 @@ _NOISE = (
             _premise(
                 "bounded-domain",
                 "what is added has a declared, bounded domain",
-                "shoal.query.questions.measure.line_of",
+                "shoal.query.condition.ranks.line_of",
             ),
             _premise(
                 "disjoint-parts",

@@ -10,8 +10,7 @@ from typing import Any
 from shoal.errors import LedgerError
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.ledger.event import Budget, Cost
-from shoal.query.error import Drawn, Error
-from shoal.query.price import Offer
+from shoal.query.price import Drawn, Error, Offer
 
 VERSION = 2
 """Of a recorded answer. Version 1 knew no scope, and some of its errors were not what they said."""

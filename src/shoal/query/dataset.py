@@ -1,4 +1,4 @@
-"""A dataset that may be asked: its policy, its table, and what the ledger knows of both."""
+"""A registered dataset: its policy, its table, the description that analysts may see, and what the ledger knows of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from shoal.chance.source import Source
-from shoal.data.schema import Schema
+from shoal.data.domain import Domain, Interval, Values
+from shoal.data.schema import Attribute, Schema
+from shoal.data.type import Type, spell
 from shoal.engine.base import Engine, Table, bound_contributions
 from shoal.engine.digest import Contents, file_digest
 from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError, ShoalError, UsageError
@@ -17,9 +20,9 @@ from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget
 from shoal.ledger.ledger import Ledger, Registered
+from shoal.policy.domain import BOOLEAN
 from shoal.policy.lock import lock
 from shoal.policy.policy import Policy
-from shoal.query.description import Described, described
 
 _COIN = Fraction(1, 2)
 
@@ -191,3 +194,53 @@ def _path_of(data: object) -> Path | None:
 def _policy_path(policy: Policy) -> str | None:
     where = Path(policy.file)
     return str(where.absolute()) if policy.folder is not None and where.is_file() else None
+
+
+@dataclass(frozen=True)
+class Described:
+    """One attribute as an analyst may know it, from the policy alone."""
+
+    name: str
+    type: str
+    domain: Domain | None
+    levels: tuple[tuple[int, int], ...]
+    """Levels of the hierarchy that a histogram can name, each with its number of labels."""
+
+    def words(self) -> str:
+        """The domain in words."""
+        return self.domain.words() if self.domain else "no domain: not for questions"
+
+    def levels_words(self) -> str:
+        """The levels as they are typed, each with its number of labels."""
+        return ", ".join(f"@{level} {labels:,}" for level, labels in self.levels)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        levels = [{"level": level, "labels": labels} for level, labels in self.levels]
+        return {"name": self.name, "type": self.type, "domain": _domain(self.domain), "levels": levels}
+
+
+def described(schema: Schema) -> tuple[Described, ...]:
+    """Every attribute that questions may name."""
+    return tuple(_described(each) for each in schema.published)
+
+
+def _described(attribute: Attribute) -> Described:
+    domain = BOOLEAN if attribute.type is Type.BOOLEAN else attribute.domain
+    return Described(attribute.name, attribute.type.value, domain, _levels(attribute))
+
+
+def _levels(attribute: Attribute) -> tuple[tuple[int, int], ...]:
+    hierarchy = attribute.hierarchy
+    if hierarchy is None:
+        return ()
+    found = [(index, hierarchy.labels(index)) for index in range(len(hierarchy))]
+    return tuple((index, len(labels)) for index, labels in found if labels is not None)
+
+
+def _domain(domain: Domain | None) -> dict[str, Any] | None:
+    if domain is None:
+        return None
+    if isinstance(domain, Interval):
+        return {"low": spell(domain.low), "high": spell(domain.high)}
+    return {"values": list(domain.values)} if isinstance(domain, Values) else {"pattern": domain.words()}

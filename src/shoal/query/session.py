@@ -38,9 +38,8 @@ from shoal.query.batch import Ask
 from shoal.query.dataset import Dataset
 from shoal.query.price import Offer, offer
 from shoal.query.prior import known
-from shoal.query.questions.base import Question
-from shoal.query.questions.meaning import Asked
-from shoal.query.questions.vector import question as question_of
+from shoal.query.questions.base import Asked, Question
+from shoal.query.questions.workload import question as question_of
 
 _LONGEST_NAME = 100
 

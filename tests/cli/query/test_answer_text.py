@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shoal.chance.source import Source
 from shoal.cli.query.answer_text import _outwards, error_text
-from shoal.query.error import HARDLY, Error
+from shoal.query.price import HARDLY, Error
 from tests.cli.run import answer, refused, shoal
 from tests.query.asking import POLICY, table
 

@@ -13,9 +13,8 @@ from shoal.data.domain import Interval, Values
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import UsageError
-from shoal.query.condition.grammar import DEEPEST
+from shoal.query.condition.parse import DEEPEST, KEYWORDS, MOST_LETTERS
 from shoal.query.condition.predicate import Predicate
-from shoal.query.condition.tokens import KEYWORDS, MOST_LETTERS
 from tests.engine.oracle import OracleEngine
 from tests.engine.tables import NAMES, ODD, ROWS, SCHEMA, arrow, tables
 from tests.query.condition.conditions import conditions

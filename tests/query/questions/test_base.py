@@ -16,13 +16,11 @@ from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.laplace import Laplace
-from shoal.query.questions.axis import Cells
-from shoal.query.questions.measure import power_below
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.moments import Count, Mean, Sum, Variance, power_below
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
-from shoal.query.questions.tables import Contingency, Histogram
-from shoal.query.questions.vector import KINDS, Together, question
+from shoal.query.questions.tables import Cells, Contingency, Histogram
+from shoal.query.questions.workload import KINDS, Together, question
 from tests.query.people import ROW, SCHEMA, TWO
 
 UNIT = ROW["add_remove"]

@@ -11,11 +11,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from shoal.mechanism.base import Sensitivity
-from shoal.query.questions.axis import Cells
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.quantile import Quantile
-from shoal.query.questions.tables import Contingency, Histogram
-from shoal.query.questions.vector import Together
+from shoal.query.questions.tables import Cells, Contingency, Histogram
+from shoal.query.questions.workload import Together
 from tests.engine.oracle import OracleEngine
 from tests.query.people import ROW, SCHEMA, TWO, UNITS, arrow, rows
 

@@ -17,8 +17,7 @@ from shoal.cli.terminal import output
 if TYPE_CHECKING:
     from shoal.ledger.event import Budget
     from shoal.query.answer import Answer, Price
-    from shoal.query.error import Error
-    from shoal.query.price import Offer
+    from shoal.query.price import Error, Offer
     from shoal.query.session import Session
 
 _LONG = 16

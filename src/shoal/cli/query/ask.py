@@ -55,7 +55,7 @@ class AskOptions:
         """The prior: `uniform` with or without its ends, or what a file holds."""
         if self.prior is None or self.prior.split(":")[0] == "uniform":
             return self.prior
-        from shoal.query.question_file import plain_values
+        from shoal.query.batch import plain_values
 
         return plain_values(self.prior, "the prior", "a YAML file, uniform or uniform:LOW:HIGH")
 
@@ -316,7 +316,7 @@ def _split_list(text: str) -> list[str]:
 def _ask(question: dict[str, Any], options: AskOptions) -> None:
     """Price or answer one question."""
     from shoal.cli.query.answer_text import print_answer
-    from shoal.query.questions.vector import question as read_question
+    from shoal.query.questions.workload import question as read_question
 
     epsilon, delta = options.read_epsilon() or Fraction(0), options.read_delta() or Fraction(0)
     terms = (read_question(question), epsilon, options.mechanism, options.read_prior(), delta)

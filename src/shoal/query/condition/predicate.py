@@ -24,7 +24,7 @@ from shoal.data.domain import Pattern
 from shoal.data.schema import Attribute, Schema
 from shoal.engine.base import Counts
 from shoal.errors import UsageError
-from shoal.query.condition.grammar import Comparison, Negation, Shape, shape
+from shoal.query.condition.parse import Comparison, Kind, Negation, Shape, shape
 from shoal.query.condition.ranks import (
     Array,
     Ladder,
@@ -37,7 +37,6 @@ from shoal.query.condition.ranks import (
     outside,
 )
 from shoal.query.condition.sets import Mask, Names, Region, Span, Spans, merged
-from shoal.query.condition.tokens import Kind
 
 PURPOSE = "filter by it"
 

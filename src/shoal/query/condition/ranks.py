@@ -26,7 +26,7 @@ from shoal.guarantee.rounding import exact, exact_text
 from shoal.policy.domain import BOOLEAN, value_of
 from shoal.policy.model.scalar import MOST_LETTERS
 from shoal.policy.text.problem import nearest, shown
-from shoal.query.condition.tokens import Kind, Token, quoted_text
+from shoal.query.condition.parse import Kind, Token, quoted_text
 
 Array = npt.NDArray[Any]
 Rungs = npt.NDArray[np.int64]
@@ -71,6 +71,34 @@ def domain_of(attribute: Attribute, purpose: str) -> Domain:
             fix=f"declare attributes.{attribute.name}.domain in the policy",
         )
     return attribute.domain
+
+
+def line_of(schema: Schema, name: str, purpose: str, allowed: tuple[Type, ...]) -> tuple[Attribute, Line]:
+    """An attribute of an allowed type, with the line of its declared domain."""
+    attribute = attribute_of(schema, name, purpose)
+    if attribute.type not in allowed:
+        raise UsageError(
+            f"attribute '{name}' is of a type that it makes no sense to {purpose}",
+            came=attribute.type.value,
+            allowed=", ".join(kind.value for kind in allowed),
+        )
+    domain = domain_of(attribute, purpose)
+    if not isinstance(domain, Interval | Values):
+        raise UsageError(f"attribute '{name}' has no bounds to {purpose}", came=domain.words(), allowed="[low, high]")
+    return attribute, Line.of(attribute.type, domain)
+
+
+def treated(attribute: Attribute) -> tuple[str, ...]:
+    """What the policy does with values that are missing or outside the domain."""
+    said = [f"rows without a value of '{attribute.name}' take no part"] if may_miss(attribute) else []
+    clamped = attribute.outside is Outside.CLAMP
+    said += [f"values of '{attribute.name}' outside its domain count as its nearest end"] if clamped else []
+    return tuple(said)
+
+
+def number(at: Fraction) -> int | float:
+    """A fraction as a plain number."""
+    return int(at) if at.denominator == 1 else float(at)
 
 
 @dataclass(frozen=True)

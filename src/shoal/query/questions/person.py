@@ -6,15 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 from unicodedata import category
 
+import numpy as np
+
+from shoal.data.domain import Domain, list_values
 from shoal.data.schema import Attribute, Schema
 from shoal.data.type import Type, spell
+from shoal.engine.base import Table
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Unit
 from shoal.policy.domain import value_of
 from shoal.policy.text.problem import shown
 from shoal.query.condition.ranks import attribute_of, domain_of
-from shoal.query.questions.base import Question, checked
-from shoal.query.questions.meaning import Individual
+from shoal.query.questions.base import Asked, Question, checked
 
 LONGEST = 1000
 """Letters of a key."""
@@ -60,6 +63,49 @@ class ValueOf(Question):
         key = _key(schema[unit.column], self.person)
         identity = replace(self, person=spell(key)).canonical(schema)
         return Individual(identity, unit, key, attribute, domain)
+
+
+@dataclass(frozen=True)
+class Individual(Asked):
+    """The value of one person, found by the column that names people; there may be no such person."""
+
+    kind = "refine"
+    key: Any
+    attribute: Attribute
+    domain: Domain
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(sorted({self.attribute.name, self.unit.column or ""}))
+
+    @property
+    def values(self) -> tuple[str, ...] | None:
+        """The declared values where they can be listed, for a prior over them."""
+        return list_values(self.attribute.type, self.domain)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return ("where there are several rows of the name, the value in one of them, chosen at random",)
+
+    def truth(self, table: Table) -> int | float | str | None:
+        """The person's value: a number, or a text; None where the person or the value is not there."""
+        counts = table.count_by([self.unit.column or "", self.attribute.name])
+        near = np.flatnonzero(counts.values[0] == self.key)
+        at = near[[each == self.key for each in counts.values[0][near].tolist()]]  # NumPy does not see a NUL at the end
+        if not len(at):
+            return None
+        rows = np.flatnonzero(counts.codes[0] == at[0])
+        found = counts.tuples[1][rows[0]] if len(rows) else None
+        if found is None:
+            return None
+        kind = self.attribute.type
+        if kind in (Type.INTEGER, Type.DECIMAL):
+            return int(found) if kind is Type.INTEGER else float(found)
+        return ("true" if found else "false") if kind is Type.BOOLEAN else str(found)
+
+    def finish(self, value: Any) -> Any:
+        """What the mechanism drew."""
+        return value
 
 
 def _key(attribute: Attribute, person: str) -> Any:

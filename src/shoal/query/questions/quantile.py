@@ -33,10 +33,9 @@ from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.unit import Unit
 from shoal.query.condition.predicate import Predicate
-from shoal.query.condition.ranks import Array, Listed, attribute_of, domain_of, whole_points
-from shoal.query.questions.base import Question, checked, condition, spelled_where
-from shoal.query.questions.meaning import Chosen
-from shoal.query.questions.measure import NUMBERS, TIMES, line_of, treated
+from shoal.query.condition.ranks import Array, Listed, attribute_of, domain_of, line_of, treated, whole_points
+from shoal.query.questions.base import Chosen, Question, checked, condition, spelled_where
+from shoal.query.questions.moments import NUMBERS, TIMES
 
 MOST = 10_000
 """Steps from the first candidate to the last."""

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from shoal.errors import UsageError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
-from shoal.query.batch import Ask, cost
-from shoal.query.condition import disjoint as disjoining
-from shoal.query.condition.disjoint import Crowd, Sides, Work, disjoint
+from shoal.query import batch as disjoining
+from shoal.query.batch import Ask, Crowd, Sides, Work, cost, disjoint
 from shoal.query.questions.moments import Count
-from shoal.query.questions.vector import Together
+from shoal.query.questions.workload import Together
 from tests.query.asking import opened, policy
 from tests.query.condition.conditions import SCHEMA
 

@@ -11,13 +11,11 @@ from shoal.data.schema import Schema
 from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
 from shoal.policy.text.problem import nearest, shown
-from shoal.query.questions.axis import at_level
-from shoal.query.questions.base import Question
-from shoal.query.questions.meaning import Added, Part
+from shoal.query.questions.base import Added, Part, Question
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
-from shoal.query.questions.tables import MOST_CELLS, Contingency, Histogram
+from shoal.query.questions.tables import MOST_CELLS, Contingency, Histogram, at_level
 
 MOST_TOGETHER = 1000
 """Questions of one vector."""
