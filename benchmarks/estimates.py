@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from shoal.assess.release import consistency as consistent
-from shoal.assess.release.base import load
+from shoal.assess.release.load import load
 from shoal.assess.release.synthetic import synthetic
 from shoal.chance.source import Source
 
@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))  # so that the release folders of the tests can be
 ADULT = Path(os.environ.get("SHOAL_DATA", ROOT.parent / "shared" / "data")) / "adult"
 K, BETA = 20, "0.15"
 RUNS = 10
-OURS = consistent.shrunk
+OURS = consistent.shrink
 
 
 def adult():
@@ -122,8 +122,8 @@ def one_run(folder, sizes, truth, records, rng):
         "raw, unscaled": np.mean([distance(own.value / records, known[name]) for name, own in marginals.items()]),
         "raw": np.mean([distance(own.shares, known[name]) for name, own in marginals.items()]),
     }
-    for name, (shrunk, between) in STEPS.items():
-        consistent.shrunk, consistent.BETWEEN = shrunk, between
+    for name, (shrink, between) in STEPS.items():
+        consistent.shrink, consistent.BETWEEN = shrink, between
         start = time.process_time()
         fitted = consistent.fit(loaded)
         spent = time.process_time() - start

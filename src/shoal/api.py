@@ -20,7 +20,7 @@ from shoal.guarantee.safe_k import curve as safe_k
 from shoal.guarantee.safe_k.setting import Setting, frontier, solve
 
 if TYPE_CHECKING:
-    from shoal.assess.release.base import Loaded
+    from shoal.assess.release.load import LoadedRelease
     from shoal.datasets.marginals import Marginals
     from shoal.engine.base import Engine
     from shoal.policy.policy import Policy
@@ -200,9 +200,9 @@ def release(
         return run(own, data, out, ledger=book, engine=open_engine(engine), force=force, again=again)
 
 
-def load(folder: str | Path, *, verify: bool = True) -> Loaded:
+def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
     """A release folder, or its zip file, for the analyst: tables with weights, and estimates with what their intervals cover."""
-    from shoal.assess.release.base import load as read
+    from shoal.assess.release.load import load as read
 
     return read(_release_path(folder), verify=verify)
 

@@ -15,7 +15,7 @@ from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.assess.disclosure.report import Bin, Confidential, Measures, Observed
+    from shoal.assess.disclosure.report import Bin, Confidential, DisclosureReport, Measures
 
 
 @command(
@@ -93,7 +93,7 @@ def _levels(given: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _print(found: Observed) -> None:
+def _print(found: DisclosureReport) -> None:
     output.print_paragraph(found.words())
     output.print_line()
     matching = "strict" if found.matching == "strict" else "lenient: a missing or suppressed cell matches anything"
@@ -129,7 +129,7 @@ def _span(part: Bin) -> str:
     return f"{part.low}" if part.high == part.low else f"{part.low}-{part.high}"
 
 
-def _attribute_text(name: str, found: Observed) -> str:
+def _attribute_text(name: str, found: DisclosureReport) -> str:
     return f"{name} (level {found.levels[name]})" if name in found.levels else name
 
 

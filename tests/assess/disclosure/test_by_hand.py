@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from shoal.assess.disclosure.measure import observe
+from shoal.assess.disclosure.measures import observe
 from shoal.data.domain import Values
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.hierarchy.level import GroupLevel, TopLevel, ValueLevel

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.assess.disclosure import wildcard as lenient
-from shoal.assess.disclosure.measure import observe
+from shoal.assess.disclosure import lenient_matching as lenient
+from shoal.assess.disclosure.measures import observe
 from shoal.data.domain import Interval, Values
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, TopLevel, ValueLevel

@@ -30,8 +30,8 @@ def test_pairs_to_the_confidential_attributes_count_once():
     assert found.mean == pytest.approx(np.mean(expected))
     assert found.deviation == pytest.approx(np.std(expected))
     assert found.largest == pytest.approx(max(expected))
-    assert (len(found.moved), found.undefined) == (5, 0)
-    assert len(correlation_change(before, after).moved) == 6
+    assert (len(found.differences), found.undefined_pairs) == (5, 0)
+    assert len(correlation_change(before, after).differences) == 6
 
 
 def test_the_order_of_rows_is_nothing_to_it():
@@ -41,7 +41,7 @@ def test_the_order_of_rows_is_nothing_to_it():
 
 def test_a_column_that_does_not_vary_has_none():
     found = correlation_change({"a": [1, 2, 3], "b": [2, 1, 5]}, {"a": [2, 2, 2], "b": [2, 1, 5]})
-    assert (found.mean, found.deviation, found.largest, found.undefined) == (None, None, None, 1)
+    assert (found.mean, found.deviation, found.largest, found.undefined_pairs) == (None, None, None, 1)
     assert found.to_json()["after"] == [[None, None], [None, pytest.approx(1.0)]]
     assert "No pair" in found.words()
 

@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.assess.release.atoms import axis
-from shoal.assess.release.base import load
-from shoal.assess.release.labels import meaning
+from shoal.assess.release.labels import atom_axis, meaning
+from shoal.assess.release.load import load
 from shoal.errors import UsageError, VerificationError
 from tests.assess.release.released import categories, cuts, keep, write_release
 from tests.publish.clinic import publish
@@ -65,7 +64,7 @@ def test_a_published_table_loads_and_its_labels_have_meanings(tmp_path, output):
     assert view.meanings["age"].stands_for("[0, 50)") == (0, 50)
     assert view.meanings["age"].stands_for("[50, 100)") == (50, 100)
     assert view.meanings["diag"].stands_for("flu") == ("flu",)
-    assert int(view.published[1].sum()) == made.rows_published
+    assert int(view.tuples[1].sum()) == made.rows_published
     rows = (tmp_path / "table.csv").read_text().splitlines()[1:]
     young = sum(int(row.split(",")[1]) < 50 for row in rows)
     found = loaded.count({"age": (0, 50)}, level=SURE)
@@ -85,8 +84,8 @@ def test_a_published_tree_loads_with_its_boxes(tmp_path):
     made = publish(tmp_path, {"release.recoding": {"tree": {"epsilon": 0.3}}}, rows=3000)
     loaded = load(made.folder)
     view = loaded.table()
-    assert view.listed is not None
-    assert view.cells == len(view.listed)
+    assert view.box_tuples is not None
+    assert view.cells == len(view.box_tuples)
     assert loaded.total(level=SURE).low <= 3000 <= loaded.total(level=SURE).high
     known = ("f", "m")
     assert [name for name in loaded.marginal("sex").labels[0] if name in known] in ([], list(known))
@@ -117,7 +116,7 @@ def test_a_label_that_no_rule_has_is_refused(tmp_path):
     with (folder / "views/one.csv").open("a") as file:
         file.write("strange,v00\n")
     with pytest.raises(VerificationError, match="label"):
-        load(folder, verify=False).table("one").published  # noqa: B018
+        load(folder, verify=False).table("one").tuples  # noqa: B018
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "not json", '{"files": {}, "tables": [{}], "parts": []}'])
@@ -196,7 +195,7 @@ def test_values_come_in_the_order_of_their_rule_however_the_boxes_are_listed(box
         "level": {"attribute": "sex", "type": "category", "domain": "f, m", "kind": "keep", "labels": ["f", "m"],
                   "low": None, "high": None, "pattern": None},
     }  # fmt: skip
-    assert axis([meaning(rule, boxes, missing=True)]).names == names
+    assert atom_axis([meaning(rule, boxes, missing=True)]).names == names
 
 
 def test_typed_columns_of_parquet_are_read_as_the_rule_spells_them(tmp_path):

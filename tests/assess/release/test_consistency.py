@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.assess.release.base import load
-from shoal.assess.release.shrinkage import shrunk
+from shoal.assess.release.consistency import shrink
+from shoal.assess.release.load import load
 from shoal.errors import UsageError
 from tests.assess.release.released import all_pairs, categories, cuts, drawn, keep, write_pairs, write_release
 
@@ -117,15 +117,15 @@ def test_wider_views_single_views_and_repeats_agree_too(tmp_path):
 def test_cells_lie_between_their_count_and_what_is_expected():
     expected = np.array([5.0, 25.0, 60.0, 200.0, 12.0, 1.0])
     counts = np.array([0.0, 40.0, 50.0, 210.0, 0.0, 0.0])
-    found = shrunk(counts, counts > 0, expected, 20, 0.15) * 0.15
+    found = shrink(counts, counts > 0, expected, 20, 0.15) * 0.15
     assert 25 < found[1] < 40
     assert 50 < found[2] < 60
     assert 200 < found[3] < 210
     assert (found[[0, 4, 5]] > 0).all()
     assert (found[[0, 4, 5]] < 20).all()
     # A cell of which many were expected and fewer than k seen is pulled below k; one that is all sampled is what it is.
-    assert shrunk(np.array([0.0, 30.0]), np.array([False, True]), np.array([60.0, 30.0]), 20, 0.15)[0] * 0.15 < 30
-    assert shrunk(counts, counts > 0, expected, 20, 1.0)[1:4] == pytest.approx(counts[1:4])
+    assert shrink(np.array([0.0, 30.0]), np.array([False, True]), np.array([60.0, 30.0]), 20, 0.15)[0] * 0.15 < 30
+    assert shrink(counts, counts > 0, expected, 20, 1.0)[1:4] == pytest.approx(counts[1:4])
 
 
 def test_a_table_that_is_too_wide_or_empty_is_refused(tmp_path):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shoal.assess.release import bounds
-from shoal.assess.release.base import load
+from shoal.assess.release.estimate import lower_bound, lower_bound_published, upper_bound
+from shoal.assess.release.load import load
 from shoal.errors import ParameterError, UsageError
 from tests.assess.release.released import categories, cuts, drawn, keep, write_release
 
@@ -26,19 +26,19 @@ def test_bounds_are_the_inverted_binomial(beta):
         n = np.arange(0, 20_000 if rate < 0.1 else 1500)
         high = n[binom.cdf(t, n, rate) > RISK].max()
         low = n[(binom.sf(t - 1, n, rate) > RISK) & (n >= t)].min()
-        assert (bounds.lower(t, beta, RISK), bounds.upper(t, beta, RISK)) == (low, high)
+        assert (lower_bound(t, beta, RISK), upper_bound(t, beta, RISK)) == (low, high)
         if t >= K:
             seen = binom.sf(K - 1, n, rate)
             given = n[(seen > 0) & (binom.sf(t - 1, n, rate) > RISK * seen) & (n >= t)].min()
-            assert bounds.lower_published(t, K, beta, RISK) == given
+            assert lower_bound_published(t, K, beta, RISK) == given
 
 
 def test_bounds_of_large_and_unknown_counts():
-    assert bounds.upper(np.inf, BETA, RISK) == np.inf
-    low, high = bounds.lower(10**7, BETA, RISK), bounds.upper(10**7, BETA, RISK)
+    assert upper_bound(np.inf, BETA, RISK) == np.inf
+    low, high = lower_bound(10**7, BETA, RISK), upper_bound(10**7, BETA, RISK)
     assert low < 10**7 / 0.15 < high
     assert (high - low) / (2 * 1.96 * np.sqrt(10**7 * 0.85) / 0.15) == pytest.approx(1, abs=0.01)
-    assert bounds.lower_published(3000, 3000, BETA, RISK) == 3000
+    assert lower_bound_published(3000, 3000, BETA, RISK) == 3000
 
 
 def exact_coverage(n, low, high, hidden):
@@ -51,17 +51,17 @@ def exact_coverage(n, low, high, hidden):
 
 
 def test_cells_are_covered_exactly_whatever_their_size_and_impostors_are_not():
-    ours_low = bounds.lower_published(COUNTS, K, BETA, RISK)
-    plain_low = bounds.lower(COUNTS, BETA, RISK)
-    high = bounds.upper(COUNTS, BETA, RISK)
-    hidden = (0, float(bounds.upper(K - 1, BETA, RISK)))
+    ours_low = lower_bound_published(COUNTS, K, BETA, RISK)
+    plain_low = lower_bound(COUNTS, BETA, RISK)
+    high = upper_bound(COUNTS, BETA, RISK)
+    hidden = (0, float(upper_bound(K - 1, BETA, RISK)))
     sizes = [20, 40, 60, 80, 100, 133, 150, 180, 200, 220, 260, 300, 400, 700, 1000]
     ours = np.array([exact_coverage(n, ours_low, high, hidden) for n in sizes])
     assert (ours >= LEVEL).all()
     # Impostors: a published cell as if there were no k; an unpublished cell as if none of it had been sampled; at its middle.
     plain = np.array([exact_coverage(n, plain_low, high, hidden) for n in sizes])
     assert plain[:, 1].min() < 0.5
-    naive = np.array([exact_coverage(n, plain_low, high, (0, float(bounds.upper(0, BETA, RISK)))) for n in sizes])
+    naive = np.array([exact_coverage(n, plain_low, high, (0, float(upper_bound(0, BETA, RISK)))) for n in sizes])
     assert naive[:, 0].min() < 0.5
     half = np.array([exact_coverage(n, ours_low, high, (0, (K - 1) / float(BETA))) for n in sizes])
     assert half[:, 0].min() < LEVEL
@@ -104,7 +104,7 @@ def test_counts_marginals_shares_and_totals_cover_on_simulated_releases(tmp_path
             misses[name] += int((~((marginal.low <= known) & (known <= marginal.high))).sum())
         cells += 1
         shown = views["pair"][1][:3, 2:7].sum()
-        misses["impostor"] += not (bounds.lower(shown, BETA, RISK) <= truth["count"] <= bounds.upper(shown, BETA, RISK))
+        misses["impostor"] += not (lower_bound(shown, BETA, RISK) <= truth["count"] <= upper_bound(shown, BETA, RISK))
     for name in ("count", "either", "total", "share"):
         assert not too_many(misses[name], trials), name
     assert not too_many(misses["margin"], cells * pair.size)
@@ -139,7 +139,7 @@ def test_estimates_are_counts_over_beta(tmp_path):
     found = loaded.count({"age": (20, 40), "sex": "f"})
     assert found.value == pytest.approx(80 / 0.15)
     assert found.low < found.value < found.high
-    assert found.low == bounds.lower(80, BETA, RISK)
+    assert found.low == lower_bound(80, BETA, RISK)
     either = loaded.count([{"age": (20, 40)}, {"sex": "f", "age": (30, 50)}])
     assert either.value == pytest.approx((4 * 40 + 40) / 0.15)
     assert loaded.estimate({"age": (20, 40)}).value == loaded.count({"age": (20, 40)}).value
@@ -155,14 +155,14 @@ def test_a_label_that_lies_across_a_condition_is_split_and_counted_from_nothing_
     found = loaded.count({"age": (35, None), "sex": "f"})
     assert found.view == "age-sex"
     assert found.value == pytest.approx((6 * 40 + 20) / 0.15)
-    assert found.low == bounds.lower(6 * 40, BETA, RISK)
-    assert found.high <= bounds.upper(7 * 40, BETA, RISK * 3 / 4)
+    assert found.low == lower_bound(6 * 40, BETA, RISK)
+    assert found.high <= upper_bound(7 * 40, BETA, RISK * 3 / 4)
     inside = loaded.count({"age": (32, 33), "sex": "f"})
     assert inside.value == pytest.approx(4 / 0.15)
     assert inside.low == 0
     assert inside.high >= 40 / 0.15
     whole = loaded.count([{"age": (0, 35)}, {"age": (35, 100)}])  # the cut mends itself
-    assert whole.low == bounds.lower(792, BETA, RISK)
+    assert whole.low == lower_bound(792, BETA, RISK)
 
 
 def test_an_unpublished_cell_is_bounded_by_k_and_beta(tmp_path):
@@ -170,7 +170,7 @@ def test_an_unpublished_cell_is_bounded_by_k_and_beta(tmp_path):
     marginal = loaded.marginal("place")
     assert marginal.published.tolist() == [True, True, False]
     assert (marginal.value[2], marginal.low[2]) == (0, 0)
-    assert marginal.high[2] == bounds.upper(K - 1, BETA, RISK)
+    assert marginal.high[2] == upper_bound(K - 1, BETA, RISK)
     cell = list(marginal)[2]
     assert (cell.labels, cell.published) == (("e",), False)
     frame = marginal.to_pandas()
@@ -192,15 +192,15 @@ def test_boxes_are_pieces_of_the_domain(tmp_path):
     assert loaded.table().cells == 3
     found = loaded.count({"age": (0, 50)})
     assert found.value == pytest.approx((50 + 20) / 0.15)
-    assert found.low == bounds.lower(50, BETA, RISK)
+    assert found.low == lower_bound(50, BETA, RISK)
     marginal = loaded.marginal("age", "sex")
     assert marginal.value * 0.15 == pytest.approx(np.array([[50, 20], [30, 20]]))
     assert marginal.low[0, 1] == 0
-    assert marginal.high[0, 1] == bounds.upper(40, BETA, RISK)
+    assert marginal.high[0, 1] == upper_bound(40, BETA, RISK)
     assert loaded.consistent().marginal("age", "sex").value.sum() == pytest.approx(loaded.consistent().total)
 
 
-def test_labels_that_cannot_be_listed_leave_no_upper_bound_of_their_own(tmp_path):
+def test_a_masked_label_that_was_published_bounds_its_own_cell(tmp_path):
     masked = {
         "attribute": "zip", "type": "text", "domain": "texts that match [0-9]{5}", "kind": "masked", "labels": ["10*", "11*"],
         "side": "right", "kept": 2, "letter": "*",
@@ -213,8 +213,32 @@ def test_labels_that_cannot_be_listed_leave_no_upper_bound_of_their_own(tmp_path
     assert loaded.table("z").cells is None
     found = loaded.count({"zip": "10*"})
     assert found.value == pytest.approx(50 / 0.15)
-    assert found.high == bounds.upper(220, BETA, (1 - LEVEL) / 16) - bounds.lower(70, BETA, (1 - LEVEL) / 16)
-    assert np.isinf(loaded.marginal("zip").high).all()
+    assert found.high == upper_bound(220, BETA, (1 - LEVEL) / 16) - lower_bound(70, BETA, (1 - LEVEL) / 16)
+    # The cell '10*' lies in its own label alone, so its view bounds it, whatever other labels there may be.
+    assert loaded.marginal("zip").high.tolist() == upper_bound([50, 70], BETA, (1 - LEVEL) / 2).tolist()
+
+
+def test_a_cell_that_unlisted_labels_may_hide_in_is_bounded_by_the_other_views(tmp_path):
+    masked = {
+        "attribute": "zip", "type": "text", "domain": "texts that match [0-9]{5}", "kind": "masked", "labels": ["10*", "11*"],
+        "side": "right", "kept": 2, "letter": "*",
+    }  # fmt: skip
+    sex, age = keep("sex", ["f", "m"]), keep("age", ["old", "young"])
+    both = ([masked, age], np.array([[50, 0], [0, 70]]))
+    folder = write_release(tmp_path / "mask", {"z": both, "s": ([sex], np.array([100, 120]))})
+    rule = next(path for path in (folder / "recoding").iterdir() if "masked" in path.read_text())
+    rule.write_text(rule.read_text().replace('["10*", "11*"]', "null"))
+    loaded = load(folder, verify=False)
+    risk = 1 - LEVEL
+    by_zip = loaded.marginal("zip").high  # one more tuple of each zip may be hidden: the other age
+    assert by_zip.tolist() == upper_bound([50 + K - 1, 70 + K - 1], BETA, risk / 2).tolist()
+    everybody = float(upper_bound(220, BETA, risk / 4))
+    by_age = loaded.marginal("age").high  # the zips that were not published may hide any number of each age
+    assert by_age.tolist() == (everybody - lower_bound([70, 50], BETA, risk / 4)).tolist()
+    alone = write_release(tmp_path / "alone", {"z": both})
+    rule = next(path for path in (alone / "recoding").iterdir() if "masked" in path.read_text())
+    rule.write_text(rule.read_text().replace('["10*", "11*"]', "null"))
+    assert np.isinf(load(alone, verify=False).marginal("age").high).all()  # nothing else bounds it
 
 
 def test_a_view_that_shows_nothing_of_an_attribute_is_not_taken_for_one_that_does(tmp_path):
@@ -229,7 +253,7 @@ def test_a_view_that_shows_nothing_of_an_attribute_is_not_taken_for_one_that_doe
     both = loaded.count({"place": "n", "sex": "f"})
     assert both.view == "whole"
     assert (both.value, both.low) == (pytest.approx(400 / 3 / 0.15), 0)
-    assert loaded.count({"place": {"n", "s", "e"}, "sex": "f"}).low == bounds.lower(400, BETA, RISK)
+    assert loaded.count({"place": {"n", "s", "e"}, "sex": "f"}).low == lower_bound(400, BETA, RISK)
     fitted = loaded.consistent()
     assert fitted.marginal("sex", "place").value.sum() == pytest.approx(fitted.total)
 
@@ -238,7 +262,7 @@ def test_a_whole_label_may_hold_missing_values(tmp_path):
     whole = {"attribute": "age", "type": "integer", "domain": "0..99", "kind": "whole", "labels": ["*"]}
     views = {"v": ([whole, keep("sex", ["f", "m"])], np.array([[400, 500]]))}
     strict = load(write_release(tmp_path / "strict", views))
-    assert strict.count({"age": (0, 100)}).low == bounds.lower(900, BETA, RISK)
+    assert strict.count({"age": (0, 100)}).low == lower_bound(900, BETA, RISK)
     loose = load(write_release(tmp_path / "loose", views, missing="value"))
     assert loose.count({"age": (0, 100)}).low == 0
     assert loose.count({"age": (0, 50)}).value == pytest.approx(450 / 0.15)
@@ -264,7 +288,7 @@ def test_a_masked_label_holds_more_than_the_texts_in_sight(tmp_path):
     assert loaded.count({"zip": "10*"}).view == "fine"
     found = loaded.count({"zip": "10*", "sex": "f"})
     assert (found.view, found.low) == ("coarse", 0)
-    assert loaded.count({"zip": "1**", "sex": "f"}).low == bounds.lower(60, BETA, RISK)
+    assert loaded.count({"zip": "1**", "sex": "f"}).low == lower_bound(60, BETA, RISK)
     assert loaded.consistent().marginal("zip").value.sum() == pytest.approx(loaded.consistent().total)
 
 

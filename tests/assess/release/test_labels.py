@@ -8,9 +8,8 @@ import random
 import numpy as np
 import pytest
 
-from shoal.assess.release.atoms import axis
-from shoal.assess.release.base import load
-from shoal.assess.release.labels import meaning
+from shoal.assess.release.labels import atom_axis, meaning
+from shoal.assess.release.load import load
 from shoal.engine.base import open_engine
 from shoal.errors import UsageError
 from shoal.ledger.ledger import Ledger
@@ -228,11 +227,11 @@ def _rewrite(folder, rule):
 
 def test_missing_values_stand_with_the_values_that_no_label_tells_them_from():
     whole = {"attribute": "d", "type": "integer", "domain": "0..9", "kind": "whole", "labels": ["*"]}
-    assert axis([meaning(whole, ["*"], missing=True)]).names == ("*",)
-    assert axis([meaning({**whole, "domain": None}, ["*"], missing=True)]).names == ("*",)
+    assert atom_axis([meaning(whole, ["*"], missing=True)]).names == ("*",)
+    assert atom_axis([meaning({**whole, "domain": None}, ["*"], missing=True)]).names == ("*",)
     text = {**whole, "type": "text", "domain": None}
-    assert axis([meaning(text, ["*"], missing=True)]).names == ("*",)
+    assert atom_axis([meaning(text, ["*"], missing=True)]).names == ("*",)
     asked = meaning({**whole, "type": "category"}, ["*"], missing=True, values=["x", "y"])
-    own = axis([asked], meaning({**keep("d", ["x", "y"])}, [], missing=True).labels)
+    own = atom_axis([asked], meaning({**keep("d", ["x", "y"])}, [], missing=True).labels)
     assert own.names == ("x", "y", "(missing)")
-    assert own.held(asked.labels).all()
+    assert own.membership(asked.labels).all()

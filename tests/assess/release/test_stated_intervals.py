@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import binom
 
 from shoal.assess.distortion.average import Average
-from shoal.assess.release.base import load
 from shoal.assess.release.estimate import Estimate
+from shoal.assess.release.load import load
 from tests.assess.release.released import cuts, keep, write_release
 
 K, BETA, LEVEL = 3, "0.4", 0.95
@@ -38,7 +38,7 @@ def published(loaded, counts):
     (view,) = loaded.views
     shown = np.flatnonzero(counts >= K)
     codes = np.stack(np.unravel_index(shown, [len(view.meanings[name].labels) for name in view.columns]), axis=1)
-    view.__dict__["published"] = (codes.astype(np.int64), counts[shown].astype(np.int64))
+    view.__dict__["tuples"] = (codes.astype(np.int64), counts[shown].astype(np.int64))
     return loaded
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from shoal.assess.release.base import load
-from shoal.assess.release.synthetic import Synthetic
+from shoal.assess.release.load import load
+from shoal.assess.release.synthetic import SyntheticTable
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
 from tests.assess.release.released import all_pairs, categories, write_pairs, write_release
@@ -50,7 +50,7 @@ def test_it_has_as_many_rows_as_there_are_records_and_repeats_for_a_seed(loaded)
 
 def test_it_says_that_it_is_synthetic(loaded, tmp_path):
     made = loaded.synthetic(100, source=Source.seeded(3))
-    assert isinstance(made, Synthetic)
+    assert isinstance(made, SyntheticTable)
     assert made.__synthetic__
     table = made.to_arrow()
     assert all(name.startswith("synthetic ") for name in table.column_names)

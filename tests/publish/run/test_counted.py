@@ -13,7 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from shoal.assess.release.base import load
+from shoal.assess.release.load import load
 from shoal.errors import BudgetError, InfeasibleError, PolicyError, PreconditionError, UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.publish.plan.methods import plan

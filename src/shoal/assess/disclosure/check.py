@@ -1,4 +1,4 @@
-"""What a table shows: k, l, t and their relatives, from the distinct tuples that an engine counts in one pass."""
+"""`check`: what a table discloses, from the distinct tuples that an engine counts in one pass."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shoal.assess.disclosure.measure import RECURSIVE_C, observe
-from shoal.assess.disclosure.report import Observed
+from shoal.assess.disclosure.measures import RECURSIVE_C, observe
+from shoal.assess.disclosure.report import DisclosureReport
 from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Attribute, Missing, Outside, Schema, Type
 from shoal.errors import DataError, UsageError
@@ -26,24 +26,34 @@ def check(
     lenient: bool = False,
     recursive_c: float = RECURSIVE_C,
     engine: Engine | None = None,
-) -> Observed:
-    """What a table shows: rows, classes, k, l, t, beta, delta, and how large the classes are.
+) -> DisclosureReport:
+    """Measure what a table discloses: rows, equivalence classes, k, l, t, beta, delta, and the sizes of the classes.
 
-    data           a path or a frame; only the quasi-identifiers and the confidential attributes are read.
-    policy         says which they are; a path, a Policy or a Schema.
-    levels         recode these attributes by their hierarchies first: {"age": 2}.
-    lenient        a missing or suppressed cell matches anything (see `lenient.py`); strict unless asked.
-    recursive_c    the c of recursive (c, l)-diversity.
+    A class is a set of rows with equal quasi-identifiers. Classes depend only on whether cells are equal, so a published table is
+    read as it is: its cells are not compared with the domains, and a column that does not read as its declared type is read
+    as labels, which `DisclosureReport.labels` names. The numbers describe this table; they are no guarantee.
 
-    Classes ask only whether cells are equal, so a published table is read as it is: domains are not held against it,
-    and a column that does not read as its declared type is read as labels, which `Observed.labels` names.
+    Arguments  `data`: a path or a frame; only the quasi-identifiers and the confidential attributes are read.
+               `policy`: says which they are; a path, a `Policy` or a `Schema`.
+               `levels`: recode these attributes by their hierarchies first, such as {"age": 2}.
+               `lenient`: a missing or suppressed cell matches anything; by default it matches only its like.
+               `recursive_c`: the c of recursive (c, l)-diversity.
+               `engine`: an engine to read the table with; DuckDB unless another is given.
+    Raises     UsageError without a quasi-identifier or for a level of another attribute; ParameterError for a c that is not
+               positive; DataError for a table that cannot be read, has no rows or lacks a column
+
+    >>> import pyarrow as pa
+    >>> from shoal.data.schema import Attribute, Role, Schema, Type
+    >>> age, ill = Attribute("age", Role.QUASI, Type.INTEGER), Attribute("ill", Role.CONFIDENTIAL, Type.TEXT)
+    >>> check(pa.table({"age": [31, 31, 64, 64], "ill": ["flu", "ulcer", "flu", "flu"]}), Schema((age, ill)))
+    <DisclosureReport: 4 rows in 2 classes, k = 2, l = 1, t = 0.25>
     """
     schema = _schema(policy)
     if not schema.quasi:
         raise UsageError("the policy names no quasi-identifier", fix="give at least one attribute the role quasi")
     asked = (*schema.quasi, *schema.confidential)
     chosen = {name: _level(schema, name, level) for name, level in (levels or {}).items()}
-    table, labels = _opened(engine or _engine(), data, replace(schema, attributes=asked), chosen)
+    table, labels = _open(engine or _engine(), data, replace(schema, attributes=asked), chosen)
     names = [attribute.name for attribute in asked]
     if chosen:
         table = table.recode({name: chosen.get(name, ValueLevel()) for name in names})
@@ -72,15 +82,15 @@ def _level(schema: Schema, name: str, index: int) -> Level:
     if attribute not in (*schema.quasi, *schema.confidential):
         raise UsageError(
             f"attribute '{name}' is neither a quasi-identifier nor confidential", came=attribute.role.value,
-            fix="leave out its level: it is not looked at",
+            fix="leave out its level: the attribute is not read",
         )  # fmt: skip
     if attribute.hierarchy is None:
         raise UsageError(f"attribute '{name}' has no hierarchy", came=f"level {index}", fix="declare one in the policy")
     return attribute.hierarchy.level(index)
 
 
-def _opened(engine: Engine, data: object, schema: Schema, chosen: Mapping[str, Level]) -> tuple[Table, tuple[str, ...]]:
-    """The table, and which columns hold labels; what is to be recoded must hold values of its domain."""
+def _open(engine: Engine, data: object, schema: Schema, chosen: Mapping[str, Level]) -> tuple[Table, tuple[str, ...]]:
+    """Open the table, and say which columns hold labels; a column that is to be recoded must hold values of its domain."""
     bare = tuple(one if one.name in chosen else _without_domain(one) for one in schema.attributes)
     try:
         return engine.scan(data, replace(schema, attributes=bare)), ()
@@ -98,7 +108,7 @@ def _opened(engine: Engine, data: object, schema: Schema, chosen: Mapping[str, L
 
 
 def _reads(engine: Engine, data: object, alone: Schema) -> bool:
-    """Whether the column holds values of its type; a column that is not there, or text, is not a matter of labels."""
+    """Whether the column can be read as its type; of a column of text that is not asked."""
     if alone.attributes[0].type is Type.TEXT:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Classes and what they hold: from the distinct tuples of a table to a sparse table of classes by values."""
+"""Equivalence classes and the values they hold: from the distinct tuples of a table to the distribution of values by class."""
 
 from __future__ import annotations
 
@@ -10,16 +10,89 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.disclosure.encode import Coded, Codes
+from shoal.data.domain import Values
+from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel
+from shoal.data.schema import Attribute, Type
+from shoal.engine.base import ABSENT
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """A column as codes into `values`; the code after the last stands for a missing cell. Every value occurs."""
+
+    codes: Ints
+    values: Array
+    has_missing: bool
+
+    @property
+    def count(self) -> int:
+        """How many different values there are, missing among them."""
+        return len(self.values) + self.has_missing
+
+
+def encode(values: Array, codes: Codes, order: tuple[str, ...] | None = None) -> EncodedColumn:
+    """Encode a column from an engine's codes, which may list values that do not occur; `order` ranks values that do not sort
+    by themselves.
+    """
+    occurs = np.zeros(len(values) + 1, dtype=np.bool_)
+    occurs[codes] = True  # ABSENT is -1: the last
+    kept = np.flatnonzero(occurs[:-1])
+    if order is not None:
+        rank = {value: i for i, value in enumerate(order)}
+        kept = np.array(sorted(kept.tolist(), key=lambda i: rank.get(str(values[i]), len(rank))), dtype=np.int64)
+    place = np.full(len(values) + 1, len(kept), dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    return EncodedColumn(place[codes], values[kept], bool(occurs[-1]))
+
+
+def order_of(attribute: Attribute, values: Array) -> tuple[str, ...] | None:
+    """Give the order of texts that have one: values of an ordinal attribute, or the labels of intervals.
+
+    None where the schema declares no order, or values sort by themselves.
+    """
+    if not _is_text(values):
+        return None
+    hierarchy = attribute.hierarchy
+    candidates = [level.labels for level in hierarchy.levels if isinstance(level, IntervalLevel)] if hierarchy else []
+    if attribute.type is Type.ORDINAL:
+        candidates += [level.labels for level in hierarchy.levels if isinstance(level, GroupLevel)] if hierarchy else []
+        candidates += [attribute.domain.values] if isinstance(attribute.domain, Values) else []
+    shown = {value for value in values.tolist() if not _is_silent(value)}
+    return next((order for order in candidates if shown <= set(order)), None)
+
+
+def has_order(values: Array) -> bool:
+    """Whether values sort by themselves: numbers, dates and times."""
+    return values.dtype.kind in "iufmM"
+
+
+def hides(values: Array, codes: Codes) -> Mask:
+    """Say which cells are missing or suppressed: missing, labelled as missing, or nothing but stars."""
+    if not _is_text(values):
+        return np.asarray(codes == ABSENT)
+    silent = np.array([_is_silent(value) for value in values.tolist()], dtype=np.bool_)
+    return np.append(silent, True)[codes]
+
+
+def _is_text(values: Array) -> bool:
+    return values.dtype.kind in "OTU"
+
+
+def _is_silent(value: str) -> bool:
+    return value == MISSING or (value != "" and not value.strip("*"))
+
+
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Shares:
-    """How often each value of one confidential attribute occurs in each class; only what occurs is stored.
+class ClassDistributions:
+    """The distribution of one confidential attribute in each class, as counts; only values that occur are stored.
 
     Class i owns the entries starts[i] to starts[i + 1], with rising `values`; `overall[v]` counts value v in
     the whole table. Every class has an entry. A missing value is a value like any other.
@@ -55,35 +128,37 @@ class Shares:
         """q: the share of the value in the whole table."""
         return np.asarray((self.overall / self.overall.sum())[self.values])
 
-    def condensed(self) -> Shares:
-        """Classes that show one value only, once for each value: they look alike, and in raw tables they are most."""
+    def condense(self) -> ClassDistributions:
+        """Keep classes with one value once for each value: all measures are equal for them, and in raw tables most are such."""
         mixed = self.width > 1
         shown = np.zeros(len(self.overall), dtype=np.bool_)
         shown[self.values[self.starts[~mixed]]] = True
         alone = np.flatnonzero(shown)
         kept = np.repeat(mixed, self.width)
         width = np.concatenate([self.width[mixed], np.ones(len(alone), dtype=np.int64)])
-        return Shares(
+        return ClassDistributions(
             np.cumsum(width) - width,
             np.concatenate([self.values[kept], alone]),
             np.concatenate([self.counts[kept], np.ones(len(alone), dtype=np.int64)]),
             self.overall,
         )
 
-    def grouped(self, code_of: Ints) -> Shares:
-        """The same classes with values merged: value v becomes code_of[v]."""
+    def merge_values(self, code_of: Ints) -> ClassDistributions:
+        """Give the distributions after a recoding of the values: value v becomes code_of[v]."""
         merged = np.zeros(int(code_of.max()) + 1, dtype=np.int64)
         np.add.at(merged, code_of, self.overall)
         return gather(self.owner, code_of[self.values], self.counts, merged)
 
 
 def total(numbers: Array, starts: Ints) -> Array:
-    """Sums over classes."""
+    """Add numbers up over the entries of each class."""
     return np.add.reduceat(numbers, starts)
 
 
-def gather(owner: Ints, values: Ints, counts: Ints, overall: Ints) -> Shares:
-    """Shares from (class, value, count) entries in any order, the same pair several times or not; classes are 0, 1, 2, …"""
+def gather(owner: Ints, values: Ints, counts: Ints, overall: Ints) -> ClassDistributions:
+    """Make distributions of (class, value, count) entries in any order, where a pair may occur more than once; classes are
+    0, 1, 2, …
+    """
     key = owner * len(overall) + values
     if not bool(np.all(key[1:] > key[:-1])):
         order = np.argsort(key, kind="stable")
@@ -91,13 +166,13 @@ def gather(owner: Ints, values: Ints, counts: Ints, overall: Ints) -> Shares:
         first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
         key, counts = key[first], total(counts, first)
     owner, values = np.divmod(key, len(overall))
-    return Shares(np.flatnonzero(np.append(True, owner[1:] != owner[:-1])), values, counts, overall)
+    return ClassDistributions(np.flatnonzero(np.append(True, owner[1:] != owner[:-1])), values, counts, overall)
 
 
 def classes_of(quasi: Sequence[Codes], tuples: int) -> Ints:
-    """The class of each distinct tuple; tuples come sorted, so equal quasi-identifiers lie together.
+    """Give the class of each distinct tuple; tuples come sorted, so equal quasi-identifiers are neighbours.
 
-    Strict: a missing cell equals a missing cell and nothing else, a star equals a star.
+    Matching is strict: a missing cell equals a missing cell and nothing else, a star equals a star.
     """
     new = np.zeros(tuples, dtype=np.bool_)
     for codes in quasi:
@@ -105,8 +180,8 @@ def classes_of(quasi: Sequence[Codes], tuples: int) -> Ints:
     return np.cumsum(new)
 
 
-def by_class(owner: Ints, column: Coded, counts: Ints) -> Shares:
-    """What the classes hold of one confidential attribute."""
+def by_class(owner: Ints, column: EncodedColumn, counts: Ints) -> ClassDistributions:
+    """Give the distribution of one confidential attribute in each class."""
     overall = np.zeros(column.count, dtype=np.int64)
     np.add.at(overall, column.codes, counts)
     return gather(owner, column.codes, counts, overall)

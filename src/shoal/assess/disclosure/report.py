@@ -1,4 +1,4 @@
-"""The report of a check: what was observed, as frozen values that print themselves in words and in JSON."""
+"""The report of `check`: frozen values with the measures of a table, in words and in JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 @dataclass(frozen=True)
 class Bin:
-    """Classes of some sizes: from `low` to `high` rows (None: no upper end), and how many rows they hold."""
+    """How many classes have from `low` to `high` rows (None: no upper end), and how many rows they hold together."""
 
     low: int
     high: int | None
@@ -28,16 +28,16 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """How large the classes are."""
+class ClassSizes:
+    """The sizes of the classes: their mean, their quantiles, and how many there are in each bin."""
 
     mean: float
     quantiles: dict[str, int]
     bins: tuple[Bin, ...]
 
     @classmethod
-    def of(cls, sizes: Ints, rows: Ints) -> Sizes:
-        """From each class's size and its own rows (two numbers under the lenient convention)."""
+    def of(cls, sizes: Ints, rows: Ints) -> ClassSizes:
+        """Summarize the size of each class and its own rows, which differ under lenient matching."""
         ordered = np.sort(sizes)
         at = {f"{q:g}": int(ordered[max(0, math.ceil(q * len(ordered)) - 1)]) for q in QUANTILES}
         place = np.searchsorted(np.array(EDGES), sizes, side="right") - 1
@@ -75,7 +75,7 @@ class Measures:
 
     @classmethod
     def worst(cls, several: Sequence[Measures]) -> Measures:
-        """Field by field: the smallest l, the largest of everything else."""
+        """Give the worst of each measure: the smallest l, the largest of every other."""
         found: dict[str, Any] = {}
         for field in fields(cls):
             values = [v for v in (getattr(one, field.name) for one in several) if v is not None]
@@ -86,7 +86,7 @@ class Measures:
 
 @dataclass(frozen=True)
 class Confidential:
-    """One confidential attribute: its measures, and the classes that give its value away."""
+    """One confidential attribute: its measures, and how many classes show one value only."""
 
     name: str
     values: int
@@ -96,7 +96,7 @@ class Confidential:
     homogeneous_rows: int
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Give the fields as plain values for JSON."""
         return {
             "name": self.name,
             "values": self.values,
@@ -108,8 +108,8 @@ class Confidential:
 
 
 @dataclass(frozen=True)
-class Observed:
-    """What a table shows. A class is a set of rows with equal quasi-identifiers; k is the size of the smallest.
+class DisclosureReport:
+    """What a table discloses. A class is a set of rows with equal quasi-identifiers; k is the size of the smallest class.
 
     `levels` says which attributes were recoded before counting; `labels` which held no values of their declared type
     and were read as labels.
@@ -124,14 +124,14 @@ class Observed:
     k: int
     smallest_classes: int
     uniques: int
-    sizes: Sizes
+    sizes: ClassSizes
     recursive_c: float
     confidential: tuple[Confidential, ...]
 
     def __repr__(self) -> str:
         worst = self.worst
         more = "" if worst is None else f", l = {worst.l}, t = {worst.t:.3g}"
-        return f"<Observed: {self.rows:,} rows in {self.classes:,} classes, k = {self.k}{more}>"
+        return f"<DisclosureReport: {self.rows:,} rows in {self.classes:,} classes, k = {self.k}{more}>"
 
     @property
     def worst(self) -> Measures | None:
@@ -149,7 +149,7 @@ class Observed:
         return self.worst.t if self.worst else None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, with a version; infinite numbers as None."""
+        """Give the report as plain values for JSON, with a version; infinite numbers are None."""
         worst = self.worst
         return {
             "version": VERSION,
@@ -171,7 +171,7 @@ class Observed:
         }
 
     def words(self) -> str:
-        """For people: what the numbers say, and what they do not."""
+        """Give the report in sentences: what the numbers say, and what they do not."""
         same = (
             "have the same quasi-identifiers, a missing or suppressed cell matching only its like"
             if self.matching == "strict"

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import fsum, inf, isfinite, sqrt
 from typing import Any
 
-from shoal.assess.release.estimate import tail
+from shoal.assess.release.estimate import risk_of
 from shoal.errors import DataError
 
 
@@ -34,7 +34,7 @@ class Average:
         from scipy.special import stdtrit
 
         numbers = list(values)
-        runs, a = len(numbers), tail(level)
+        runs, a = len(numbers), risk_of(level)
         if not runs or not all(isfinite(number) for number in numbers):
             raise DataError(
                 "there is no number of every run", came=f"{runs} runs", allowed="at least one finite number"

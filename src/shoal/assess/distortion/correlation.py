@@ -1,8 +1,7 @@
-"""What masking did to the correlations: by how much each of them moved, and the average (SC13 §3.4).
+"""The change of correlations by masking: the difference of each correlation, and the average (SC13 §3.4).
 
-A correlation is Pearson's, over the records in which both numbers are there. It is not defined where one of them does
-not vary; such pairs are counted and left out. The differences of one masked table are exact; an average over several
-runs of a random method is `Average`, with its interval.
+A correlation is Pearson's, over the records in which neither number is missing. It is not defined where one of them does
+not vary; such pairs are counted and left out. The differences of one masked table are exact.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.distortion.record_pairs import Floats, Numbers, chosen, paired
+from shoal.assess.distortion.record_pairs import Floats, NumericPair, pair_columns, refuse_unknown_columns
 from shoal.errors import DataError, UsageError
 
 VERSION = 1
@@ -34,46 +33,46 @@ class CorrelationChange:
     after: Floats = field(repr=False)
 
     @property
-    def counted(self) -> npt.NDArray[np.bool_]:
+    def pair_mask(self) -> npt.NDArray[np.bool_]:
         """Which cells above the diagonal are pairs that count."""
         marks = np.array([name in self.confidential for name in self.attributes])
         return np.triu(marks[:, None] | marks[None, :], 1)
 
     @property
-    def moved(self) -> Floats:
+    def differences(self) -> Floats:
         """The absolute difference of each pair that counts and has a correlation in both tables."""
-        found = np.abs(self.after - self.before)[self.counted]
+        found = np.abs(self.after - self.before)[self.pair_mask]
         return found[~np.isnan(found)]
 
     @property
-    def undefined(self) -> int:
+    def undefined_pairs(self) -> int:
         """How many pairs that count have no correlation in one of the tables."""
-        return int(np.count_nonzero(self.counted)) - len(self.moved)
+        return int(np.count_nonzero(self.pair_mask)) - len(self.differences)
 
     @property
     def mean(self) -> float | None:
         """The mean absolute difference; None where no pair has one."""
-        return float(self.moved.mean()) if len(self.moved) else None
+        return float(self.differences.mean()) if len(self.differences) else None
 
     @property
     def deviation(self) -> float | None:
         """The standard deviation of the absolute differences."""
-        return float(self.moved.std()) if len(self.moved) else None
+        return float(self.differences.std()) if len(self.differences) else None
 
     @property
     def largest(self) -> float | None:
         """The largest absolute difference."""
-        return float(self.moved.max()) if len(self.moved) else None
+        return float(self.differences.max()) if len(self.differences) else None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; what is not defined is null."""
+        """Give the fields as plain values for JSON; an undefined number is None."""
         return {
             "version": VERSION,
             "exact": True,
             "attributes": list(self.attributes),
             "confidential": list(self.confidential),
-            "pairs": len(self.moved),
-            "undefined": self.undefined,
+            "pairs": len(self.differences),
+            "undefined": self.undefined_pairs,
             "mean": self.mean,
             "deviation": self.deviation,
             "largest": self.largest,
@@ -82,12 +81,12 @@ class CorrelationChange:
         }
 
     def words(self) -> str:
-        """For people."""
+        """Give the result in a sentence."""
         if self.mean is None:
             return "No pair of attributes has a correlation in both tables."
         return (
             f"Correlations moved by {self.mean:.3g} on average and {self.largest:.3g} at most, "
-            f"over {len(self.moved)} pairs of attributes."
+            f"over {len(self.differences)} pairs of attributes."
         )
 
 
@@ -96,10 +95,12 @@ def correlation_change(original: Any, masked: Any, confidential: Sequence[str] |
 
     Columns of names are left out, since they have no correlation. Rows need not be in the same order.
     """
-    pairs = paired(original, masked)
-    wanted = [pair.name for pair in pairs if isinstance(pair, Numbers)] if confidential is None else list(confidential)
-    chosen(pairs, wanted)
-    numbers = [pair for pair in pairs if isinstance(pair, Numbers)]
+    pairs = pair_columns(original, masked)
+    wanted = (
+        [pair.name for pair in pairs if isinstance(pair, NumericPair)] if confidential is None else list(confidential)
+    )
+    refuse_unknown_columns(pairs, wanted)
+    numbers = [pair for pair in pairs if isinstance(pair, NumericPair)]
     without = [name for name in wanted if name not in {pair.name for pair in numbers}]
     if without:
         raise UsageError("names have no correlation", came=", ".join(without), allowed="columns of numbers")
@@ -114,7 +115,7 @@ def correlation_change(original: Any, masked: Any, confidential: Sequence[str] |
 
 
 def correlations(table: Floats) -> Floats:
-    """All correlations of the columns; NaN cells are missing, NaN results not defined."""
+    """Compute all correlations of the columns; a NaN cell is missing, a NaN result is not defined."""
     if np.isnan(table).any():
         width = table.shape[1]
         found = np.empty((width, width))
@@ -127,7 +128,7 @@ def correlations(table: Floats) -> Floats:
 
 
 def _of(table: Floats) -> Floats:
-    """Correlations of complete columns: counted from their first row, brought to length one, and multiplied."""
+    """Compute the correlations of complete columns: shifted by their first row, centred, normalized and multiplied."""
     width = table.shape[1]
     if not len(table):
         return np.full((width, width), np.nan)

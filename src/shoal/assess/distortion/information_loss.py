@@ -1,12 +1,12 @@
-"""How far a masked table is from its original: SSE, information loss, and what became of means and variances.
+"""Information loss of a masked table: SSE, IL, and the change of means and variances.
 
     SSE    the sum over records of squared distances of a cell from its original (SC13 §6.4.2), in the attribute's own units
     SST    the SSE of publishing one value for all: the mean of numbers, the best name
     IL     100·SSE/SST; over several attributes the average of their IL, which for numbers is 100·SSE/SST on z-scores
 
-All of it is exact: a fact of these two tables, not an estimate. It reads the original, so it is for the holder alone.
-An attribute that does not vary has no IL, and is left out of the average; one that was changed all the same has lost
-without bound. `paired` says how cells are compared, and what a missing one counts.
+All numbers are exact: facts of these two tables, not estimates. They are computed from the original, so they are for the
+custodian alone. An attribute that does not vary has no IL, and is left out of the average; if it was changed all the same, its IL
+is infinite. `pair_columns` says how cells are compared, and how a missing cell counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.assess.distortion.record_pairs import Floats, Numbers, Pair, paired
+from shoal.assess.distortion.record_pairs import ColumnPair, Floats, NumericPair, pair_columns
 from shoal.data.taxonomy import Taxonomy
 
 VERSION = 1
@@ -26,7 +26,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean and variance of a column of numbers, of the cells that are there.
+    """The change of the mean and the variance of a column of numbers, of the cells that are not missing.
 
     `mean_shift` is how far the mean moved, in standard deviations of the original; `variance_ratio` is the masked variance
     over the original one. Both are None where the original does not vary or a table holds no number.
@@ -37,8 +37,10 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Change:
-    """One attribute: `loss` is its IL, None where nothing varied and nothing changed; `moments` None for names."""
+class ColumnDistortion:
+    """The information loss of one attribute: `loss` is its IL, None where nothing varied and nothing changed; `moments` is None
+    for names.
+    """
 
     name: str
     kind: str
@@ -51,19 +53,19 @@ class Change:
 
 @dataclass(frozen=True)
 class Distortion:
-    """What the masked table lost, by attribute and in all; `loss` is None where no attribute varies."""
+    """The information loss of a masked table, by attribute and in total; `loss` is None where no attribute varies."""
 
     rows: int
-    changes: tuple[Change, ...]
+    changes: tuple[ColumnDistortion, ...]
     loss: float | None
 
     @property
     def sse(self) -> float:
-        """The SSE of SC13 §6.4.2: all attributes added up, each in its own units."""
+        """The SSE of SC13 §6.4.2: the sum over all attributes, each in its own units."""
         return fsum(change.sse for change in self.changes)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; a loss without bound is null, as is one that is not defined."""
+        """Give the fields as plain values for JSON; an infinite or undefined loss is None."""
         return {
             "version": VERSION,
             "exact": True,
@@ -74,7 +76,7 @@ class Distortion:
         }
 
     def words(self) -> str:
-        """For people."""
+        """Give the result in a sentence."""
         if self.loss is None:
             return f"{self.rows:,} records; no attribute varies, so nothing could be lost."
         worst = max(self.changes, key=lambda change: -1.0 if change.loss is None else change.loss)
@@ -85,40 +87,44 @@ class Distortion:
 def distortion(original: Any, masked: Any, taxonomies: Mapping[str, Taxonomy] | None = None) -> Distortion:
     """Compare a masked table with its original, record by record.
 
-    Tables    arrays, mappings of columns or frames with the same columns and rows, in the same order.
-    Names     columns that hold no numbers: distance 1 between different names, or that of a taxonomy for those given.
+    Arguments  `original`, `masked`: arrays, mappings of columns or frames with the same columns and rows, in the same order;
+               `taxonomies`: distances of names, by column; without one, two different names are 1 apart
+    Raises     UsageError for tables that do not fit each other, DataError for empty ones or too large numbers
+
+    >>> round(distortion({"x": [1.0, 2.0, 9.0]}, {"x": [1.5, 1.5, 9.0]}).loss, 2)
+    1.32
     """
-    return of_pairs(paired(original, masked, taxonomies))
+    return distortion_of_pairs(pair_columns(original, masked, taxonomies))
 
 
-def of_pairs(pairs: tuple[Pair, ...]) -> Distortion:
-    """The same, for tables that are paired already."""
+def distortion_of_pairs(pairs: tuple[ColumnPair, ...]) -> Distortion:
+    """Compute the information loss of columns that are already paired."""
     changes = tuple(_change(pair) for pair in pairs)
     losses = [change.loss for change in changes if change.loss is not None]
     return Distortion(len(pairs[0].squares), changes, fsum(losses) / len(losses) if losses else None)
 
 
-def _change(pair: Pair) -> Change:
+def _change(pair: ColumnPair) -> ColumnDistortion:
     rows = len(pair.squares)
     sse, sst = fsum(pair.squares.tolist()), pair.variance * rows
     loss = 100 * sse / sst if sst else (inf if sse else None)
-    return Change(
+    return ColumnDistortion(
         name=pair.name,
         kind=pair.kind,
         changed=int(np.count_nonzero(_differ(*pair.keys()))),
         sse=sse,
         sst=sst,
         loss=loss,
-        moments=_moments(pair) if isinstance(pair, Numbers) else None,
+        moments=_moments(pair) if isinstance(pair, NumericPair) else None,
     )
 
 
 def _differ(original: Floats, masked: Floats) -> Any:
-    """Where two cells are not the same; a missing one is its like's."""
+    """Say where two cells differ; two missing cells do not."""
     return (original != masked) & ~((original != original) & (masked != masked))  # noqa: PLR0124
 
 
-def _moments(pair: Numbers) -> Moments:
+def _moments(pair: NumericPair) -> Moments:
     before, after = _mean(pair.original), _mean(pair.masked)
     if pair.variance == 0 or not isfinite(after):
         return Moments(None, None)

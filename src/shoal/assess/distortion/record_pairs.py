@@ -1,4 +1,4 @@
-"""Two tables of the same records, original and masked, column beside column: how far apart their cells are.
+"""Two tables of the same records, original and masked, paired column by column: the distances of their cells.
 
     column    distance of two cells                      spread (SST): least sum of squares that one value for all leaves
     numbers   their difference                           around the mean
@@ -31,15 +31,15 @@ LARGEST = 1e150
 
 
 @dataclass(frozen=True, eq=False)
-class Pair(ABC):
-    """One attribute of all records, before and after."""
+class ColumnPair(ABC):
+    """One attribute of all records, original and masked."""
 
     name: str
 
     @property
     @abstractmethod
     def kind(self) -> str:
-        """What it holds: numbers, or names."""
+        """What the attribute holds: numbers or names."""
 
     @property
     @abstractmethod
@@ -49,20 +49,20 @@ class Pair(ABC):
     @property
     @abstractmethod
     def variance(self) -> float:
-        """The spread of the original cells, a cell: SST / n. 0 if they do not vary."""
+        """The variance of the original cells, SST / n; 0 if they do not vary."""
 
     @abstractmethod
     def keys(self) -> tuple[Array, Array]:
-        """Original and masked cells as numbers that are equal where the cells are."""
+        """Give original and masked cells as numbers that are equal where the cells are."""
 
     @abstractmethod
     def between(self, masked: Array, original: Array) -> Floats:
-        """Squared distances of some masked cells (rows) from some original ones (columns), given by their keys."""
+        """Give the squared distances of some masked cells (rows) from some original ones (columns), given by their keys."""
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers(Pair):
-    """Numbers, NaN where missing; both counted from one origin, so that a large offset costs no digits."""
+class NumericPair(ColumnPair):
+    """Columns of numbers, NaN where missing; both measured from one origin, so that a large offset costs no digits."""
 
     original: Floats
     masked: Floats
@@ -106,8 +106,8 @@ class Numbers(Pair):
 
 
 @dataclass(frozen=True, eq=False)
-class Names(Pair):
-    """Names as codes into a list of them; the table holds all squared distances, a missing cell's too."""
+class NominalPair(ColumnPair):
+    """Columns of nominal values, as codes; the table holds all squared distances, also those of a missing cell."""
 
     original: Ints
     masked: Ints
@@ -134,10 +134,13 @@ class Names(Pair):
         return np.take(self.table[masked], original, axis=1)
 
 
-def paired(original: Any, masked: Any, taxonomies: Mapping[str, Taxonomy] | None = None) -> tuple[Pair, ...]:
-    """The columns of two tables side by side: arrays, mappings of columns, or pandas, Polars or PyArrow frames.
+def pair_columns(
+    original: Any, masked: Any, taxonomies: Mapping[str, Taxonomy] | None = None
+) -> tuple[ColumnPair, ...]:
+    """Pair the columns of two tables: arrays, mappings of columns, or pandas, Polars or PyArrow frames.
 
-    Columns go by name, or by place for arrays, which are then named 1, 2, and so on. Row i of one is row i of the other.
+    Columns are matched by name, or by position for arrays, whose columns are named 1, 2, and so on. Row i of the masked
+    table is the masked version of row i of the original.
     """
     before, after = columns_of(original), columns_of(masked)
     trees = taxonomies or {}
@@ -162,7 +165,7 @@ def paired(original: Any, masked: Any, taxonomies: Mapping[str, Taxonomy] | None
 
 
 def columns_of(table: Any) -> dict[str, Array]:
-    """The columns of a table by name."""
+    """Give the columns of a table by name."""
     if isinstance(table, Mapping):
         return {str(name): _column(values) for name, values in table.items()}
     if not isinstance(table, np.ndarray | list | tuple):
@@ -181,8 +184,8 @@ def columns_of(table: Any) -> dict[str, Array]:
     return {str(j + 1): values[:, j] for j in range(values.shape[1])}
 
 
-def chosen(pairs: Sequence[Pair], names: Sequence[str]) -> None:
-    """An error for names that are no columns."""
+def refuse_unknown_columns(pairs: Sequence[ColumnPair], names: Sequence[str]) -> None:
+    """Raise UsageError for names that are no columns."""
     known = {pair.name for pair in pairs}
     strangers = [name for name in names if name not in known]
     if strangers:
@@ -196,7 +199,7 @@ def _column(values: Any) -> Array:
     return column
 
 
-def _pair(name: str, original: Array, masked: Array, tree: Taxonomy | None) -> Pair:
+def _pair(name: str, original: Array, masked: Array, tree: Taxonomy | None) -> ColumnPair:
     absent, gone = _absent(original), _absent(masked)
     before, after = np.ma.getdata(original), np.ma.getdata(masked)
     if tree is None:
@@ -207,16 +210,16 @@ def _pair(name: str, original: Array, masked: Array, tree: Taxonomy | None) -> P
     squares = 1.0 - np.eye(len(known) + 1)
     if tree is not None:
         squares[:-1, :-1] = tree.distances(list(known), list(known)) ** 2
-    return Names(name, _codes(before, absent, known), _codes(after, gone, known), squares)
+    return NominalPair(name, _codes(before, absent, known), _codes(after, gone, known), squares)
 
 
-def _numeric(name: str, before: Array, after: Array) -> Numbers:
-    """Both columns from one origin, a value of the original."""
+def _numeric(name: str, before: Array, after: Array) -> NumericPair:
+    """Pair two columns of numbers, measured from a value of the original."""
     if max(np.abs(before[~np.isnan(before)]).max(initial=0), np.abs(after[~np.isnan(after)]).max(initial=0)) > LARGEST:
         raise DataError(f"attribute '{name}': values are too large", allowed=f"up to {LARGEST:g} in size")
     present = before[~np.isnan(before)]
     origin = present[0] if len(present) else 0.0
-    return Numbers(name, before - origin, after - origin)
+    return NumericPair(name, before - origin, after - origin)
 
 
 def _absent(values: Array) -> npt.NDArray[np.bool_]:
@@ -232,7 +235,7 @@ def _absent(values: Array) -> npt.NDArray[np.bool_]:
 
 
 def _numbers(values: Array, absent: npt.NDArray[np.bool_]) -> Floats | None:
-    """A column of numbers, NaN where missing; None for one that holds something else. Moments count in days."""
+    """Give a column as numbers, NaN where missing; None where it holds something else. Dates and times count in days."""
     if values.dtype.kind in "mM":
         unit = "timedelta64[D]" if values.dtype.kind == "m" else None
         days = values.astype(unit) if unit else values.astype("datetime64[D]")

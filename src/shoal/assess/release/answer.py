@@ -1,4 +1,4 @@
-"""Counts, shares and marginals from the narrowest view, with intervals that hold whatever was left out.
+"""Estimates of counts, shares and marginals from the narrowest view, with intervals that hold whatever was suppressed.
 
 In a view, the records that satisfy a condition number N, and T ~ Bin(N, beta) of them were in its sample. Published
 cells inside the condition show S of them. Published cells that lie across it hold P more, of which 0 to all may be
@@ -6,17 +6,17 @@ inside; and each of the M cells that touch it and were not published hides 0 to 
 
     S ≤ T ≤ S + P + M·(k − 1)
 
-and N lies between lower(S) and upper(S + P + M·(k − 1)) of `bounds`. No approximation, and no assumption about what
+and N lies between lower_bound(S) and upper_bound(S + P + M·(k − 1)). No approximation, and no assumption about what
 is hidden. Records are those that took part in the sampling: of a person with more rows than the policy allows, the
 rows that were kept; where the table is itself a sample, the population's.
 
 The estimate is the published count divided by beta, cells across the condition split evenly over what they stand for,
-unpublished cells as nothing: it leans low where much is suppressed, which the interval's upper end covers;
-`consistent()` has estimates that put back what is missing.
+unpublished cells as 0. It is biased downwards where much is suppressed, which the interval's upper end covers;
+`consistent()` has estimates that correct for suppression.
 
 The narrowest view is the one where the condition cuts across labels of the smallest part of the domain; among those the
 one with the fewest cells it could have shown (so that the least suppression is to be expected); among those the first
-by name. The rule looks at the recoding and never at counts: choosing a view by its counts would spoil the intervals.
+by name. The rule depends on the recoding and never on counts: choosing a view by its counts would invalidate the intervals.
 """
 
 from __future__ import annotations
@@ -25,12 +25,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shoal.assess.release import bounds
-from shoal.assess.release.atoms import Axis, axis, resolved
-from shoal.assess.release.base import Loaded
 from shoal.assess.release.condition import Condition, Overlap, Where, condition
-from shoal.assess.release.estimate import Estimate, Floats, Marginal, tail
-from shoal.assess.release.view import Ints, View
+from shoal.assess.release.estimate import (
+    Estimate,
+    Floats,
+    MarginalEstimate,
+    lower_bound,
+    lower_bound_published,
+    risk_of,
+    upper_bound,
+)
+from shoal.assess.release.labels import AtomAxis, atom_axis, resolve_masks
+from shoal.assess.release.load import LoadedRelease
+from shoal.assess.release.view import Ints, PublishedView
 from shoal.errors import UsageError
 
 MOST_CELLS = 2_000_000
@@ -49,38 +56,38 @@ MARGIN = f"{SPLIT}; exact binomial bounds, each unpublished cell hiding 0 to k -
 SHARE = "the count's interval by the total's, each at half the risk (Bonferroni); pointwise"
 
 
-def count(loaded: Loaded, where: Where, level: float) -> Estimate:
-    """How many records satisfy the condition.
+def count(loaded: LoadedRelease, where: Where, level: float) -> Estimate:
+    """Estimate how many records satisfy the condition.
 
     Of the risk, half is spent on the lower end, 3/8 on the upper end of the view itself, and 1/16 each on the total and
     on what lies outside the condition, which together bound it from above as well.
     """
-    risk = tail(level)
+    risk = risk_of(level)
     wanted = condition(loaded, where)
-    overlap = _narrowest([Overlap(loaded, view, wanted) for view in loaded.covering(_named(wanted))])
+    overlap = _narrowest([Overlap(loaded, view, wanted) for view in loaded.covering(_attributes_of(wanted))])
     view = overlap.view
-    inside, most, outside, value = _counted(overlap)
-    low = float(bounds.lower(inside, view.beta, risk / 2))
-    high = float(bounds.upper(most, view.beta, risk * 3 / 8))
+    inside, most, outside, value = _count_bounds(overlap)
+    low = float(lower_bound(inside, view.beta, risk / 2))
+    high = float(upper_bound(most, view.beta, risk * 3 / 8))
     every = _whole(loaded)
-    _, total_most, _, _ = _counted(every)
-    rest = float(bounds.lower(outside, view.beta, risk / 16))
-    high = min(high, float(bounds.upper(total_most, every.view.beta, risk / 16)) - rest)
+    _, total_most, _, _ = _count_bounds(every)
+    rest = float(lower_bound(outside, view.beta, risk / 16))
+    high = min(high, float(upper_bound(total_most, every.view.beta, risk / 16)) - rest)
     return Estimate(value, low, max(high, value), level, view.name, COUNT, loaded.records)
 
 
-def total(loaded: Loaded, level: float) -> Estimate:
-    """How many records there are."""
-    risk, overlap = tail(level), _whole(loaded)
-    inside, most, _, value = _counted(overlap)
-    low = float(bounds.lower(inside, overlap.view.beta, risk / 2))
-    high = float(bounds.upper(most, overlap.view.beta, risk / 2))
+def total(loaded: LoadedRelease, level: float) -> Estimate:
+    """Estimate how many records there are."""
+    risk, overlap = risk_of(level), _whole(loaded)
+    inside, most, _, value = _count_bounds(overlap)
+    low = float(lower_bound(inside, overlap.view.beta, risk / 2))
+    high = float(upper_bound(most, overlap.view.beta, risk / 2))
     return Estimate(value, low, high, level, overlap.view.name, MARGIN, loaded.records)
 
 
-def share(loaded: Loaded, where: Where, level: float) -> Estimate:
-    """Which share of all records satisfies the condition."""
-    each = 1 - tail(level) / 2
+def share(loaded: LoadedRelease, where: Where, level: float) -> Estimate:
+    """Estimate which share of all records satisfies the condition."""
+    each = 1 - risk_of(level) / 2
     part, whole = count(loaded, where, each), total(loaded, each)
     value = min(1.0, part.value / whole.value) if whole.value else 0.0
     low = part.low / whole.high if whole.high else 0.0
@@ -88,12 +95,14 @@ def share(loaded: Loaded, where: Where, level: float) -> Estimate:
     return Estimate(value, min(low, value), max(high, value), level, part.view, SHARE, loaded.records)
 
 
-def marginal(loaded: Loaded, attributes: Sequence[str], level: float, axes: Sequence[Axis] | None = None) -> Marginal:
-    """Every cell of the attributes in the narrowest view; where its labels overlap, the pieces they are made of.
+def marginal(
+    loaded: LoadedRelease, attributes: Sequence[str], level: float, axes: Sequence[AtomAxis] | None = None
+) -> MarginalEstimate:
+    """Estimate every cell of the attributes in the narrowest view; where its labels overlap, every atom.
 
-    `axes` asks for finer pieces, such as those of all views together.
+    `axes` asks for finer atoms, such as those of all views together.
     """
-    risk = tail(level)
+    risk = risk_of(level)
     given: Sequence[object] = attributes
     if odd := [each for each in given if not isinstance(each, str)]:
         raise UsageError(
@@ -106,13 +115,17 @@ def marginal(loaded: Loaded, attributes: Sequence[str], level: float, axes: Sequ
             "a marginal of no attributes, or of one twice", came=", ".join(attributes) or None, fix="name each once"
         )
     view = min(loaded.covering(attributes), key=lambda each: (_size(each), each.name))
-    axes = [axis([view.meanings[name]]) for name in attributes] if axes is None else axes
+    own_axes = axes is None
+    axes = [atom_axis([view.meanings[name]]) for name in attributes] if axes is None else axes
     shape = tuple(len(own) for own in axes)
     if np.prod(shape, dtype=float) > MOST_CELLS:
         raise UsageError("a marginal of too many cells", came=" x ".join(map(str, shape)), allowed=f"{MOST_CELLS:,}")
-    held = [own.held(resolved(own, view.meanings[name].labels)) for own, name in zip(axes, attributes, strict=True)]
-    shares = [own.split(each) for own, each in zip(axes, held, strict=True)]
-    codes, counts = view.published
+    held = [
+        own.membership(resolve_masks(own, view.meanings[name].labels))
+        for own, name in zip(axes, attributes, strict=True)
+    ]
+    shares = [own.even_split(each) for own, each in zip(axes, held, strict=True)]
+    codes, counts = view.tuples
     places = [view.columns.index(name) for name in attributes]
     alone = [each.sum(1) == 1 for each in held]
     sharp = np.logical_and.reduce([own[codes[:, j]] for own, j in zip(alone, places, strict=True)], axis=0)
@@ -120,32 +133,41 @@ def marginal(loaded: Loaded, attributes: Sequence[str], level: float, axes: Sequ
     touching = [each.astype(float) for each in held]
     seen = _spread(codes[:, places], counts.astype(float), touching, shape)
     shown = np.rint(_spread(codes[:, places], np.ones(len(counts)), touching, shape))
-    hidden = np.maximum(_possible(view, places, touching, shape) - shown, 0)
+    hidden = np.maximum(_possible(view, attributes, touching, shape, own=own_axes) - shown, 0)
     value = _spread(codes[:, places], counts.astype(float) * view.weight, shares, shape)
     inside, most = np.rint(inside), np.rint(seen) + hidden * (view.k - 1)
-    low = bounds.lower(inside, view.beta, risk / 2)
+    low = lower_bound(inside, view.beta, risk / 2)
     single = (shown == 1) & (hidden == 0) & (inside == np.rint(seen))
-    if set(attributes) == set(view.columns):
-        low[single] = bounds.lower_published(inside[single], view.k, view.beta, risk / 2)
-    return Marginal(
+    covers_view = set(attributes) == set(view.columns)
+    if covers_view:
+        low[single] = lower_bound_published(inside[single], view.k, view.beta, risk / 2)
+    high = upper_bound(most, view.beta, risk / 2)
+    by_total = not np.isfinite(high).all()
+    if by_total:
+        # No bound from the view itself: as in `count`, all records without those that were surely outside the cell.
+        every = _whole(loaded)
+        everybody = float(upper_bound(_count_bounds(every)[1], every.view.beta, risk / 4))
+        beyond = everybody - lower_bound(float(counts.sum()) - np.rint(seen), view.beta, risk / 4)
+        high = np.where(np.isfinite(high), high, np.maximum(beyond, value))
+    return MarginalEstimate(
         tuple(attributes),
         tuple(own.names for own in axes),
         value,
         low,
-        np.maximum(bounds.upper(most, view.beta, risk / 2), low),
+        np.maximum(high, low),
         inside > 0,
         (inside == 0) & (seen > 0),
         level,
         view.name,
-        CELL if set(attributes) == set(view.columns) and bool(np.all([own.all() for own in alone])) else MARGIN,
+        COUNT if by_total else CELL if covers_view and bool(np.all([own.all() for own in alone])) else MARGIN,
         loaded.records,
     )
 
 
-def _counted(overlap: Overlap) -> tuple[int, float, int, float]:
-    """Sampled records surely inside, at most inside, surely outside; and the estimate."""
+def _count_bounds(overlap: Overlap) -> tuple[int, float, int, float]:
+    """Count the sampled records that are surely inside, at most inside and surely outside; and give the estimate."""
     view = overlap.view
-    codes, counts = view.published
+    codes, counts = view.tuples
     share, touched, whole = overlap.of(codes)
     cells = overlap.cells_touched
     hidden = float("inf") if cells is None else max(0, cells - int(touched.sum())) * (view.k - 1)
@@ -153,7 +175,7 @@ def _counted(overlap: Overlap) -> tuple[int, float, int, float]:
     return int(counts[whole].sum()), float(counts[touched].sum()) + hidden, int(counts[~touched].sum()), value
 
 
-def _named(wanted: Condition) -> tuple[str, ...]:
+def _attributes_of(wanted: Condition) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in wanted for name in each))
 
 
@@ -161,32 +183,44 @@ def _narrowest(overlaps: Sequence[Overlap]) -> Overlap:
     return min(overlaps, key=lambda each: (each.blur, _size(each.view), each.view.name))
 
 
-def _whole(loaded: Loaded) -> Overlap:
-    """Everything, in the view with the fewest cells."""
+def _whole(loaded: LoadedRelease) -> Overlap:
+    """The condition that holds for every record, in the view with the fewest cells."""
     view = min(loaded.views, key=lambda each: (_size(each), each.name))
     return Overlap(loaded, view, [{}])
 
 
-def _size(view: View) -> float:
+def _size(view: PublishedView) -> float:
     return float("inf") if view.cells is None else float(view.cells)
 
 
-def _possible(view: View, places: Sequence[int], touching: Sequence[Floats], shape: tuple[int, ...]) -> Floats:
-    """How many tuples that the view could show touch each cell."""
-    if view.listed is not None:
-        return np.rint(_spread(view.listed[:, places], np.ones(len(view.listed)), touching, shape))
-    if view.cells is None:
-        return np.full(shape, np.inf)
-    sums = [each.sum(0) for each in touching]
+def _possible(
+    view: PublishedView, attributes: Sequence[str], touching: Sequence[Floats], shape: tuple[int, ...], *, own: bool
+) -> Floats:
+    """How many tuples of labels that the view could show touch each cell; infinite where nobody can tell.
+
+    `own` says that the cells are made of this view's labels alone. The labels of an attribute may be unlisted: of masked texts,
+    only those that were published are known. A cell that one of them shows lies in no other label; a cell that none shows may
+    lie in any number of labels.
+    """
+    if view.box_tuples is not None:
+        places = [view.columns.index(name) for name in attributes]
+        return np.rint(_spread(view.box_tuples[:, places], np.ones(len(view.box_tuples)), touching, shape))
     found = np.ones(())
-    for own in sums:
-        found = np.multiply.outer(found, own)
-    labels = [len(each) for each in touching]
-    return np.asarray(found * (view.cells / np.prod(labels, dtype=float)))
+    for name, touch in zip(attributes, touching, strict=True):
+        meaning, many = view.meanings[name], touch.sum(0)
+        if not meaning.listed:
+            apart = own and (
+                meaning.type.discrete or not meaning.type.numeric
+            )  # two decimals may lie in one narrow cell
+            many = np.where(many > 0, many if apart else np.inf, np.inf)
+        found = np.multiply.outer(found, many)
+    others = [view.meanings[name] for name in view.columns if name not in attributes]
+    more = np.prod([float(len(each.labels)) if each.listed else np.inf for each in others], dtype=float)
+    return np.asarray(np.where(found > 0, found * more, 0.0))
 
 
 def _spread(codes: Ints, amounts: Floats, weights: Sequence[Floats], shape: tuple[int, ...]) -> Floats:
-    """Amounts of label tuples added up over cells, through the weight of each label in each piece."""
+    """Add amounts of label tuples up over cells, by the weight of each label in each atom."""
     labels = tuple(len(each) for each in weights)
     if np.prod(labels, dtype=float) <= MOST_CELLS:
         flat = np.ravel_multi_index(tuple(codes.T), labels)

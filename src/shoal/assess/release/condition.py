@@ -1,4 +1,4 @@
-"""A condition on published attributes, as plain Python values.
+"""A condition on published attributes, given as plain Python values.
 
 {"age": (40, 65), "sex": "female"}                     from 40 up to, but not including, 65; and female
 {"diagnosis": {"A11", "A12"}}                          one of several
@@ -18,24 +18,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.release.atoms import axis, resolved
-from shoal.assess.release.base import Loaded
-from shoal.assess.release.labels import Label, Meaning, Span, single
-from shoal.assess.release.view import Ints, View
+from shoal.assess.release.labels import Label, Meaning, Span, atom_axis, resolve_masks, single
+from shoal.assess.release.load import LoadedRelease
+from shoal.assess.release.view import Ints, PublishedView
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import point, spell, value_at
 from shoal.errors import PolicyError, UsageError
 
 Where = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Condition = list[dict[str, Label]]
-"""Any of these, each of which holds where all its labels do."""
+"""A disjunction of conjunctions: it holds where, in one of the mappings, all labels do."""
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 MOST_BLOCKS = 1 << 20
 
 
-def condition(loaded: Loaded, where: Where) -> Condition:
-    """A condition checked against what the release says; UsageError for anything it does not know."""
+def condition(loaded: LoadedRelease, where: Where) -> Condition:
+    """Translate a condition into labels; UsageError for a value or attribute that the release does not have."""
     given: Any = [where] if isinstance(where, Mapping) else where
     if not isinstance(given, list | tuple) or not all(isinstance(each, Mapping) for each in given):
         raise UsageError(
@@ -45,10 +44,10 @@ def condition(loaded: Loaded, where: Where) -> Condition:
         )
     if not given:
         raise UsageError("a list of conditions without one", fix="give at least one mapping; {} is everything")
-    return [{str(name): _wanted(loaded, str(name), value) for name, value in each.items()} for each in given]
+    return [{str(name): _condition_label(loaded, str(name), value) for name, value in each.items()} for each in given]
 
 
-def _wanted(loaded: Loaded, name: str, value: object) -> Label:
+def _condition_label(loaded: LoadedRelease, name: str, value: object) -> Label:
     meanings = loaded.meanings(name)
     if isinstance(value, tuple):
         return _between(meanings[0], value)
@@ -56,7 +55,7 @@ def _wanted(loaded: Loaded, name: str, value: object) -> Label:
     found = [_single(name, meanings, each) for each in several]
     if not found:
         raise UsageError(f"attribute '{name}': a set without a value", fix="name at least one value")
-    return found[0].joined(found[1:], name)
+    return found[0].union(found[1:], name)
 
 
 def _between(own: Meaning, value: tuple[Any, ...]) -> Label:
@@ -81,7 +80,7 @@ def _between(own: Meaning, value: tuple[Any, ...]) -> Label:
 
 
 def _single(name: str, meanings: Sequence[Meaning], given: object) -> Label:
-    """One value or label.
+    """Translate one value or label.
 
     A text that is a label of the table is that label, whatever it looks like; numbers, dates, truth values and other texts
     are declared values. Where a text is a category's value and also a label that stands for more, it has to be said which.
@@ -107,7 +106,7 @@ def _single(name: str, meanings: Sequence[Meaning], given: object) -> Label:
 
 
 def _explicit(name: str, given: object) -> tuple[object, bool, bool]:
-    """What is asked for, and whether it may be a label, and a value."""
+    """Give the value that a condition names, and whether it may be a label, and whether a declared value."""
     if not isinstance(given, Mapping):
         return given, True, True
     if len(given) != 1 or not set(given) <= {"label", "value"}:
@@ -121,7 +120,7 @@ def _explicit(name: str, given: object) -> tuple[object, bool, bool]:
 
 
 def _label(name: str, meanings: Sequence[Meaning], text: str) -> Label | None:
-    """The label of this text; views that use one text for different things cannot be asked by it."""
+    """Find the label of this text; UsageError where two views use it for different values."""
     found = [label for each in meanings for label in each.labels if label.text == text]
     if any(not _same(found[0], other) for other in found[1:]):
         raise UsageError(
@@ -133,7 +132,7 @@ def _label(name: str, meanings: Sequence[Meaning], text: str) -> Label | None:
 
 
 def _value(meanings: Sequence[Meaning], value: object) -> Label | None:
-    """A declared value; None for what no record of the table can have."""
+    """Translate a declared value; None for a value that no record of the table can have."""
     text, labels = spell(value), [label for each in meanings for label in each.labels]
     if not meanings[0].type.numeric:
         return Label(text, values=frozenset({text})) if any(text in label.values for label in labels) else None
@@ -161,7 +160,7 @@ def _same(one: Label, other: Label) -> bool:
 
 
 def _unknown(name: str, meanings: Sequence[Meaning], text: str) -> UsageError:
-    """The refusal of what is neither, with the label that covers it where one does."""
+    """Make the error for a text that is neither value nor label, with the label that covers it where there is one."""
     labels = [label for each in meanings for label in each.labels]
     numeric = meanings[0].type.numeric
     masks = [] if numeric else [each.mask.mask(text) for each in meanings if each.mask is not None]
@@ -169,32 +168,34 @@ def _unknown(name: str, meanings: Sequence[Meaning], text: str) -> UsageError:
     if covering is None and not numeric:
         covering = next((label.text for label in labels if label.everything), None)
     if covering is None:
-        return UsageError(f"attribute '{name}': no declared value and no label", came=text, allowed=_allowed(meanings))
+        return UsageError(
+            f"attribute '{name}': no declared value and no label", came=text, allowed=_allowed_words(meanings)
+        )
     return UsageError(
         f"attribute '{name}': no label shows this by itself, and the release does not list what is declared",
         came=text,
-        allowed=_allowed(meanings),
+        allowed=_allowed_words(meanings),
         fix=f"ask for '{covering}', the label that a record with such a value has",
     )
 
 
-def _allowed(meanings: Sequence[Meaning]) -> str:
-    labels = _shown(label for each in meanings for label in each.labels)
+def _allowed_words(meanings: Sequence[Meaning]) -> str:
+    labels = _list_labels(label for each in meanings for label in each.labels)
     low, high = meanings[0].ends
     if low is None or high is None:
         return labels
     return f"{value_at(meanings[0].type, low)} up to, but not including, {value_at(meanings[0].type, high)}; labels: {labels}"
 
 
-def _shown(labels: Iterable[Label]) -> str:
+def _list_labels(labels: Iterable[Label]) -> str:
     names = list(dict.fromkeys(label.text for label in labels))
     return ", ".join(names[:8]) + (f", … ({len(names)} labels)" if len(names) > 8 else "")
 
 
 class Overlap:
-    """How the cells of one view lie to a condition: inside, outside or across, and which share of each is inside."""
+    """How the cells of one view overlap a condition: inside, outside or across, and which share of each is inside."""
 
-    def __init__(self, loaded: Loaded, view: View, wanted: Condition) -> None:
+    def __init__(self, loaded: LoadedRelease, view: PublishedView, wanted: Condition) -> None:
         self.view = view
         self.named = tuple(dict.fromkeys(name for each in wanted for name in each))
         self._shares: list[Floats] = []
@@ -203,21 +204,21 @@ class Overlap:
         for name in self.named:
             own = view.meanings[name]
             asked = [each[name] for each in wanted if name in each]
-            pieces = axis(loaded.meanings(name), asked)  # all views: only together do they list the values
-            held = pieces.held(resolved(pieces, own.labels))
+            pieces = atom_axis(loaded.meanings(name), asked)  # all views: only together do they list the values
+            held = pieces.membership(resolve_masks(pieces, own.labels))
             truth = np.ones((len(wanted), len(pieces)), dtype=np.bool_)
-            truth[[name in each for each in wanted]] = pieces.held(resolved(pieces, asked))
+            truth[[name in each for each in wanted]] = pieces.membership(resolve_masks(pieces, asked))
             blocks, block = np.unique(truth, axis=1, return_inverse=True)
             one_hot = np.eye(blocks.shape[1])[np.ravel(block)]
-            self._shares.append(pieces.split(held) @ one_hot)
+            self._shares.append(pieces.even_split(held) @ one_hot)
             self._touches.append(np.minimum(held @ one_hot, 1.0))
             truths.append(blocks)
         if np.prod([truth.shape[1] for truth in truths], dtype=float) > MOST_BLOCKS:
             raise UsageError("a condition with too many parts", fix="split it into several counts")
-        self._truth = self._joined(truths, len(wanted))
+        self._truth = self._truth_table(truths, len(wanted))
 
     @staticmethod
-    def _joined(truths: Sequence[Mask], alternatives: int) -> Floats:
+    def _truth_table(truths: Sequence[Mask], alternatives: int) -> Floats:
         """Whether the condition holds in each combination of blocks."""
         shape = [truth.shape[1] for truth in truths]
         found = np.zeros(shape, dtype=np.bool_)
@@ -229,19 +230,19 @@ class Overlap:
         return found.astype(np.float64)
 
     def _over(self, weights: Sequence[Floats], truth: Floats) -> Floats:
-        """Sums over blocks, for every combination of labels."""
+        """Add up over blocks, for every combination of labels."""
         for weight in weights:
             truth = np.tensordot(truth, weight, axes=([0], [1]))
         return truth
 
-    def _place(self, table: Floats, codes: Ints) -> Floats:
+    def _look_up(self, table: Floats, codes: Ints) -> Floats:
         where = [self.view.columns.index(name) for name in self.named]
         return np.asarray(table[tuple(codes[:, j] for j in where)]) if where else np.full(len(codes), float(table))
 
     def of(self, codes: Ints) -> tuple[Floats, Mask, Mask]:
-        """For tuples of labels: the share inside, whether any of it is inside, whether all of it is."""
+        """Give for tuples of labels the share inside, whether any of it is inside, and whether all of it is."""
         share, touched, beyond = self._tables
-        return self._place(share, codes), self._place(touched, codes) > 0, self._place(beyond, codes) == 0
+        return self._look_up(share, codes), self._look_up(touched, codes) > 0, self._look_up(beyond, codes) == 0
 
     @property
     def _tables(self) -> tuple[Floats, Floats, Floats]:
@@ -258,9 +259,9 @@ class Overlap:
 
     @property
     def cells_touched(self) -> int | None:
-        """How many tuples of labels that the view could show have something inside; None where nobody can tell."""
-        if self.view.listed is not None:
-            return int(self.of(self.view.listed)[1].sum())
+        """How many tuples of labels that the view could show overlap the condition; None where they cannot be listed."""
+        if self.view.box_tuples is not None:
+            return int(self.of(self.view.box_tuples)[1].sum())
         if self.view.cells is None:
             return None
         inside = int((self._tables[1] > 0).sum())
@@ -268,9 +269,9 @@ class Overlap:
 
     @property
     def blur(self) -> float:
-        """The part of the domain whose labels the condition cuts across: known without looking at the rows."""
-        if self.view.listed is not None:
-            boxes = self.view.listed
+        """The part of the domain whose labels the condition cuts across; it does not depend on the rows."""
+        if self.view.box_tuples is not None:
+            boxes = self.view.box_tuples
             _, touched, whole = self.of(boxes)
             volume = np.ones(len(boxes))
             for j, name in enumerate(self.view.columns):
@@ -283,7 +284,7 @@ class Overlap:
 
 
 def _volumes(own: Meaning) -> Floats:
-    """The part of the domain that each label stands for."""
-    pieces = axis([own])
-    sizes = pieces.held(resolved(pieces, own.labels)) @ pieces.sizes
+    """Give the part of the domain that each label stands for."""
+    pieces = atom_axis([own])
+    sizes = pieces.membership(resolve_masks(pieces, own.labels)) @ pieces.sizes
     return np.asarray(sizes / max(float(pieces.sizes.sum()), 1e-300))

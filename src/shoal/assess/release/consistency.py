@@ -1,16 +1,16 @@
-"""All views made to agree: common margins and total, nothing negative, and what was left out put back where it belongs.
+"""Consistent estimates from all views: common margins and total, nothing negative, and estimates for suppressed cells.
 
 Post-processing of what is published, so it costs no privacy. For every view, over the atoms of its attributes:
 
 1.  The total and each attribute's distribution are combined over all views that hold it, weighted by precision: the
     sampling error of what is published, plus the error of what is guessed for unpublished cells, taken as a third of it.
-2.  A simpler model says what to expect in each cell: independence at first; then, for a pair, independence times what
-    the strongest go-betweens c tell through the views (a, c) and (c, b); for wider views, their pairs.
+2.  A simpler model gives the expectation of each cell: independence at first; then, for a pair, independence times what
+    the strongest intermediate attributes c say through the views (a, c) and (c, b); for wider views, their pairs.
 3.  Published counts and "fewer than k" are weighed against that expectation (`shrink`); a label that stands for several
     atoms spreads its records over them as the expectation does.
 4.  Raking brings the view to the common margins.
 
-Four rounds. All constants were chosen on generated tables (visits and stand-ins; `benchmarks/estimates.py`).
+Four rounds. All constants were chosen on generated tables (visits and simulated tables; `benchmarks/estimates.py`).
 """
 
 from __future__ import annotations
@@ -18,21 +18,160 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betainc, gammaln
 
 from shoal.assess.release.answer import marginal
-from shoal.assess.release.base import LEVEL, Loaded
-from shoal.assess.release.estimate import Marginal
-from shoal.assess.release.overlay import Floats, Overlay, overlay
-from shoal.assess.release.shrinkage import shrunk
-from shoal.errors import UsageError
+from shoal.assess.release.estimate import MarginalEstimate
+from shoal.assess.release.labels import resolve_masks
+from shoal.assess.release.load import LEVEL, LoadedRelease
+from shoal.assess.release.view import PublishedView
+from shoal.errors import UsageError, VerificationError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+MOST_CELLS = 1_000_000
+"""A view with more cells of atoms than this is too wide to be filled in cell by cell."""
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A view over the atoms of its attributes: `box` is the box that a cell of atoms lies in; `counts` and `shown` say what was
+    published of each box.
+    """
+
+    axes: tuple[int, ...]
+    k: int
+    beta: float
+    box: Ints
+    counts: Floats
+    shown: Mask
+    even: Floats
+    """How a box spreads its records when nothing else is known: evenly over what its label stands for."""
+    alone: tuple[Mask, ...]
+    """For each attribute: whether a box holds one atom of it alone."""
+
+    def sum_boxes(self, table: Floats) -> Floats:
+        """Add a table up over the cells of each box."""
+        return np.bincount(self.box.ravel(), table.ravel(), len(self.counts)).astype(np.float64)
+
+    def spread(self, amounts: Floats, like: Floats) -> Floats:
+        """Distribute the amount of each box over its cells, in proportion to another table."""
+        if len(self.counts) == self.box.size:
+            return np.asarray(amounts[self.box])
+        held = self.sum_boxes(like)
+        flat = self.sum_boxes(self.even)
+        bare = held <= 0
+        like = np.where(bare[self.box], self.even, like)
+        return np.asarray(amounts[self.box] * like / np.where(bare, flat, held)[self.box])
+
+    def clear(self, place: int) -> Mask:
+        """Say which cells have a published box that contains one atom of the attribute alone."""
+        return np.asarray((self.shown & self.alone[place])[self.box])
+
+
+def overlay(loaded: LoadedRelease, view: PublishedView, names: Sequence[str]) -> Overlay:
+    """Make the overlay of a view over the atoms of its attributes."""
+    axes = [loaded.axis(name) for name in view.columns]
+    shape = tuple(len(own) for own in axes)
+    if prod(shape) > MOST_CELLS:
+        raise UsageError(
+            f"table '{view.name}' is too wide to be made consistent cell by cell",
+            came=f"{prod(shape):,} cells",
+            allowed=f"{MOST_CELLS:,} cells",
+            fix="use count() and marginal(), which work on any table",
+        )
+    held = [
+        own.membership(resolve_masks(own, view.meanings[name].labels))
+        for own, name in zip(axes, view.columns, strict=True)
+    ]
+    codes, counts = view.tuples
+    if view.box_tuples is not None:
+        box = np.full(shape, -1, dtype=np.int64)
+        for number, labels in enumerate(view.box_tuples):
+            box[np.ix_(*(own[code] for own, code in zip(held, labels, strict=True)))] = number
+        if (box < 0).any():
+            raise VerificationError(f"table '{view.name}': its boxes leave a part of the domain out")
+        place = {tuple(labels): number for number, labels in enumerate(view.box_tuples.tolist())}
+        found = np.array([place[tuple(code)] for code in codes.tolist()], dtype=np.int64)
+        many = len(view.box_tuples)
+        alone = [(own.sum(1) == 1)[view.box_tuples[:, j]] for j, own in enumerate(held)]
+    else:
+        label_of = [_label_of(own) for own in held]
+        many_of = [max(len(own), int(label.max()) + 1) for own, label in zip(held, label_of, strict=True)]
+        box = np.ravel_multi_index(np.ix_(*label_of), many_of).astype(np.int64)
+        found = np.ravel_multi_index(tuple(codes.T), many_of).astype(np.int64)
+        used = np.unique(np.concatenate([box.ravel(), found]))
+        box = np.asarray(np.searchsorted(used, box.ravel()), dtype=np.int64).reshape(shape)
+        found, many = np.searchsorted(used, found), len(used)
+        single = [np.bincount(label, minlength=size) == 1 for label, size in zip(label_of, many_of, strict=True)]
+        alone = [own[part] for own, part in zip(single, np.unravel_index(used, many_of), strict=True)]
+    amounts = np.bincount(found, counts.astype(float), many).astype(np.float64)
+    even = np.ones(())
+    for own in axes:
+        even = np.multiply.outer(even, np.maximum(own.sizes, 1e-6))
+    return Overlay(
+        tuple(names.index(name) for name in view.columns), view.k, float(view.beta), box, amounts, amounts > 0,
+        np.asarray(even), tuple(alone),
+    )  # fmt: skip
+
+
+def _label_of(held: Mask) -> Ints:
+    """Give the label of each atom; an atom that no label of this view contains gets a label of its own, never published."""
+    found = np.where(held.any(0), held.argmax(0), len(held) + np.arange(held.shape[1]))
+    return found.astype(np.int64)
+
+
+SHAPES = tuple(2.0**power for power in range(-2, 8))
+"""Shapes of the gamma that are tried: from cells that deviate far from the simpler model to cells that hardly do."""
+HALF = 0.5
+"""How far a published cell goes towards what the fit says."""
+LEAST_LIKELIHOOD = 1e-300
+
+
+def shrink(counts: Floats, shown: Mask, expected: Floats, k: int, beta: float) -> Floats:
+    """Estimate the records of every cell from its sampled count (where shown) and the count that a simpler model expects.
+
+    Empirical Bayes: given the expectation of a simpler model, a cell's sampled count is Poisson around a rate that is
+    gamma-distributed around the expectation; the shape of the gamma says how far cells deviate from the model. It is fitted by
+    maximum likelihood to all cells of a view, unpublished ones as "fewer than k". An unpublished cell is estimated by the mean
+    of cells that show fewer than k. A published cell moves from its own count towards the expectation, the less the larger it
+    is, and half as far as the fit says: cells that deviate from the model are the ones worth publishing, and one shape for
+    all cells moves them too far (half way was best over generated tables, where all the way and not at all each lost on some).
+    """
+    rate = np.maximum(expected, 1e-9)
+    shape = max(SHAPES, key=lambda each: _likelihood(counts, shown, rate, k, each))
+    seen = (1 - HALF) * counts + HALF * (counts + shape) / (1 + shape / rate)
+    hidden = (
+        rate * _below(k, shape + 1, rate * (shape + 1) / shape) / np.maximum(_below(k, shape, rate), LEAST_LIKELIHOOD)
+    )
+    # The sampled records are known; only the others are uncertain.
+    return np.asarray(np.where(shown, counts + (1 - beta) / beta * seen, hidden / beta))
+
+
+def _likelihood(counts: Floats, shown: Mask, rate: Floats, k: int, shape: float) -> float:
+    count, mean = counts[shown], rate[shown]
+    seen = (
+        gammaln(count + shape) - gammaln(shape) - shape * np.log1p(mean / shape) + count * np.log(mean / (shape + mean))
+    )
+    hidden = np.log(np.maximum(_below(k, shape, rate[~shown]), LEAST_LIKELIHOOD))
+    return float(seen.sum() + hidden.sum())
+
+
+def _below(k: int, shape: float, mean: Floats) -> Floats:
+    """Pr[X < k] for a negative binomial X of this shape and mean."""
+    return np.asarray(betainc(shape, float(k), shape / (shape + mean)))
+
 
 ROUNDS = 4
 BETWEEN = 4
-"""The go-betweens that a pair's expectation uses: those that tell the most about it."""
-DOUBT = 0.1
+"""How many intermediate attributes a pair's expectation uses: those that say the most about it."""
+GUESS_ERROR = 0.1
 """The squared relative error of what is guessed for unpublished cells."""
 LEAST = 0.3
 """Sampled records that an unpublished cell starts with at least: one that starts with none would never get any."""
@@ -47,10 +186,10 @@ Pairs = dict[tuple[int, int], Floats]
 
 
 @dataclass(frozen=True)
-class Consistent:
-    """Views that agree with each other. Tables are records, one axis for each attribute of the view."""
+class ConsistentViews:
+    """Estimates of all views that agree with each other: tables of records, one axis for each attribute of the view."""
 
-    loaded: Loaded
+    loaded: LoadedRelease
     total: float
     margins: Mapping[str, Floats] = field(repr=False)
     tables: Mapping[str, Floats] = field(repr=False)
@@ -58,12 +197,12 @@ class Consistent:
     def __repr__(self) -> str:
         return f"<Consistent views of {self.loaded.folder}: {self.total:,.0f} records by estimate>"
 
-    def marginal(self, *attributes: str, level: float = LEVEL) -> Marginal:
-        """Every cell of attributes that some view holds together."""
+    def marginal(self, *attributes: str, level: float = LEVEL) -> MarginalEstimate:
+        """Estimate every cell of attributes that some view holds together."""
         views = self.loaded.covering(attributes)
         found = marginal(self.loaded, attributes, level, [self.loaded.axis(name) for name in attributes])
         value = np.mean([self._of(view.name, view.columns, attributes) for view in views], axis=0)
-        return Marginal(
+        return MarginalEstimate(
             found.attributes, found.labels, value, np.minimum(found.low, value), np.maximum(found.high, value),
             found.published, found.covered, level, ", ".join(view.name for view in views[:4]), METHOD, found.records,
         )  # fmt: skip
@@ -76,7 +215,7 @@ class Consistent:
         return np.asarray(table.sum(rest).transpose(order))
 
 
-def fit(loaded: Loaded) -> Consistent:
+def fit(loaded: LoadedRelease) -> ConsistentViews:
     """Make the views of a release consistent."""
     names = loaded.attributes
     views = [overlay(loaded, view, names) for view in loaded.views]
@@ -92,19 +231,19 @@ def fit(loaded: Loaded) -> Consistent:
         pairs = _pairs(views, tables) if tables else {}
         guesses, tables = [], []
         for each in views:
-            expected = _expected(each, margins, pairs, total)
-            cells = shrunk(each.counts, each.shown, each.summed(expected) * each.beta, each.k, each.beta)
+            expected = _expectation(each, margins, pairs, total)
+            cells = shrink(each.counts, each.shown, each.sum_boxes(expected) * each.beta, each.k, each.beta)
             own = [margins[j] for j in each.axes]
             guesses.append(each.spread(np.where(each.shown, each.counts / each.beta, cells), expected))
-            tables.append(_raked(each.spread(cells, expected), own, 20 if number < ROUNDS - 1 else 2000))
-    return Consistent(
+            tables.append(_rake(each.spread(cells, expected), own, 20 if number < ROUNDS - 1 else 2000))
+    return ConsistentViews(
         loaded, total, dict(zip(names, margins, strict=True)),
         {view.name: table for view, table in zip(loaded.views, tables, strict=True)},
     )  # fmt: skip
 
 
 def _start(views: Sequence[Overlay]) -> tuple[list[Floats], float]:
-    """The total from the views that hide least, and what each view leaves of it spread evenly over unpublished cells."""
+    """Estimate the total from all views, and distribute what each view lacks evenly over its unpublished cells."""
     value, weight = [], []
     for each in views:
         hidden = int((~each.shown).sum()) * (each.k - 1) / 2
@@ -129,7 +268,7 @@ def _total(views: Sequence[Overlay], guesses: Sequence[Floats]) -> float:
 
 
 def _margins(views: Sequence[Overlay], guesses: Sequence[Floats], sizes: Sequence[int], total: float) -> list[Floats]:
-    """Each attribute's distribution, combined over the views that hold it."""
+    """Combine each attribute's distribution over the views that hold it."""
     value, weight = ([np.zeros(size) for size in sizes] for _ in range(2))
     for each, guess in zip(views, guesses, strict=True):
         for place, number in enumerate(each.axes):
@@ -144,13 +283,13 @@ def _margins(views: Sequence[Overlay], guesses: Sequence[Floats], sizes: Sequenc
 
 
 def _variance(shown: Floats, guessed: Floats, beta: float) -> Floats:
-    """Of a number of records, from sampled records shown and guessed."""
+    """Give the variance of a number of records, from sampled records shown and guessed."""
     guessed = np.maximum(guessed, 0)
-    return np.asarray((shown * (1 - beta) + guessed + DOUBT * guessed**2 + max(1 - beta, 1e-9)) / beta**2)
+    return np.asarray((shown * (1 - beta) + guessed + GUESS_ERROR * guessed**2 + max(1 - beta, 1e-9)) / beta**2)
 
 
 def _pairs(views: Sequence[Overlay], tables: Sequence[Floats]) -> Pairs:
-    """Every pair of attributes that some view holds, both ways round; the mean over views that do."""
+    """Give the table of every pair of attributes that some view holds, both ways round: the mean over those views."""
     found: dict[tuple[int, int], list[Floats]] = {}
     for each, table in zip(views, tables, strict=True):
         for i, j in combinations(range(table.ndim), 2):
@@ -160,8 +299,8 @@ def _pairs(views: Sequence[Overlay], tables: Sequence[Floats]) -> Pairs:
     return {pair: np.mean(several, axis=0) if len(several) > 1 else several[0] for pair, several in found.items()}
 
 
-def _expected(view: Overlay, margins: Sequence[Floats], pairs: Pairs, total: float) -> Floats:
-    """What a simpler model expects in each cell."""
+def _expectation(view: Overlay, margins: Sequence[Floats], pairs: Pairs, total: float) -> Floats:
+    """Give the expectation of each cell under the simpler model."""
     own = [margins[j] for j in view.axes]
     alone = np.full((), total)
     for each in own:
@@ -176,11 +315,11 @@ def _expected(view: Overlay, margins: Sequence[Floats], pairs: Pairs, total: flo
             apart = np.log(np.maximum(np.multiply.outer(own[i], own[j]) / total, TINY))
             ratio = np.log(np.maximum(pairs[view.axes[i], view.axes[j]], TINY)) - apart
             logs = logs + ratio.reshape([own[at].size if at in (i, j) else 1 for at in range(len(own))])
-    return _raked(np.exp(np.minimum(logs, 700)), own, 5)
+    return _rake(np.exp(np.minimum(logs, 700)), own, 5)
 
 
 def _between(axes: Sequence[int], margins: Sequence[Floats], pairs: Pairs, apart: Floats, total: float) -> Floats:
-    """What the strongest go-betweens say about a pair, as the log of a ratio to independence."""
+    """Give what the strongest intermediate attributes say about a pair, as the log of a ratio to independence."""
     a, b = axes
     said: list[tuple[float, int, Floats]] = []
     for c in range(len(margins)):
@@ -193,8 +332,8 @@ def _between(axes: Sequence[int], margins: Sequence[Floats], pairs: Pairs, apart
     return np.asarray(sum((ratio for _, _, ratio in strongest), np.zeros_like(apart)))
 
 
-def _raked(table: Floats, margins: Sequence[npt.NDArray[np.float64]], most: int) -> Floats:
-    """The nearest table (in relative entropy) with these margins, by iterative proportional fitting."""
+def _rake(table: Floats, margins: Sequence[npt.NDArray[np.float64]], most: int) -> Floats:
+    """Rake a table: the nearest one (in relative entropy) with these margins, by iterative proportional fitting."""
     table = np.maximum(table, TINY)
     scale = max(float(margins[0].sum()), TINY)
     for _ in range(most):

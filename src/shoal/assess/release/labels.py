@@ -1,4 +1,8 @@
-"""What published labels stand for: a stranger's reading of the rules in a release's `recoding/` folder."""
+"""What published labels stand for, read from the rules in a release's `recoding/` folder; and atoms.
+
+Atoms are the common refinement of labels: the coarsest pieces of an attribute's domain out of which every label of the views (and
+of a condition) can be put together.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from shoal.data.domain import Line
 from shoal.data.hierarchy.level import MISSING, SUPPRESSED, MaskLevel
 from shoal.data.type import Type, point, spell, value_at
 from shoal.errors import PolicyError, VerificationError
@@ -23,7 +31,7 @@ Span = tuple[Fraction | None, Fraction | None]
 
 @dataclass(frozen=True)
 class Label:
-    """One label: pieces of a line, or values; perhaps the missing value; perhaps everything."""
+    """What one label stands for: pieces of a line or values, and whether also the missing value or every value."""
 
     text: str
     spans: tuple[Span, ...] = ()
@@ -31,12 +39,12 @@ class Label:
     missing: bool = False
     everything: bool = False
 
-    def joined(self, others: Sequence[Label], text: str) -> Label:
-        """The union of this one and others, under a name of its own."""
+    def union(self, others: Sequence[Label], text: str) -> Label:
+        """Give the union of this label and others, under a text of its own."""
         every = (self, *others)
         return Label(
             text,
-            _merged([span for each in every for span in each.spans]),
+            _merge_spans([span for each in every for span in each.spans]),
             frozenset().union(*(each.values for each in every)),
             any(each.missing for each in every),
             any(each.everything for each in every),
@@ -45,7 +53,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Meaning:
-    """The labels of one column. `listed` says whether these are all there can be; `mask` how a masked text was made."""
+    """The labels of one column. `listed` says whether these are all labels that can occur; `mask` how a text was masked."""
 
     attribute: str
     type: Type
@@ -62,7 +70,7 @@ class Meaning:
         return tuple(label.text for label in self.labels)
 
     def stands_for(self, text: str) -> Any:
-        """What a label means: (low, high) of a number, date or time (high not included), else the values it holds."""
+        """Give what a label stands for: (low, high) of a number, date or time (high not included), else its values."""
         label = next((each for each in self.labels if each.text == text), None)
         if label is None:
             raise VerificationError(f"column '{self.attribute}': a label that its rule does not have")
@@ -83,7 +91,7 @@ class Meaning:
 def meaning(
     rule: Mapping[str, Any], shown: Iterable[str], *, missing: bool, values: Sequence[str] | None = None
 ) -> Meaning:
-    """A rule file read.
+    """Read a rule file of a release.
 
     `shown` are the published labels, `missing` says whether the missing value may occur, and `values` are the values that
     the locked plan declares, where it lists them: a rule that hides them all, or masks them, does not name them.
@@ -105,7 +113,7 @@ def meaning(
         edges = [point(of, at) for at in rule["edges"]]
         labels = [Label(t, (s,)) for t, s in zip(rule["labels"], pairwise([None, *edges, None]), strict=True)]
     else:
-        texts = _kept(rule, of, ends) if kind == "keep" else None
+        texts = _listed_values(rule, of, ends) if kind == "keep" else None
         mask = MaskLevel(rule["kept"], rule["side"], rule["letter"]) if kind == "masked" else None
         held = {text: [text] for text in (seen if texts is None else texts)}
         if mask is not None and values is not None:
@@ -122,7 +130,7 @@ def meaning(
 
 
 def _whole(of: Type, text: str, values: Sequence[str] | None, ends: Span, *, missing: bool) -> Label:
-    """The label of everything, with what is declared; where nobody can list or bound that, it is only `everything`."""
+    """Make the label that stands for every value: the declared values or interval, where the plan lists or bounds them."""
     if values is not None:
         return replace(_group(of, text, values), missing=missing)
     if ends != (None, None):
@@ -130,8 +138,8 @@ def _whole(of: Type, text: str, values: Sequence[str] | None, ends: Span, *, mis
     return Label(text, missing=missing, everything=True)
 
 
-def _kept(rule: Mapping[str, Any], of: Type, ends: Span) -> list[str] | None:
-    """Every value that a rule keeps, where they can be listed."""
+def _listed_values(rule: Mapping[str, Any], of: Type, ends: Span) -> list[str] | None:
+    """List every value that a rule keeps, where they can be listed."""
     if rule.get("labels"):
         return [spell(value) for value in rule["labels"]]
     if of is Type.BOOLEAN:
@@ -144,12 +152,12 @@ def _kept(rule: Mapping[str, Any], of: Type, ends: Span) -> list[str] | None:
 
 def _group(of: Type, text: str, values: Sequence[str]) -> Label:
     if of.numeric:
-        return Label(text, _merged([single(of, value) for value in values]))
+        return Label(text, _merge_spans([single(of, value) for value in values]))
     return Label(text, values=frozenset(values))
 
 
 def single(of: Type, value: object) -> Span:
-    """One number, date or time as a piece of the line."""
+    """Give one number, date or time as a piece of the line."""
     at = point(of, value)
     return at, at + (GRAIN if of is Type.DECIMAL else 1)
 
@@ -163,7 +171,7 @@ def _boxes(rule: Mapping[str, Any], name: str, of: Type, ends: Span, values: Seq
     labels = []
     for text, runs in zip(rule["labels"], rule["members"], strict=True):
         held = [by_text[cells[at]] for first, last in runs for at in range(first, last + 1)]
-        labels.append(held[0].joined(held[1:], str(text)))
+        labels.append(held[0].union(held[1:], str(text)))
     order = tuple(value for text in cells for value in sorted(by_text[text].values))
     return Meaning(name, of, tuple(labels), True, base.mask, ends, order)
 
@@ -183,8 +191,8 @@ def _ends(of: Type, rule: Mapping[str, Any]) -> Span:
         return None, None
 
 
-def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Pieces in order, neighbours joined."""
+def _merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Sort pieces of a line, and merge neighbours."""
     found: list[Span] = []
     for low, high in sorted(spans, key=lambda span: (span[0] is not None, span[0] or 0)):
         if found and (last := found[-1][1]) is not None and low == last:
@@ -192,3 +200,189 @@ def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
         else:
             found.append((low, high))
     return tuple(found)
+
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+OTHER = "(other)"
+"""An atom of what no label in sight names, where not every value is declared."""
+
+
+@dataclass(frozen=True)
+class AtomAxis:
+    """The atoms of one attribute: a name and a size for each (number of values, or width); the missing value has size zero.
+
+    Atoms of numbers, dates and times are pieces of the line; atoms of other attributes are sets of declared values that
+    no label tells apart. `missing` is the index of the atom that holds the missing value, alone or with others.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    sizes: Floats
+    spans: tuple[Span | None, ...]
+    leaves: tuple[frozenset[str], ...]
+    missing: int | None
+    masks: tuple[Meaning, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def membership(self, labels: Sequence[Label]) -> Mask:
+        """Say which atoms each label contains, as a matrix of labels × atoms."""
+        found = np.zeros((len(labels), len(self)), dtype=np.bool_)
+        lows = np.array([_low(span) for span in self.spans])
+        for i, label in enumerate(labels):
+            if label.everything:
+                found[i] = True
+                continue
+            for low, high in label.spans:
+                found[i] |= (lows >= _low((low, None))) & (lows < _high(high))
+            if label.values:
+                found[i] |= np.fromiter((bool(own & label.values) for own in self.leaves), np.bool_, len(self))
+            if self.missing is not None:
+                found[i, self.missing] |= label.missing
+        return found
+
+    def even_split(self, held: Mask) -> Floats:
+        """Give the share of each label that lies in each atom, if its records are spread evenly over what it stands for."""
+        weight = held * self.sizes
+        bare = weight.sum(1) == 0
+        weight[bare] = held[bare]
+        return np.asarray(weight / np.maximum(weight.sum(1, keepdims=True), 1e-300))
+
+
+def atom_axis(meanings: Sequence[Meaning], extra: Iterable[Label] = ()) -> AtomAxis:
+    """Make the atoms of the labels of one attribute in several views, and of conditions (`extra`) that cut them further.
+
+    The missing value is part of an atom where no label tells the two apart, else an atom of its own.
+    """
+    own = [label for each in meanings for label in each.labels]
+    labels = [*own, *extra]
+    first = meanings[0]
+    if first.type.numeric:
+        return _line(first, meanings, labels, len(own))
+    universe = sorted(frozenset().union(*(label.values for label in labels)))
+    if any(label.everything for label in labels) and not (universe and all(each.listed for each in meanings)):
+        universe.append(OTHER)  # what no label in sight names
+    masked = tuple(each for each in meanings if each.mask is not None)
+    labels = [_with_finer_texts(label, masked, universe) for label in labels] if masked else labels
+    every = {number for number, label in enumerate(labels) if label.everything}
+    holders: dict[str, set[int]] = {value: set(every) for value in universe}
+    for number, label in enumerate(labels):
+        for value in label.values:
+            holders[value].add(number)
+    groups: dict[frozenset[int], list[str]] = {}
+    for value in _in_order(universe, meanings, labels):
+        groups.setdefault(frozenset(holders[value]), []).append(value)
+    without = _without_value(labels)
+    by_values = {(label.values, label.missing): label.text for label in reversed(labels) if not label.everything}
+    coarse = {label.text for label in labels if len(label.values) > 1 and label.text in label.values}
+    names, sizes, leaves = [], [], []
+    for who, values in groups.items():
+        merged = who == without
+        whole = labels[min(every)].text if every and merged and len(groups) == 1 else None
+        names.append(by_values.get((frozenset(values), merged)) or whole or _or(values, coarse, missing=merged))
+        sizes.append(float(len(values)))
+        leaves.append(frozenset(values))
+    missing = list(groups).index(without) if without in groups else None
+    if without and missing is None:
+        names, sizes, leaves, missing = [*names, MISSING], [*sizes, 0.0], [*leaves, frozenset()], len(names)
+    return AtomAxis(
+        first.attribute, tuple(names), np.array(sizes), (None,) * len(names), tuple(leaves), missing, masked
+    )
+
+
+def _without_value(labels: Sequence[Label]) -> frozenset[int]:
+    """Give the numbers of the labels that a record without a value may have."""
+    return frozenset(number for number, label in enumerate(labels) if label.missing)
+
+
+def resolve_masks(own: AtomAxis, labels: Sequence[Label]) -> list[Label]:
+    """Extend labels to the atoms of an axis: a masked text also stands for the finer texts that other views show."""
+    if not own.masks:
+        return list(labels)
+    return [_with_finer_texts(label, own.masks, sorted(frozenset().union(*own.leaves))) for label in labels]
+
+
+def _line(first: Meaning, meanings: Sequence[Meaning], labels: Sequence[Label], own: int) -> AtomAxis:
+    """Make the atoms of numbers, dates or times. A piece that none of the first `own` labels contains, such as a gap between
+    values, is no atom.
+    """
+    lows = [each.ends[0] for each in meanings if each.ends[0] is not None]
+    highs = [each.ends[1] for each in meanings if each.ends[1] is not None]
+    low, high = min(lows, default=None), max(highs, default=None)
+    ends = {at for label in labels for span in label.spans for at in span if at is not None}
+    inner = sorted(at for at in ends if (low is None or at > low) and (high is None or at < high))
+    spans: list[Span | None] = list(pairwise([low, *inner, high]))
+    holders = [frozenset(i for i, label in enumerate(labels) if _holds(label, span)) for span in spans]
+    if all(each.listed for each in meanings):
+        kept = [any(number < own for number in who) for who in holders]
+        spans = [span for span, keep in zip(spans, kept, strict=True) if keep]
+        holders = [who for who, keep in zip(holders, kept, strict=True) if keep]
+    without = _without_value(labels)
+    alike = [place for place, who in enumerate(holders) if who == without]
+    missing = alike[0] if len(alike) == 1 else None
+    by_span = {(label.spans, label.missing): label.text for label in reversed(labels) if len(label.spans) == 1}
+    by_span |= {((_close_span(only, low, high),), gap): text for ((only,), gap), text in list(by_span.items())}
+    line = Line(first.type, low or Fraction(0), high or Fraction(0))
+    names, sizes = [], []
+    for place, span in enumerate(spans):
+        a, b = span or (None, None)
+        merged = place == missing
+        whole = [label.text for label in labels if label.everything] if len(spans) == 1 and merged else []
+        plain = _between(line, a, b) + (f" or {MISSING}" if merged else "")
+        names.append(by_span.get((((a, b),), merged)) or (whole[0] if whole else plain))
+        sizes.append(1.0 if a is None or b is None else float(b - a))
+    if without and missing is None:
+        names, sizes, spans, missing = [*names, MISSING], [*sizes, 0.0], [*spans, None], len(names)
+    return AtomAxis(first.attribute, tuple(names), np.array(sizes), tuple(spans), (frozenset(),) * len(names), missing)
+
+
+def _holds(label: Label, piece: Span | None) -> bool:
+    """Whether a label contains a piece; no end of the label lies inside the piece."""
+    if label.everything:
+        return True
+    at = _low(piece)
+    return any(_low((low, None)) <= at < _high(high) for low, high in label.spans)
+
+
+def _close_span(span: Span, low: Fraction | None, high: Fraction | None) -> Span:
+    return (low if span[0] is None else span[0], high if span[1] is None else span[1])
+
+
+def _between(line: Line, a: Fraction | None, b: Fraction | None) -> str:
+    if a is None and b is None:
+        return "*"
+    if a is None or b is None:
+        return f"< {line.text(b)}" if b is not None else f">= {line.text(a)}" if a is not None else "*"
+    return line.between(a, b)
+
+
+def _low(span: Span | None) -> float | Fraction:
+    if span is None:
+        return float("inf")  # the missing value lies on no line
+    return float("-inf") if span[0] is None else span[0]
+
+
+def _high(high: Fraction | None) -> float | Fraction:
+    return float("inf") if high is None else high
+
+
+def _in_order(universe: Sequence[str], meanings: Sequence[Meaning], labels: Sequence[Label]) -> list[str]:
+    """Sort values in the order of a rule, or in which labels of one value list them; the others follow."""
+    told = [value for each in meanings for value in each.order]
+    listed = dict.fromkeys([*told, *(value for label in labels if len(label.values) == 1 for value in label.values)])
+    return [*(value for value in listed if value in set(universe)), *(v for v in universe if v not in listed)]
+
+
+def _with_finer_texts(label: Label, masked: Sequence[Meaning], universe: Sequence[str]) -> Label:
+    masks = [each.mask for each in masked if each.mask is not None]
+    finer = {text for mask in masks for text in universe if mask.mask(text) in label.values}
+    return Label(label.text, label.spans, label.values | finer, label.missing, label.everything)
+
+
+def _or(values: Sequence[str], coarse: set[str], *, missing: bool) -> str:
+    """Name an atom by its values; a masked text whose finer texts are atoms of their own is named `other …`."""
+    named = [f"other {value}" if value in coarse else value for value in values] + [MISSING] * missing
+    return " or ".join(named) if len(named) <= 3 else f"{' or '.join(named[:3])} or {len(named) - 3} more"

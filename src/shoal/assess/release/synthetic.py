@@ -1,9 +1,9 @@
-"""One synthetic table from consistent views: rows of nobody, drawn from a model that joins what the views say.
+"""One synthetic table from consistent views: rows that are no one's records, drawn from a model that joins the views.
 
 A tree over the attributes (Chow and Liu: the pairs with the most mutual information) gives candidate rows; the candidates
 are then weighted until every pair that a view holds agrees with it (raking), and rows are drawn by these weights. What no
-view says about three attributes together is the model's guess. Post-processing, so it costs no privacy; but the rows are
-made up, and the result says so wherever it goes: in its class, its column names, its metadata and its file name.
+view says about three attributes together is an assumption of the model. It is post-processing, so it costs no privacy; the rows
+are synthetic, and the class, the column names, the metadata and the file name say so.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shoal.assess.release.consistency import TINY, Consistent
-from shoal.assess.release.overlay import Floats, Ints
+from shoal.assess.release.consistency import TINY, ConsistentViews, Floats, Ints
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
 from shoal.page.files import write
@@ -34,8 +33,8 @@ Pairs = dict[tuple[str, str], Floats]
 
 
 @dataclass(frozen=True)
-class Synthetic:
-    """A table of made-up rows; its cells are labels of the release. Every column is named `synthetic …`."""
+class SyntheticTable:
+    """A table of synthetic rows; its cells are labels of the release. Every column is named `synthetic …`."""
 
     columns: tuple[str, ...]
     labels: Mapping[str, tuple[str, ...]] = field(repr=False)
@@ -51,7 +50,7 @@ class Synthetic:
         return f"<Synthetic table: {len(self):,} rows of nobody, {len(self.columns)} columns>"
 
     def to_arrow(self) -> pa.Table:
-        """The rows, sorted by their own values; the schema's metadata says that they are synthetic."""
+        """Give the rows, sorted by their own values; the schema's metadata says that they are synthetic."""
         import pyarrow as pa
 
         columns = {
@@ -61,7 +60,7 @@ class Synthetic:
         return pa.table(columns).replace_schema_metadata({"synthetic": "true", "note": NOTE, "method": self.method})
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas frame; `frame.attrs` says that they are synthetic."""
+        """Give the rows as a pandas frame; `frame.attrs` says that they are synthetic."""
         frame = self.to_arrow().to_pandas()
         frame.attrs.update({"synthetic": True, "note": NOTE})
         return frame
@@ -89,8 +88,8 @@ class Synthetic:
         return write(place, sink.getvalue().to_pybytes(), force=force)
 
 
-def synthetic(views: Consistent, rows: int | None, source: Source | None) -> Synthetic:
-    """So many made-up rows; as many as there are records, by estimate, when no number is given."""
+def synthetic(views: ConsistentViews, rows: int | None, source: Source | None) -> SyntheticTable:
+    """Draw so many synthetic rows; as many as the estimated number of records where no number is given."""
     many = round(views.total) if rows is None else rows
     if type(many) is not int or not 1 <= many <= MOST_ROWS:
         raise ParameterError("rows of a synthetic table", came=rows, allowed=f"a whole number from 1 to {MOST_ROWS:,}")
@@ -99,16 +98,16 @@ def synthetic(views: Consistent, rows: int | None, source: Source | None) -> Syn
     tree = _tree(names, pairs)
     with Source.secure() if source is None else source.stream("synthetic") as chance:
         candidates = _along(names, tree, views, pairs, CANDIDATES * many, chance)
-        weights = _weighted(candidates, names, views, pairs)
-        taken = _drawn(weights, many, chance)
+        weights = _rake_weights(candidates, names, views, pairs)
+        taken = _draw(weights, many, chance)
     codes = candidates[taken]
     order = np.lexsort(codes.T[::-1])
     labels = {name: views.loaded.axis(name).names for name in names}
-    return Synthetic(names, labels, codes[order], tuple((a, b) for a, b in tree if a is not None))
+    return SyntheticTable(names, labels, codes[order], tuple((a, b) for a, b in tree if a is not None))
 
 
-def _pairs(views: Consistent) -> Pairs:
-    """Every pair that some view holds, as shares."""
+def _pairs(views: ConsistentViews) -> Pairs:
+    """Give the distribution of every pair of attributes that some view holds."""
     found: dict[tuple[str, str], list[Floats]] = {}
     for view in views.loaded.views:
         table = views.tables[view.name]
@@ -127,7 +126,7 @@ def _information(pair: Floats) -> float:
 
 
 def _tree(names: tuple[str, ...], pairs: Pairs) -> list[tuple[str | None, str]]:
-    """(parent, child) in an order in which parents come first; a root, or an attribute no pair reaches, has none."""
+    """Give the tree as (parent, child), parents first; a root, or an attribute in no pair, has no parent."""
     strength = {pair: _information(table) for pair, table in pairs.items()}
     found: list[tuple[str | None, str]] = []
     reached: list[str] = []
@@ -150,30 +149,30 @@ def _tree(names: tuple[str, ...], pairs: Pairs) -> list[tuple[str | None, str]]:
 def _along(
     names: tuple[str, ...],
     tree: list[tuple[str | None, str]],
-    views: Consistent,
+    views: ConsistentViews,
     pairs: Pairs,
     many: int,
     chance: Source,
 ) -> Ints:
-    """Candidate rows, drawn attribute by attribute along the tree."""
+    """Draw candidate rows, attribute by attribute along the tree."""
     codes = np.zeros((many, len(names)), dtype=np.int64)
     for parent, child in tree:
         if parent is None:
-            laws, given = views.margins[child][None, :], np.zeros(many, dtype=np.int64)
+            distributions, given = views.margins[child][None, :], np.zeros(many, dtype=np.int64)
         else:
-            laws = pairs[parent, child] if (parent, child) in pairs else pairs[child, parent].T
+            distributions = pairs[parent, child] if (parent, child) in pairs else pairs[child, parent].T
             given = codes[:, names.index(parent)]
-        steps = np.cumsum(np.maximum(laws, 0), axis=1)
+        steps = np.cumsum(np.maximum(distributions, 0), axis=1)
         steps = steps / np.maximum(steps[:, -1:], TINY)
-        # Each law's steps lie between its number and the next, so one search serves all.
+        # The steps of each distribution lie between its number and the next, so one search serves all.
         flat = (steps + np.arange(len(steps))[:, None]).ravel()
-        at = np.searchsorted(flat, given + _uniform(chance, many), side="right") - given * laws.shape[1]
-        codes[:, names.index(child)] = np.clip(at, 0, laws.shape[1] - 1)
+        at = np.searchsorted(flat, given + _uniform(chance, many), side="right") - given * distributions.shape[1]
+        codes[:, names.index(child)] = np.clip(at, 0, distributions.shape[1] - 1)
     return codes
 
 
-def _weighted(codes: Ints, names: tuple[str, ...], views: Consistent, pairs: Pairs) -> Floats:
-    """Weights that bring the candidates to every pair that is known, and to every margin."""
+def _rake_weights(codes: Ints, names: tuple[str, ...], views: ConsistentViews, pairs: Pairs) -> Floats:
+    """Weight the candidates so that they agree with every pair that is known, and with every margin."""
     place = {name: j for j, name in enumerate(names)}
     weights = np.full(len(codes), 1 / len(codes))
     aims = [(codes[:, place[name]], own / views.total) for name, own in views.margins.items()]
@@ -189,8 +188,8 @@ def _weighted(codes: Ints, names: tuple[str, ...], views: Consistent, pairs: Pai
     return np.asarray(weights / weights.sum())
 
 
-def _drawn(weights: Floats, many: int, chance: Source) -> Ints:
-    """Systematic draws: each candidate as often as its weight says, rounded by one random start."""
+def _draw(weights: Floats, many: int, chance: Source) -> Ints:
+    """Draw systematically: each candidate as often as its weight says, rounded by one random start."""
     order = chance.permutation(len(weights))
     marks = (np.arange(many) + _uniform(chance, 1)[0]) / many
     at = np.searchsorted(np.cumsum(weights[order]), marks, side="right")

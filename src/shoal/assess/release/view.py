@@ -1,4 +1,4 @@
-"""One published table of a release: its rows, k, beta, weights, and the cells it could have shown."""
+"""One published table of a release: its rows, k, beta, weights, and the tuples of labels that it could have shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.release.domains import UNKNOWN, Domain
 from shoal.assess.release.labels import Meaning, meaning
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, decimal_text, point, texts
@@ -24,12 +23,50 @@ from shoal.errors import UsageError, VerificationError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
+@dataclass(frozen=True)
+class DeclaredDomain:
+    """What the locked plan of a release declares about one attribute."""
+
+    values: tuple[str, ...] | None
+    """Every declared value, where they are listed."""
+    missing: bool
+    """Whether a value may be missing."""
+
+
+UNKNOWN = DeclaredDomain(None, missing=True)
+"""The domain of an attribute that no plan declares: any value is possible, and it may be missing."""
+
+
+def read_domains(path: Path) -> dict[str, DeclaredDomain]:
+    """Read the declared domain of each attribute from `policy.lock.yaml`; no domain where there is no plan to read."""
+    if not path.is_file():
+        return {}
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        plan = YAML(typ="safe").load(path)
+        declared = dict(plan["attributes"].items())
+    except (YAMLError, KeyError, TypeError, AttributeError):
+        return {}
+    return {str(name): _domain(keys) for name, keys in declared.items() if isinstance(keys, dict)}
+
+
+def _domain(keys: dict[str, Any]) -> DeclaredDomain:
+    domain = keys.get("domain")
+    listed = domain.get("values") if isinstance(domain, dict) else None
+    values = tuple(map(str, listed)) if isinstance(listed, list) and listed else None
+    # A value outside the domain that is suppressed is missing from then on.
+    return DeclaredDomain(values, missing=keys.get("missing", "value") == "value" or keys.get("outside") == "suppress")
+
+
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class View:
-    """A table whose rows were sampled at rate beta; a tuple that the sample held fewer than k times is not in it."""
+class PublishedView:
+    """A published table: rows were sampled at rate beta, and tuples that the sample held fewer than k times are suppressed."""
 
     name: str
     path: Path = field(repr=False)
@@ -38,28 +75,28 @@ class View:
     beta: Fraction
     boxes: Path | None = field(repr=False)
     _rules: Mapping[str, str] = field(repr=False)
-    _domains: Mapping[str, Domain] = field(repr=False)
+    _domains: Mapping[str, DeclaredDomain] = field(repr=False)
     _cache: dict[Any, Meaning] = field(repr=False, compare=False)
 
     def __repr__(self) -> str:
         shown = ", ".join(self.columns[:8]) + (f", … ({len(self.columns)} in all)" if len(self.columns) > 8 else "")
-        return f"<View '{self.name}': {shown}; k = {self.k}, beta = {float(self.beta):g}>"
+        return f"<PublishedView '{self.name}': {shown}; k = {self.k}, beta = {float(self.beta):g}>"
 
     @property
     def weight(self) -> float:
-        """How many records a published row stands for."""
+        """How many records a published row stands for on average: 1/beta."""
         return float(1 / self.beta)
 
     def to_arrow(self) -> pa.Table:
-        """The published rows."""
+        """Give the published rows as an Arrow table."""
         return self._table
 
     def to_pandas(self) -> Any:
-        """The published rows as a pandas frame, where pandas is installed."""
+        """Give the published rows as a pandas frame, where pandas is installed."""
         return _frame("pandas", self._table.to_pandas)
 
     def to_polars(self) -> Any:
-        """The published rows as a Polars frame, where Polars is installed."""
+        """Give the published rows as a Polars frame, where Polars is installed."""
         import importlib
 
         return _frame("polars", lambda: importlib.import_module("polars").from_arrow(self._table))
@@ -86,7 +123,7 @@ class View:
         return table
 
     @cached_property
-    def _tuples(self) -> tuple[list[list[str]], Ints]:
+    def _text_tuples(self) -> tuple[list[list[str]], Ints]:
         """The distinct published tuples as text, column by column, and how often each occurs."""
         counted = self._table.group_by(list(self.columns)).aggregate([([], "count_all")])
         counts = counted.column("count_all").to_numpy().astype(np.int64)
@@ -101,7 +138,7 @@ class View:
             rule = json.loads(text)
             # Only a rule that does not list its labels has to look at the table.
             open_ended = rule["kind"] in ("keep", "masked") and not rule.get("labels")
-            shown = frozenset(self._tuples[0][place] if open_ended else ())
+            shown = frozenset(self._text_tuples[0][place] if open_ended else ())
             key: Any = (name, text, shown)
             if key not in self._cache:
                 self._cache[key] = meaning(rule, sorted(shown), missing=domain.missing, values=domain.values)
@@ -109,9 +146,9 @@ class View:
         return found
 
     @cached_property
-    def published(self) -> tuple[Ints, Ints]:
-        """The distinct published tuples, as places in each column's list of labels, and how often each occurs."""
-        shown, counts = self._tuples
+    def tuples(self) -> tuple[Ints, Ints]:
+        """The distinct published tuples, as indices into each column's list of labels, and how often each occurs."""
+        shown, counts = self._text_tuples
         codes = np.zeros((len(counts), len(self.columns)), dtype=np.int64)
         for j, (name, own) in enumerate(zip(self.columns, shown, strict=True)):
             place = {text: i for i, text in enumerate(self.meanings[name].texts)}
@@ -122,8 +159,8 @@ class View:
         return codes, counts
 
     @cached_property
-    def listed(self) -> Ints | None:
-        """Every box there is, as places in the columns' lists of labels; None for a grid, where all tuples may occur."""
+    def box_tuples(self) -> Ints | None:
+        """Every box of a tree, as indices into the columns' lists of labels; None for a scheme, where all tuples may occur."""
         if self.boxes is None:
             return None
         with self.boxes.open(newline="", encoding="utf-8") as file:
@@ -138,8 +175,8 @@ class View:
     @property
     def cells(self) -> int | None:
         """How many tuples the view could have shown; None where they cannot be listed."""
-        if self.listed is not None:
-            return len(self.listed)
+        if self.box_tuples is not None:
+            return len(self.box_tuples)
         if not all(self.meanings[name].listed for name in self.columns):
             return None
         return prod(len(self.meanings[name].labels) for name in self.columns)
@@ -151,20 +188,20 @@ def read_view(
     name: str,
     k: int,
     beta: Fraction,
-    domains: Mapping[str, Domain],
+    domains: Mapping[str, DeclaredDomain],
     cache: dict[Any, Any],
-) -> View:
-    """A view from its entry in the certificate."""
+) -> PublishedView:
+    """Read a view by its entry in the certificate."""
     columns = tuple(entry["columns"])
     if not 0 < beta <= 1 or k < 1:
         raise VerificationError(f"table '{name}': k and beta make no sense", came=f"k = {k}, beta = {beta}")
     rules = {column: (folder / entry["recoding"][column]).read_text(encoding="utf-8") for column in columns}
     boxes = folder / entry["boxes"] if entry.get("boxes") else None
-    return View(name, folder / entry["file"], columns, k, beta, boxes, rules, domains, cache)
+    return PublishedView(name, folder / entry["file"], columns, k, beta, boxes, rules, domains, cache)
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
-    """A column as the labels of its rule are spelled; what is missing under its own label."""
+    """Give a column as the labels of its rule are spelled; a missing value as the label of missing values."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):

@@ -22,9 +22,9 @@ from shoal.anonymize.method.clusters import Masked
 from shoal.anonymize.method.microaggregation import ALL
 from shoal.assess.disclosure.report import Confidential
 from shoal.assess.distortion.correlation import correlation_change
-from shoal.assess.distortion.information_loss import Change, distortion
+from shoal.assess.distortion.information_loss import ColumnDistortion, distortion
 from shoal.assess.distortion.linkage import ALIKE, linkage
-from shoal.assess.distortion.record_pairs import paired
+from shoal.assess.distortion.record_pairs import pair_columns
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
@@ -152,7 +152,7 @@ def _loss(columns: Mapping[str, ColumnChange]) -> dict[str, Any]:
     }
 
 
-def _attribute(change: Change, one: ColumnChange, rows: int) -> dict[str, Any]:
+def _attribute(change: ColumnDistortion, one: ColumnChange, rows: int) -> dict[str, Any]:
     gone, hidden = one.missing()
     constant, flattened = one.constant()
     return {
@@ -197,7 +197,7 @@ def _correlations(schema: Schema, masked: Masked, columns: Mapping[str, ColumnCh
     change = correlation_change(before, after, confidential or None)
     pairs: list[dict[str, Any]] = [
         {"first": change.attributes[i], "second": change.attributes[j], "before": a, "after": b, "moved": b - a}
-        for i, j in np.argwhere(change.counted).tolist()
+        for i, j in np.argwhere(change.pair_mask).tolist()
         for a, b in [(float(change.before[i, j]), float(change.after[i, j]))]
         if not (math.isnan(a) or math.isnan(b))
     ]
@@ -252,7 +252,7 @@ def record_linkage(
 
 def _near(before: Any, after: Any, trees: Any, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """For each chosen record how many originals are nearest to it; 0 where its own is none of them."""
-    pairs = [pair for pair in paired(before, after, trees) if pair.variance]
+    pairs = [pair for pair in pair_columns(before, after, trees) if pair.variance]
     rows = len(next(iter(before.values())))
     found = np.empty(len(chosen), dtype=np.int64)
     for place, row in enumerate(chosen.tolist()):

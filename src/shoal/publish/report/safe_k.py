@@ -161,13 +161,13 @@ def _rows(plan: SafeKPlan, table: Table, published: int) -> dict[str, Any]:
 
 def sample_sizes(rows: int, rate: float, confidence: float = CONFIDENCE) -> tuple[int, int]:
     """The ends between which the size of a sample lies with this probability or more: quantiles of the binomial distribution."""
-    from shoal.assess.release.bounds import at_most
+    from shoal.assess.release.estimate import binomial_cdf
 
     def least(share: float) -> int:
         low, high = -1, rows
         while high - low > 1:
             middle = (low + high) // 2
-            reached = float(at_most(np.array([float(middle)]), np.array([float(rows)]), rate)[0]) >= share
+            reached = float(binomial_cdf(np.array([float(middle)]), np.array([float(rows)]), rate)[0]) >= share
             low, high = (low, middle) if reached else (middle, high)
         return high
 

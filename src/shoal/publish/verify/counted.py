@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.assess.disclosure.measure import observe
+from shoal.assess.disclosure.measures import observe
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Outside, Schema, Type
 from shoal.engine.base import Table, open_engine

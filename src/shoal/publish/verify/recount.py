@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.anonymize.method.clusters import Masked, unused
 from shoal.anonymize.method.microaggregation import ALL
-from shoal.assess.disclosure.measure import observe
+from shoal.assess.disclosure.measures import observe
 from shoal.assess.disclosure.report import Confidential
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Role, Schema, Type

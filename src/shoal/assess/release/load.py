@@ -1,4 +1,4 @@
-"""A release in an analyst's hands: its tables, what their labels mean, and estimates with their intervals.
+"""Read a release as an analyst does: its tables, what their labels mean, and estimates with their intervals.
 
     loaded = load("visits-2026")
     loaded.table("age-diagnosis").to_pandas()          # published rows; each stands for 1/beta records on average
@@ -19,41 +19,39 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.assess.release.atoms import Axis, axis
-from shoal.assess.release.domains import read_domains
-from shoal.assess.release.labels import Meaning
-from shoal.assess.release.view import View, read_view
+from shoal.assess.release.labels import AtomAxis, Meaning, atom_axis
+from shoal.assess.release.view import PublishedView, read_domains, read_view
 from shoal.data.archive import Unpacked, is_archive
 from shoal.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
     from shoal.assess.release.condition import Where
-    from shoal.assess.release.consistency import Consistent
-    from shoal.assess.release.estimate import Estimate, Marginal
-    from shoal.assess.release.synthetic import Synthetic
+    from shoal.assess.release.consistency import ConsistentViews
+    from shoal.assess.release.estimate import Estimate, MarginalEstimate
+    from shoal.assess.release.synthetic import SyntheticTable
     from shoal.chance.source import Source
 
 LEVEL = 0.95
-"""How often an interval covers the truth, unless another level is asked for."""
+"""The level of an interval, unless another is given: the probability that it contains the true number."""
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A release folder, read. Tables are read when they are first asked for."""
+class LoadedRelease:
+    """A release that was read from its folder. Tables are read when they are first asked for."""
 
     folder: Path
     certificate: Mapping[str, Any] = field(repr=False)
-    views: tuple[View, ...]
+    views: tuple[PublishedView, ...]
     held: Unpacked | None = field(default=None, repr=False, compare=False)
-    """The temporary folder of an archive: it is there as long as this is."""
+    """The temporary folder of an archive, which exists as long as this object does."""
 
     def __repr__(self) -> str:
         tables = "one table" if len(self.views) == 1 else f"{len(self.views)} views"
-        return f"<Loaded release {self.folder}: {tables} of {_few(self.attributes, 8)}>"
+        return f"<LoadedRelease {self.folder}: {tables} of {_few(self.attributes, 8)}>"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its tables."""
+        """The names of the published tables."""
         return tuple(view.name for view in self.views)
 
     @property
@@ -63,15 +61,15 @@ class Loaded:
 
     @cached_property
     def records(self) -> str:
-        """What the estimates count: the rows that took part in the sampling, which need not be all rows of the table."""
+        """What the estimates count, in words: the rows that took part in the sampling, perhaps not all rows of the table."""
         unit = self.certificate.get("guarantee", {}).get("unit", {})
         column, most = unit.get("column"), unit.get("max_rows", 1)
         rows = "rows" if column is None else f"rows, at most {most:,} of each '{column}' and no further ones,"
-        whose = "the population that the table was sampled from" if _already(self.folder) else "the table"
+        whose = "the population that the table was sampled from" if _was_sampled_before(self.folder) else "the table"
         return f"{rows} of {whose}"
 
-    def table(self, name: str | None = None) -> View:
-        """One table by name; the only one there is when no name is given."""
+    def table(self, name: str | None = None) -> PublishedView:
+        """Give one table by name; without a name, the only table of the release."""
         if name is None and len(self.views) == 1:
             return self.views[0]
         found = next((view for view in self.views if view.name == name), None)
@@ -83,8 +81,8 @@ class Loaded:
             )
         return found
 
-    def covering(self, attributes: Sequence[str]) -> tuple[View, ...]:
-        """The views that hold all these attributes; UsageError says which hold some when none does."""
+    def covering(self, attributes: Sequence[str]) -> tuple[PublishedView, ...]:
+        """Give the views that hold all these attributes; where none does, a UsageError says which hold some."""
         unknown = [name for name in attributes if name not in self.attributes]
         if unknown:
             raise UsageError("no published attribute of this name", came=unknown[0], allowed=_few(self.attributes))
@@ -100,64 +98,83 @@ class Loaded:
             )
         return found
 
-    def axis(self, name: str) -> Axis:
-        """The pieces of an attribute's domain that the labels of all views are made of."""
+    def axis(self, name: str) -> AtomAxis:
+        """Give the atoms of an attribute: the pieces of its domain out of which the labels of all views are made."""
         self.covering((name,))
         return self._axes[name]
 
     @cached_property
-    def _axes(self) -> dict[str, Axis]:
-        return {name: axis(self.meanings(name)) for name in self.attributes}
+    def _axes(self) -> dict[str, AtomAxis]:
+        return {name: atom_axis(self.meanings(name)) for name in self.attributes}
 
     def meanings(self, name: str) -> list[Meaning]:
-        """What the labels of an attribute mean in each view that holds it, each different rule once."""
+        """Give what the labels of an attribute mean in each view that holds it, each different rule once."""
         found = [view.meanings[name] for view in self.covering((name,))]
         return list({id(each): each for each in found}.values())
 
-    def marginal(self, *attributes: str, level: float = LEVEL) -> Marginal:
-        """How many records each cell of these attributes has, from the narrowest view; see `answer.marginal`."""
+    def marginal(self, *attributes: str, level: float = LEVEL) -> MarginalEstimate:
+        """Estimate how many records each cell of these attributes has, from the narrowest view.
+
+        Arguments  `attributes`: their names, one by one; `level`: the level of the intervals
+        Raises     UsageError for attributes that no view holds together, or too many cells
+        """
         from shoal.assess.release.answer import marginal
 
         return marginal(self, attributes, level)
 
     def count(self, where: Where, *, level: float = LEVEL) -> Estimate:
-        """How many records satisfy a condition, from the narrowest view that covers it; see `answer.count`."""
+        """Estimate how many records satisfy a condition, from the narrowest view that covers it.
+
+        Arguments  `where`: a condition such as {"age": (40, 65), "sex": "female"}, see `condition`; `level`: of the interval
+        Raises     UsageError for a condition that the release cannot answer, ParameterError for a level that is none
+        """
         from shoal.assess.release.answer import count
 
         return count(self, where, level)
 
     def share(self, where: Where, *, level: float = LEVEL) -> Estimate:
-        """Which share of all records satisfies a condition; see `answer.share`."""
+        """Estimate which share of all records satisfies a condition.
+
+        Arguments  `where` and `level` as in `count`
+        Raises     as `count` does
+        """
         from shoal.assess.release.answer import share
 
         return share(self, where, level)
 
     def total(self, *, level: float = LEVEL) -> Estimate:
-        """How many records there are, from the view with the fewest cells; see `answer.total`."""
+        """Estimate how many records there are, from the view with the fewest cells."""
         from shoal.assess.release.answer import total
 
         return total(self, level)
 
     estimate = count
 
-    def consistent(self) -> Consistent:
-        """All views made to agree with each other, and what was left out put back; see `consistent.fit`."""
+    def consistent(self) -> ConsistentViews:
+        """Make all views agree with each other, with estimates for suppressed cells; see `shoal.assess.release.consistency`."""
         from shoal.assess.release.consistency import fit
 
         return fit(self)
 
-    def synthetic(self, rows: int | None = None, *, source: Source | None = None) -> Synthetic:
-        """One synthetic table that joins the views by a model; see `synthetic.synthetic`."""
+    def synthetic(self, rows: int | None = None, *, source: Source | None = None) -> SyntheticTable:
+        """Draw one synthetic table that joins the views by a model; see `shoal.assess.release.synthetic`."""
         from shoal.assess.release.synthetic import synthetic
 
         return synthetic(self.consistent(), rows, source)
 
 
-def load(folder: str | Path, *, verify: bool = True) -> Loaded:
+def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
     """Read a release folder, or the zip file that `shoal share` made of it.
 
-    `verify` compares every file with its hash in the certificate (`shoal verify` does more). A zip file is unpacked into a
-    temporary folder, which is removed together with what is returned.
+    A zip file is unpacked into a temporary folder, which is removed together with the result.
+
+    Arguments  `folder`: the path; `verify`: compare every file with its hash in the certificate (`shoal verify` does more)
+    Raises     UsageError where there is no release by sampling, VerificationError where a file is not the one of the certificate
+
+    >>> load("no-such-release")
+    Traceback (most recent call last):
+        ...
+    shoal.errors.UsageError: no release folder; got no-such-release; allowed: a folder with certificate.json
     """
     place, held = Path(folder), None
     if is_archive(place):
@@ -192,11 +209,11 @@ def load(folder: str | Path, *, verify: bool = True) -> Loaded:
         ) from None
     if len({view.name for view in views}) != len(views):
         raise VerificationError("two tables of the certificate have one name")
-    return Loaded(place, certificate, tuple(views), held)
+    return LoadedRelease(place, certificate, tuple(views), held)
 
 
 def _check(place: Path, certificate: Mapping[str, Any]) -> None:
-    """Every file the certificate lists is there as it was; every table and rule is listed."""
+    """Check that every file of the certificate is there with its hash, and that every table and rule is listed."""
     listed = certificate["files"]
     used = [name for entry in certificate["tables"] for name in (entry["file"], *entry["recoding"].values())]
     for name in dict.fromkeys([*listed, *used]):
@@ -208,8 +225,8 @@ def _check(place: Path, certificate: Mapping[str, Any]) -> None:
             )
 
 
-def _already(folder: Path) -> bool:
-    """Whether the locked plan says that the table was a sample before; not where there is no plan to read."""
+def _was_sampled_before(folder: Path) -> bool:
+    """Whether the locked plan says that the table was already a sample; False where there is no plan to read."""
     path = folder / "policy.lock.yaml"
     if not path.is_file():
         return False

@@ -1,11 +1,11 @@
 """The lenient convention: a missing or suppressed cell matches anything, as in sdcMicro's frequency counts.
 
 Two tuples match when in every quasi-identifier they are equal or one of them hides its value. Matching is not
-transitive, so there are no classes; each distinct tuple has a crowd, all rows that match it, and is measured by its
-crowd. It flatters: an intruder who meets a hidden cell need not take everybody for a candidate. Strict is the default.
+transitive, so there are no classes; each distinct tuple is measured by the set of all rows that match it. The numbers are
+too favourable: an intruder who meets a hidden cell need not take everybody for a candidate. Strict is the default.
 
 Tuples fall into patterns by which cells are hidden. Two patterns are joined on the columns that neither hides, so with
-P patterns and D tuples the work is P² joins of at most D tuples, plus the size of the crowds' distributions.
+P patterns and D tuples the work is P² joins of at most D tuples, plus the size of the distributions.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.disclosure.classes import Ints, Shares, gather, total
+from shoal.assess.disclosure.classes import ClassDistributions, Ints, gather, total
 from shoal.errors import InfeasibleError
 
 MOST_PATTERNS = 256
 BLOCK = 4_000_000
-"""Entries of crowds that are held at a time."""
+"""Entries of distributions that are held at a time."""
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Crowds:
-    """Who matches whom: distinct tuples as codes, which of their cells are hidden, and how many rows each has."""
+class MatchingRows:
+    """Which tuples match: distinct tuples as codes, which of their cells are hidden, and how many rows each has."""
 
     codes: Ints  # tuples × quasi-identifiers
     hidden: Mask  # the same shape
@@ -60,8 +60,8 @@ class Crowds:
                 sizes[mine] += np.where(join.found, rows[join.place + 1] - rows[join.place], 0)
         return sizes
 
-    def blocks(self, shares: Shares) -> Iterator[tuple[Ints, Shares]]:
-        """The tuples in blocks, each block with what its crowds hold; `shares` says it of the tuples themselves."""
+    def blocks(self, shares: ClassDistributions) -> Iterator[tuple[Ints, ClassDistributions]]:
+        """Give the tuples in blocks, each with the distribution over the rows that match; `shares` has that of each tuple."""
         for _, mine in self.patterns:
             joins = [(join, join.holds(shares)) for join in self._joins(mine)]
             load = sum(np.where(join.found, held.width[join.place], 0) for join, held in joins)
@@ -72,7 +72,7 @@ class Crowds:
                 yield mine[part], gather(owner, values, counts, shares.overall)
 
     def _joins(self, mine: Ints) -> list[_Join]:
-        """The tuples of one pattern against each pattern."""
+        """Join the tuples of one pattern with those of each pattern."""
         own = self.hidden[mine[0]]
         return [_join(self.codes[:, ~(own | other)], mine, theirs) for other, theirs in self.patterns]
 
@@ -86,8 +86,8 @@ class _Join:
     place: Ints
     found: Mask
 
-    def holds(self, shares: Shares) -> Shares:
-        """What the groups hold together."""
+    def holds(self, shares: ClassDistributions) -> ClassDistributions:
+        """The distribution of values over each group."""
         width = np.diff(np.append(self.starts, len(self.order)))
         entries = ranges(shares.starts[self.order], shares.width[self.order])
         owner = np.repeat(np.repeat(np.arange(len(self.starts)), width), shares.width[self.order])
@@ -109,7 +109,7 @@ def _join(shown: Ints, mine: Ints, theirs: Ints) -> _Join:
     return _Join(theirs[sort], starts, place, ordered[starts][place] == my_keys)
 
 
-def _expand(join: _Join, held: Shares, part: Ints) -> tuple[Ints, Ints, Ints]:
+def _expand(join: _Join, held: ClassDistributions, part: Ints) -> tuple[Ints, Ints, Ints]:
     """Entries (tuple, value, count) that the tuples of a part get from one pattern."""
     at = part[join.found[part]]
     groups = join.place[at]
