@@ -31,7 +31,7 @@ from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.guarantee.safe_k.setting import solve
-from shoal.policy.model.recoding import SHARES
+from shoal.policy.model.release import SHARES
 from shoal.policy.policy import Policy
 
 sys.path.insert(0, str(lattice.ROOT / "scripts"))

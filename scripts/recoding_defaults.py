@@ -39,7 +39,7 @@ from shoal.engine.base import open_engine
 from shoal.guarantee.safe_k.frontier import setting_by_preference
 from shoal.guarantee.safe_k.setting import solve
 from shoal.guarantee.unit import ONE_ROW
-from shoal.policy.model.recoding import SHARES
+from shoal.policy.model.release import SHARES
 from shoal.policy.policy import Policy
 
 ROOT = Path(__file__).resolve().parent.parent

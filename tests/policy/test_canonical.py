@@ -12,7 +12,7 @@ from shoal.data.domain import Interval, Values
 from shoal.datasets import hospital
 from shoal.datasets.visits import COLUMNS
 from shoal.policy.policy import Policy
-from shoal.policy.text.schema_file import json_schema
+from shoal.policy.text.keys import json_schema
 from tests.policy.yaml_values import as_an_editor_reads
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -102,9 +102,9 @@ HIERARCHIES = st.sampled_from(
 )
 def test_a_policy_with_values_changed(changes):
     """Any tree of texts in the place of any value."""
-    from shoal.policy.text.reading import read
+    from shoal.policy.text.reading import read_yaml
 
-    tree = read(BASE).tree
+    tree = read_yaml(BASE).tree
     assert isinstance(tree, dict)
     for path, value in changes:
         tree = put(tree, path, value)

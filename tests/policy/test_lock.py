@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.policy.policy import Policy
-from shoal.policy.text.reading import read
+from shoal.policy.text.reading import read_yaml
 from tests.policy.written import BASE, base, edited
 
 
@@ -131,7 +131,7 @@ def test_the_text_is_yaml_and_has_no_comments():
     locked = lock("# a comment\n" + BASE)
     assert locked.sha256 == hashlib.sha256(locked.text.encode()).hexdigest()
     assert "#" not in locked.text
-    tree = read(locked.text).tree
+    tree = read_yaml(locked.text).tree
     assert tree["release"]["delta"] == "0.000001"
     assert list(tree["attributes"]) == sorted(tree["attributes"])
 

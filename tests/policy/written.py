@@ -6,7 +6,7 @@ import pytest
 
 from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
-from shoal.policy.text.problem import Problem, RefusedPolicyError, dotted
+from shoal.policy.text.problem import Problem, RefusedPolicyError, dotted_path
 
 BASE = """\
 version: 1
@@ -57,7 +57,7 @@ def problems(text: str, folder: object = None) -> tuple[Problem, ...]:
 def the_problem(text: str, path: str, line: int | None = None) -> Problem:
     """The only thing that is wrong, at this key."""
     (found,) = problems(text)
-    assert dotted(found.path) == path, found
+    assert dotted_path(found.path) == path, found
     if line is not None:
         assert found.line == line
     return found

@@ -41,7 +41,7 @@ class Marginal:
 
 def load(path: Path | str) -> dict[str, Any]:
     """Read a file of marginals, YAML or JSON; every scalar stays the text that was typed."""
-    from shoal.policy.text.reading import read
+    from shoal.policy.text.reading import read_yaml
 
     where = Path(path)
     try:
@@ -50,7 +50,7 @@ def load(path: Path | str) -> dict[str, Any]:
         raise UsageError("the marginals cannot be read", came=f"{where} ({error.strerror})") from None
     except UnicodeDecodeError:
         raise UsageError("the marginals are not UTF-8 text", came=where) from None
-    tree = read(text, str(where)).tree if text.strip() else None
+    tree = read_yaml(text, str(where)).tree if text.strip() else None
     if not isinstance(tree, dict):
         raise UsageError("the marginals name no attribute", came=where, allowed=f"attribute: {_FORMS}")
     return tree

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.data.schema import Attribute, Schema, Type
-from shoal.policy.domain import written
-from shoal.policy.meaning import spec_of
-from shoal.policy.model.attribute import AttributeAsked
-from shoal.policy.model.file import Asked
-from shoal.policy.model.release import ReleaseAsked
+from shoal.policy.model.attribute import AttributeModel
+from shoal.policy.model.file import PolicyModel
+from shoal.policy.model.release import ReleaseModel
+from shoal.policy.schema import canonical_domain, spec_of
 from shoal.policy.text.keys import every_key
 
 _OURS = {key.path.rpartition(".")[2] for key in every_key()}
@@ -31,7 +30,7 @@ class Lock:
     sha256: str
 
 
-def lock(asked: Asked, schema: Schema, hashes: Mapping[str, str]) -> Lock:
+def lock(asked: PolicyModel, schema: Schema, hashes: Mapping[str, str]) -> Lock:
     """The canonical text of what was asked, its defaults written out, and its hash.
 
     `hashes` has the hash of the file that an attribute's hierarchy was read from, by the attribute's name.
@@ -41,7 +40,7 @@ def lock(asked: Asked, schema: Schema, hashes: Mapping[str, str]) -> Lock:
         "dataset": asked.dataset,
         "unit": asked.unit.model_dump(mode="json") if asked.unit.column else "row",
         "neighbours": asked.neighbours,
-        "file": asked.file.locked(),
+        "file": asked.file.canonical(),
         "attributes": {
             name: _attribute(asked.attributes[name], schema[name], hashes.get(name))
             for name in sorted(asked.attributes)
@@ -53,7 +52,7 @@ def lock(asked: Asked, schema: Schema, hashes: Mapping[str, str]) -> Lock:
     return Lock(text, hashlib.sha256(text.encode("utf-8")).hexdigest())
 
 
-def _attribute(asked: AttributeAsked, attribute: Attribute, file: str | None) -> dict[str, Any]:
+def _attribute(asked: AttributeModel, attribute: Attribute, file: str | None) -> dict[str, Any]:
     provenance = asked.provenance
     hierarchy = provenance.hierarchy if asked.hierarchy is not None else "declared"
     own = asked.domain is not None
@@ -62,7 +61,7 @@ def _attribute(asked: AttributeAsked, attribute: Attribute, file: str | None) ->
         "type": attribute.type.value,
         "domain": None
         if attribute.domain is None or attribute.type is Type.BOOLEAN
-        else written(attribute.domain, asked.domain, attribute.type),
+        else canonical_domain(attribute.domain, asked.domain, attribute.type),
         "hierarchy": _hierarchy(asked, attribute, file),
         "missing": asked.missing.value,
         "outside": asked.outside.value,
@@ -71,27 +70,29 @@ def _attribute(asked: AttributeAsked, attribute: Attribute, file: str | None) ->
     }
 
 
-def _hierarchy(asked: AttributeAsked, attribute: Attribute, file: str | None) -> Any:
+def _hierarchy(asked: AttributeModel, attribute: Attribute, file: str | None) -> Any:
     if asked.hierarchy is None or attribute.hierarchy is None:
         return None
     spec = spec_of(asked.hierarchy, attribute.type, attribute.domain)
-    spec = {kind: _sorted(value) if kind == "groups" else value for kind, value in sorted(spec.items())}
+    spec = {kind: _sort_groups(value) if kind == "groups" else value for kind, value in sorted(spec.items())}
     if file is None:
         return spec
     kind = "file" if asked.hierarchy.file is not None else "taxonomy"
     return {**spec, kind: {"sha256": file}}
 
 
-def _sorted(groups: Any) -> Any:
+def _sort_groups(groups: Any) -> Any:
     """Groups with their labels and members in the order of the alphabet; levels stay in theirs."""
     if isinstance(groups, Mapping):
-        return {label: _sorted(groups[label]) for label in sorted(groups)}
+        return {label: _sort_groups(groups[label]) for label in sorted(groups)}
     if isinstance(groups, list):
-        return sorted(groups) if all(isinstance(item, str) for item in groups) else [_sorted(item) for item in groups]
+        return (
+            sorted(groups) if all(isinstance(item, str) for item in groups) else [_sort_groups(item) for item in groups]
+        )
     return groups
 
 
-def _release(asked: ReleaseAsked) -> dict[str, Any]:
+def _release(asked: ReleaseModel) -> dict[str, Any]:
     values = asked.model_dump(mode="json", exclude_none=True)
     if levels := values.get("recoding", {}).get("levels"):
         values["recoding"]["levels"] = {name: levels[name] for name in sorted(levels)}

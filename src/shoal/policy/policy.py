@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from shoal.data.schema import Attribute, Schema
+from shoal.data.schema import Schema
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Neighbours, Unit
-from shoal.policy import checks
 from shoal.policy.lock import Lock, lock
-from shoal.policy.meaning import attributes_of, hashes_of
-from shoal.policy.model.attribute import AttributeAsked
-from shoal.policy.model.file import Asked, BudgetAsked, UnitAsked
-from shoal.policy.model.file_format import FileAsked
+from shoal.policy.model.attribute import AttributeModel
+from shoal.policy.model.file import BudgetModel, PolicyModel
 from shoal.policy.model.method import method_of
-from shoal.policy.model.release import ReleaseAsked
+from shoal.policy.model.release import ReleaseModel
+from shoal.policy.schema import hashes_of
 from shoal.policy.text import editing
-from shoal.policy.text.problem import Problem, RefusedPolicyError
-from shoal.policy.text.problems import problems_of
-from shoal.policy.text.reading import Document, read
+from shoal.policy.text.problem import RefusedPolicyError
+from shoal.policy.text.reading import read_yaml
+from shoal.policy.validation import validate
 
 
 @dataclass(frozen=True)
 class Policy:
     """What was asked, with the schema and the unit that it means; immutable.
 
-    `asked` is the file key by key, `text` the file as the person wrote it, `folder` where its hierarchies lie.
+    `model` is the file key by key, `text` the file as the person wrote it, `folder` where its hierarchies lie.
     """
 
-    asked: Asked
+    model: PolicyModel
     schema: Schema
     unit: Unit
     text: str = field(repr=False)
@@ -70,26 +66,13 @@ class Policy:
         if not isinstance(text, str):
             raise UsageError("a policy is parsed from its text", came=type(text).__name__, allowed="text")
         where = None if folder is None else Path(folder)
-        document = read(text, file)
-        asked, problems = _model(document)
-        attributes = attributes_of(asked.attributes, where, problems)
-        problems += _crosswise(asked, attributes)
+        document = read_yaml(text, file)
+        model, attributes, problems = validate(document, where)
         if problems:
             raise RefusedPolicyError([replace(each, line=document.line(each.path)) for each in problems], file)
-        unit = (
-            Unit.row(asked.neighbours)
-            if asked.unit.column is None or asked.unit.max_rows is None
-            else Unit.person(asked.unit.column, asked.unit.max_rows, asked.neighbours)
-        )
-        return cls(
-            asked,
-            Schema(tuple(attributes.values()), asked.file.format()),
-            unit,
-            text,
-            where,
-            file,
-            hashes_of(asked.attributes, where),
-        )
+        schema = Schema(tuple(attributes.values()), model.file.format())
+        unit = model.unit.unit(model.neighbours)
+        return cls(model, schema, unit, text, where, file, hashes_of(model.attributes, where))
 
     @classmethod
     def of(cls, values: Mapping[str, Any], folder: str | os.PathLike[str] | None = None) -> Policy:
@@ -101,27 +84,27 @@ class Policy:
     @property
     def dataset(self) -> str:
         """The name under which the ledger keeps what was spent."""
-        return self.asked.dataset
+        return self.model.dataset
 
     @property
     def neighbours(self) -> Neighbours:
         """The neighbouring relation of the dataset."""
-        return self.asked.neighbours
+        return self.model.neighbours
 
     @property
-    def attributes(self) -> Mapping[str, AttributeAsked]:
+    def attributes(self) -> Mapping[str, AttributeModel]:
         """Each column as the file writes it; what it means is in `schema`."""
-        return self.asked.attributes
+        return self.model.attributes
 
     @property
-    def budget(self) -> BudgetAsked | None:
+    def budget(self) -> BudgetModel | None:
         """The ceiling of the dataset, if the file names one."""
-        return self.asked.budget
+        return self.model.budget
 
     @cached_property
-    def release(self) -> ReleaseAsked | None:
+    def release(self) -> ReleaseModel | None:
         """What to publish, with every default written out; None for a policy that only checks."""
-        asked = self.asked.release
+        asked = self.model.release
         return (
             None
             if asked is None
@@ -135,20 +118,20 @@ class Policy:
         """
         return tuple(
             f"attributes.{name}.{key}"
-            for name in sorted(self.asked.attributes)
+            for name in sorted(self.model.attributes)
             for key in ("domain", "hierarchy")
             if self._is_profiled(name, key)
         )
 
     def _is_profiled(self, name: str, key: str) -> bool:
-        asked = self.asked.attributes[name]
+        asked = self.model.attributes[name]
         if key == "domain" and asked.domain is None:
             return self.schema[name].domain is not None and self._is_profiled(name, "hierarchy")
         return getattr(asked, key) is not None and getattr(asked.provenance, key) == "profiled"
 
     def weight(self, name: str) -> Fraction:
         """How much an attribute's detail counts when a recoding is chosen; 1 unless the policy says otherwise."""
-        return self.asked.attributes[name].weight or Fraction(1)
+        return self.model.attributes[name].weight or Fraction(1)
 
     # --- text and lock --------------------------------------------------------------------------------------------
 
@@ -177,54 +160,8 @@ class Policy:
         A path is written with dots, or as a tuple where a name holds a dot itself; None removes the key. Comments
         and order stay as they are.
         """
-        return self.parse(editing.changed(self.text, changes), self.folder, self.file)
+        return self.parse(editing.change_text(self.text, changes), self.folder, self.file)
 
     def lock(self) -> Lock:
         """The canonical text and its hash, the same for every file that means the same."""
-        return lock(self.asked.model_copy(update={"release": self.release}), self.schema, self.hashes)
-
-
-def _model(document: Document) -> tuple[Asked, list[Problem]]:
-    """The model of a document; where it has problems, its sound parts, so that they are looked at as well."""
-    try:
-        return Asked.model_validate(document.tree), []
-    except ValidationError as error:
-        problems = problems_of(error, document)
-    ill = {problem.path for problem in problems}
-
-    def sound(*path: str) -> Any:
-        """The value at a path, unless something is wrong in it."""
-        return None if any(bad[: len(path)] == path for bad in ill) else document.at(path)
-
-    listed = document.at(("attributes",))
-    names = list(listed) if isinstance(listed, dict) else []
-    attributes = {name: value for name in names if (value := sound("attributes", name)) is not None}
-    parts = {
-        "unit": UnitAsked.model_validate(value) if (value := sound("unit")) is not None else None,
-        "neighbours": sound("neighbours"),
-        "file": FileAsked.model_validate(value) if (value := sound("file")) is not None else FileAsked(),
-        "attributes": {name: AttributeAsked.model_validate(value) for name, value in attributes.items()},
-        "release": ReleaseAsked.model_validate(value) if (value := sound("release")) is not None else None,
-        "budget": BudgetAsked.model_validate(value) if (value := sound("budget")) is not None else None,
-    }
-    return Asked.model_construct(**parts), problems
-
-
-def _crosswise(asked: Asked, attributes: Mapping[str, Attribute]) -> Iterator[Problem]:
-    """What the keys say about each other; parts that are not sound are absent and say nothing."""
-    if asked.unit is not None:
-        yield from checks.unit(asked.unit, asked.attributes)
-    yield from checks.missing_codes(asked.file, attributes)
-    release = asked.release
-    if release is None:
-        return
-    yield from method_of(release).problems(release, asked.neighbours, asked.unit, asked.attributes, attributes)
-    if release.recoding is not None:
-        yield from checks.recoding(release.recoding, asked.attributes, attributes)
-    if release.views is not None:
-        yield from checks.views(release.views, asked.attributes)
-        yield from checks.chosen_in_views(release)
-    if release.sampling is not None:
-        yield from checks.sampling(release.sampling, release)
-    if asked.budget is not None:
-        yield from checks.budget(asked.budget, release)
+        return lock(self.model.model_copy(update={"release": self.release}), self.schema, self.hashes)

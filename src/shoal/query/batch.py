@@ -24,7 +24,7 @@ from shoal.guarantee.safe_k.curve import check_delta
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Cost
 from shoal.policy.text.problem import RefusedPolicyError
-from shoal.policy.text.reading import Tree, read
+from shoal.policy.text.reading import Tree, read_yaml
 from shoal.query.condition.predicate import Atom, Predicate
 from shoal.query.condition.sets import Names, Region, Span, Spans
 from shoal.query.questions.base import Added, Asked, Question
@@ -335,12 +335,12 @@ def plain_values(path: str | Path, what: str, allowed: str | None = None) -> Tre
         reason = getattr(error, "strerror", None) or "no such name"
         raise UsageError(f"{what} cannot be read", came=f"{where} ({reason})", allowed=allowed) from None
     try:
-        return read(text, str(where)).tree
+        return read_yaml(text, str(where)).tree
     except RefusedPolicyError as error:
         first = error.problems[0]
         if first.wrong == _EMPTY:
             raise UsageError(f"{what} is empty", came=where, allowed=allowed) from None
         wrong = first.wrong.replace("a policy", "one")
         raise UsageError(
-            f"{what}: {first.place(str(where))}: {wrong}", came=first.came, allowed=first.allowed, fix=first.fix
+            f"{what}: {first.location(str(where))}: {wrong}", came=first.came, allowed=first.allowed, fix=first.fix
         ) from None

@@ -20,9 +20,9 @@ from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget
 from shoal.ledger.ledger import Ledger, Registered
-from shoal.policy.domain import BOOLEAN
 from shoal.policy.lock import lock
 from shoal.policy.policy import Policy
+from shoal.policy.schema import BOOLEAN
 
 _COIN = Fraction(1, 2)
 
@@ -155,7 +155,7 @@ def find(name: str, ledger: Ledger) -> Dataset:
 
 def meaning(policy: Policy) -> str:
     """The hash of what questions depend on: attributes, unit, neighbours; not of what a release asks for."""
-    asked = policy.asked.model_copy(update={"release": None, "budget": None})
+    asked = policy.model.model_copy(update={"release": None, "budget": None})
     return lock(asked, policy.schema, policy.hashes).sha256
 
 
@@ -175,7 +175,7 @@ def at_most(table: Table, unit: Unit, source: Source) -> Table:
 
 
 def _rate(policy: Policy, sampled: Number | None) -> Fraction | None:
-    asked = policy.asked.release
+    asked = policy.model.release
     already = asked.sampling.already if asked is not None and asked.sampling is not None else None
     if sampled is None:
         return already

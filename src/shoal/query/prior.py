@@ -32,7 +32,7 @@ from shoal.mechanism.refinement.prior import (
     UniformPrior,
     as_prior,
 )
-from shoal.policy.text.problem import shown
+from shoal.policy.text.problem import excerpt
 from shoal.query.condition import ranks as ladders
 from shoal.query.condition.parse import Kind, Token
 from shoal.query.condition.ranks import number
@@ -81,7 +81,7 @@ def known(given: object, asked: Asked) -> Known | None:
 def _by_name(given: str, asked: Added | Individual) -> Known:
     word, *ends = given.strip().split(":")
     if word != "uniform" or len(ends) not in (0, 2):
-        raise UsageError("this is no prior", came=shown(given), allowed=_FORMS)
+        raise UsageError("this is no prior", came=excerpt(given), allowed=_FORMS)
     if ends:
         return _between(ends[0].strip(), ends[1].strip(), asked)
     if not isinstance(asked, Individual):
@@ -199,7 +199,7 @@ def _declared(value: Any, asked: Asked) -> Any:
     found = _value(value, asked)
     if not isinstance(asked, Individual):
         if isinstance(found, float) and isinstance(asked, Added) and asked.grid[0] == 1:
-            raise UsageError("a value of the prior is no whole number", came=shown(value), allowed="0, 1, 2, …")
+            raise UsageError("a value of the prior is no whole number", came=excerpt(value), allowed="0, 1, 2, …")
         return found
     attribute, domain = asked.attribute, asked.domain
     if attribute.type in _NUMBERS:

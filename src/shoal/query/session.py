@@ -30,7 +30,7 @@ from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger
 from shoal.ledger.location import open_ledger
 from shoal.policy.policy import Policy
-from shoal.policy.text.problem import shown
+from shoal.policy.text.problem import excerpt
 from shoal.query import batch as batches
 from shoal.query import dataset as datasets
 from shoal.query.answer import Answer, Price
@@ -412,7 +412,7 @@ def _refuse_unwritable(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UsageError("a question has a character that cannot be written", came=shown(text)) from None
+        raise UsageError("a question has a character that cannot be written", came=excerpt(text)) from None
 
 
 @contextmanager

@@ -13,12 +13,11 @@ from shoal.data.hierarchy.build import KINDS
 from shoal.data.hierarchy.intervals import CALENDAR_PARTS
 from shoal.data.schema import Missing, Outside, Role, Type
 from shoal.guarantee.unit import Unit
-from shoal.policy.model import hierarchy
+from shoal.policy.model.attribute import DATE_PARTS, HierarchyModel
 from shoal.policy.model.method import METHODS
-from shoal.policy.model.release import METHOD_NAMES, ReleaseAsked
+from shoal.policy.model.release import METHOD_NAMES, ReleaseModel
 from shoal.policy.policy import Policy
-from shoal.policy.text.keys import every_key, known_at
-from shoal.policy.text.schema_file import table_of_keys
+from shoal.policy.text.keys import every_key, known_at, table_of_keys
 from tests.policy.written import BASE, base, edited
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "policy.md"
@@ -66,7 +65,7 @@ def test_defaults_are_written_out_in_the_release():
     assert release.recoding.tree.depth == 64
     assert release.output.format == "parquet"
     assert release.repeat == 1
-    assert Policy.parse(base()).asked.release.bound is None
+    assert Policy.parse(base()).model.release.bound is None
 
 
 def test_a_policy_without_a_release_needs_no_domains():
@@ -208,18 +207,18 @@ def test_every_other_method_has_its_keys(method, keys):
     text = head.replace("add_remove", "replace_one") + f"release: {{method: {method}, {keys}}}\n"
     release = Policy.parse(text).release
     assert release.method == method
-    assert set(METHODS[method].defaults) <= set(release.given())
+    assert set(METHODS[method].defaults) <= set(release.given_keys())
 
 
 def test_the_closed_lists_agree():
     assert set(METHODS) == set(METHOD_NAMES)
-    keys = set(ReleaseAsked.model_fields)
+    keys = set(ReleaseModel.model_fields)
     assert all({*method.required, *method.optional, *method.defaults} <= keys for method in METHODS.values())
     used = {key for method in METHODS.values() for key in (*method.required, *method.optional)}
     assert used | {"method", "repeat", "output"} == keys
     options = {option for kind in KINDS.values() for option in kind.options}
-    assert set(hierarchy.HierarchyAsked.model_fields) == set(KINDS) | options
-    assert set(hierarchy.PARTS) == set(CALENDAR_PARTS)
+    assert set(HierarchyModel.model_fields) == set(KINDS) | options
+    assert set(DATE_PARTS) == set(CALENDAR_PARTS)
 
 
 # --- the reference ------------------------------------------------------------------------------------------------
@@ -229,7 +228,7 @@ def test_every_key_has_words_and_a_row_in_the_reference():
     page = REFERENCE.read_text("utf-8")
     for key in every_key():
         assert key.words.endswith("."), key.path
-    assert table_of_keys() in page, "docs/reference/policy.md is stale: python -m shoal.policy.text.schema_file"
+    assert table_of_keys() in page, "docs/reference/policy.md is stale: python -m shoal.policy.text.keys"
 
 
 def test_keys_are_found_by_place():

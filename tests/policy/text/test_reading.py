@@ -8,7 +8,7 @@ from shoal.data.domain import Values
 from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
 from shoal.policy.text.problem import RefusedPolicyError
-from shoal.policy.text.reading import read
+from shoal.policy.text.reading import read_yaml
 from tests.policy.written import BASE, edited, problems
 
 TRAPS = [
@@ -69,7 +69,7 @@ def test_json_is_yaml():
 )
 def test_what_is_not_plain_is_refused(text, line, words):
     with pytest.raises(RefusedPolicyError) as caught:
-        read(text)
+        read_yaml(text)
     assert [p for p in caught.value.problems if words in p.wrong and p.line == line], caught.value
 
 
@@ -101,7 +101,7 @@ def test_a_table_given_for_a_policy_is_never_quoted(table):
 
 def test_a_file_that_is_far_too_long():
     with pytest.raises(PolicyError, match="too long"):
-        read("a" * 20_000_000)
+        read_yaml("a" * 20_000_000)
 
 
 def test_files_that_cannot_be_read(tmp_path):
@@ -160,11 +160,11 @@ def test_control_letters_do_not_reach_the_terminal():
 
 def test_a_text_is_read_once_and_what_was_read_is_nobody_elses():
     text = "version: 1\nlisted: [a, b]\n"
-    first = read(text)
+    first = read_yaml(text)
     first.tree["listed"].append("c")
     first.lines.clear()
-    assert read(text).tree == {"version": "1", "listed": ["a", "b"]}
-    assert read(text).lines[("listed", 1)] == 2
+    assert read_yaml(text).tree == {"version": "1", "listed": ["a", "b"]}
+    assert read_yaml(text).lines[("listed", 1)] == 2
     for name in ("one", "two"):
         with pytest.raises(PolicyError, match=f"{name}"):
-            read("a: [", name)
+            read_yaml("a: [", name)

@@ -9,8 +9,8 @@ import sys
 import pytest
 from jsonschema import Draft7Validator
 
-from shoal.policy.text.reading import read
-from shoal.policy.text.schema_file import DRAFT, SCHEMA_FILE, json_schema, json_schema_text, table_of_keys, with_table
+from shoal.policy.text.keys import DRAFT, SCHEMA_FILE, json_schema, json_schema_text, table_of_keys, with_table
+from shoal.policy.text.reading import read_yaml
 from tests.policy.text.test_problem import ANSWER
 from tests.policy.written import BASE, edited
 from tests.policy.yaml_values import as_an_editor_reads
@@ -20,7 +20,7 @@ VALIDATOR = Draft7Validator(json_schema())
 
 def test_the_shipped_schema_is_fresh():
     assert SCHEMA_FILE.read_text("utf-8") == json_schema_text(), (
-        "python -m shoal.policy.text.schema_file docs/reference/policy.md"
+        "python -m shoal.policy.text.keys docs/reference/policy.md"
     )
 
 
@@ -35,7 +35,7 @@ def test_a_good_policy_is_accepted_both_as_an_editor_reads_it_and_as_we_do():
     assert not list(VALIDATOR.iter_errors(as_an_editor_reads(BASE)))
     unquoted = edited(("[no, yes]", "[no, null, 01234, 1.5, true, ~]"), ("delta: 1e-6", "delta: '1e-6'"))
     assert not list(VALIDATOR.iter_errors(as_an_editor_reads(unquoted)))
-    assert isinstance(read(BASE).tree, dict)
+    assert isinstance(read_yaml(BASE).tree, dict)
 
 
 @pytest.mark.parametrize(

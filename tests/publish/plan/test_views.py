@@ -17,7 +17,7 @@ from shoal.chance.source import Source
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import SafeKSampling
-from shoal.policy.model.views import Views
+from shoal.policy.model.release import ViewsModel
 from shoal.policy.policy import Policy
 from shoal.policy.text.problem import RefusedPolicyError
 from shoal.publish.plan.methods import plan
@@ -110,10 +110,10 @@ def test_groups_workloads_singles_and_limits():
 )
 def test_views_of_a_limit_follow_from_the_names_alone(names, limit, width, chance):
     """A lock does not keep the order of declaration, and both verifiers must find the same views as the plan."""
-    views = Views(every=width, limit=str(limit))
+    views = ViewsModel(every=width, limit=str(limit))
     declared = chance.sample(names, len(names))
-    found = {frozenset(group) for group in views.fixed(declared)}
-    assert found == {frozenset(group) for group in views.fixed(sorted(names))}
+    found = {frozenset(group) for group in views.candidates(declared)}
+    assert found == {frozenset(group) for group in views.candidates(sorted(names))}
     every = list(itertools.combinations(sorted(names), 2 if width == "pairs" else 3))
     assert found == {frozenset(group) for group in verifier.evenly(every, limit)}
     assert len(found) == min(limit, len(every))
@@ -122,8 +122,8 @@ def test_views_of_a_limit_follow_from_the_names_alone(names, limit, width, chanc
 def test_other_views_than_those_of_the_limit_are_refused():
     declared = {"sex", "age", "diag"}
     views = {"every": "pairs", "limit": 2}
-    asked = Views(every="pairs", limit="2")
-    own = [frozenset(group) for group in asked.fixed(sorted(declared))]
+    asked = ViewsModel(every="pairs", limit="2")
+    own = [frozenset(group) for group in asked.candidates(sorted(declared))]
     others = [frozenset(group) for group in itertools.combinations(sorted(declared), 2) if frozenset(group) not in own]
     assert verifier._locked_views(views, own, declared)
     assert not verifier._locked_views(views, [own[0], *others], declared)

@@ -6,15 +6,84 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from shoal.guarantee.unit import NEIGHBOURS, Neighbours
-from shoal.policy.model.attribute import AttributeAsked
-from shoal.policy.model.file_format import FileAsked
-from shoal.policy.model.parts import Part
-from shoal.policy.model.release import ReleaseAsked
-from shoal.policy.model.scalar import Delta, Epsilon, FromOne, Name, Word, refused
+from shoal.data.schema import DECIMALS, ENCODINGS, SIGNS, FileFormat
+from shoal.guarantee.unit import NEIGHBOURS, Neighbours, Unit
+from shoal.policy.model.attribute import AttributeModel
+from shoal.policy.model.base import Delta, Epsilon, FromOne, Name, PolicyPart, Value, Word, refusal
+from shoal.policy.model.release import ReleaseModel
+
+_SIGN = "one ASCII sign, no letter, digit or blank"
 
 
-class UnitAsked(Part):
+class _Sign:
+    """One sign, or one of some words; `tab` is a word for a sign that is hard to see."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def __call__(self, value: Any) -> str:
+        allowed = f"{', '.join(self.words)}, or {_SIGN}"
+        if not isinstance(value, str):
+            raise refusal("not one sign", allowed)
+        if value in self.words:
+            return value
+        if value not in SIGNS or value == "":
+            raise refusal("not one sign", allowed)
+        return "tab" if value == "\t" else value
+
+
+class FileModel(PolicyPart):
+    """How the table's file is written."""
+
+    long_words: ClassVar = "a mapping, such as {encoding: windows-1252, delimiter: ;, decimal: ','}"
+
+    encoding: Annotated[str, BeforeValidator(Word(*ENCODINGS)), WithJsonSchema({"enum": list(ENCODINGS)})] = Field(
+        default="utf-8",
+        description="How a CSV file spells letters: `utf-8` (a byte order mark may begin the file), `utf-16-le`, "
+        "`utf-16-be`, `windows-1252` or `iso-8859-1`.",
+    )
+    delimiter: Annotated[str, BeforeValidator(_Sign("auto", "tab")), WithJsonSchema({"type": "string"})] = Field(
+        default="auto",
+        description="What stands between the cells of a CSV file: a sign, `tab`, or `auto`, which takes of comma, "
+        "semicolon, tab and vertical bar the one that shows most of the policy's columns in the header line.",
+    )
+    quote: Annotated[str, BeforeValidator(_Sign("none")), WithJsonSchema({"type": "string"})] = Field(
+        default='"',
+        description="What encloses a cell that holds the delimiter or a line end, doubled inside it; `none` where quotes "
+        "are letters like others.",
+    )
+    decimal: Annotated[str, BeforeValidator(Word(*DECIMALS)), WithJsonSchema({"enum": list(DECIMALS)})] = Field(
+        default=".", description="What stands before the fraction of a number that is written as text."
+    )
+    missing: tuple[Value, ...] = Field(
+        default=(),
+        description="Texts that stand for a missing value, such as `[NA, '-9']`; an empty cell of a CSV file always does.",
+    )
+
+    @model_validator(mode="after")
+    def _apart(self) -> FileModel:
+        if self.delimiter == self.quote:
+            raise refusal("delimiter and quote are the same sign", "two different ones")
+        if len(set(self.missing)) != len(self.missing):
+            raise refusal("a missing code is listed twice", "each code once")
+        return self
+
+    def format(self) -> FileFormat:
+        """What a reader is told."""
+        return FileFormat(
+            self.encoding,
+            {"auto": None, "tab": "\t"}.get(self.delimiter, self.delimiter),
+            None if self.quote == "none" else self.quote,
+            self.decimal,
+            tuple(sorted(self.missing)),
+        )
+
+    def canonical(self) -> dict[str, Any]:
+        """How the file is written, in one form for one meaning: defaults written out, codes sorted."""
+        return {**self.model_dump(mode="json"), "missing": sorted(self.missing)}
+
+
+class UnitModel(PolicyPart):
     """Whose contribution is hidden."""
 
     short: ClassVar = {"const": "row"}
@@ -29,18 +98,24 @@ class UnitAsked(Part):
     )
 
     @classmethod
-    def spelled(cls, value: Any) -> Any:
+    def expand_short_form(cls, value: Any) -> Any:
         """A row has no column."""
         return {"column": None, "max_rows": None} if value == "row" else value
 
     @model_validator(mode="after")
-    def _whole(self) -> UnitAsked:
+    def _whole(self) -> UnitModel:
         if len(self.model_fields_set) < 2:
-            raise refused("a person needs both a column and a number of rows", self.long_words)
+            raise refusal("a person needs both a column and a number of rows", self.long_words)
         return self
 
+    def unit(self, neighbours: Neighbours) -> Unit:
+        """The unit of privacy under a neighbouring relation."""
+        if self.column is None or self.max_rows is None:
+            return Unit.row(neighbours)
+        return Unit.person(self.column, self.max_rows, neighbours)
 
-class BudgetAsked(Part):
+
+class BudgetModel(PolicyPart):
     """The ceiling on all releases of the dataset together."""
 
     long_words: ClassVar = "{epsilon: a number, delta: a number}"
@@ -51,11 +126,11 @@ class BudgetAsked(Part):
 
 def _version(value: Any) -> int:
     if value != "1":
-        raise refused("a version of the policy file that is not known", "1", "this Shoal reads version 1")
+        raise refusal("a version of the policy file that is not known", "1", "this Shoal reads version 1")
     return 1
 
 
-class Asked(Part):
+class PolicyModel(PolicyPart):
     """The policy file, key by key."""
 
     long_words: ClassVar = "a mapping that begins with `version: 1`"
@@ -64,22 +139,22 @@ class Asked(Part):
         description="The version of this file's form: 1."
     )
     dataset: Name = Field(description="The name under which the ledger keeps what was spent on this table.")
-    unit: UnitAsked = Field(
+    unit: UnitModel = Field(
         description="Whose contribution is hidden: one `row`, or all rows of one person. There is no default."
     )
     neighbours: Annotated[Neighbours, BeforeValidator(Word(*NEIGHBOURS))] = Field(
         description="What the promise compares: tables with a unit more or less (`add_remove`), or with one unit "
         "replaced by any other (`replace_one`). One for each dataset; there is no default."
     )
-    file: FileAsked = Field(
-        default=FileAsked(),
+    file: FileModel = Field(
+        default=FileModel(),
         description="How the table's file is written; never found out from its rows, which would let one person's row "
         "change how everybody else's are read.",
     )
-    attributes: dict[Name, AttributeAsked] = Field(description="Every column of the table by its name.", min_length=1)
-    release: ReleaseAsked | None = Field(
+    attributes: dict[Name, AttributeModel] = Field(description="Every column of the table by its name.", min_length=1)
+    release: ReleaseModel | None = Field(
         default=None, description="What to publish. A policy without it can check a table and no more."
     )
-    budget: BudgetAsked | None = Field(
+    budget: BudgetModel | None = Field(
         default=None, description="The ceiling for the dataset; it holds all releases together."
     )

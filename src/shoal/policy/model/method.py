@@ -16,11 +16,18 @@ from typing import Any, Literal
 from shoal.data.schema import Attribute, Role, Type
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import NEIGHBOURS
-from shoal.policy.model.attribute import AttributeAsked
-from shoal.policy.model.file import UnitAsked
-from shoal.policy.model.recoding import Grow, Recoding
-from shoal.policy.model.release import GROUPINGS, Grouping, MethodName, ReleaseAsked, Sampling
-from shoal.policy.text.problem import Problem, nearest, shown
+from shoal.policy.model.attribute import AttributeModel
+from shoal.policy.model.file import UnitModel
+from shoal.policy.model.release import (
+    GROUPINGS,
+    Grouping,
+    MethodName,
+    RecodingModel,
+    ReleaseModel,
+    SamplingModel,
+    TreeModel,
+)
+from shoal.policy.text.problem import Problem, excerpt, nearest
 
 PlanKind = Literal["differential", "syntactic"]
 """The two kinds of plan: one that pays for differential privacy, and one whose guarantee is a property of the table."""
@@ -72,7 +79,7 @@ class Method:
         """Whether the method makes a differential promise, which has a price."""
         return "epsilon" in self.required
 
-    def fill(self, release: ReleaseAsked, published: Iterable[str]) -> ReleaseAsked:
+    def fill(self, release: ReleaseModel, published: Iterable[str]) -> ReleaseModel:
         """The release with every default written out, so that two ways to say the same thing are one."""
         update: dict[str, Any] = {
             key: value for key, value in self.defaults.items() if getattr(release, key, None) is None
@@ -80,24 +87,24 @@ class Method:
         if "gain" in self.optional and update.get("grouping", release.grouping) == "vmdav" and release.gain is None:
             update["gain"] = Fraction(1, 5)
         if "sampling" in self.optional:
-            sampling = release.sampling or Sampling()
+            sampling = release.sampling or SamplingModel()
             beta = None if sampling.already is not None else sampling.beta or "auto"
             update["sampling"] = sampling.model_copy(update={"beta": beta})
         recoding = release.recoding or self.default_recoding(release)
         if recoding is not None:
-            update["recoding"] = recoding.filled(release.epsilon, tuple(published))
+            update["recoding"] = recoding.fill(release.epsilon, tuple(published))
         return release.model_copy(update=update)
 
-    def default_recoding(self, release: ReleaseAsked) -> Recoding | None:
+    def default_recoding(self, release: ReleaseModel) -> RecodingModel | None:
         """The recoding that is meant where the policy names none."""
         return None
 
     def problems(
         self,
-        release: ReleaseAsked,
+        release: ReleaseModel,
         neighbours: str | None,
-        unit: UnitAsked | None,
-        asked: Mapping[str, AttributeAsked],
+        unit: UnitModel | None,
+        asked: Mapping[str, AttributeModel],
         attributes: Mapping[str, Attribute],
     ) -> Iterator[Problem]:
         """Everything about a policy that this method does not hold for."""
@@ -106,7 +113,7 @@ class Method:
         yield from self._domains(release, asked, attributes)
         yield from self._records(release, unit, asked)
 
-    def needs_domain(self, release: ReleaseAsked, attribute: Attribute) -> bool:
+    def needs_domain(self, release: ReleaseModel, attribute: Attribute) -> bool:
         """Whether an attribute has to have a declared domain."""
         roles = (Role.QUASI, Role.CONFIDENTIAL, *((Role.OTHER, Role.WEIGHT) if self.whole_tuple else ()))
         return attribute.role in roles
@@ -115,8 +122,8 @@ class Method:
         """What to do about a domain that is missing."""
         return f"declare what may occur: method {self.name} may not read it off the data"
 
-    def _keys(self, release: ReleaseAsked, neighbours: str | None) -> Iterator[Problem]:
-        given = {key for key in release.given() if key not in _ANY_METHOD}
+    def _keys(self, release: ReleaseModel, neighbours: str | None) -> Iterator[Problem]:
+        given = {key for key in release.given_keys() if key not in _ANY_METHOD}
         for key in self.required:
             if key not in given:
                 yield Problem(("release",), f"the key '{key}' is missing", None, None, f"method {self.name} needs it")
@@ -131,7 +138,7 @@ class Method:
             fix = f"{self.reason}; set neighbours: {allowed}, or take another method"
             yield Problem(("neighbours",), f"method {self.name} does not hold for it", neighbours, allowed, fix)
 
-    def _numbers(self, release: ReleaseAsked) -> Iterator[Problem]:
+    def _numbers(self, release: ReleaseModel) -> Iterator[Problem]:
         if release.k is not None and release.k < self.least_k:
             allowed = f"a whole number from {self.least_k} up"
             yield Problem(("release", "k"), "a class of one hides nobody", str(release.k), allowed)
@@ -160,7 +167,7 @@ class Method:
             yield Problem(("release", "grouping"), f"not a grouping of method {self.name}", release.grouping, allowed)
 
     def _domains(
-        self, release: ReleaseAsked, asked: Mapping[str, AttributeAsked], attributes: Mapping[str, Attribute]
+        self, release: ReleaseModel, asked: Mapping[str, AttributeModel], attributes: Mapping[str, Attribute]
     ) -> Iterator[Problem]:
         """What is published has a domain that was declared, or that its hierarchy gives."""
         for name, attribute in attributes.items():
@@ -172,14 +179,14 @@ class Method:
                     "a domain, or a hierarchy that lists every value",
                     self.domain_advice(attribute),
                 )
-        if not any(one.published for one in asked.values()):
+        if not any(one.is_published for one in asked.values()):
             yield Problem(("attributes",), "nothing to publish", fix="give an attribute the role quasi or confidential")
         if self.confidential and not any(one.role is Role.CONFIDENTIAL for one in asked.values()):
             wrong = f"method {self.name} protects a confidential attribute, and there is none"
             yield Problem(("attributes",), wrong, fix="give an attribute the role confidential")
 
     def _records(
-        self, release: ReleaseAsked, unit: UnitAsked | None, attributes: Mapping[str, AttributeAsked]
+        self, release: ReleaseModel, unit: UnitModel | None, attributes: Mapping[str, AttributeModel]
     ) -> Iterator[Problem]:
         """What only some methods ask of the records."""
         yield from ()
@@ -189,16 +196,16 @@ class Method:
 class SafeKMethod(Method):
     """Random sample, generalization, suppression below k: without a recoding it grows a tree, for a share of epsilon."""
 
-    def default_recoding(self, release: ReleaseAsked) -> Recoding:
+    def default_recoding(self, release: ReleaseModel) -> RecodingModel:
         already = release.sampling is not None and release.sampling.already is not None
-        return Recoding(levels={}) if already else Recoding(tree=Grow())
+        return RecodingModel(levels={}) if already else RecodingModel(tree=TreeModel())
 
 
 @dataclass(frozen=True)
 class ClusterMethod(Method):
     """Clusters of near records: one row of each person, no domains needed, and nothing but counts is claimed."""
 
-    def needs_domain(self, release: ReleaseAsked, attribute: Attribute) -> bool:
+    def needs_domain(self, release: ReleaseModel, attribute: Attribute) -> bool:
         """Near records are compared with each other, so only fixed corners and declared orders ask for a domain."""
         fixed_corner = attribute.role is Role.QUASI and release.grouping == "insensitive"
         return super().needs_domain(release, attribute) and (attribute.type is Type.ORDINAL or fixed_corner)
@@ -207,16 +214,16 @@ class ClusterMethod(Method):
         ordered = attribute.type is Type.ORDINAL
         return "declare its values in their order" if ordered else super().domain_advice(attribute)
 
-    def ranks_alone(self, release: ReleaseAsked) -> bool:
+    def ranks_alone(self, release: ReleaseModel) -> bool:
         """Whether each confidential attribute is ranked by itself, without quasi-identifiers."""
         return False
 
     def _records(
-        self, release: ReleaseAsked, unit: UnitAsked | None, attributes: Mapping[str, AttributeAsked]
+        self, release: ReleaseModel, unit: UnitModel | None, attributes: Mapping[str, AttributeModel]
     ) -> Iterator[Problem]:
         roles = [one.role for one in attributes.values()]
         alone, grouping = self.ranks_alone(release), release.grouping or "mdav"
-        if Role.QUASI not in roles and not alone and any(one.published for one in attributes.values()):
+        if Role.QUASI not in roles and not alone and any(one.is_published for one in attributes.values()):
             wrong = "no quasi-identifier: there is nothing to tell who is near whom"
             yield Problem(("attributes",), wrong, fix="give an attribute the role quasi")
         yield from self._groupings(release, grouping, attributes)
@@ -243,7 +250,7 @@ class ClusterMethod(Method):
             )
 
     def _groupings(
-        self, release: ReleaseAsked, grouping: str, attributes: Mapping[str, AttributeAsked]
+        self, release: ReleaseModel, grouping: str, attributes: Mapping[str, AttributeModel]
     ) -> Iterator[Problem]:
         """What the grouping does not fit."""
         yield from ()
@@ -254,7 +261,7 @@ class MicroaggregationMethod(ClusterMethod):
     """Everybody in a cluster shows the same quasi-identifiers."""
 
     def _groupings(
-        self, release: ReleaseAsked, grouping: str, attributes: Mapping[str, AttributeAsked]
+        self, release: ReleaseModel, grouping: str, attributes: Mapping[str, AttributeModel]
     ) -> Iterator[Problem]:
         quasi = [one.role for one in attributes.values()].count(Role.QUASI)
         if grouping in ("ranking", "optimal") and quasi > 1:
@@ -266,11 +273,11 @@ class MicroaggregationMethod(ClusterMethod):
 class ProbabilisticKMethod(ClusterMethod):
     """Confidential values are permuted inside clusters."""
 
-    def ranks_alone(self, release: ReleaseAsked) -> bool:
+    def ranks_alone(self, release: ReleaseModel) -> bool:
         return release.grouping == "ranking"
 
     def _groupings(
-        self, release: ReleaseAsked, grouping: str, attributes: Mapping[str, AttributeAsked]
+        self, release: ReleaseModel, grouping: str, attributes: Mapping[str, AttributeModel]
     ) -> Iterator[Problem]:
         if release.crowds is not None and not self.ranks_alone(release):
             yield Problem(
@@ -278,10 +285,10 @@ class ProbabilisticKMethod(ClusterMethod):
             )
 
 
-def no_attribute(path: tuple[str | int, ...], name: str, attributes: Mapping[str, AttributeAsked]) -> Problem:
+def no_attribute(path: tuple[str | int, ...], name: str, attributes: Mapping[str, AttributeModel]) -> Problem:
     """A key names an attribute that the policy does not have."""
     known = tuple(attributes)
-    return Problem(path, "no such attribute", shown(name), shown(", ".join(known)), nearest(name, known))
+    return Problem(path, "no such attribute", excerpt(name), excerpt(", ".join(known)), nearest(name, known))
 
 
 _ALL = (
@@ -345,6 +352,6 @@ METHODS: Mapping[MethodName, Method] = {method.name: method for method in _ALL}
 """Every method of the closed list, by its name."""
 
 
-def method_of(release: ReleaseAsked) -> Method:
+def method_of(release: ReleaseModel) -> Method:
     """The method that a release asks for."""
     return METHODS[release.method]

@@ -18,8 +18,8 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from shoal.errors import PolicyError
 from shoal.guarantee.rounding import exact_text
-from shoal.policy.text.problem import Path, dotted, shown
-from shoal.policy.text.reading import Tree, read
+from shoal.policy.text.problem import Path, dotted_path, excerpt
+from shoal.policy.text.reading import Tree, read_yaml
 
 Change = str | tuple[str, ...]
 
@@ -39,27 +39,27 @@ class _TextResolver(VersionedResolver):
         return {}
 
 
-def changed(text: str, changes: Mapping[Change, object]) -> str:
+def change_text(text: str, changes: Mapping[Change, object]) -> str:
     """The text with the values at these keys replaced, added, or (None) removed."""
     yaml = _yaml(text)
-    root, meant = yaml.load(text), read(text).tree
+    root, meant = yaml.load(text), read_yaml(text).tree
     for key, value in changes.items():
         path = tuple(key.split(".")) if isinstance(key, str) else key
         new = None if value is None else _plain(value)
         for tree in (root, meant):
-            _put(tree, path, new)
-    return _checked(_written(yaml, root), meant)
+            _set_key(tree, path, new)
+    return _check_same_meaning(_dump(yaml, root), meant)
 
 
 def text_of(values: Mapping[str, object]) -> str:
     """Plain values as the text of a policy."""
     meant = _plain(values)
-    return _checked(_written(_yaml(""), _block(meant)), meant)
+    return _check_same_meaning(_dump(_yaml(""), _block(meant)), meant)
 
 
-def _checked(text: str, meant: Tree) -> str:
+def _check_same_meaning(text: str, meant: Tree) -> str:
     """The text, if it says what was meant: a file is never written on trust."""
-    if read(text).tree != meant:
+    if read_yaml(text).tree != meant:
         raise PolicyError("these values cannot be written so that they are read the same", fix="edit the file by hand")
     return text
 
@@ -79,13 +79,13 @@ def _yaml(text: str) -> YAML:
     return yaml
 
 
-def _written(yaml: YAML, root: Any) -> str:
+def _dump(yaml: YAML, root: Any) -> str:
     out = StringIO()
     yaml.dump(root, out)
     return out.getvalue()
 
 
-def _put(root: Any, path: Path, value: Tree | None) -> None:
+def _set_key(root: Any, path: Path, value: Tree | None) -> None:
     """Change one key of a tree, ruamel's or a plain one."""
     here = root
     for i, step in enumerate(path[:-1]):
@@ -93,8 +93,10 @@ def _put(root: Any, path: Path, value: Tree | None) -> None:
             break
         here = here.setdefault(step, type(root)())
         if not isinstance(here, dict):
-            fix = f"change {dotted(path[: i + 1])} as a whole"
-            raise PolicyError(f"{dotted(path[: i + 1])}: one value, which has no keys", came=shown(here), fix=fix)
+            fix = f"change {dotted_path(path[: i + 1])} as a whole"
+            raise PolicyError(
+                f"{dotted_path(path[: i + 1])}: one value, which has no keys", came=excerpt(here), fix=fix
+            )
     else:
         if value is None:
             here.pop(path[-1], None)
@@ -110,23 +112,23 @@ def _block(value: Tree) -> Any:
         return _flow(value)
     below = [item for item in value.values() if isinstance(item, dict)]
     deep = any(isinstance(item, dict) for each in below for item in each.values())
-    return CommentedMap((_quoted(key), (_block if deep else _flow)(item)) for key, item in value.items())
+    return CommentedMap((_quote(key), (_block if deep else _flow)(item)) for key, item in value.items())
 
 
 def _flow(value: Tree) -> Any:
     """A value on one line."""
     made: Any
     if isinstance(value, dict):
-        made = CommentedMap((_quoted(key), _flow(item)) for key, item in value.items())
+        made = CommentedMap((_quote(key), _flow(item)) for key, item in value.items())
     elif isinstance(value, list):
         made = CommentedSeq(_flow(item) for item in value)
     else:
-        return _quoted(value)
+        return _quote(value)
     made.fa.set_flow_style()
     return made
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A text in quotes, unless no reader of YAML could take any part of it for a sign."""
     return text if _SAFE.fullmatch(text) else DoubleQuotedScalarString(text)
 

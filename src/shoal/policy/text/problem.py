@@ -29,16 +29,18 @@ class Problem:
     @classmethod
     def of(cls, path: Path, error: ShoalError) -> Problem:
         """What another room said, at the key that it speaks of."""
-        return cls(path, error.wrong, None if error.came is None else shown(error.came), error.allowed, error.fix)
+        return cls(path, error.wrong, None if error.came is None else excerpt(error.came), error.allowed, error.fix)
 
-    def place(self, file: str) -> str:
+    def location(self, file: str) -> str:
         """The key and the line, as in `release.epsilon (policy.yaml, line 12)`."""
         where = file if self.line is None else f"{file}, line {self.line}"
-        return f"{dotted(self.path)} ({where})" if self.path else where
+        return f"{dotted_path(self.path)} ({where})" if self.path else where
 
     def words(self, file: str) -> str:
         """The whole message about this key."""
-        return str(PolicyError(f"{self.place(file)}: {self.wrong}", came=self.came, allowed=self.allowed, fix=self.fix))
+        return str(
+            PolicyError(f"{self.location(file)}: {self.wrong}", came=self.came, allowed=self.allowed, fix=self.fix)
+        )
 
 
 class RefusedPolicyError(PolicyError):
@@ -50,7 +52,7 @@ class RefusedPolicyError(PolicyError):
         first = self.problems[0]
         if len(self.problems) == 1:
             super().__init__(
-                f"{first.place(file)}: {first.wrong}", came=first.came, allowed=first.allowed, fix=first.fix
+                f"{first.location(file)}: {first.wrong}", came=first.came, allowed=first.allowed, fix=first.fix
             )
         else:
             super().__init__(f"{file}: {len(self.problems)} things are wrong")
@@ -66,28 +68,28 @@ class RefusedPolicyError(PolicyError):
         return "\n".join([self.wrong, *(f"  {problem.words(self.file)}" for problem in self.problems)])
 
     def to_json(self) -> dict[str, Any]:
-        listed = [{**asdict(problem), "path": dotted(problem.path)} for problem in self.problems]
+        listed = [{**asdict(problem), "path": dotted_path(problem.path)} for problem in self.problems]
         return {**super().to_json(), "file": self.file, "problems": listed}
 
 
-def dotted(path: Path) -> str:
+def dotted_path(path: Path) -> str:
     """A path as a person writes it: `attributes.age.domain[1]`; a key that holds a dot is quoted."""
     text = ""
     for step in path:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            key = repr(step) if not step or set(step) & set(".[] '\"\n\t") else shown(step)
+            key = repr(step) if not step or set(step) & set(".[] '\"\n\t") else excerpt(step)
             text += f".{key}" if text else key
     return text
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """What came, on one line and not too long; nothing at all has a name too."""
     if isinstance(value, dict):
-        text = "{" + ", ".join(f"{key}: {shown(item)}" for key, item in value.items()) + "}"
+        text = "{" + ", ".join(f"{key}: {excerpt(item)}" for key, item in value.items()) + "}"
     elif isinstance(value, list | tuple):
-        text = "[" + ", ".join(shown(item) for item in value) + "]"
+        text = "[" + ", ".join(excerpt(item) for item in value) + "]"
     else:
         text = str(value)
     text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

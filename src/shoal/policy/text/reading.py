@@ -26,7 +26,7 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from shoal.policy.text.problem import Path, Problem, RefusedPolicyError, shown
+from shoal.policy.text.problem import Path, Problem, RefusedPolicyError, excerpt
 
 Tree = str | list[Any] | dict[str, Any]
 """Texts, lists and mappings, and nothing else."""
@@ -60,17 +60,17 @@ class Document:
         return here  # type: ignore[no-any-return]
 
 
-def read(text: str, file: str = "policy") -> Document:
+def read_yaml(text: str, file: str = "policy") -> Document:
     """Read one document, or raise with everything that makes it unreadable."""
     try:
-        known = _read(text)
+        known = _read_cached(text)
     except RefusedPolicyError as error:
         raise RefusedPolicyError(error.problems, file) from None
     return Document(deepcopy(known.tree), dict(known.lines))
 
 
 @lru_cache(maxsize=8)
-def _read(text: str) -> Document:
+def _read_cached(text: str) -> Document:
     """The document of a text; a text that is written, checked, parsed and locked is read once, not once for each."""
     builder = _Builder()
     if len(text) > _LONGEST:
@@ -130,7 +130,7 @@ class _Builder:
     def problem(self, wrong: str, came: str | None = None, fix: str | None = None, line: int | None = None) -> None:
         """Note what is wrong at the place that is being read."""
         path = self._open[-1].path if self._open else ()
-        self.problems.append(Problem(path, wrong, None if came is None else shown(came), None, fix, line))
+        self.problems.append(Problem(path, wrong, None if came is None else excerpt(came), None, fix, line))
 
     def take(self, event: Any) -> None:
         """One event of the parser."""
@@ -143,10 +143,10 @@ class _Builder:
                 raise _Stop
         elif isinstance(event, AliasEvent):
             self.problem("an alias", came=f"*{event.anchor}", fix="write the value again", line=self.last_line)
-            self._put("")
+            self._place_value("")
         elif isinstance(event, ScalarEvent):
             self._plain(event)
-            self._put(str(event.value))
+            self._place_value(str(event.value))
         elif isinstance(event, MappingStartEvent | SequenceStartEvent):
             self._plain(event)
             self._begin({} if isinstance(event, MappingStartEvent) else [])
@@ -164,10 +164,10 @@ class _Builder:
         if len(self._open) >= _DEEPEST:
             self.problem("nested too deeply", fix="a policy has few levels", line=self.last_line)
             raise _Stop
-        line, path = self.last_line, self._put(value)
+        line, path = self.last_line, self._place_value(value)
         self._open.append(_Open(value, path, line=line))
 
-    def _put(self, value: Tree) -> Path:
+    def _place_value(self, value: Tree) -> Path:
         """Put a value where it belongs; gives its path."""
         if not self._open:
             self.root = value
@@ -191,7 +191,7 @@ class _Builder:
     def _name(self, top: _Open, key: Tree) -> Path:
         """Take a key of a mapping; the value comes next."""
         if not isinstance(key, str):
-            self.problem("a key that is not a text", came=shown(key), fix="quote it", line=self.last_line)
+            self.problem("a key that is not a text", came=excerpt(key), fix="quote it", line=self.last_line)
             raise _Stop
         path = (*top.path, key)
         if key == "<<":

@@ -25,7 +25,7 @@ from shoal.guarantee.claim import Claim
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget, Cost
 from shoal.policy.lock import Lock
-from shoal.policy.model.release import ReleaseAsked
+from shoal.policy.model.release import ReleaseModel
 from shoal.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Plan(ABC):
         """How a certificate of this method is verified."""
 
     @classmethod
-    def asked(cls, policy: Policy) -> ReleaseAsked:
+    def asked(cls, policy: Policy) -> ReleaseModel:
         """The policy's `release` block; PolicyError where there is none, or its method is another class's to plan."""
         asked = policy.release
         if asked is None:

@@ -27,8 +27,7 @@ from shoal.guarantee.safe_k.setting import Setting, solve
 from shoal.guarantee.sentences import as_float, plain
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget, Cost
-from shoal.policy.model.recoding import Grow
-from shoal.policy.model.release import ReleaseAsked
+from shoal.policy.model.release import ReleaseModel, TreeModel
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan, Verification
 
@@ -328,7 +327,7 @@ class SafeKPlan(Plan):
         return []
 
 
-def _check_sample(policy: Policy, asked: ReleaseAsked) -> bool:
+def _check_sample(policy: Policy, asked: ReleaseModel) -> bool:
     """Whether the table is itself the sample; PreconditionError where the policy asks for more than such a table can give."""
     before = asked.sampling is not None and asked.sampling.already is not None
     if before and asked.repeat > 1:
@@ -347,7 +346,7 @@ def _check_sample(policy: Policy, asked: ReleaseAsked) -> bool:
     return before
 
 
-def _check_cells(policy: Policy, asked: ReleaseAsked) -> None:
+def _check_cells(policy: Policy, asked: ReleaseModel) -> None:
     """Refuse domains that cannot be cut into cells where boxes or chosen views need them: the policy alone decides it."""
     if asked.recoding is not None and asked.recoding.tree is not None:
         finest = asked.recoding.tree.finest or {}
@@ -358,7 +357,7 @@ def _check_cells(policy: Policy, asked: ReleaseAsked) -> None:
             cells(attribute)
 
 
-def partition(policy: Policy, asked: ReleaseAsked, found: Setting, schema: Schema | None = None) -> Partition:
+def partition(policy: Policy, asked: ReleaseModel, found: Setting, schema: Schema | None = None) -> Partition:
     """How the recoding comes about: fixed, drawn, or grown, with what the plan sets aside for it."""
     recoding, schema = asked.recoding, schema or policy.schema
     if recoding is None:
@@ -380,7 +379,7 @@ def partition(policy: Policy, asked: ReleaseAsked, found: Setting, schema: Schem
     }
     if recoding.choose is not None:
         return DrawnGrid(score=recoding.choose.score or "ramp", target=recoding.choose.target, **common)
-    grown = recoding.tree or Grow()
+    grown = recoding.tree or TreeModel()
     depth = grown.depth or Habits().depth
     return SurveyedTree(habits=Habits(depth=depth), sample=grown.sample or Fraction(1), **common)
 
@@ -397,7 +396,7 @@ def sample_parts(promises: Sequence[Setting]) -> list[tuple[Guarantee, int]]:
     return list(found.items())
 
 
-def solve_releases(asked: ReleaseAsked, unit: Unit) -> tuple[Setting, ApproxDP]:
+def solve_releases(asked: ReleaseModel, unit: Unit) -> tuple[Setting, ApproxDP]:
     """k and beta of each release, and the promise of all together."""
     epsilon, delta = asked.epsilon, asked.delta
     if epsilon is None or delta is None:
@@ -421,7 +420,7 @@ def solve_releases(asked: ReleaseAsked, unit: Unit) -> tuple[Setting, ApproxDP]:
 
 
 def solve_one(
-    asked: ReleaseAsked, unit: Unit, epsilon: Fraction, delta: Fraction, bound: str, share: Fraction | None = None
+    asked: ReleaseModel, unit: Unit, epsilon: Fraction, delta: Fraction, bound: str, share: Fraction | None = None
 ) -> Setting:
     """k and beta of one release, whichever of the two the policy leaves open; `share` of epsilon goes to the recoding."""
     sampling = asked.sampling

@@ -22,8 +22,7 @@ from shoal.guarantee.rounding import exact, exact_text, text_down, text_up
 from shoal.guarantee.safe_k.setting import Setting, solve
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import ONE_ROW, Unit
-from shoal.policy.model.release import ReleaseAsked, Sampling
-from shoal.policy.model.views import Group, Views
+from shoal.policy.model.release import Group, ReleaseModel, SamplingModel, ViewsModel
 from shoal.policy.policy import Policy
 from shoal.publish.folder import plain_name
 from shoal.publish.plan.safe_k import SafeKPlan, partition, sample_parts, solve_one
@@ -164,14 +163,14 @@ class ViewsPlan(SafeKPlan):
         ]
 
 
-def views_plan(policy: Policy, asked: ReleaseAsked, views: Views, unit: Unit) -> ViewsPlan:
+def views_plan(policy: Policy, asked: ReleaseModel, views: ViewsModel, unit: Unit) -> ViewsPlan:
     """The plan of many narrow tables that keep one promise together."""
     if asked.epsilon is None or asked.delta is None:
         raise PolicyError("release: safe-k needs epsilon and delta")
     if asked.repeat > 1:
         raise PolicyError("release.repeat: views are released once", came=asked.repeat, allowed="1")
     published = [attribute.name for attribute in policy.schema.published]
-    groups = views.fixed(published)
+    groups = views.candidates(published)
     chooser = None
     if views.choose is not None:
         chooser = Chooser(groups, views.choose.count, views.choose.epsilon, unit.steps)
@@ -187,7 +186,7 @@ def views_plan(policy: Policy, asked: ReleaseAsked, views: Views, unit: Unit) ->
     def one(epsilon: Fraction, delta: Fraction, share: Fraction) -> Setting:
         return solve_one(asked, unit, epsilon, delta, bound, share)
 
-    sampling = asked.sampling or Sampling()
+    sampling = asked.sampling or SamplingModel()
     rate = sampling.beta if isinstance(sampling.beta, Fraction) else None
     plain = unit.is_one_step and bound == "tight"
     if weighted and not plain:
@@ -249,7 +248,7 @@ def view_index(plan: SafeKPlan, tables: Sequence[dict[str, Any]]) -> dict[str, A
     }
 
 
-def view(policy: Policy, asked: ReleaseAsked, name: str, group: Group, found: Setting) -> View:
+def view(policy: Policy, asked: ReleaseModel, name: str, group: Group, found: Setting) -> View:
     """One narrow table with its numbers."""
     own = partition(policy, asked, found, narrow_schema(policy.schema, group))
     return View(name, SafeK(found, own, policy.unit))

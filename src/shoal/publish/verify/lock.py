@@ -14,10 +14,10 @@ from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute
 from shoal.errors import PolicyError
-from shoal.policy.model.file import Asked
+from shoal.policy.model.file import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.text.editing import text_of
-from shoal.policy.text.reading import read
+from shoal.policy.text.reading import read_yaml
 from shoal.publish.verify.standalone import Check
 
 ELSEWHERE = "a file that is not here"
@@ -49,9 +49,9 @@ def unlocked(text: str) -> Policy:
     policy = Policy.of({**values, "attributes": bare} if not levelled else _without_release(values, bare))
     if not hashes:
         return policy
-    asked = Asked.model_validate(read(text_of(values)).tree)
+    asked = PolicyModel.model_validate(read_yaml(text_of(values)).tree)
     schema = [replace(one, hierarchy=_unread(one)) if one.name in hashes else one for one in policy.schema.attributes]
-    return replace(policy, asked=asked, schema=replace(policy.schema, attributes=tuple(schema)), hashes=hashes)
+    return replace(policy, model=asked, schema=replace(policy.schema, attributes=tuple(schema)), hashes=hashes)
 
 
 def _given(value: Any) -> Any:

@@ -20,7 +20,7 @@ from shoal.errors import PolicyError
 from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Account
-from shoal.policy.model.views import Group, Views
+from shoal.policy.model.release import Group, ViewsModel
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.safe_k import DIGITS
 from shoal.publish.certificate.safe_k import certificate as made_again
@@ -89,7 +89,7 @@ def rebuilt(folder: Path, policy: Policy, certificate: dict[str, Any]) -> list[C
 
 def planned(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> SafeKPlan:
     """The plan of a lock, with views in the order in which they were published; chosen ones are those that chance picked."""
-    asked = policy.asked.release
+    asked = policy.model.release
     if asked is None or asked.views is None:
         return SafeKPlan.of(policy)
     groups = [_group(table) for table in tables]
@@ -97,8 +97,8 @@ def planned(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> SafeKPlan:
         plan = SafeKPlan.of(policy)
         return replace(plan, views=chosen_views(plan, groups))  # type: ignore[call-arg] # a plan of views, as asked
     views = asked.views.model_copy(update={"every": None, "limit": None, "groups": None, "workload": tuple(groups)})
-    listed = policy.asked.model_copy(update={"release": asked.model_copy(update={"views": views})})
-    return replace(SafeKPlan.of(replace(policy, asked=listed)), policy=policy)
+    listed = policy.model.model_copy(update={"release": asked.model_copy(update={"views": views})})
+    return replace(SafeKPlan.of(replace(policy, model=listed)), policy=policy)
 
 
 def _order(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> Policy:
@@ -121,7 +121,7 @@ def _order(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> Policy:
 
 def _levels(policy: Policy, name: str) -> Hierarchy | None:
     """The hierarchy of an attribute; one that was a file has as many levels as are asked of it, whatever they were."""
-    found, recoding = policy.schema[name].hierarchy, policy.asked.release.recoding if policy.asked.release else None
+    found, recoding = policy.schema[name].hierarchy, policy.model.release.recoding if policy.model.release else None
     if name not in policy.hashes or found is None or recoding is None:
         return found
     paid = recoding.paid
@@ -151,7 +151,7 @@ def _spellings(name: str, columns: Group) -> Iterator[Group]:
 
 def _views_of_the_lock(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> Check | None:
     """Whether the views are those that were locked, each once; of chosen ones, whether they could have been chosen."""
-    asked = policy.asked.release
+    asked = policy.model.release
     views = None if asked is None else asked.views
     named = [table for table in tables if "name" in table or "part" in table]
     if views is None:
@@ -164,9 +164,9 @@ def _views_of_the_lock(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> C
     return Check("views of the lock", fits, "the views published are those locked, all of them, each once")
 
 
-def _are_those(views: Views, found: Sequence[frozenset[str]], published: set[str]) -> bool:
+def _are_those(views: ViewsModel, found: Sequence[frozenset[str]], published: set[str]) -> bool:
     """Whether these are all the views asked for; of those chosen privately, whether they could have been."""
-    every = {frozenset(group) for group in views.fixed(sorted(published))}
+    every = {frozenset(group) for group in views.candidates(sorted(published))}
     return set(found) <= every and len(found) == (views.choose.count if views.choose is not None else len(every))
 
 

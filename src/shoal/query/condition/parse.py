@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Literal
 
 from shoal.errors import UsageError
-from shoal.policy.text.problem import shown
+from shoal.policy.text.problem import excerpt
 
 MOST_LETTERS = 1 << 16
 """A condition with more letters is refused unread."""
@@ -85,7 +85,7 @@ def _token(found: re.Match[str]) -> Token:
     body = found[group]
     if group == "number":
         if len(body) > LONGEST_NUMBER:
-            raise UsageError(f"a number too long to mean anything, at letter {place}", came=shown(body))
+            raise UsageError(f"a number too long to mean anything, at letter {place}", came=excerpt(body))
         return Token(Kind.NUMBER, body, place)
     if group == "time":
         return Token(Kind.TIME, body, place)
@@ -105,10 +105,12 @@ def _token(found: re.Match[str]) -> Token:
 def _unreadable(text: str, place: int) -> UsageError:
     letter = text[place]
     if letter in _QUOTES:
-        return UsageError(f"{_QUOTES[letter]} is empty or not closed, at letter {place + 1}", came=shown(text[place:]))
+        return UsageError(
+            f"{_QUOTES[letter]} is empty or not closed, at letter {place + 1}", came=excerpt(text[place:])
+        )
     return UsageError(
         f"a condition cannot be read at letter {place + 1}",
-        came=shown(text[place:]),
+        came=excerpt(text[place:]),
         allowed="names, numbers, dates, 'texts', = != < <= > >=, and, or, not, in (…), between … and …, is missing",
     )
 
@@ -274,5 +276,5 @@ class _Reader:
 
     def _unexpected(self, allowed: str) -> UsageError:
         word = self._next
-        came = "the end" if word.kind is Kind.END else shown(word.text)
+        came = "the end" if word.kind is Kind.END else excerpt(word.text)
         return UsageError(f"a condition cannot be read at letter {word.place}", came=came, allowed=allowed)

@@ -23,9 +23,9 @@ from shoal.data.type import Type, point, texts
 from shoal.data.type import text_at as written
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.rounding import exact, exact_text
-from shoal.policy.domain import BOOLEAN, value_of
-from shoal.policy.model.scalar import MOST_LETTERS
-from shoal.policy.text.problem import nearest, shown
+from shoal.policy.model.base import MOST_LETTERS
+from shoal.policy.schema import BOOLEAN, value_of
+from shoal.policy.text.problem import excerpt, nearest
 from shoal.query.condition.parse import Kind, Token, quoted_text
 
 Array = npt.NDArray[Any]
@@ -44,7 +44,7 @@ def attribute_of(schema: Schema, name: str, purpose: str) -> Attribute:
         allowed = [each.name for each in schema.published]
         close = nearest(name, allowed)
         listed = shorten(allowed, _NAMED) if close is None else None
-        raise UsageError(f"no attribute of that name to {purpose}", came=shown(name), allowed=listed, fix=close)
+        raise UsageError(f"no attribute of that name to {purpose}", came=excerpt(name), allowed=listed, fix=close)
     attribute = schema[name]
     if not attribute.published:
         raise UsageError(
@@ -248,7 +248,7 @@ def typed_point(attribute: Attribute, value: Token) -> Fraction:
 def mistyped(attribute: Attribute, came: str, allowed: str) -> UsageError:
     """A value of another type than the attribute's."""
     wrong = f"attribute '{attribute.name}' is of type {attribute.type.value}: not one of its values"
-    return UsageError(wrong, came=shown(came), allowed=allowed)
+    return UsageError(wrong, came=excerpt(came), allowed=allowed)
 
 
 def outside(attribute: Attribute, came: str) -> UsageError:
@@ -256,7 +256,7 @@ def outside(attribute: Attribute, came: str) -> UsageError:
     domain = domain_of(attribute, "filter")
     fix = nearest(came, domain.values) if isinstance(domain, Values) else None
     wrong = f"attribute '{attribute.name}': a value outside its declared domain"
-    return UsageError(wrong, came=shown(came), allowed=domain.words(), fix=fix)
+    return UsageError(wrong, came=excerpt(came), allowed=domain.words(), fix=fix)
 
 
 def matches(domain: Pattern, text: str) -> bool:

@@ -29,7 +29,7 @@ from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity, to_values
-from shoal.policy.text.problem import nearest, shown
+from shoal.policy.text.problem import excerpt, nearest
 from shoal.query.condition.predicate import Predicate
 
 
@@ -45,7 +45,7 @@ class Question(ABC):
             given = getattr(self, key, None)
             needed = any(each.name == key and each.default is MISSING for each in fields(self))
             if (given is not None or needed) and not isinstance(given, str):
-                raise UsageError(f"{self.word}: '{key}' is a text", came=shown(given))
+                raise UsageError(f"{self.word}: '{key}' is a text", came=excerpt(given))
 
     @abstractmethod
     def plan(self, schema: Schema, unit: Unit) -> Asked:
@@ -78,12 +78,12 @@ class Question(ABC):
         if isinstance(options, str):
             options = {known[0]: options}
         if not isinstance(options, Mapping):
-            raise UsageError(f"{cls.word}: not a mapping of options", came=shown(options), allowed=", ".join(known))
+            raise UsageError(f"{cls.word}: not a mapping of options", came=excerpt(options), allowed=", ".join(known))
         for key in options:
             if key not in known:
                 allowed = ", ".join(known)
                 raise UsageError(
-                    f"{cls.word}: no such key", came=shown(key), allowed=allowed, fix=nearest(str(key), known)
+                    f"{cls.word}: no such key", came=excerpt(key), allowed=allowed, fix=nearest(str(key), known)
                 )
         for each in fields(cls):
             if each.default is MISSING and each.name not in options:

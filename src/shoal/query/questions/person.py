@@ -14,8 +14,8 @@ from shoal.data.type import Type, spell
 from shoal.engine.base import Table
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Unit
-from shoal.policy.domain import value_of
-from shoal.policy.text.problem import shown
+from shoal.policy.schema import value_of
+from shoal.policy.text.problem import excerpt
 from shoal.query.condition.ranks import attribute_of, domain_of
 from shoal.query.questions.base import Asked, Question, checked
 
@@ -35,12 +35,12 @@ class ValueOf(Question):
         super().__post_init__()
         given: object = self.person
         if isinstance(given, bool) or not isinstance(given, str | int):
-            raise UsageError("value_of: a person is named by a text or a whole number", came=shown(given))
+            raise UsageError("value_of: a person is named by a text or a whole number", came=excerpt(given))
         object.__setattr__(self, "person", spell(given))
         if not 0 < len(self.person) <= LONGEST:
             raise UsageError("value_of: a name of another length", came=len(self.person), allowed=f"1 to {LONGEST}")
         if any(category(letter) in ("Cc", "Cs") for letter in self.person):
-            raise UsageError("value_of: a name has a character that names nobody", came=shown(self.person))
+            raise UsageError("value_of: a name has a character that names nobody", came=excerpt(self.person))
 
     def meant(self, schema: Schema) -> Self:  # noqa: ARG002 - a key has one spelling, but for numbers
         return replace(self)
@@ -118,7 +118,7 @@ def _key(attribute: Attribute, person: str) -> Any:
         if key is None or spell(key) != person:
             raise UsageError(
                 f"'{attribute.name}' names people by whole numbers",
-                came=shown(person),
+                came=excerpt(person),
                 allowed="a whole number in digits, without blanks, a plus or leading zeros",
             )
         return key

@@ -30,7 +30,7 @@ from shoal.data.type import Type, spell, texts
 from shoal.engine.base import Table
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.unit import Unit
-from shoal.policy.text.problem import shown
+from shoal.policy.text.problem import excerpt
 from shoal.query.condition import ranks as ladders
 from shoal.query.condition.parse import Kind, Token
 from shoal.query.condition.ranks import Array, attribute_of, domain_of, line_of, may_miss, typed_point
@@ -83,7 +83,7 @@ class Contingency(Question):
         super().__post_init__()
         given: object = self.attributes
         if not isinstance(given, list | tuple) or not given:
-            raise UsageError("contingency: 'attributes' is a list of attributes", came=shown(given))
+            raise UsageError("contingency: 'attributes' is a list of attributes", came=excerpt(given))
         object.__setattr__(self, "attributes", tuple(_cells(each) for each in given))
         names = [cells.attribute for cells in self.attributes]
         if len(set(names)) != len(names):
@@ -119,7 +119,7 @@ def _cells(given: object) -> Cells:
     if not isinstance(given, dict) or "attribute" not in given or not set(given) <= set(known):
         raise UsageError(
             "contingency: an attribute in another form",
-            came=shown(given),
+            came=excerpt(given),
             allowed=f"a name, or keys {', '.join(known)}",
         )
     return Cells(**given)
@@ -213,16 +213,16 @@ class Cells:
 
     def __post_init__(self) -> None:
         if not isinstance(self.attribute, str):
-            raise UsageError("an attribute is named by a text", came=shown(self.attribute))
+            raise UsageError("an attribute is named by a text", came=excerpt(self.attribute))
         for key in ("edges", "values"):
             given = getattr(self, key)
             if given is None:
                 continue
             if isinstance(given, str) or not isinstance(given, list | tuple):
-                raise UsageError(f"the {key} of '{self.attribute}' are no list", came=shown(given))
+                raise UsageError(f"the {key} of '{self.attribute}' are no list", came=excerpt(given))
             object.__setattr__(self, key, tuple(spell(value) for value in given))
         if self.level is not None and (isinstance(self.level, bool) or not isinstance(self.level, int)):
-            raise UsageError(f"a level of '{self.attribute}' is no whole number", came=shown(self.level))
+            raise UsageError(f"a level of '{self.attribute}' is no whole number", came=excerpt(self.level))
         if sum(given is not None for given in (self.level, self.edges, self.values)) > 1:
             raise UsageError(f"cells of '{self.attribute}' come one way", allowed="one of level, edges, values")
 
@@ -354,11 +354,11 @@ def _by_edges(schema: Schema, name: str, edges: tuple[str, ...]) -> Axis:
     if len(at) < 2:
         raise UsageError(f"attribute '{name}': too few edges", came=len(at), allowed="two or more")
     if any(not a < b for a, b in pairwise(at)):
-        raise ParameterError(f"attribute '{name}': the edges do not rise", came=shown(list(edges)))
+        raise ParameterError(f"attribute '{name}': the edges do not rise", came=excerpt(list(edges)))
     if at[0] < line.low or at[-1] > line.high:
         allowed = f"{line.text(line.low)}..{line.text(line.high)}"
         raise ParameterError(
-            f"attribute '{name}': an edge lies outside its domain", came=shown(list(edges)), allowed=allowed
+            f"attribute '{name}': an edge lies outside its domain", came=excerpt(list(edges)), allowed=allowed
         )
     labels = [line.between(a, b) for a, b in pairwise(at)]
     inner = list(at[1:])
@@ -387,7 +387,7 @@ def _by_values(attribute: Attribute, values: tuple[str, ...]) -> Axis:
         whole = None if rungs is None else rungs.high - rungs.low + 1
     twice = [value for value, count in Counter(values).items() if count > 1]
     if twice:
-        raise UsageError(f"attribute '{name}': a value is named twice", came=shown(twice[0]))
+        raise UsageError(f"attribute '{name}': a value is named twice", came=excerpt(twice[0]))
     return ByNames(attribute, Cells(name, values=values), values, other=whole != len(values))
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from shoal.data.schema import Schema
 from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
-from shoal.policy.text.problem import nearest, shown
+from shoal.policy.text.problem import excerpt, nearest
 from shoal.query.questions.base import Added, Part, Question
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
@@ -33,7 +33,7 @@ class Together(Question):
     def __post_init__(self) -> None:
         given: Any = self.questions
         if not isinstance(given, list | tuple) or not given:
-            raise UsageError("together: a list of questions", came=shown(given))
+            raise UsageError("together: a list of questions", came=excerpt(given))
         if len(given) > MOST_TOGETHER:
             raise UsageError("together: too many questions", came=len(given), allowed=str(MOST_TOGETHER))
         read = tuple(each if isinstance(each, Question) else question(each) for each in given)
@@ -62,7 +62,7 @@ class Together(Question):
         for each in self.questions:
             planned = each.plan(schema, unit)
             if planned.identity in known:
-                raise UsageError("together: a question comes twice", came=shown(planned.identity), fix="ask it once")
+                raise UsageError("together: a question comes twice", came=excerpt(planned.identity), fix="ask it once")
             known.add(planned.identity)
             parts.extend(planned.parts if isinstance(planned, Added) else ())
         whole = Added(self.canonical(schema), unit, tuple(parts), apart=_apart(parts))
@@ -90,13 +90,15 @@ def question(given: object) -> Question:
     There the word comes first, its options below it or beside it: {mean: {attribute: age, where: …}}, {mean: age, where: …}.
     """
     if not isinstance(given, Mapping) or not given:
-        raise UsageError("a question is a mapping", came=shown(given), allowed='such as {count: {where: "age >= 65"}}')
+        raise UsageError(
+            "a question is a mapping", came=excerpt(given), allowed='such as {count: {where: "age >= 65"}}'
+        )
     if "kind" in given:
         return _kind(given["kind"]).from_options({key: value for key, value in given.items() if key != "kind"})
     (word, first), *rest = given.items()
     kind = _kind(word)
     if any(key in KINDS or key in _OTHER_WORDS for key, _ in rest):
-        raise UsageError("one question has one word", came=shown(list(given)), allowed=", ".join(KINDS))
+        raise UsageError("one question has one word", came=excerpt(list(given)), allowed=", ".join(KINDS))
     options: Any = first
     if rest:
         options = {**(first if isinstance(first, Mapping) else {fields(kind)[0].name: first}), **dict(rest)}
@@ -123,5 +125,7 @@ def _kind(word: object) -> type[Question]:
     meant = _OTHER_WORDS.get(word, word) if isinstance(word, str) else word
     if not isinstance(meant, str) or meant not in KINDS:
         words = [*KINDS, *_OTHER_WORDS]
-        raise UsageError("no such question", came=shown(word), allowed=", ".join(words), fix=nearest(str(word), words))
+        raise UsageError(
+            "no such question", came=excerpt(word), allowed=", ".join(words), fix=nearest(str(word), words)
+        )
     return KINDS[meant]

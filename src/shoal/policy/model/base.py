@@ -1,24 +1,35 @@
-"""How one text of a policy becomes a number, a word or a name; numbers of a guarantee stay exact fractions."""
+"""What the parts of the policy model share: numbers, words and names read from text, and mappings with a closed list of keys.
+
+Numbers of a guarantee stay exact fractions.
+"""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from shoal.errors import ParameterError
 from shoal.guarantee.rounding import LONGEST_NUMBER, exact_text, read_number
-from shoal.policy.text.problem import nearest, shown
+from shoal.policy.text.problem import excerpt, nearest
 
 _WHOLE = re.compile(r"[+-]?[0-9](?:_?[0-9])*", re.ASCII)
 MOST_LETTERS = 1000
 """Letters that the texts of one attribute may have, where their number is declared."""
 
 
-def refused(wrong: str, allowed: str | None = None, fix: str | None = None) -> PydanticCustomError:
+def refusal(wrong: str, allowed: str | None = None, fix: str | None = None) -> PydanticCustomError:
     """An error that pydantic carries and `problems` turns into our grammar."""
     return PydanticCustomError("shoal", "{wrong}", {"wrong": wrong, "allowed": allowed, "fix": fix})
 
@@ -28,21 +39,21 @@ def exact_number(text: str, allowed: str = "a number, such as 0.5 or 1e-6") -> F
     try:
         return read_number(text)
     except ParameterError:
-        raise refused("not a number", allowed) from None
+        raise refusal("not a number", allowed) from None
 
 
 def whole_number(text: str, allowed: str = "a whole number") -> int:
-    """The whole number that was typed; a leading zero is refused, because half the readers of YAML take it for octal."""
+    """The whole number that was typed; a leading zero is refusal, because half the readers of YAML take it for octal."""
     body = text.strip()
     if len(body) > LONGEST_NUMBER or not _WHOLE.fullmatch(body):
-        raise refused("not a whole number", allowed)
+        raise refusal("not a whole number", allowed)
     digits = body.lstrip("+-").replace("_", "")
     if len(digits) > 1 and digits[0] == "0":
-        raise refused("a whole number that begins with a zero", allowed, "write it without the zero")
+        raise refusal("a whole number that begins with a zero", allowed, "write it without the zero")
     return int(body)
 
 
-class Between:
+class NumberBetween:
     """An exact number in a range; the ends belong to it or not."""
 
     def __init__(self, words: str, low: int, high: int | None = None, *, low_in: bool = False) -> None:
@@ -53,11 +64,11 @@ class Between:
         number = exact_number(_text(value, self.words), self.words)
         below = number < self.low if self.low_in else number <= self.low
         if below or (self.high is not None and number >= self.high):
-            raise refused("out of range", self.words)
+            raise refusal("out of range", self.words)
         return number
 
 
-class Count:
+class WholeNumber:
     """A whole number from `least` up, perhaps to `most`."""
 
     def __init__(self, least: int, most: int | None = None) -> None:
@@ -68,12 +79,12 @@ class Count:
         """Read and compare."""
         number = whole_number(_text(value, self.words), self.words)
         if not self.least <= number <= self.most:
-            raise refused("out of range", self.words)
+            raise refusal("out of range", self.words)
         return number
 
 
 class Word:
-    """One of a closed list; another word is refused with the nearest one."""
+    """One of a closed list; another word is refusal with the nearest one."""
 
     def __init__(self, *words: str) -> None:
         self.words = words
@@ -83,36 +94,36 @@ class Word:
         allowed = ", ".join(self.words[:-1]) + f" or {self.words[-1]}" if len(self.words) > 1 else self.words[0]
         text = _text(value, allowed)
         if text not in self.words:
-            raise refused("not one of the words that are known here", allowed, nearest(text, self.words))
+            raise refusal("not one of the words that are known here", allowed, nearest(text, self.words))
         return text
 
 
 def _text(value: Any, allowed: str) -> str:
     if not isinstance(value, str):
-        raise refused(f"a {'list' if isinstance(value, list) else 'mapping'} where one value belongs", allowed)
+        raise refusal(f"a {'list' if isinstance(value, list) else 'mapping'} where one value belongs", allowed)
     if not value.strip():
-        raise refused("no value", allowed)
+        raise refusal("no value", allowed)
     return value
 
 
 def _name(value: Any) -> str:
     text = _text(value, "a name")
     if text != text.strip() or not text.isprintable():
-        raise refused("a name with blanks around it or letters that cannot be seen", "a name on one line")
+        raise refusal("a name with blanks around it or letters that cannot be seen", "a name on one line")
     return text
 
 
 def _value(value: Any) -> str:
     """One value of a domain or a label, exactly as it was typed."""
     if not isinstance(value, str):
-        raise refused(f"not one value: {shown(value)}", "one value")
+        raise refusal(f"not one value: {excerpt(value)}", "one value")
     if not value:
-        raise refused("an empty value", "a text", "a missing value is a value of its own and needs no place here")
+        raise refusal("an empty value", "a text", "a missing value is a value of its own and needs no place here")
     return value
 
 
 def _auto_or_rate(value: Any) -> Fraction | str:
-    return "auto" if value == "auto" else Between("auto, or a number between 0 and 1", 0, 1)(value)
+    return "auto" if value == "auto" else NumberBetween("auto, or a number between 0 and 1", 0, 1)(value)
 
 
 _DIGITS = r"^[+-]?([0-9][0-9_]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$|^[0-9]+/[0-9]+$"
@@ -129,17 +140,17 @@ def _schema_of_count(least: int) -> WithJsonSchema:
 _as_text = PlainSerializer(exact_text, return_type=str)
 
 Epsilon = Annotated[
-    Fraction, BeforeValidator(Between("a number above 0", 0)), _as_text, _schema_of_number(exclusiveMinimum=0)
+    Fraction, BeforeValidator(NumberBetween("a number above 0", 0)), _as_text, _schema_of_number(exclusiveMinimum=0)
 ]
 Delta = Annotated[
     Fraction,
-    BeforeValidator(Between("a number from 0 to below 1", 0, 1, low_in=True)),
+    BeforeValidator(NumberBetween("a number from 0 to below 1", 0, 1, low_in=True)),
     _as_text,
     _schema_of_number(minimum=0, exclusiveMaximum=1),
 ]
 Rate = Annotated[
     Fraction,
-    BeforeValidator(Between("a number between 0 and 1", 0, 1)),
+    BeforeValidator(NumberBetween("a number between 0 and 1", 0, 1)),
     _as_text,
     _schema_of_number(exclusiveMinimum=0, exclusiveMaximum=1),
 ]
@@ -159,29 +170,82 @@ RateOrAuto = Annotated[
 ]
 Share = Annotated[
     Fraction,
-    BeforeValidator(Between("a share from 0 to below 1", 0, 1, low_in=True)),
+    BeforeValidator(NumberBetween("a share from 0 to below 1", 0, 1, low_in=True)),
     _as_text,
     _schema_of_number(minimum=0, exclusiveMaximum=1),
 ]
 Distance = Annotated[
     Fraction,
-    BeforeValidator(Between("a number above 0", 0)),
+    BeforeValidator(NumberBetween("a number above 0", 0)),
     _as_text,
     _schema_of_number(exclusiveMinimum=0),
 ]
 Gain = Annotated[
     Fraction,
-    BeforeValidator(Between("a number from 0 to below 1000", 0, 1000, low_in=True)),
+    BeforeValidator(NumberBetween("a number from 0 to below 1000", 0, 1000, low_in=True)),
     _as_text,
     _schema_of_number(minimum=0, exclusiveMaximum=1000),
 ]
-FromZero = Annotated[int, BeforeValidator(Count(0)), _schema_of_count(0)]
-FromOne = Annotated[int, BeforeValidator(Count(1)), _schema_of_count(1)]
-FromTwo = Annotated[int, BeforeValidator(Count(2)), _schema_of_count(2)]
+FromZero = Annotated[int, BeforeValidator(WholeNumber(0)), _schema_of_count(0)]
+FromOne = Annotated[int, BeforeValidator(WholeNumber(1)), _schema_of_count(1)]
+FromTwo = Annotated[int, BeforeValidator(WholeNumber(2)), _schema_of_count(2)]
 Letters = Annotated[
     int,
-    BeforeValidator(Count(1, MOST_LETTERS)),
+    BeforeValidator(WholeNumber(1, MOST_LETTERS)),
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST_LETTERS}),
 ]
 Name = Annotated[str, BeforeValidator(_name), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Value = Annotated[str, BeforeValidator(_value), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
+
+
+class PolicyPart(BaseModel):
+    """A mapping of the policy with a closed list of keys.
+
+    `short` is the JSON Schema of a short form (`unit: row`), and `expand_short_form` turns such a value into the long one,
+    so that the rest of the program knows one form.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    short: ClassVar[dict[str, Any] | None] = None
+    long_words: ClassVar[str] = "a mapping"
+
+    @classmethod
+    def expand_short_form(cls, value: Any) -> Any:
+        """The long form of a value that is not a mapping; as it is where there is none."""
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _long(cls, value: Any) -> Any:
+        value = value if isinstance(value, dict) else cls.expand_short_form(value)
+        if not isinstance(value, dict):
+            raise refusal("no value" if value == "" else "not in the form that belongs here", cls.long_words)
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        written = handler(core_schema)
+        if cls.short is None:
+            return written
+        found = handler.resolve_ref_schema(written)
+        long = dict(found)
+        found.clear()
+        found.update({"title": long.pop("title"), "description": long.pop("description")})
+        found["anyOf"] = [cls.short, long]
+        return written
+
+    def given_keys(self) -> dict[str, Any]:
+        """The keys that hold something, with their values."""
+        return {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
+
+
+def only_key(part: PolicyPart, *names: str) -> str:
+    """The one key of these that is given; none or two are refusal."""
+    given = [name for name in names if getattr(part, name) is not None]
+    if len(given) != 1:
+        raise refusal(
+            "exactly one of these keys belongs here" if len(given) > 1 else "one of these keys is needed",
+            ", ".join(names[:-1]) + f" or {names[-1]}",
+        )
+    return given[0]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
 from shoal.guarantee.rounding import exact_text
-from shoal.policy.model.scalar import Count, exact_number, whole_number
+from shoal.policy.model.base import WholeNumber, exact_number, whole_number
 from shoal.policy.policy import Policy
 from tests.policy.written import base, edited, the_problem
 
@@ -90,7 +90,7 @@ def test_whole_numbers():
     assert whole_number("-5") == -5
     assert whole_number("0") == 0
     with pytest.raises(PydanticCustomError):
-        Count(1)(str(2**63))
+        WholeNumber(1)(str(2**63))
 
 
 @given(st.fractions(min_value=0, max_value=10).filter(bool))

@@ -1,25 +1,150 @@
-"""What one key says about another: everything that a policy can get wrong although each key is well formed."""
+"""Everything that is wrong in a policy: what pydantic finds key by key, and what one key says about another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import pathlib
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from math import comb
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from shoal.data.domain import Values
 from shoal.data.schema import NAMING, Attribute, Outside, Role
 from shoal.guarantee.rounding import exact_text
-from shoal.policy.model.attribute import AttributeAsked
-from shoal.policy.model.file import BudgetAsked, UnitAsked
-from shoal.policy.model.file_format import FileAsked
+from shoal.policy.model.attribute import AttributeModel
+from shoal.policy.model.base import PolicyPart
+from shoal.policy.model.file import BudgetModel, FileModel, PolicyModel, UnitModel
 from shoal.policy.model.method import method_of, no_attribute
-from shoal.policy.model.recoding import Choose, Recoding
-from shoal.policy.model.release import ReleaseAsked, Sampling
-from shoal.policy.model.views import EVERY, Views
-from shoal.policy.text.problem import Problem, shown
+from shoal.policy.model.release import EVERY, ChooseModel, RecodingModel, ReleaseModel, SamplingModel, ViewsModel
+from shoal.policy.schema import attributes_of
+from shoal.policy.text.keys import known_at
+from shoal.policy.text.problem import Path, Problem, close_to, excerpt, nearest
+from shoal.policy.text.reading import Document
+
+_NATIVE = {
+    "tuple_type": ("one value where a list belongs", "a list, such as [a, b]"),
+    "dict_type": ("no mapping", "a mapping, such as {name: value}"),
+    "too_short": ("nothing is listed", "at least one"),
+}
+"""Errors that pydantic finds by itself, in our words."""
 
 
-def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
+def validate(
+    document: Document, folder: pathlib.Path | None
+) -> tuple[PolicyModel, dict[str, Attribute], list[Problem]]:
+    """The model of a document, the attributes that it means, and everything that is wrong in it.
+
+    Where something is wrong the model has the sound parts alone, so that these are looked at as well.
+    """
+    model, problems = _model(document)
+    attributes = attributes_of(model.attributes, folder, problems)
+    problems += _between_keys(model, attributes)
+    return model, attributes, problems
+
+
+def _model(document: Document) -> tuple[PolicyModel, list[Problem]]:
+    """The model of a document; where it has problems, its sound parts."""
+    try:
+        return PolicyModel.model_validate(document.tree), []
+    except ValidationError as error:
+        problems = _pydantic_problems(error, document)
+    ill = {problem.path for problem in problems}
+
+    def sound(*path: str) -> Any:
+        """The value at a path, unless something is wrong in it."""
+        return None if any(bad[: len(path)] == path for bad in ill) else document.at(path)
+
+    def part(kind: type[PolicyPart], key: str) -> Any:
+        return None if (value := sound(key)) is None else kind.model_validate(value)
+
+    listed = document.at(("attributes",))
+    names = list(listed) if isinstance(listed, dict) else []
+    attributes = {name: value for name in names if (value := sound("attributes", name)) is not None}
+    parts = {
+        "unit": part(UnitModel, "unit"),
+        "neighbours": sound("neighbours"),
+        "file": part(FileModel, "file") or FileModel(),
+        "attributes": {name: AttributeModel.model_validate(value) for name, value in attributes.items()},
+        "release": part(ReleaseModel, "release"),
+        "budget": part(BudgetModel, "budget"),
+    }
+    return PolicyModel.model_construct(**parts), problems
+
+
+def _between_keys(model: PolicyModel, attributes: Mapping[str, Attribute]) -> Iterator[Problem]:
+    """What the keys say about each other; parts that are not sound are absent and say nothing."""
+    if model.unit is not None:
+        yield from _unit(model.unit, model.attributes)
+    yield from _missing_codes(model.file, attributes)
+    release = model.release
+    if release is None:
+        return
+    yield from method_of(release).problems(release, model.neighbours, model.unit, model.attributes, attributes)
+    if release.recoding is not None:
+        yield from _recoding(release.recoding, model.attributes, attributes)
+    if release.views is not None:
+        yield from _views(release.views, model.attributes)
+        yield from _chosen_in_views(release)
+    if release.sampling is not None:
+        yield from _sampling(release.sampling, release)
+    if model.budget is not None:
+        yield from _budget(model.budget, release)
+
+
+def _pydantic_problems(error: ValidationError, document: Document) -> list[Problem]:
+    """Each error of pydantic as a problem at a key of the document."""
+    details = error.errors(include_url=False)
+    meant = {
+        (*detail["loc"][:-1], close)
+        for detail in details
+        if detail["type"] == "extra_forbidden"
+        and (close := close_to(str(detail["loc"][-1]), tuple(known_at(detail["loc"][:-1])))) is not None
+    }
+    return [
+        _problem(detail, document)
+        for detail in details
+        if detail["type"] != "missing" or detail["loc"] not in meant  # a misspelt key is one problem, not two
+    ]
+
+
+def _problem(detail: ErrorDetails, document: Document) -> Problem:
+    context: Mapping[str, Any] = detail.get("ctx", {})
+    *around, last = detail["loc"] or ("",)
+    if detail["type"] == "missing":
+        field = known_at(around).get(str(last))
+        meaning = field.description if field is not None else None
+        return Problem(_typed_path(around, document), f"the key '{last}' is missing", fix=f"add it: {meaning}")
+    if detail["type"] == "extra_forbidden":
+        known = tuple(known_at(around))
+        path = (*_typed_path(around, document), last)
+        return Problem(path, "an unknown key", excerpt(last), ", ".join(known), nearest(str(last), known))
+    path = _typed_path(detail["loc"], document)
+    came = around[-1] if last == "[key]" else document.at(path)
+    if detail["type"] == "shoal":
+        wrong, allowed, fix = context["wrong"], context["allowed"], context["fix"]
+    else:
+        (wrong, allowed), fix = _NATIVE.get(detail["type"], ("not in the form that belongs here", None)), None
+    if not path and came is document.tree:  # perhaps a table, whose rows are nobody's to print
+        kind = "a list" if isinstance(came, list) else "a text without keys" if isinstance(came, str) else "a mapping"
+        return Problem(
+            path, wrong, kind, allowed, fix or "name the policy where a policy belongs, the table where data do"
+        )
+    return Problem(path, wrong, None if came is None else excerpt(came), allowed, fix)
+
+
+def _typed_path(location: Iterable[str | int], document: Document) -> Path:
+    """The path that the person typed: steps that only the long form has are left out."""
+    path: Path = ()
+    for step in location:
+        if document.at((*path, step)) is not None:
+            path = (*path, step)
+    return path
+
+
+def _unit(asked: UnitModel, attributes: Mapping[str, AttributeModel]) -> Iterator[Problem]:
     """The unit's column is there, it is an identifier, and reading it cannot merge two people."""
     if asked.column is None:
         return
@@ -54,7 +179,7 @@ def unit(asked: UnitAsked, attributes: Mapping[str, AttributeAsked]) -> Iterator
         )
 
 
-def missing_codes(file: FileAsked, attributes: Mapping[str, Attribute]) -> Iterator[Problem]:
+def _missing_codes(file: FileModel, attributes: Mapping[str, Attribute]) -> Iterator[Problem]:
     """A text is either a missing value or a declared one."""
     for name, attribute in attributes.items():
         listed = attribute.domain.index if isinstance(attribute.domain, Values) else {}
@@ -63,13 +188,13 @@ def missing_codes(file: FileAsked, attributes: Mapping[str, Attribute]) -> Itera
                 yield Problem(
                     ("file", "missing"),
                     f"a missing code is a declared value of attribute '{name}'",
-                    shown(code),
+                    excerpt(code),
                     fix="keep it in one of the two",
                 )
 
 
-def recoding(
-    asked: Recoding, attributes: Mapping[str, AttributeAsked], schema: Mapping[str, Attribute]
+def _recoding(
+    asked: RecodingModel, attributes: Mapping[str, AttributeModel], schema: Mapping[str, Attribute]
 ) -> Iterator[Problem]:
     """Levels name published attributes, and levels that their hierarchies have; what is chosen has room to choose."""
     named: list[tuple[tuple[str, ...], Mapping[str, int]]] = [(("levels",), asked.levels or {})]
@@ -87,7 +212,7 @@ def recoding(
         yield from _target(asked.choose, attributes)
 
 
-def chosen_in_views(release: ReleaseAsked) -> Iterator[Problem]:
+def _chosen_in_views(release: ReleaseModel) -> Iterator[Problem]:
     """A target is in some views and not in others, so no view's recoding is chosen for it."""
     choose = release.recoding.choose if release.recoding is not None else None
     if release.views is not None and choose is not None and choose.score == "target":
@@ -97,7 +222,7 @@ def chosen_in_views(release: ReleaseAsked) -> Iterator[Problem]:
         )
 
 
-def _target(asked: Choose, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
+def _target(asked: ChooseModel, attributes: Mapping[str, AttributeModel]) -> Iterator[Problem]:
     """The score `target` has one, and the others have none."""
     path = ("release", "recoding", "choose", "target")
     if (asked.score == "target") != (asked.target is not None):
@@ -105,21 +230,21 @@ def _target(asked: Choose, attributes: Mapping[str, AttributeAsked]) -> Iterator
         yield Problem(path, "a target without its score, or the score without a target", asked.target, None, fix)
     elif asked.target is not None and asked.target not in attributes:
         yield no_attribute(path, asked.target, attributes)
-    elif asked.target is not None and not attributes[asked.target].published:
+    elif asked.target is not None and not attributes[asked.target].is_published:
         yield Problem(path, "never published", attributes[asked.target].role.value, fix="name a published attribute")
 
 
 def _levels(
     where: tuple[str, ...],
     levels: Mapping[str, int],
-    attributes: Mapping[str, AttributeAsked],
+    attributes: Mapping[str, AttributeModel],
     schema: Mapping[str, Attribute],
 ) -> Iterator[Problem]:
     for name, level in levels.items():
         path = (*where, name)
         if name not in attributes:
             yield no_attribute(path, name, attributes)
-        elif not attributes[name].published:
+        elif not attributes[name].is_published:
             yield Problem(path, "never published", attributes[name].role.value, fix="leave it out")
         elif name in schema and level > 0:
             hierarchy = schema[name].hierarchy
@@ -129,10 +254,10 @@ def _levels(
                 yield Problem(path, "no such level", str(level), f"0..{top}" if top else "0", fix)
 
 
-def views(asked: Views, attributes: Mapping[str, AttributeAsked]) -> Iterator[Problem]:
+def _views(asked: ViewsModel, attributes: Mapping[str, AttributeModel]) -> Iterator[Problem]:
     """Views name published attributes; groups hold each once, and all of them."""
-    published = {name for name, one in attributes.items() if one.published}
-    for key, groups in asked.named:
+    published = {name for name, one in attributes.items() if one.is_published}
+    for key, groups in asked.named_groups:
         seen: set[str] = set()
         for i, group in enumerate(groups):
             for j, name in enumerate(group):
@@ -147,7 +272,7 @@ def views(asked: Views, attributes: Mapping[str, AttributeAsked]) -> Iterator[Pr
                     yield Problem(path, "an attribute is named twice", name, fix="name it once")
             seen.update(group)
             if group and any(set(group) == set(other) for other in groups[:i]):
-                twice = shown(", ".join(group))
+                twice = excerpt(", ".join(group))
                 yield Problem(("release", "views", key, i), "a view is named twice", twice, fix="name it once")
             if not group:
                 yield Problem(("release", "views", key, i), "an empty view", fix="name an attribute, or leave it out")
@@ -156,12 +281,12 @@ def views(asked: Views, attributes: Mapping[str, AttributeAsked]) -> Iterator[Pr
         if key == "groups" and groups and (left := published - seen):
             fix = "add it to a group; a workload may leave attributes out"
             yield Problem(
-                ("release", "views", key), "an attribute is in no group", shown(", ".join(sorted(left))), fix=fix
+                ("release", "views", key), "an attribute is in no group", excerpt(", ".join(sorted(left))), fix=fix
             )
     yield from _width(asked, len(published))
 
 
-def _width(asked: Views, published: int) -> Iterator[Problem]:
+def _width(asked: ViewsModel, published: int) -> Iterator[Problem]:
     """There are as many attributes as a view has, and as many views as are asked for."""
     width = EVERY.index(asked.every) + 1 if asked.every else (asked.choose.width or 2) if asked.choose else 0
     if width > published:
@@ -176,7 +301,7 @@ def _width(asked: Views, published: int) -> Iterator[Problem]:
         yield Problem(("release", "views", "allocation"), "not together with `choose`", "weighted", "equal", fix)
 
 
-def sampling(asked: Sampling, release: ReleaseAsked) -> Iterator[Problem]:
+def _sampling(asked: SamplingModel, release: ReleaseModel) -> Iterator[Problem]:
     """A table that is itself a sample can be published once, by levels fixed in advance; a rate exceeds delta."""
     path = ("release", "sampling")
     if asked.already is not None:
@@ -209,7 +334,7 @@ def sampling(asked: Sampling, release: ReleaseAsked) -> Iterator[Problem]:
         )
 
 
-def budget(asked: BudgetAsked, release: ReleaseAsked) -> Iterator[Problem]:
+def _budget(asked: BudgetModel, release: ReleaseModel) -> Iterator[Problem]:
     """The ceiling of the dataset is not below its first release."""
     pairs = (("epsilon", asked.epsilon, release.epsilon), ("delta", asked.delta, release.delta))
     for key, ceiling, cost in pairs:
