@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.anonymize.generalize.exponential import log_weights
 from shoal.anonymize.generalize.lattice import Lattice
+from shoal.anonymize.generalize.private_scheme import log_weights
 from shoal.anonymize.generalize.scores import Discernibility, Ramp, Records, Target
-from shoal.anonymize.kernel.rollup import Column, score_all
+from shoal.anonymize.kernel.rollup import GeneralizedColumn, score_all
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.duckdb.engine import DuckDB
@@ -156,7 +156,7 @@ def wide(columns=10, rows=30_000, kinds=30):
         chances = rng.dirichlet(np.full(values, 0.25), kinds).cumsum(axis=1)
         codes = np.minimum((rng.random(rows)[:, None] > chances[kind]).sum(axis=1), values - 1)
         finest, whole = np.arange(values + 1), np.zeros(values + 1, dtype=np.int64)
-        made.append(Column(codes, (finest, finest // 5, whole) if number % 2 else (finest, whole)))
+        made.append(GeneralizedColumn(codes, (finest, finest // 5, whole) if number % 2 else (finest, whole)))
     found = []
     for void in (score.void, 0):
         start = time.process_time()

@@ -23,10 +23,10 @@ import lattice
 import numpy as np
 
 import engine
-from shoal.anonymize.generalize.exponential import log_weights
+from shoal.anonymize.generalize.private_scheme import log_weights
 from shoal.anonymize.generalize.scores import Ramp
-from shoal.anonymize.generalize.tree.coded import Coded
-from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
+from shoal.anonymize.generalize.tree.model import CellCounts
+from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.duckdb.engine import DuckDB
@@ -48,16 +48,16 @@ class Adult:
     def __init__(self):
         self.table, self.lattice = lattice.adult()
         self.schema = Schema(self.lattice.attributes)
-        self.pieces = SurveyedTree(self.schema, Fraction(1), 5, Fraction(1, 2)).pieces
+        self.pieces = SafeTree(self.schema, Fraction(1), 5, Fraction(1, 2)).pieces
         self.counts = self.table.count_by(self.lattice.names)
-        self.coded = Coded.of(self.counts, self.pieces)
+        self.coded = CellCounts.of(self.counts, self.pieces)
         self.judge = Judge(self.coded, bins=10**9)
 
-    def trees(self, epsilon, beta, share=None, habits=None):
+    def trees(self, epsilon, beta, share=None, parameters=None):
         """k, and the mean judgement of trees."""
         paid = epsilon * (SHARES["tree"] if share is None else share)
         k = solve(epsilon=epsilon - paid, delta=DELTA, beta=beta).k
-        plan = SurveyedTree(self.schema, paid, k, beta, habits=habits or Habits())
+        plan = SafeTree(self.schema, paid, k, beta, parameters=parameters or TreeParameters())
         judged = []
         for run in range(RUNS):
             with Source.seeded(run) as source:
@@ -71,15 +71,17 @@ class Adult:
         weights = log_weights(score.of_all(self.lattice, self.counts), paid, score.spread(self.lattice))
         with Source.seeded(1) as source:
             found = source.choices(weights, RUNS).tolist()
-        return k, mean([self.grid(self.lattice.scheme(index), k, beta, run) for run, index in enumerate(found)])
+        return k, mean(
+            [self.scheme_judged(self.lattice.scheme(index), k, beta, run) for run, index in enumerate(found)]
+        )
 
     def fixed(self, epsilon, beta):
         """k, and the mean judgement of the levels half-way up each hierarchy, which nobody pays for."""
         k = solve(epsilon=epsilon, delta=DELTA, beta=beta).k
         levels = {each.name: len(each.hierarchy) // 2 for each in self.schema.attributes}
-        return k, mean([self.grid(levels, k, beta, run) for run in range(RUNS)])
+        return k, mean([self.scheme_judged(levels, k, beta, run) for run in range(RUNS)])
 
-    def grid(self, levels, k, beta, seed):
+    def scheme_judged(self, levels, k, beta, seed):
         """One release with a level for each attribute."""
         chance = np.random.default_rng(seed)
         kept = chance.binomial(self.coded.counts, float(beta))
@@ -127,19 +129,25 @@ def show(words, epsilon, beta, k, found, to_beat="-"):
 def ideas():
     """From the domain alone to the defaults, one idea after another; the same epsilon for all."""
     tiny = Fraction(1, 10**4)
-    plain = Habits(
-        shares=(Fraction(1),), counts=(1 - tiny,), thrift=1.0, surprise=5.0, stray=0.2, doubt=0.2, frontier=20
+    plain = TreeParameters(
+        measurement_shares=(Fraction(1),),
+        count_shares=(1 - tiny,),
+        bits_power=1.0,
+        domain_share_variance=5.0,
+        prior_count_error=0.2,
+        expected_count_error=0.2,
+        frontier_factor=20,
     )
     yield "domain shares only", plain
-    heard = replace(plain, counts=(Fraction(1, 4),), surprise=1e9)
-    yield "+ one survey of every attribute", heard
-    yield "+ little of it for the count", (heard := replace(heard, counts=(Fraction(1, 20),)))
-    yield "+ smoothed by the domain", (heard := replace(heard, surprise=5.0))
-    yield "+ bits to the power 1.5", (heard := replace(heard, thrift=1.5))
-    later = replace(heard, shares=(Fraction(2, 3), Fraction(1, 3)), frontier=10)
-    yield "+ histograms of a frontier, no count", replace(later, counts=(Fraction(1, 20), tiny))
-    yield "+ boxes counted and put back (defaults)", Habits()
-    yield "the same, nothing for a frontier", Habits(counts=(Fraction(1, 20), 1 - tiny))
+    measured = replace(plain, count_shares=(Fraction(1, 4),), domain_share_variance=1e9)
+    yield "+ one survey of every attribute", measured
+    yield "+ little of it for the count", (measured := replace(measured, count_shares=(Fraction(1, 20),)))
+    yield "+ smoothed by the domain", (measured := replace(measured, domain_share_variance=5.0))
+    yield "+ bits to the power 1.5", (measured := replace(measured, bits_power=1.5))
+    later = replace(measured, measurement_shares=(Fraction(2, 3), Fraction(1, 3)), frontier_factor=10)
+    yield "+ histograms of a frontier, no count", replace(later, count_shares=(Fraction(1, 20), tiny))
+    yield "+ boxes counted and put back (defaults)", TreeParameters()
+    yield "the same, nothing for a frontier", TreeParameters(count_shares=(Fraction(1, 20), 1 - tiny))
 
 
 def speed(report):
@@ -183,7 +191,7 @@ def work(job, path):
         else:
             rate = Fraction(1, 10) if job == "sampled" else Fraction(1)
             seen = table.keep(source.stream("separate").row_mask(rate).keep) if rate < 1 else table
-            plan = SurveyedTree(schema, Fraction("0.15"), k, beta, sample=rate)
+            plan = SafeTree(schema, Fraction("0.15"), k, beta, sample=rate)
             boxes = plan.settle(seen, source.stream("tree"))
             labelled = boxes.apply(table.keep(source.stream("sample").row_mask(beta).keep))
         labelled.suppress_below(labelled.columns, k).write(out)
@@ -270,8 +278,8 @@ def main():
                 report["frontier"].append(show("levels half-way", epsilon, beta, *adult.fixed(epsilon, beta)))
         print(f"\n{'what each idea brought':40}{head}")
         for epsilon, beta in ((Fraction(1), Fraction("0.3")), (two, Fraction("0.85"))):
-            for words, habits in ideas():
-                report["ideas"].append(show(words, epsilon, beta, *adult.trees(epsilon, beta, habits=habits)))
+            for words, parameters in ideas():
+                report["ideas"].append(show(words, epsilon, beta, *adult.trees(epsilon, beta, parameters=parameters)))
         if given.plot is not None:
             plot(report["frontier"], given.plot)
     else:

@@ -2,7 +2,7 @@
 
     python scripts/recoding_defaults.py [--runs N] [--only WORD] [--out FILE]
 
-A world is a generated table. In each, trees are grown with one habit changed at a time, at several epsilons and sampling
+A world is a generated table. In each, trees are grown with one parameter changed at a time, at several epsilons and sampling
 rates, with the same chance for every setting. For each setting: the mean granularity, the share of sampled rows that are
 published, the mean total variation of marginals, its mean rank, and its regret: how far it stays behind the best setting
 tried in that world, on average and at worst. Wide attributes are compared in 32 bins of neighbouring cells.
@@ -26,10 +26,10 @@ import numpy.typing as npt
 
 from shoal.anonymize.generalize.tree import model, sides
 from shoal.anonymize.generalize.tree import safe_tree as tree
-from shoal.anonymize.generalize.tree.boxes import Tree
-from shoal.anonymize.generalize.tree.coded import Coded
-from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
-from shoal.anonymize.generalize.tree.sides import Sides
+from shoal.anonymize.generalize.tree.boxes import BoxTree
+from shoal.anonymize.generalize.tree.model import CellCounts
+from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
+from shoal.anonymize.generalize.tree.sides import SideTree
 from shoal.chance.source import Source
 from shoal.data.cells import Cells, cells
 from shoal.data.schema import Schema
@@ -61,7 +61,7 @@ class World:
     dependence: float = 0.5
     clinic: bool = False
 
-    def coded(self) -> Coded:
+    def coded(self) -> CellCounts:
         """The table as cells."""
         schema = self.schema()
         if self.skew is None:
@@ -71,7 +71,7 @@ class World:
                 table = stand_in(schema, self.rows, source, skew=self.skew, dependence=self.dependence)
         pieces = tuple(cells(attribute) for attribute in schema.published)
         counted = open_engine().scan(table, schema).recode({each.name: each.level for each in pieces})
-        return Coded.of(counted.count_by([each.name for each in pieces]), pieces)
+        return CellCounts.of(counted.count_by([each.name for each in pieces]), pieces)
 
     def schema(self) -> Schema:
         """The attributes of the visits, of the clinic, or of both and once more of the visits."""
@@ -109,11 +109,11 @@ CASES = tuple(
 
 @dataclass(frozen=True)
 class Setting:
-    """A way to grow: the part of epsilon that it takes, and its habits."""
+    """A way to grow: the part of epsilon that it takes, and its parameters."""
 
     name: str
     share: Fraction
-    habits: Habits
+    parameters: TreeParameters
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Judged:
 class Judge:
     """How good the published rows of a table are, for any tree over its cells."""
 
-    def __init__(self, coded: Coded, bins: int = BINS) -> None:
+    def __init__(self, coded: CellCounts, bins: int = BINS) -> None:
         self.coded = coded
         self.of = [_binned(each, bins) for each in coded.pieces]
         self.wide = [int(own.max()) + 1 for own in self.of]
@@ -142,15 +142,15 @@ class Judge:
             for i, j in self.pairs
         ]
 
-    def judge(self, grown: Tree, k: int, beta: Fraction, seed: int) -> Judged:
+    def judge(self, grown: BoxTree, k: int, beta: Fraction, seed: int) -> Judged:
         """Draw a sample, drop small boxes, look at the rest."""
         # Chance that carries no promise: a seeded generator is what is wanted here.
         chance = np.random.Generator(np.random.PCG64(seed))  # noqa: TID251
         kept = chance.binomial(self.coded.counts, float(beta))
-        held = np.bincount(grown.place(self.coded.cells), kept, len(grown.splits))
+        held = np.bincount(grown.find_nodes(self.coded.cells), kept, len(grown.splits))
         return self.of_boxes(grown, np.where(held >= k, held, 0.0), int(kept.sum()))
 
-    def of_boxes(self, grown: Tree, held: Floats, sampled: int) -> Judged:
+    def of_boxes(self, grown: BoxTree, held: Floats, sampled: int) -> Judged:
         """The same, for so many published rows in each node of the tree."""
         shown = np.flatnonzero(held)
         if not len(shown):
@@ -208,7 +208,7 @@ def measured(world: World, settings: Sequence[Setting], runs: int) -> list[list[
         for epsilon, beta in CASES:
             paid = epsilon * setting.share
             k = crowd(epsilon - paid, beta)
-            plan = SurveyedTree(schema, paid, k, beta, habits=setting.habits)
+            plan = SafeTree(schema, paid, k, beta, parameters=setting.parameters)
             judged = []
             for run in range(runs):
                 with Source.seeded(f"{world.seed} {run}") as source:
@@ -225,58 +225,64 @@ def mean(judged: Sequence[Judged]) -> Judged:
 
 
 def settings() -> list[Setting]:
-    """The defaults, each habit changed by itself, and a few joint settings."""
-    usual, share = Habits(), SHARES["tree"]
+    """The defaults, each parameter changed by itself, and a few joint settings."""
+    usual, share = TreeParameters(), SHARES["tree"]
     found = [Setting("defaults", share, usual)]
     found += [Setting(f"share {text}", Fraction(text), usual) for text in ("0.05", "0.1", "0.2", "0.3")]
     for first, second in (("0.5", "0.5"), ("0.8", "0.2")):
         shares = (Fraction(first), Fraction(second))
-        found.append(Setting(f"surveys {first} {second}", share, replace(usual, shares=shares)))
+        found.append(Setting(f"surveys {first} {second}", share, replace(usual, measurement_shares=shares)))
     thirds = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
-    parts = (*usual.counts, usual.counts[-1])
+    parts = (*usual.count_shares, usual.count_shares[-1])
     found += [
-        Setting("surveys 0.5 0.25 0.25", share, replace(usual, shares=thirds, counts=parts)),
-        Setting("one survey", share, replace(usual, shares=(Fraction(1),), counts=usual.counts[:1])),
+        Setting("surveys 0.5 0.25 0.25", share, replace(usual, measurement_shares=thirds, count_shares=parts)),
+        Setting(
+            "one survey", share, replace(usual, measurement_shares=(Fraction(1),), count_shares=usual.count_shares[:1])
+        ),
     ]
     for text in ("0.25", "0.5", "0.9"):
-        counts = (usual.counts[0], Fraction(text))
-        found.append(Setting(f"second survey's counts {text}", share, replace(usual, counts=counts)))
-    counts = (Fraction(1, 4), usual.counts[1])
-    found.append(Setting("first survey's count 0.25", share, replace(usual, counts=counts)))
+        counts = (usual.count_shares[0], Fraction(text))
+        found.append(Setting(f"second survey's counts {text}", share, replace(usual, count_shares=counts)))
+    counts = (Fraction(1, 4), usual.count_shares[1])
+    found.append(Setting("first survey's count 0.25", share, replace(usual, count_shares=counts)))
     varied: dict[str, tuple[float, ...]] = {
-        "frontier": (5, 20, 50),
-        "doubt": (0.1, 0.3, 0.5),
-        "stray": (0.3, 1.5),
-        "surprise": (1.0, 1e9),
-        "trust": (0.03, 0.3),
-        "slack": (0.02, 0.3),
-        "thrift": (1.0, 2.0),
+        "frontier_factor": (5, 20, 50),
+        "expected_count_error": (0.1, 0.3, 0.5),
+        "prior_count_error": (0.3, 1.5),
+        "domain_share_variance": (1.0, 1e9),
+        "box_share_variance": (0.03, 0.3),
+        "bits_offset": (0.02, 0.3),
+        "bits_power": (1.0, 2.0),
     }
-    for habit, values in varied.items():
+    for name, values in varied.items():
         for value in values:
-            changed: dict[str, Any] = {habit: value}
-            found.append(Setting(f"{habit} {value:g}", share, replace(usual, **changed)))
-    eager = replace(usual, doubt=0.1, stray=1.5, counts=(usual.counts[0], Fraction(9, 10)))
+            changed: dict[str, Any] = {name: value}
+            found.append(Setting(f"{name} {value:g}", share, replace(usual, **changed)))
+    eager = replace(
+        usual, expected_count_error=0.1, prior_count_error=1.5, count_shares=(usual.count_shares[0], Fraction(9, 10))
+    )
     found.append(Setting("divide eagerly, count more", share, eager))
-    careful = replace(usual, frontier=20, trust=0.3, counts=(usual.counts[0], Fraction(1, 2)))
+    careful = replace(
+        usual, frontier_factor=20, box_share_variance=0.3, count_shares=(usual.count_shares[0], Fraction(1, 2))
+    )
     found.append(Setting("believe histograms more, share 0.2", Fraction(1, 5), careful))
     return found
 
 
 def remember_sides() -> None:
     """Settings that share a first survey share its sides: building them once halves the time."""
-    known: dict[tuple[int, bytes], Sides] = {}
+    known: dict[tuple[int, bytes], SideTree] = {}
 
-    def remembered(piece: Cells, masses: Floats) -> Sides:
+    def remembered(piece: Cells, masses: Floats) -> SideTree:
         key = (id(piece), masses.tobytes())
         if key not in known:
             if len(known) > MOST_REMEMBERED:
                 known.clear()
-            known[key] = sides.sides(piece, masses)
+            known[key] = sides.build_sides(piece, masses)
         return known[key]
 
     for room in (tree, model):
-        vars(room)["sides"] = remembered
+        vars(room)["build_sides"] = remembered
 
 
 def one(world: World, asked: Sequence[Setting], runs: int) -> list[list[Judged]]:
@@ -328,7 +334,7 @@ def rates(runs: int) -> list[dict[str, Any]]:
             }
             for beta in sorted({*map(Fraction, ("0.05", "0.1", "0.3", "0.6", "0.85")), *picked}):
                 k = crowd(epsilon - paid, beta)
-                plan = SurveyedTree(schema, paid, k, beta)
+                plan = SafeTree(schema, paid, k, beta)
                 judged = []
                 for run in range(runs):
                     with Source.seeded(f"{world.seed} {run}") as source:

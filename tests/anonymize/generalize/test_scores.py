@@ -63,16 +63,16 @@ def worth(score, table, scheme_rows):
     if isinstance(score, Target):
         cells: dict = {}
         for row, n in Counter(scheme_rows).items():
-            cells.setdefault(row[:2], []).append(ramp(n, score.crowd))
+            cells.setdefault(row[:2], []).append(ramp(n, score.publishable_size))
         return sum(max(values) for values in cells.values())
     return sum(table[n] for n in Counter(scheme_rows).values())
 
 
 def table_of(score, top):
     if isinstance(score, Ramp):
-        return [ramp(n, score.crowd) for n in range(top)]
+        return [ramp(n, score.publishable_size) for n in range(top)]
     if isinstance(score, Discernibility):
-        return [ramp(n, score.crowd) * max(0, 8 * score.crowd - n) for n in range(top)]
+        return [ramp(n, score.publishable_size) * max(0, 8 * score.publishable_size - n) for n in range(top)]
     if isinstance(score, Records):
         return [int(1000 * n * at_least(score.k - 1, n - 1, score.beta)) if n else 0 for n in range(top)]
     return []
@@ -118,11 +118,11 @@ def test_expected_records_have_the_steps_of_the_proof():
 )
 def test_no_step_is_larger_than_claimed_and_the_claim_is_reached(k, beta):
     for score in scores_of(k, beta):
-        top = 10 * score.crowd + 200
+        top = 10 * score.publishable_size + 200
         steps = np.diff(score.of_classes(np.arange(top, dtype=np.int64)))
         assert steps.min() >= -score.fall
         assert steps.max() <= score.rise
-        if score.crowd > 2:
+        if score.publishable_size > 2:
             assert steps.max() == score.rise
             assert max(-steps.min(), 0) == score.fall
         assert score.monotone == (score.name != "discernibility")

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from shoal.anonymize.generalize.exponential import log_weights
+from shoal.anonymize.generalize.private_scheme import log_weights
 from shoal.data.domain import Values
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.hierarchy.level import MISSING, GroupLevel, TopLevel, ValueLevel, loss_of_labels

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.anonymize.generalize.scores import Ramp, Records
 from shoal.anonymize.kernel.branch_and_bound import climb, scores_near_best
-from shoal.anonymize.kernel.rollup import Column, one_by_one
+from shoal.anonymize.kernel.rollup import GeneralizedColumn, one_by_one
 
 WHOLE = 100
 
@@ -26,7 +26,7 @@ def tables(seed, rows, attributes):
         finest = np.arange(values + 1)
         levels = [finest, finest // 2, np.zeros(values + 1, dtype=np.int64)]
         levels = levels if rng.random() < 0.6 else levels[:: int(rng.integers(1, 3))][: int(rng.integers(1, 4))]
-        columns.append(Column(codes.astype(np.int32), tuple(levels)))
+        columns.append(GeneralizedColumn(codes.astype(np.int32), tuple(levels)))
         costs.append(np.sort(rng.integers(0, 2 * WHOLE // attributes, len(levels))).tolist())
     return columns, rng.integers(1, 4, rows), costs
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.kernel.rollup import Column, one_by_one, score_all
+from shoal.anonymize.kernel.rollup import GeneralizedColumn, one_by_one, score_all
 from shoal.errors import UsageError
 
 
@@ -32,7 +32,7 @@ def tables(draw):
             level = coarser[level]
             levels.append(level)
         codes = draw(st.lists(st.integers(-1, values - 1), min_size=rows, max_size=rows))
-        columns.append(Column(np.array(codes, dtype=np.int32), tuple(levels)))
+        columns.append(GeneralizedColumn(np.array(codes, dtype=np.int32), tuple(levels)))
     counts = np.array(draw(st.lists(st.integers(1, 9), min_size=rows, max_size=rows)), dtype=np.int64)
     return columns, counts
 
@@ -43,7 +43,7 @@ def test_the_roll_up_equals_its_twin(table, data):
     assert score_all(columns, counts, fingerprint).tolist() == one_by_one(columns, counts, fingerprint).tolist()
     within = data.draw(st.sampled_from(range(len(columns))))
     single = [*columns]
-    single[within] = Column(columns[within].codes, columns[within].levels[:1])
+    single[within] = GeneralizedColumn(columns[within].codes, columns[within].levels[:1])
     ours = score_all(single, counts, fingerprint, within=within)
     assert ours.tolist() == one_by_one(single, counts, fingerprint, within=within).tolist()
 
@@ -58,7 +58,7 @@ def test_dropping_what_is_worth_nothing_changes_no_score(table, void, told_apart
 
     within = data.draw(st.sampled_from(range(len(columns)))) if told_apart else None
     if within is not None:
-        columns[within] = Column(columns[within].codes, columns[within].levels[:1])
+        columns[within] = GeneralizedColumn(columns[within].codes, columns[within].levels[:1])
     ours = score_all(columns, counts, worth, within=within, void=void)
     assert ours.tolist() == one_by_one(columns, counts, worth, within=within).tolist()
 
@@ -88,7 +88,7 @@ def random_columns(rng, rows, shape, values=40):
         for _ in range(size - 1):
             level = level // 3
             levels.append(level)
-        columns.append(Column(rng.integers(0, values, rows).astype(np.int32), tuple(levels)))
+        columns.append(GeneralizedColumn(rng.integers(0, values, rows).astype(np.int32), tuple(levels)))
     return columns
 
 
@@ -98,7 +98,7 @@ def test_threads_and_the_order_of_rows_change_nothing(threads):
     columns, counts = random_columns(rng, 2000, (3, 2, 4, 1, 3)), rng.integers(1, 5, 2000)
     expected = score_all(columns, counts, fingerprint, threads=1)
     order = rng.permutation(2000)
-    mixed = [Column(column.codes[order], column.levels) for column in columns]
+    mixed = [GeneralizedColumn(column.codes[order], column.levels) for column in columns]
     assert np.array_equal(score_all(mixed, counts[order], fingerprint, threads=threads), expected)
 
 
@@ -109,7 +109,7 @@ def test_wide_keys_do_not_overflow():
     for at in range(70):
         finest = np.arange(100_000)
         levels = (finest, finest // 50_000) if at % 23 == 0 else (finest // 50_000,)
-        columns.append(Column(rng.integers(0, 100_000, rows), levels))
+        columns.append(GeneralizedColumn(rng.integers(0, 100_000, rows), levels))
     counts = np.ones(rows, dtype=np.int64)
     assert np.array_equal(score_all(columns, counts, fingerprint), one_by_one(columns, counts, fingerprint))
 
@@ -124,12 +124,14 @@ def test_progress_counts_every_scheme_once():
 
 
 def test_an_empty_table_has_no_classes():
-    columns = [Column(np.array([], dtype=np.int32), (np.arange(3), np.zeros(3, dtype=np.int64))) for _ in range(2)]
+    columns = [
+        GeneralizedColumn(np.array([], dtype=np.int32), (np.arange(3), np.zeros(3, dtype=np.int64))) for _ in range(2)
+    ]
     assert score_all(columns, np.array([], dtype=np.int64), lambda sizes, _: len(sizes)).tolist() == [0] * 4
 
 
 def test_levels_that_do_not_nest_are_refused():
-    column = Column(np.array([0, 1, 2]), (np.array([0, 0, 1, 2]), np.array([0, 1, 1, 1])))
+    column = GeneralizedColumn(np.array([0, 1, 2]), (np.array([0, 0, 1, 2]), np.array([0, 1, 1, 1])))
     with pytest.raises(UsageError, match="do not nest"):
         score_all([column], np.ones(3), fingerprint)
 

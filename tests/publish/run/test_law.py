@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv
 
-from shoal.anonymize.generalize.grid import FixedGrid, Grid
+from shoal.anonymize.generalize.scheme import FixedScheme, Scheme
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.chance.source import Source
 from shoal.data.domain import Values
@@ -24,7 +24,7 @@ from tests.engine.oracle import engine_named
 
 SCHEMA = Schema((Attribute("v", Role.QUASI, Type.CATEGORY, Values(("a", "b"))),))
 
-GRID = Grid(SCHEMA, {})
+GRID = Scheme(SCHEMA, {})
 
 
 class Chosen:
@@ -45,7 +45,7 @@ class Chosen:
 
 def method(k, beta, epsilon="1"):
     numbers = Setting(Fraction(epsilon), Fraction(1, 2), k, Fraction(beta), "tight", "k")
-    return SafeK(numbers, FixedGrid(GRID), Unit.row("add_remove"))
+    return SafeK(numbers, FixedScheme(GRID), Unit.row("add_remove"))
 
 
 def opened(values):

@@ -1,4 +1,7 @@
-"""What every partition of the domain shares: how it comes about, what that costs, and the recoding it settles on."""
+"""Partitions and recodings: how the rules of a release come about, what that costs, and what they then do to records.
+
+A partition is fixed or chosen before the release; it ends in a recoding, which is a map from records to labels.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from fractions import Fraction
 from typing import Any, Self
 
 from shoal.chance.source import Source
-from shoal.data.hierarchy.level import Level
+from shoal.data.domain import Interval, Pattern, Values
+from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, Level, MaskLevel, TopLevel, ValueLevel
+from shoal.data.schema import Attribute, Type
 from shoal.engine.base import Counts, Table
 
 Stage = Callable[[str], None]
-"""Told the name of each stage as it begins, and a `StageProgress` of it as it goes on."""
+"""A function that is called with the name of each stage as it begins, and with a `StageProgress` as it goes on."""
 
 
 class StageProgress(str):
@@ -25,83 +30,86 @@ class StageProgress(str):
     total: int
 
     def __new__(cls, name: str, done: int, total: int) -> Self:
-        """So many of `total` steps are done."""
+        """The progress of a stage of which `done` steps of `total` are done."""
         made = super().__new__(cls, f"{name} ({100 * done // max(total, 1)} %)")
         made.name, made.done, made.total = name, done, total
         return made
 
 
 class Recoding(ABC):
-    """A map from records to labels that no longer changes: from the policy, or settled by a mechanism that was paid."""
+    """A map from records to labels: fixed by the policy, or the outcome of a mechanism that was paid for."""
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The columns it labels, in order."""
+        """The columns that it labels, in order."""
 
     @property
     @abstractmethod
     def levels(self) -> Mapping[str, Level]:
-        """What each column is recoded to first; boxes are made of these labels."""
+        """The level to which each column is recoded first; the labels that are shown are made of the labels of these levels."""
 
     @abstractmethod
     def finish(self, recoded: Table) -> Table:
-        """The labels that are shown, from a table that was recoded to `levels`."""
+        """The table with the labels that are shown, from one that was recoded to `levels`."""
 
     def apply(self, table: Table) -> Table:
-        """The table as labels, and nothing else."""
+        """The table with labels in place of all values, and no other column."""
         return self.finish(table.recode(self.levels))
 
     @abstractmethod
     def losses(self, name: str) -> Mapping[str, float] | float:
-        """The loss of each label of a column, from 0 (one value) to 1 (the whole domain); one number if all are alike."""
+        """The loss of each label of a column, from 0 (one value) to 1 (the whole domain); one number where all are equal."""
 
     @abstractmethod
     def rules(self) -> dict[str, dict[str, Any]]:
-        """The rule of each column as plain values that a stranger can read and check."""
+        """The rule of each column as plain values, which a stranger can read and check."""
 
 
 class Partition(ABC):
-    """How the recoding comes about, before any row is seen, and what it costs."""
+    """How a recoding comes about: known before any row is read, with what it costs.
+
+    Every partition says in its docstring what it promises, what it requires and what it reads.
+    """
 
     steps: int
-    """By how many rows neighbours differ, where that is paid for."""
+    """The number of rows by which neighbouring tables differ; the price is for all of them."""
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The columns it will label, in order."""
+        """The columns that the recoding will label, in order."""
 
     @property
     @abstractmethod
     def epsilon(self) -> Fraction:
-        """The most that settling costs the unit: 0 where the data are not looked at."""
+        """The most that deciding costs the unit of privacy: 0 where no data are read."""
 
     @property
     def rate(self) -> Fraction:
-        """The rate of the separate sample that it is settled on; 1 for the whole table."""
+        """The rate of the separate sample on which the recoding is decided; 1 for the whole table."""
         return Fraction(1)
 
     @property
     @abstractmethod
     def theorems(self) -> tuple[str, ...]:
-        """The results that the cost rests on."""
+        """The names of the theorems on which the cost rests."""
 
     @property
     @abstractmethod
     def levels(self) -> Mapping[str, Level]:
-        """What each column is recoded to before the table is counted for a decision."""
+        """The level to which each column is recoded before the table is counted for the decision."""
 
     @abstractmethod
     def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> Recoding:
-        """The recoding, from the counts of the whole table's tuples; the source's bits are used for this alone."""
+        """The recoding, from the counts of all tuples; the bits of the source are used for nothing else."""
 
     def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Recoding:
-        """Decide on the whole table, never on the sample that is published."""
+        """The recoding, decided on this table, which is never the sample that is published."""
         return self.decide(table.recode(self.levels).count_by(self.columns), source, stage)
 
     def work(self) -> str | None:
-        """What to expect of a decision that takes long, known before any row is seen; None where it does not."""
+        """A sentence about a decision that takes long, known before any row is read; None where it does not."""
         return None
 
     @abstractmethod
@@ -110,4 +118,42 @@ class Partition(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """What a certificate says about it: plain values, known before any row is seen."""
+        """What a certificate says about the partition: plain values, known before any row is read."""
+
+
+# --- rules: what a level does, for a stranger to check -----------------------------------------------------------------
+
+
+def level_rule(attribute: Attribute, index: int, level: Level) -> dict[str, Any]:
+    """The rule of one attribute at one level: its labels, and the values that they stand for."""
+    loss = attribute.hierarchy.losses[index] if attribute.hierarchy else 0.0
+    return {
+        "attribute": attribute.name,
+        "type": attribute.type.value,
+        "domain": attribute.domain.words() if attribute.domain else None,
+        "level": index,
+        "loss": f"{loss:.6f}",
+        **_kind_of_rule(attribute, level),
+    }
+
+
+def _kind_of_rule(attribute: Attribute, level: Level) -> dict[str, Any]:
+    if isinstance(level, ValueLevel):
+        listed = attribute.domain.values if isinstance(attribute.domain, Values) else None
+        ends = attribute.domain if isinstance(attribute.domain, Interval) else None
+        return {
+            "kind": "keep",
+            "labels": list(listed) if listed and attribute.type is not Type.BOOLEAN else None,
+            "low": None if ends is None else str(ends.low),
+            "high": None if ends is None else str(ends.high),
+            "pattern": attribute.domain.pattern if isinstance(attribute.domain, Pattern) else None,
+        }
+    if isinstance(level, TopLevel):
+        return {"kind": "whole", "labels": [level.label]}
+    if isinstance(level, GroupLevel):
+        return {"kind": "groups", "labels": list(level.labels), "table": dict(level.table)}
+    if isinstance(level, IntervalLevel):
+        return {"kind": "cuts", "labels": list(level.labels), "edges": [str(edge) for edge in level.edges]}
+    if isinstance(level, MaskLevel):
+        return {"kind": "masked", "labels": None, "side": level.side, "kept": level.kept, "letter": level.letter}
+    raise TypeError(type(level).__name__)

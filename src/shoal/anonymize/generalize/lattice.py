@@ -11,7 +11,7 @@ from math import ceil, prod
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.kernel.rollup import Column
+from shoal.anonymize.kernel.rollup import GeneralizedColumn
 from shoal.chance import exact
 from shoal.data.hierarchy.level import MISSING, OUTSIDE, Level, TopLevel, ValueLevel
 from shoal.data.schema import Attribute
@@ -65,7 +65,7 @@ class Lattice:
             _range(attribute, (finest or {}).get(attribute.name), (coarsest or {}).get(attribute.name))
             for attribute in attributes
         ]
-        kept = _restricted(attributes, ranges, shares, limit)
+        kept = _restrict(attributes, ranges, shares, limit)
         costs = tuple(
             tuple(ceil(GRID * share * _loss(attribute, level)) for level in levels)
             for attribute, levels, share in zip(attributes, kept, shares, strict=True)
@@ -125,7 +125,7 @@ class Lattice:
             total = np.add.outer(total, np.array(costs, dtype=np.int64)).ravel()
         return np.maximum(GRID - total, 0)
 
-    def columns(self, counts: Counts) -> list[Column]:
+    def columns(self, counts: Counts) -> list[GeneralizedColumn]:
         """Each attribute as the roll-up takes it; `counts` holds the values as they were read, not recoded.
 
         A missing value has a label of its own at every level but the one that has one label for everything, as in
@@ -136,7 +136,7 @@ class Lattice:
                 "the counts are of other columns", came=", ".join(counts.columns), allowed=", ".join(self.names)
             )
         return [
-            Column(codes, tuple(_coded(attribute, _level(attribute, level), values) for level in levels))
+            GeneralizedColumn(codes, tuple(_encode(attribute, _level(attribute, level), values) for level in levels))
             for attribute, levels, values, codes in zip(
                 self.attributes, self.levels, counts.values, counts.codes, strict=True
             )
@@ -183,7 +183,7 @@ def _range(attribute: Attribute, finest: int | None, coarsest: int | None) -> tu
     return tuple(range(low, high + 1))
 
 
-def _restricted(
+def _restrict(
     attributes: Sequence[Attribute], ranges: Sequence[tuple[int, ...]], shares: Sequence[Fraction], limit: int
 ) -> tuple[tuple[int, ...], ...]:
     """The levels that are kept when there may be at most `limit` schemes; `_rule` says how in words."""
@@ -212,7 +212,7 @@ def _rule(limit: int) -> str:
     )
 
 
-def _coded(attribute: Attribute, level: Level, values: Array) -> Codes:
+def _encode(attribute: Attribute, level: Level, values: Array) -> Codes:
     """The code of the label of each value, and last of a missing one, which ABSENT finds there."""
     if isinstance(level, ValueLevel):
         return np.arange(len(values) + 1, dtype=np.int64)

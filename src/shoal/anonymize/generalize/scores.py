@@ -22,16 +22,16 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.anonymize.generalize.lattice import Lattice
-from shoal.anonymize.kernel.rollup import Progress, Whole, score_all
+from shoal.anonymize.kernel.rollup import Integers, Progress, score_all
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import precise
 from shoal.guarantee.safe_k.curve import check_beta, check_k
 
 MOST = 10**8
-"""The largest crowd k/beta for which a score that multiplies class sizes stays within 64 bits."""
+"""The largest k/beta for which a score that multiplies class sizes stays within 64 bits."""
 TABLE = 10**6
-"""The largest crowd k/beta for which a score is tabulated."""
+"""The largest k/beta for which a score is tabulated."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Score(ABC):
         object.__setattr__(self, "beta", check_beta(self.beta))
 
     @property
-    def crowd(self) -> int:
+    def publishable_size(self) -> int:
         """The size from which a class will probably be published: k/beta, rounded up."""
         return ceil(self.k / self.beta)
 
@@ -72,8 +72,8 @@ class Score(ABC):
 
     @property
     def void(self) -> int:
-        """A class of up to so many rows is worth nothing: the ramp begins above half a crowd."""
-        return self.crowd // 2
+        """A class of up to so many rows is worth nothing: the ramp begins above half of `publishable_size`."""
+        return self.publishable_size // 2
 
     def sensitivity(self, lattice: Lattice) -> Fraction:
         """How far one row more or less can move the score of any scheme of a lattice."""
@@ -90,15 +90,15 @@ class Score(ABC):
         return int(lattice.detail.max()) if self.weighted else 1
 
     @abstractmethod
-    def of_classes(self, sizes: Whole) -> Whole:
+    def of_classes(self, sizes: Integers) -> Integers:
         """The worth of classes of these sizes, from 0 up."""
 
-    def bound(self, sizes: Whole) -> int | None:
+    def bound(self, sizes: Integers) -> int | None:
         """At least what these classes are worth, and what any division of them is worth; None where no bound is proved."""
         del sizes
         return None
 
-    def of_scheme(self, sizes: Whole, runs: Whole | None) -> int:
+    def of_scheme(self, sizes: Integers, runs: Integers | None) -> int:
         """The worth of all classes of one scheme together."""
         del runs
         return int(self.of_classes(sizes).sum())
@@ -110,7 +110,7 @@ class Score(ABC):
 
     def of_all(
         self, lattice: Lattice, counts: Counts, *, threads: int | None = None, progress: Progress | None = None
-    ) -> Whole:
+    ) -> Integers:
         """The score of every scheme of a lattice, by the schemes' numbers; `counts` as `Lattice.columns` takes them."""
         found = score_all(
             lattice.columns(counts),
@@ -126,7 +126,8 @@ class Score(ABC):
 
 @dataclass(frozen=True)
 class Ramp(Score):
-    """Rows that will probably be published, times the detail they keep: r(n) = min(n, max(0, 2n − crowd)).
+    """Rows that will probably be published, times the detail they keep: r(n) = min(n, max(0, 2n − m))
+    with m = `publishable_size`.
 
     Monotone; a step is 0, 1 or 2 (theorem `ramp-score`).
     """
@@ -139,10 +140,10 @@ class Ramp(Score):
     def rise(self) -> int:
         return 2
 
-    def of_classes(self, sizes: Whole) -> Whole:
-        return _ramp(sizes, self.crowd)
+    def of_classes(self, sizes: Integers) -> Integers:
+        return _ramp(sizes, self.publishable_size)
 
-    def bound(self, sizes: Whole) -> int:
+    def bound(self, sizes: Integers) -> int:
         """The worth itself: r(n)/n never falls as n grows, so r(a) + r(b) ≤ (a + b) · r(a + b)/(a + b)."""
         return int(self.of_classes(sizes).sum())
 
@@ -169,7 +170,7 @@ class Records(Score):
         _refuse_above(self, TABLE)
 
     @cached_property
-    def table(self) -> Whole:
+    def table(self) -> Integers:
         """The worth of classes of 0, 1, 2, … rows."""
         with precise():
             beta = Decimal(self.beta.numerator) / Decimal(self.beta.denominator)
@@ -180,7 +181,7 @@ class Records(Score):
                 step = tail + self.k * mass
                 expected += step
                 worth.append(int(self.parts * expected))
-                if n > self.crowd and abs(step - 1) < _SETTLED:
+                if n > self.publishable_size and abs(step - 1) < _SETTLED:
                     return np.array(worth, dtype=np.int64)
                 tail += beta * mass
                 mass *= (1 - beta) * (n + 1) / (n + 2 - self.k)
@@ -199,19 +200,19 @@ class Records(Score):
     def fall(self) -> int:
         return max(-int(np.diff(self.table).min()), 0)
 
-    def of_classes(self, sizes: Whole) -> Whole:
+    def of_classes(self, sizes: Integers) -> Integers:
         last = len(self.table) - 1
-        worth: Whole = self.table.take(sizes, mode="clip") + self.parts * np.maximum(sizes - last, 0)
+        worth: Integers = self.table.take(sizes, mode="clip") + self.parts * np.maximum(sizes - last, 0)
         return worth
 
     @cached_property
-    def rates(self) -> Whole:
+    def rates(self) -> Integers:
         """For each size of the table, the most that a row is worth in a class of up to that size, in 2^-20, rounded up."""
         sizes = np.arange(1, len(self.table), dtype=np.int64)
         each = -((-self.table[1:] << _FINE) // sizes)
         return np.maximum.accumulate(np.append(0, each))
 
-    def bound(self, sizes: Whole) -> int:
+    def bound(self, sizes: Integers) -> int:
         """Each row at the highest rate of any class that is no larger: that rate never falls as classes grow.
 
         Beyond the table T(n) = T(L) + 1000·(n − L), so T(n)/n is at most the larger of T(L)/L and 1000.
@@ -230,7 +231,7 @@ class Discernibility(Score):
     """How well rows are told from one another: a row of a class of n is worth cap − n, or nothing from the cap on.
 
     Discernibility charges a row the size of its class, and a suppressed row the size of the table. Here both charges
-    are capped at `cap` = 8 crowds, since one row must not move the charge of all others by more than that, and the
+    are capped at `cap` = 8 · k/beta, since one row must not move the charge of all others by more than that, and the
     score is what is left of the cap: u(n) = r(n)·max(0, cap − n), with the ramp r for the rows that will probably be
     published. It is not monotone: beyond half the cap a row more makes the class worth less. A step is at most
     `rise` < 2·cap up and cap − 1 down (theorem `discernibility-score`). Levels count by the sizes they make alone.
@@ -239,7 +240,7 @@ class Discernibility(Score):
     name: ClassVar[str] = "discernibility"
     theorem: ClassVar[str] = "discernibility-score"
     weighted: ClassVar[bool] = False
-    crowds: ClassVar[int] = 8
+    cap_factor: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -248,12 +249,12 @@ class Discernibility(Score):
     @property
     def cap(self) -> int:
         """The size of a class in which rows are worth nothing any more."""
-        return self.crowds * self.crowd
+        return self.cap_factor * self.publishable_size
 
     @property
     def rise(self) -> int:
         # Where the ramp begins, or one row later if its first step is 1: from there on steps only shrink.
-        start = self.crowd // 2
+        start = self.publishable_size // 2
         worth = self.of_classes(np.arange(start, start + 3, dtype=np.int64))
         return int(np.diff(worth).max())
 
@@ -261,9 +262,9 @@ class Discernibility(Score):
     def fall(self) -> int:
         return self.cap - 1
 
-    def of_classes(self, sizes: Whole) -> Whole:
+    def of_classes(self, sizes: Integers) -> Integers:
         few = np.minimum(sizes, self.cap)
-        worth: Whole = _ramp(few, self.crowd) * (self.cap - few)
+        worth: Integers = _ramp(few, self.publishable_size) * (self.cap - few)
         return worth
 
 
@@ -287,10 +288,10 @@ class Target(Score):
     def rise(self) -> int:
         return 2
 
-    def of_classes(self, sizes: Whole) -> Whole:
-        return _ramp(sizes, self.crowd)
+    def of_classes(self, sizes: Integers) -> Integers:
+        return _ramp(sizes, self.publishable_size)
 
-    def of_scheme(self, sizes: Whole, runs: Whole | None) -> int:
+    def of_scheme(self, sizes: Integers, runs: Integers | None) -> int:
         if runs is None or not len(sizes):
             return 0
         return int(np.maximum.reduceat(self.of_classes(sizes), runs).sum())
@@ -315,16 +316,16 @@ SCORES: Mapping[str, type[Score]] = MappingProxyType(
 """Every score by the name a policy uses."""
 
 
-def _ramp(sizes: Whole, crowd: int) -> Whole:
-    """Nothing up to half a crowd, then two for each row more until every row counts, then one."""
-    return np.minimum(sizes, np.maximum(2 * sizes - crowd, 0))
+def _ramp(sizes: Integers, publishable_size: int) -> Integers:
+    """Nothing up to half of the size, then two for each row more until every row counts, then one."""
+    return np.minimum(sizes, np.maximum(2 * sizes - publishable_size, 0))
 
 
 def _refuse_above(score: Score, most: int) -> None:
-    if score.crowd > most:
+    if score.publishable_size > most:
         raise ParameterError(
-            f"the score '{score.name}' cannot be had for so large a crowd k/beta",
-            came=score.crowd,
+            f"the score '{score.name}' cannot be computed for so large a k/beta",
+            came=score.publishable_size,
             allowed=f"up to {most:,}",
             fix="use the score 'ramp'",
         )

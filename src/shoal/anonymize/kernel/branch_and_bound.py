@@ -22,11 +22,21 @@ from math import prod
 
 import numpy as np
 
-from shoal.anonymize.kernel.rollup import Column, Node, Progress, Steps, Whole, child, merged, starts_of, teller
+from shoal.anonymize.kernel.rollup import (
+    GeneralizedColumn,
+    Integers,
+    LatticeNode,
+    LatticeSteps,
+    Progress,
+    child,
+    merge_columns,
+    starts_of,
+    teller,
+)
 
-Bound = Callable[[Whole], int]
+Bound = Callable[[Integers], int]
 """Of class sizes: a whole number that is at least the worth of these classes, and of all divisions of them."""
-Worth = Callable[[Whole], int]
+Worth = Callable[[Integers], int]
 """Of the class sizes of one scheme: what they are worth together."""
 
 DENSE = 8
@@ -37,15 +47,15 @@ DENSE = 8
 class NearBest:
     """Every scheme that scores at least `floor`: its number and score. `others` schemes score less."""
 
-    indices: Whole
-    scores: Whole
+    indices: Integers
+    scores: Integers
     others: int
     floor: int
 
 
 def scores_near_best(
-    columns: Sequence[Column],
-    counts: Whole,
+    columns: Sequence[GeneralizedColumn],
+    counts: Integers,
     costs: Sequence[Sequence[int]],
     whole: int,
     worth: Worth,
@@ -74,7 +84,7 @@ def scores_near_best(
 
 
 def climb(
-    columns: Sequence[Column], counts: Whole, costs: Sequence[Sequence[int]], whole: int, worth: Worth
+    columns: Sequence[GeneralizedColumn], counts: Integers, costs: Sequence[Sequence[int]], whole: int, worth: Worth
 ) -> tuple[tuple[int, ...], int]:
     """A good scheme and its score: no change of one level makes it better.
 
@@ -119,8 +129,8 @@ class _Search:
 
     def __init__(
         self,
-        columns: Sequence[Column],
-        counts: Whole,
+        columns: Sequence[GeneralizedColumn],
+        counts: Integers,
         costs: Sequence[Sequence[int]],
         whole: int,
         worth: Worth,
@@ -135,8 +145,10 @@ class _Search:
         order = sorted(range(len(columns)), key=lambda at: -_entropy(columns[at], counts))
         strides = [prod(len(column) for column in columns[at + 1 :]) for at in range(len(columns))]
         decided = [columns[at] for at in order]
-        coarsest = merged([Column(column.codes, column.levels[-1:]) for column in decided], len(counts))
-        self.steps = Steps([coarsest, *decided], counts)
+        coarsest = merge_columns(
+            [GeneralizedColumn(column.codes, column.levels[-1:]) for column in decided], len(counts)
+        )
+        self.steps = LatticeSteps([coarsest, *decided], counts)
         self.costs, self.strides = [costs[at] for at in order], [strides[at] for at in order]
         least = [min(cost) for cost in self.costs]
         self.rest = [sum(least[depth:]) for depth in range(len(least) + 1)]
@@ -150,11 +162,11 @@ class _Search:
         """What a scheme must reach to be listed."""
         return self.best - self.slack
 
-    def first(self) -> Node:
+    def first(self) -> LatticeNode:
         """Nothing is decided: the classes of the coarsest scheme of all."""
         return child(self.steps.root, self.steps.of[0][0], self.void)
 
-    def walk(self, node: Node, depth: int, spent: int, index: int) -> None:
+    def walk(self, node: LatticeNode, depth: int, spent: int, index: int) -> None:
         """List the schemes below a node; `spent` is what its levels cost, `index` what they add to a scheme's number."""
         if depth == len(self.costs):  # the coarsest scheme of a lattice of one
             self.take(_by_heads(node), spent, index)
@@ -162,7 +174,7 @@ class _Search:
         for level, step in reversed(list(enumerate(self.steps.of[depth + 1]))):
             cost, number = spent + self.costs[depth][level], index + level * self.strides[depth]
             label = step.label.take(step.rank.take(node.tail))
-            sizes = _counted((node.head << step.label_bits) | label, node.counts)
+            sizes = _class_sizes((node.head << step.label_bits) | label, node.counts)
             if depth + 1 == len(self.costs):
                 self.take(sizes, cost, number)
             elif max(self.whole - cost - self.rest[depth + 1], 0) * self.bound(sizes) >= self.floor:
@@ -170,7 +182,7 @@ class _Search:
             else:
                 self.tell(self.leaves[depth + 1])
 
-    def take(self, sizes: Whole, spent: int, index: int) -> None:
+    def take(self, sizes: Integers, spent: int, index: int) -> None:
         """One scheme: its score, listed if it reaches the floor."""
         self.tell(1)
         score = max(self.whole - spent, 0) * self.worth(sizes)
@@ -179,12 +191,12 @@ class _Search:
             self.best = max(self.best, score)
 
 
-def _by_heads(node: Node) -> Whole:
+def _by_heads(node: LatticeNode) -> Integers:
     """The sizes of the classes that are decided."""
     return np.add.reduceat(node.counts, starts_of(node.head[1:] != node.head[:-1])) if len(node.counts) else node.counts
 
 
-def _sizes(columns: Sequence[Column], counts: Whole, levels: Sequence[int]) -> Whole:
+def _sizes(columns: Sequence[GeneralizedColumn], counts: Integers, levels: Sequence[int]) -> Integers:
     """The class sizes of one scheme."""
     key = np.zeros(len(counts), dtype=np.int64)
     for column, level in zip(columns, levels, strict=True):
@@ -195,10 +207,10 @@ def _sizes(columns: Sequence[Column], counts: Whole, levels: Sequence[int]) -> W
         if int(key.max()).bit_length() + bits > 62:
             key = np.unique(key, return_inverse=True)[1].astype(np.int64, copy=False)
         key = (key << bits) | labels.take(column.codes, mode="wrap")
-    return _counted(key, counts)
+    return _class_sizes(key, counts)
 
 
-def _counted(key: Whole, counts: Whole) -> Whole:
+def _class_sizes(key: Integers, counts: Integers) -> Integers:
     """How many rows have each key, in some order; keys that nobody has may be told as 0."""
     if not len(key):
         return counts
@@ -207,12 +219,12 @@ def _counted(key: Whole, counts: Whole) -> Whole:
         return np.bincount(key, weights=counts).astype(np.int64)
     order = key.argsort()
     ordered = key.take(order)
-    sums: Whole = np.add.reduceat(counts.take(order), starts_of(ordered[1:] != ordered[:-1]))
+    sums: Integers = np.add.reduceat(counts.take(order), starts_of(ordered[1:] != ordered[:-1]))
     return sums
 
 
-def _entropy(column: Column, counts: Whole) -> float:
+def _entropy(column: GeneralizedColumn, counts: Integers) -> float:
     """How evenly the finest level divides the rows; it orders the work and decides nothing else."""
-    sizes = _counted(column.levels[0].take(column.codes, mode="wrap"), counts)
+    sizes = _class_sizes(column.levels[0].take(column.codes, mode="wrap"), counts)
     shares = sizes[sizes > 0] / max(int(counts.sum()), 1)
     return float(-(shares * np.log(shares)).sum())

@@ -24,15 +24,15 @@ MUCH = 50_000
 
 def expand(
     faces: Any, counts: Any, homes: Any, kids: Any, losses: Any, masses: Any, forced: Any,
-    limit: float, crowd: float, spread: float, doubt: float, slack: float, thrift: float, depth: int, depths: Any,
+    limit: float, publishable: float, spread: float, error: float, offset: float, power: float, depth: int, depths: Any,
 ) -> Any:  # fmt: skip
     """Divide boxes while the model expects that to pay; the first rows of the arrays are the boxes to begin with.
 
     `homes[t]` is the row of `masses` that models a box: the mass of every side within it. A box that holds more than
     `limit` in expectation is divided along the attribute where the expected detail of published records rises most for
-    each bit of crowd (to the power `thrift`), and left alone where it falls along every one. A side that is `forced` is
-    divided first. How likely a box that should hold so many records is published is a normal curve around `crowd`, which
-    is k/beta, as wide as the sample's chance (`spread`) and the model's `doubt` make it.
+    each bit of class size (plus `offset`, to the power `power`), and left alone where it falls along every one. A side that
+    is `forced` is divided first. The probability that a box with so many expected records is published is a normal curve around
+    `publishable`, which is k/beta; its width comes from the sampling (`spread`) and the relative `error` of the model.
     """
     roots, width = faces.shape
     room = max(64, 4 * roots)
@@ -59,10 +59,10 @@ def expand(
             if forced[side] and kids[side, 0] >= 0 and (must < 0 or losses[side] > most):
                 must, most = j, losses[side]
         best = must
-        if must < 0 and count > limit and count > crowd and all_depths[at] < depth:
+        if must < 0 and count > limit and count > publishable and all_depths[at] < depth:
             top = 0.0
-            deviation = math.sqrt(spread * spread + doubt * doubt * count * count)
-            own = count * (1.0 - loss) * 0.5 * math.erfc((crowd - count) / (1.4142135623730951 * deviation))
+            deviation = math.sqrt(spread * spread + error * error * count * count)
+            own = count * (1.0 - loss) * 0.5 * math.erfc((publishable - count) / (1.4142135623730951 * deviation))
             for j in range(width):
                 side = all_faces[at, j]
                 if kids[side, 0] < 0:
@@ -77,11 +77,11 @@ def expand(
                     share = masses[home, kid] / whole if whole > 0.0 else 0.0
                     share = min(max(share, 1e-9), 1.0)
                     part = count * share
-                    deviation = math.sqrt(spread * spread + doubt * doubt * part * part)
-                    likely = 0.5 * math.erfc((crowd - part) / (1.4142135623730951 * deviation))
+                    deviation = math.sqrt(spread * spread + error * error * part * part)
+                    likely = 0.5 * math.erfc((publishable - part) / (1.4142135623730951 * deviation))
                     worth += part * (1.0 - loss + losses[side] - losses[kid]) * likely
                     bits -= share * math.log2(share)
-                score = worth / (bits + slack) ** thrift
+                score = worth / (bits + offset) ** power
                 if score > top:
                     top, best = score, j
         if best >= 0 and all_depths[at] < depth:
@@ -156,17 +156,17 @@ def route_levels(ranks: Any, splits: Any, below: Any, cuts: Any, found: Any) -> 
 
 def refine(
     masses: Any, first: int, side: int, stop: int, kids: Any, starts: Any, stops: Any,
-    heard: Any, count: float, variance: float, trust: float,
+    noisy: Any, count: float, variance: float, share_variance: float,
 ) -> Any:  # fmt: skip
     """The masses of all sides within one, corrected by a noisy histogram of its box; `masses` is changed in place.
 
-    `heard` are noisy counts of the cells, in the order of the sides, the first cell at `first`. A part's share is the
-    weighted mean of what was expected and what was heard, by the variance of the noise on the cells that it sums and by
-    how far shares are expected to stray (`trust` times p(1 − p)).
+    `noisy` are noisy counts of the cells, in the order of the sides, the first cell at `first`. A part's share is the
+    weighted mean of what was expected and what was measured, by the variance of the noise on the cells that it sums and by
+    the variance of a share around what was expected (`share_variance` times p(1 − p)).
     """
-    ends = np.zeros(len(heard) + 1, np.float64)
-    for i in range(len(heard)):
-        ends[i + 1] = ends[i] + heard[i]
+    ends = np.zeros(len(noisy) + 1, np.float64)
+    for i in range(len(noisy)):
+        ends[i + 1] = ends[i] + noisy[i]
     fresh = np.zeros(stop - side, np.float64)
     fresh[0] = 1.0
     for node in range(side, stop):
@@ -184,7 +184,7 @@ def refine(
             cells = stops[kid] - starts[kid]
             counted = ends[stops[kid] - first] - ends[starts[kid] - first]
             people = max(count * whole, 1.0)
-            own = trust * share * (1.0 - share)
+            own = share_variance * share * (1.0 - share)
             noise = variance * cells / (people * people)
             weight = own / (own + noise)
             fresh[kid - side] = max(weight * counted / people + (1.0 - weight) * share, 1e-9)
@@ -199,7 +199,15 @@ def refine(
 
 
 def regroup(
-    splits: Any, below: Any, counts: Any, rest: Any, details: Any, bound: Any, crowd: float, spread: float, kept: Any
+    splits: Any,
+    below: Any,
+    counts: Any,
+    rest: Any,
+    details: Any,
+    bound: Any,
+    publishable: float,
+    spread: float,
+    kept: Any,
 ) -> Any:
     """Put parts together again where one box is worth more than its parts, from the leaves up; arrays change in place.
 
@@ -220,7 +228,7 @@ def regroup(
                     parts += worth[kid]
             counts[node], rest[node], worth[node] = count, variance, parts
         width = math.sqrt(2.0 * (spread * spread + rest[node]))
-        alone = counts[node] * details[node] * 0.5 * math.erfc((crowd - counts[node]) / width)
+        alone = counts[node] * details[node] * 0.5 * math.erfc((publishable - counts[node]) / width)
         if splits[node] < 0 or (alone > worth[node] and not bound[node]):
             worth[node] = alone
             splits[node] = -1

@@ -38,10 +38,10 @@ import numpy.typing as npt
 
 from shoal.errors import UsageError
 
-Whole = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
-"""Told how many schemes are done, and of how many."""
-Worth = Callable[[Whole, Whole | None], int]
+"""A function that is called with the number of schemes that are done, and of all."""
+Worth = Callable[[Integers, Integers | None], int]
 """What a scheme is worth: called with the sizes of its classes and, if asked for, the places where runs begin."""
 
 THREADED = 200_000
@@ -49,21 +49,21 @@ THREADED = 200_000
 
 
 @dataclass(frozen=True)
-class Column:
+class GeneralizedColumn:
     """One attribute of some tuples: the code of the value of each, and for each level the label of each code.
 
     Levels go from fine to coarse, and each coarsens the one before. A code of −1 finds its label at the end.
     """
 
     codes: npt.NDArray[np.signedinteger[Any]]
-    levels: tuple[Whole, ...]
+    levels: tuple[Integers, ...]
 
     @cached_property
-    def orders(self) -> tuple[Whole, ...]:
+    def orders(self) -> tuple[Integers, ...]:
         """For each level, numbers for its labels such that each label of every coarser level is a run of numbers."""
         found, number = [], np.zeros(len(self.levels[0]), dtype=np.int64)
         for level in reversed(self.levels):
-            number = _numbered(number, level)
+            number = _rank_pairs(number, level)
             if len(level) and int(number.max()) + 1 != len(np.unique(level)):
                 raise UsageError("the levels of an attribute do not nest", fix="list them from fine to coarse")
             found.append(number)
@@ -74,37 +74,37 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Step:
+class LatticeStep:
     """One way to decide one attribute: the tail of a tuple becomes a label and a shorter tail."""
 
-    rank: Whole  # of (label, shorter tail) for each tail
+    rank: Integers  # of (label, shorter tail) for each tail
     bits: int  # that a rank needs
-    label: Whole  # for each rank
-    rest: Whole  # the shorter tail for each rank
+    label: Integers  # for each rank
+    rest: Integers  # the shorter tail for each rank
     label_bits: int
     sorted: bool  # whether ranks rise with tails
     same: bool  # whether ranks are the tails themselves: nothing merges or moves
 
 
 @dataclass(frozen=True)
-class Node:
+class LatticeNode:
     """Distinct tuples in order: what is decided of each, what is not, and how many rows have it."""
 
-    head: Whole
-    tail: Whole
-    counts: Whole
+    head: Integers
+    tail: Integers
+    counts: Integers
 
 
 def score_all(
-    columns: Sequence[Column],
-    counts: Whole,
+    columns: Sequence[GeneralizedColumn],
+    counts: Integers,
     worth: Worth,
     *,
     within: int | None = None,
     void: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Whole:
+) -> Integers:
     """The worth of every scheme, in the order of `itertools.product` over the levels of the attributes.
 
     Tuples need not be distinct. `within` is the place of a column that has one level: classes that agree in all others
@@ -116,8 +116,8 @@ def score_all(
     order = sorted(range(len(moving)), key=lambda at: len(moving[at]))
     decided = [moving[at] for at in order]
     fixed = [column for at, column in enumerate(columns) if len(column) == 1 and at != within]
-    coarsest = [Column(column.codes, column.levels[-1:]) for column in moving]
-    decided.insert(0, merged([*fixed, *coarsest], len(counts)))
+    coarsest = [GeneralizedColumn(column.codes, column.levels[-1:]) for column in moving]
+    decided.insert(0, merge_columns([*fixed, *coarsest], len(counts)))
     if within is not None:
         decided.append(columns[within])
     tree = _Tree(decided, np.asarray(counts, dtype=np.int64), worth, runs=within is not None, void=void)
@@ -140,7 +140,9 @@ def score_all(
     return np.ascontiguousarray(axes.transpose(np.argsort(np.array(order, dtype=np.int64)))).ravel()
 
 
-def one_by_one(columns: Sequence[Column], counts: Whole, worth: Worth, *, within: int | None = None) -> Whole:
+def one_by_one(
+    columns: Sequence[GeneralizedColumn], counts: Integers, worth: Worth, *, within: int | None = None
+) -> Integers:
     """The twin of `score_all`: the same numbers, each scheme sorted and counted by itself."""
     order = [at for at in range(len(columns)) if at != within] + ([] if within is None else [within])
     scores = []
@@ -154,12 +156,12 @@ def one_by_one(columns: Sequence[Column], counts: Whole, worth: Worth, *, within
     return np.array(scores, dtype=np.int64)
 
 
-class Steps:
+class LatticeSteps:
     """The steps of each attribute in turn, one for each of its levels, and the tuples before anything is decided."""
 
-    def __init__(self, columns: Sequence[Column], counts: Whole) -> None:
+    def __init__(self, columns: Sequence[GeneralizedColumn], counts: Integers) -> None:
         tail = np.zeros(len(counts), dtype=np.int64)
-        steps: list[list[Step]] = []
+        steps: list[list[LatticeStep]] = []
         for column in reversed(columns):
             step, tail = _steps(column, tail)
             steps.append(step)
@@ -167,17 +169,19 @@ class Steps:
         kept, place = np.unique(tail, return_inverse=True)
         sums = np.zeros(len(kept), dtype=np.int64)
         np.add.at(sums, place, counts)
-        self.root = Node(np.zeros(len(kept), dtype=np.int64), kept, sums)
+        self.root = LatticeNode(np.zeros(len(kept), dtype=np.int64), kept, sums)
 
 
 class _Tree:
     """The tree of schemes over one table of distinct tuples."""
 
-    def __init__(self, columns: Sequence[Column], counts: Whole, worth: Worth, *, runs: bool, void: int) -> None:
+    def __init__(
+        self, columns: Sequence[GeneralizedColumn], counts: Integers, worth: Worth, *, runs: bool, void: int
+    ) -> None:
         self.worth, self.runs, self.void, self.depth = worth, runs, void, len(columns)
         self.shape = [len(column) for column in columns]
         self.leaves = [prod(self.shape[depth:]) for depth in range(self.depth + 1)]
-        made = Steps(columns, counts)
+        made = LatticeSteps(columns, counts)
         self.steps, self.root = made.of, made.root
 
     def jobs(self, least: int) -> list[tuple[int, ...]]:
@@ -197,7 +201,7 @@ class _Tree:
             node = child(node, self.steps[depth][level], self.void)
         yield from self._walk(node, job)
 
-    def _walk(self, node: Node, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+    def _walk(self, node: LatticeNode, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
         depth = len(place)
         if not len(node.counts):
             yield place, 0
@@ -209,7 +213,7 @@ class _Tree:
         for level, step in reversed(list(enumerate(self.steps[depth]))):
             yield from self._walk(child(node, step, self.void), (*place, level))
 
-    def _leaves(self, node: Node, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
+    def _leaves(self, node: LatticeNode, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
         """The last attribute: its labels already lie in order, so classes are runs; each level's from the last one's."""
         head, tail, counts = node.head, node.tail, node.counts
         for level, step in enumerate(self.steps[-1]):
@@ -227,7 +231,7 @@ class _Tree:
             yield (*place, level), self.worth(counts, runs)
 
 
-def child(node: Node, step: Step, void: int) -> Node:
+def child(node: LatticeNode, step: LatticeStep, void: int) -> LatticeNode:
     """Decide one attribute, and drop the classes that are worth nothing below."""
     rank, head, counts = step.rank.take(node.tail), node.head, node.counts
     if not len(counts):
@@ -251,11 +255,11 @@ def child(node: Node, step: Step, void: int) -> Node:
         big = np.add.reduceat(counts, starts_of(new)) > void
         if not big.all():
             keep = np.flatnonzero(big.take(renumbered))
-            return Node(renumbered.take(keep), step.rest.take(rank.take(keep)), counts.take(keep))
-    return Node(renumbered, step.rest.take(rank), counts)
+            return LatticeNode(renumbered.take(keep), step.rest.take(rank.take(keep)), counts.take(keep))
+    return LatticeNode(renumbered, step.rest.take(rank), counts)
 
 
-def starts_of(new: npt.NDArray[np.bool_]) -> Whole:
+def starts_of(new: npt.NDArray[np.bool_]) -> Integers:
     """Where runs begin, given for each place but the first whether one does."""
     found = np.flatnonzero(new)
     starts = np.empty(len(found) + 1, dtype=np.int64)
@@ -264,27 +268,27 @@ def starts_of(new: npt.NDArray[np.bool_]) -> Whole:
     return starts
 
 
-def merged(columns: Sequence[Column], count: int) -> Column:
+def merge_columns(columns: Sequence[GeneralizedColumn], count: int) -> GeneralizedColumn:
     """One column of one level that tells apart what these columns of one level tell apart."""
     number = np.zeros(count, dtype=np.int64)
     for column in columns:
-        number = _numbered(number, column.levels[0][column.codes])
-    return Column(number, (np.arange(int(number.max()) + 1 if count else 0),))
+        number = _rank_pairs(number, column.levels[0][column.codes])
+    return GeneralizedColumn(number, (np.arange(int(number.max()) + 1 if count else 0),))
 
 
-def _numbered(major: Whole, minor: Whole) -> Whole:
+def _rank_pairs(major: Integers, minor: Integers) -> Integers:
     """The rank of each pair among the different pairs."""
     if not len(major):
         return major
     minor = minor - minor.min()
     bits = int(minor.max()).bit_length()
-    ranks: Whole = np.unique((major << bits) | minor, return_inverse=True)[1].astype(np.int64, copy=False)
+    ranks: Integers = np.unique((major << bits) | minor, return_inverse=True)[1].astype(np.int64, copy=False)
     return ranks
 
 
-def _steps(column: Column, tail: Whole) -> tuple[list[Step], Whole]:
+def _steps(column: GeneralizedColumn, tail: Integers) -> tuple[list[LatticeStep], Integers]:
     """The steps of one attribute, one for each level, and the longer tails of the tuples before it is decided."""
-    longer = _numbered(column.orders[0][column.codes], tail)
+    longer = _rank_pairs(column.orders[0][column.codes], tail)
     count = int(longer.max()) + 1 if len(longer) else 0
     example = np.zeros(count, dtype=np.int64)
     example[longer] = np.arange(len(longer))  # any tuple with that tail: all agree in what is asked of it
@@ -292,14 +296,14 @@ def _steps(column: Column, tail: Whole) -> tuple[list[Step], Whole]:
     steps = []
     for order in column.orders:
         label = order[code]
-        rank = _numbered(label, rest)
+        rank = _rank_pairs(label, rest)
         ranks = int(rank.max()) + 1 if count else 0
         first = np.zeros(ranks, dtype=np.int64)
         first[rank] = np.arange(count)
         rises = bool(np.all(rank[1:] >= rank[:-1]))
         label_bits = int(label.max()).bit_length() if count else 0
         bits = max(ranks - 1, 0).bit_length()
-        steps.append(Step(rank, bits, label[first], rest[first], label_bits, rises, rises and ranks == count))
+        steps.append(LatticeStep(rank, bits, label[first], rest[first], label_bits, rises, rises and ranks == count))
     return steps, longer
 
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.generalize.base import Partition
-from shoal.anonymize.generalize.grid import FixedGrid, Grid
-from shoal.anonymize.generalize.private_grid import DrawnGrid
-from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
+from shoal.anonymize.generalize.private_scheme import PrivateScheme
+from shoal.anonymize.generalize.scheme import FixedScheme, Scheme
+from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.data.cells import cells
 from shoal.data.schema import Schema
@@ -166,7 +166,7 @@ class SafeKPlan(Plan):
     def levels(self) -> dict[str, int] | None:
         """The level of each attribute where the policy fixes them; None where they are settled on the table."""
         partition = self.method.partition
-        return dict(partition.grid.indices) if isinstance(partition, FixedGrid) else None
+        return dict(partition.scheme.indices) if isinstance(partition, FixedScheme) else None
 
     # --- what it promises and costs ---------------------------------------------------------------------------------
 
@@ -364,7 +364,7 @@ def partition(policy: Policy, asked: ReleaseModel, found: Setting, schema: Schem
         raise PolicyError("release.recoding: safe-k needs one", allowed="{levels: ...}, {choose: ...} or {tree: ...}")
     if recoding.levels is not None:
         levels = {name: level for name, level in recoding.levels.items() if name in schema.by_name}
-        return FixedGrid(Grid(schema, levels))
+        return FixedScheme(Scheme(schema, levels))
     own = [attribute.name for attribute in schema.published]
     finest, coarsest = (recoding.paid.finest or {}, recoding.paid.coarsest or {}) if recoding.paid else ({}, {})
     common: dict[str, Any] = {
@@ -378,10 +378,10 @@ def partition(policy: Policy, asked: ReleaseModel, found: Setting, schema: Schem
         "coarsest": {name: level for name, level in coarsest.items() if name in own},
     }
     if recoding.choose is not None:
-        return DrawnGrid(score=recoding.choose.score or "ramp", target=recoding.choose.target, **common)
+        return PrivateScheme(score=recoding.choose.score or "ramp", target=recoding.choose.target, **common)
     grown = recoding.tree or TreeModel()
-    depth = grown.depth or Habits().depth
-    return SurveyedTree(habits=Habits(depth=depth), sample=grown.sample or Fraction(1), **common)
+    depth = grown.depth or TreeParameters().max_depth
+    return SafeTree(parameters=TreeParameters(max_depth=depth), sample=grown.sample or Fraction(1), **common)
 
 
 # --- k and beta -------------------------------------------------------------------------------------------------------

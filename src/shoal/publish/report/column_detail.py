@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from shoal.anonymize.generalize.base import Recoding
-from shoal.anonymize.generalize.tree.boxes import Boxes
+from shoal.anonymize.generalize.tree.boxes import BoxRecoding
 from shoal.data.hierarchy.level import MISSING, Level
 from shoal.data.type import spell
 from shoal.engine.base import Counts, Table
@@ -161,7 +161,7 @@ def _over(ruled_out: float, differ: float, left: int, expected: SampleSize, side
 def covers(recoding: Recoding, original: Original, name: str, before: Mapping[str, int]) -> dict[str, float]:
     """The share of the original's rows whose value a label may stand for; boxes share values, so theirs add up to more."""
     total = sum(before.values())
-    if not isinstance(recoding, Boxes):
+    if not isinstance(recoding, BoxRecoding):
         return {label: count / total for label, count in before.items()} if total else {}
     side = recoding.tree.layout.sides[recoding.columns.index(name)]
     cells = original.cells(name, side.cells.level)

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.generalize.base import Recoding
-from shoal.anonymize.generalize.grid import Grid
-from shoal.anonymize.generalize.tree.boxes import Boxes
+from shoal.anonymize.generalize.scheme import Scheme
+from shoal.anonymize.generalize.tree.boxes import BoxRecoding
 from shoal.data.domain import Values
 from shoal.data.hierarchy.level import MISSING, IntervalLevel, Level, ValueLevel
 from shoal.data.schema import Attribute
@@ -275,7 +275,7 @@ def _column(
 ) -> dict[str, Any]:
     """One column before (original, same labels) and after (published), with the distance between the two."""
     attribute = plan.policy.schema[name]
-    level = recoding.levels[name] if isinstance(recoding, Grid) else None
+    level = recoding.levels[name] if isinstance(recoding, Scheme) else None
     total, left, expected = rows["in"], rows["published"], rows["sampled"]["expected"]
     listed = [_label(label, before[label], after.get(label, 0), total, left, expected) for label in before]
     order = _order(attribute, level, list(before))
@@ -291,9 +291,9 @@ def _column(
     hierarchy = attribute.hierarchy
     return {
         "name": name,
-        "level": recoding.indices.get(name, 0) if isinstance(recoding, Grid) else None,
+        "level": recoding.indices.get(name, 0) if isinstance(recoding, Scheme) else None,
         "levels": len(hierarchy) if hierarchy else 1,
-        "boxes": len(recoding) if isinstance(recoding, Boxes) else None,
+        "boxes": len(recoding) if isinstance(recoding, BoxRecoding) else None,
         **detail.to_json(),
         "distance_by_chance": _by_chance(before, expected, rows),
         "labels_in": len(before),
@@ -306,7 +306,7 @@ def _column(
 
 def _spread(recoding: Recoding, original: Original, name: str, shown: Sequence[pa.Table]) -> float | None:
     """How far the published labels, spread evenly over the cells they stand for, are from the original's cells."""
-    if not isinstance(recoding, Boxes):
+    if not isinstance(recoding, BoxRecoding):
         return None
     cells = recoding.tree.layout.sides[recoding.columns.index(name)].cells
     before = original.cells(name, cells.level)

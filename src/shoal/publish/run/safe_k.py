@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.anonymize.generalize.base import Recoding
-from shoal.anonymize.generalize.tree.boxes import Boxes
+from shoal.anonymize.generalize.tree.boxes import BoxRecoding
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.guarantee.safe_k.setting import Setting
@@ -148,7 +148,7 @@ def write_rules(tables: Sequence[DrawnTable], folder: Path) -> list[dict[str, An
                 write_text(folder / places[name, text], text)
             own[name] = places[name, text]
         entry: dict[str, Any] = {"file": each.file, "k": each.promise.k, "columns": list(own), "recoding": own}
-        if isinstance(each.recoding, Boxes):
+        if isinstance(each.recoding, BoxRecoding):
             entry["boxes"] = _write_boxes(each, each.recoding, folder, listings)
         if each.view is not None:
             entry |= {"name": each.view, "part": each.part}
@@ -157,7 +157,7 @@ def write_rules(tables: Sequence[DrawnTable], folder: Path) -> list[dict[str, An
     return found
 
 
-def _write_boxes(table: DrawnTable, recoding: Boxes, folder: Path, known: dict[int, str]) -> str:
+def _write_boxes(table: DrawnTable, recoding: BoxRecoding, folder: Path, known: dict[int, str]) -> str:
     """Write the boxes of a table, and say where; repeats of one release share a list."""
     if id(recoding) not in known:
         known[id(recoding)] = box_file(table.view)

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.anonymize.generalize.base import Partition
-from shoal.anonymize.generalize.grid import FixedGrid
-from shoal.anonymize.generalize.private_grid import DrawnGrid
-from shoal.anonymize.generalize.rule import level_rule
-from shoal.anonymize.generalize.tree.sides import label_fits, nested
+from shoal.anonymize.generalize.base import Partition, level_rule
+from shoal.anonymize.generalize.private_scheme import PrivateScheme
+from shoal.anonymize.generalize.scheme import FixedScheme
+from shoal.anonymize.generalize.tree.sides import hierarchy_over, label_fits
 from shoal.data.cells import cells
 from shoal.data.domain import Values
 from shoal.data.hierarchy.level import ValueLevel
@@ -48,14 +47,14 @@ def _fits(
     """Whether a rule is one that the locked plan could settle on."""
     attribute = schema[column]
     named = rule["attribute"] == column and rule["type"] == attribute.type.value
-    if not isinstance(partition, FixedGrid | DrawnGrid):
+    if not isinstance(partition, FixedScheme | PrivateScheme):
         finest: int = partition.finest.get(column, 0)  # type: ignore[attr-defined]
         if unread:
             return (None if named and rule["kind"] == "boxes" else False), "its hierarchy is a file that is not here"
         return named and _is_box_rule(attribute, rule, finest), "labels stand for what the lock declares"
     allowed = _levels(partition, column)
     if unread:
-        level_fits = isinstance(partition, DrawnGrid) or rule["level"] in allowed
+        level_fits = isinstance(partition, PrivateScheme) or rule["level"] in allowed
         return (None if named and level_fits and rule["kind"] != "boxes" else False), (
             "its hierarchy is a file that is not here"
         )
@@ -64,10 +63,10 @@ def _fits(
     return fits and _is_level_rule(attribute, rule), "the level is one of the lock, with the labels that it declares"
 
 
-def _levels(partition: FixedGrid | DrawnGrid, column: str) -> tuple[int, ...]:
+def _levels(partition: FixedScheme | PrivateScheme, column: str) -> tuple[int, ...]:
     """The levels that an attribute may have."""
-    if isinstance(partition, FixedGrid):
-        return (partition.grid.indices.get(column, 0),)
+    if isinstance(partition, FixedScheme):
+        return (partition.scheme.indices.get(column, 0),)
     return partition.lattice.levels[partition.lattice.names.index(column)]
 
 
@@ -87,7 +86,7 @@ def _is_box_rule(attribute: Attribute, rule: dict[str, Any], finest: int) -> boo
     place = {label: number for number, label in enumerate(pieces.labels)}
     told = [place[label] for label in rule["cells"]]
     members = [_held(runs, told) for runs in rule["members"]]
-    base, over = rule["level"], nested(pieces)
+    base, over = rule["level"], hierarchy_over(pieces)
     own = level_rule(attribute, base["level"], pieces.level)
     return (
         rule["domain"] == base["domain"]

@@ -11,7 +11,7 @@ import pytest
 
 from shoal.anonymize.generalize.tree import model
 from shoal.anonymize.generalize.tree import safe_tree as growing
-from shoal.anonymize.generalize.tree.safe_tree import Habits, SurveyedTree
+from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.safe_k.curve import delta_tight
@@ -59,7 +59,7 @@ def people(rows, seed=1):
 
 
 def grown(columns, text=WIDE, *, seed=1, name="duckdb", paid="0.5", k=10, beta="0.5", **options):
-    plan = SurveyedTree(schema(text), Fraction(paid), k, Fraction(beta), **options)
+    plan = SafeTree(schema(text), Fraction(paid), k, Fraction(beta), **options)
     return plan.settle(opened(columns, text, name), Source.seeded(seed))
 
 
@@ -67,12 +67,12 @@ def grown(columns, text=WIDE, *, seed=1, name="duckdb", paid="0.5", k=10, beta="
 
 
 def test_surveys_add_up_to_what_is_paid():
-    plan = SurveyedTree(schema(WIDE), Fraction("0.3"), 10, Fraction(1, 2))
-    assert plan.epsilon == Fraction("0.3") == epsilon_of_measurements(plan.asked)
-    person = SurveyedTree(schema(WIDE), Fraction("0.3"), 10, Fraction(1, 2), steps=4)
+    plan = SafeTree(schema(WIDE), Fraction("0.3"), 10, Fraction(1, 2))
+    assert plan.epsilon == Fraction("0.3") == epsilon_of_measurements(plan.measurements)
+    person = SafeTree(schema(WIDE), Fraction("0.3"), 10, Fraction(1, 2), steps=4)
     assert person.epsilon == Fraction("0.3")
-    assert epsilon_of_measurements(person.asked) == Fraction("0.075")
-    assert all(a.count == 4 * b.count for a, b in zip(plan.asked, person.asked, strict=True))
+    assert epsilon_of_measurements(person.measurements) == Fraction("0.075")
+    assert all(a.count == 4 * b.count for a, b in zip(plan.measurements, person.measurements, strict=True))
 
 
 def test_a_survey_without_noise_or_with_too_large_shares_is_refused():
@@ -123,15 +123,17 @@ def test_the_same_answers_give_the_same_tree_and_one_record_moves_each_survey_by
         for (name, own), value in zip(columns.items(), extra, strict=True)
     }
     parts = (Fraction(1, 20), Fraction(1, 4), Fraction(3, 4))
-    habits = Habits(shares=(Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)), counts=parts, frontier=5)
+    parameters = TreeParameters(
+        measurement_shares=(Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)), count_shares=parts, frontier_factor=5
+    )
     first = Recorder()
-    monkeypatch.setattr(growing, "heard", first)
-    one = grown(columns, habits=habits)
+    monkeypatch.setattr(growing, "add_noise", first)
+    one = grown(columns, parameters=parameters)
     second = Recorder([*first.answers])
-    monkeypatch.setattr(growing, "heard", second)
-    other = grown(more, habits=habits)
+    monkeypatch.setattr(growing, "add_noise", second)
+    other = grown(more, parameters=parameters)
     assert one.listing() == other.listing()
-    plan = SurveyedTree(schema(WIDE), Fraction("0.5"), 10, Fraction(1, 2), habits=habits)
+    plan = SafeTree(schema(WIDE), Fraction("0.5"), 10, Fraction(1, 2), parameters=parameters)
     spent = Fraction(0)
     for before, after, price in zip(first.truths, second.truths, first.prices, strict=True):
         moved = after - before
@@ -150,19 +152,21 @@ def noise(epsilon, reach):
 
 def laws(values, monkeypatch, k, beta, paid, reach):
     """The exact law of (boxes, published table) up to the noise that is cut off, by running every noise and sample."""
-    habits = Habits(shares=(Fraction(1),), doubt=0.01, counts=(Fraction(1, 2),))
+    parameters = TreeParameters(
+        measurement_shares=(Fraction(1),), expected_count_error=0.01, count_shares=(Fraction(1, 2),)
+    )
     table = opened({"v": pa.array(values, pa.string())}, TWO, "oracle")
-    plan = SurveyedTree(schema(TWO), Fraction(paid), k, Fraction(beta), habits=habits)
-    (survey,) = plan.asked
-    count, _ = noise(float(survey.count), reach)
-    cell, _ = noise(float(survey.histogram), reach)
+    plan = SafeTree(schema(TWO), Fraction(paid), k, Fraction(beta), parameters=parameters)
+    (measurement,) = plan.measurements
+    count, _ = noise(float(measurement.count), reach)
+    cell, _ = noise(float(measurement.histogram), reach)
     trees, listed = defaultdict(float), {}
     for draws in itertools.product(range(-reach, reach + 1), repeat=3):
         script = [
             np.array([len(values) + draws[0]]),
             np.array([values.count("a") + draws[1], values.count("b") + draws[2]]),
         ]
-        monkeypatch.setattr(growing, "heard", lambda *_, script=script: script.pop(0))
+        monkeypatch.setattr(growing, "add_noise", lambda *_, script=script: script.pop(0))
         boxes = plan.settle(table, Source.seeded(1))
         listed[boxes.listing()] = boxes
         trees[boxes.listing()] += count[draws[0]] * cell[draws[1]] * cell[draws[2]]
@@ -275,35 +279,35 @@ def test_detail_where_records_are_dense():
 
 
 def test_boxes_that_turn_out_small_are_put_back(monkeypatch):
-    """Told that every box is all but empty, the second survey's counts undo what was divided; told the truth, they do not."""
+    """Told that every box is all but empty, the second survey's counts undo what was divided; noisy the truth, they do not."""
     columns = people(20_000)
     usual = grown(columns, paid="1")
     asked = []
 
     def empty(counts, epsilon, source):
         asked.append(len(counts))
-        told = counts + source.discrete_laplace(1 / epsilon, len(counts))
-        return np.ones_like(told) if len(counts) > 1 and len(asked) == 1 + 3 + 3 + 1 else told
+        noisy = counts + source.discrete_laplace(1 / epsilon, len(counts))
+        return np.ones_like(noisy) if len(counts) > 1 and len(asked) == 1 + 3 + 3 + 1 else noisy
 
-    monkeypatch.setattr(growing, "heard", empty)
-    found = grown(columns, paid="1", habits=Habits(stray=1e3))
+    monkeypatch.setattr(growing, "add_noise", empty)
+    found = grown(columns, paid="1", parameters=TreeParameters(prior_count_error=1e3))
     assert len(asked) == 8  # the table, its three histograms; those of the frontier; the boxes that grew
     assert len(found) < len(usual) / 5
     assert divides(*pieces(found))
-    kept = grown(columns, paid="1", habits=Habits(stray=1e3), coarsest={"age": 1})
+    kept = grown(columns, paid="1", parameters=TreeParameters(prior_count_error=1e3), coarsest={"age": 1})
     assert "*" not in kept.labels[0]  # what had to be divided stays divided
 
 
 def test_a_wide_attribute_with_little_behind_it_stays_even():
     text = HEAD + "  n: {role: quasi, type: integer, domain: [0, 999], missing: refuse}\n"
-    (piece,) = SurveyedTree(schema(text), Fraction(1), 5, Fraction(1, 2)).pieces
-    told = Source.seeded(1).discrete_laplace(100, 1000)
-    even = model.smoothed(piece, told, 200.0, Fraction(1, 100), 5.0)
+    (piece,) = SafeTree(schema(text), Fraction(1), 5, Fraction(1, 2)).pieces
+    noisy = Source.seeded(1).discrete_laplace(100, 1000)
+    even = model.smooth(piece, noisy, 200.0, Fraction(1, 100), 5.0)
     assert even.sum() == pytest.approx(1)
-    assert even.max() < 0.1 < model.projected(told, 200.0).max() / 200  # noise alone would make a few look common
+    assert even.max() < 0.1 < model.project(noisy, 200.0).max() / 200  # noise alone would make a few look common
     heavy = np.zeros(1000, dtype=np.int64)
     heavy[7] = 100_000
-    assert model.smoothed(piece, heavy + told, 100_000.0, Fraction(1, 100), 5.0)[7] > 0.9
+    assert model.smooth(piece, heavy + noisy, 100_000.0, Fraction(1, 100), 5.0)[7] > 0.9
 
 
 def test_weights_ranges_and_depth():
@@ -318,14 +322,14 @@ def test_weights_ranges_and_depth():
     )
     floor = grown(columns, finest={"age": 1})
     assert all(not label.isdigit() for label in floor.labels[0])
-    assert len(grown(columns, habits=Habits(depth=1))) <= 3
+    assert len(grown(columns, parameters=TreeParameters(max_depth=1))) <= 3
 
 
 def test_what_cannot_grow():
     with pytest.raises(ParameterError, match="depth"):
-        SurveyedTree(schema(WIDE), Fraction(1), 5, Fraction(1, 2), habits=Habits(depth=0))
+        SafeTree(schema(WIDE), Fraction(1), 5, Fraction(1, 2), parameters=TreeParameters(max_depth=0))
     with pytest.raises(ParameterError, match="weight zero"):
-        SurveyedTree(schema(TWO), Fraction(1), 5, Fraction(1, 2), weights={"v": Fraction(0)})
+        SafeTree(schema(TWO), Fraction(1), 5, Fraction(1, 2), weights={"v": Fraction(0)})
     one = HEAD + "  v: {role: quasi, type: category, domain: [a], missing: refuse}\n"
     single = grown({"v": pa.array(["a"] * 50)}, one)
     assert single.labels == (("a",),)

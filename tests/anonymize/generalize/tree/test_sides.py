@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.generalize.tree.sides import NONE, label_fits, nested, sides
+from shoal.anonymize.generalize.tree.sides import NONE, build_sides, hierarchy_over, label_fits
 from shoal.data.cells import cells
 from tests.data.test_cells import attribute
 
@@ -26,7 +26,7 @@ SPECS = (
 def test_every_node_is_a_run_and_divides_into_its_kids(spec, missing, chance):
     found = cells(attribute(spec, missing="value" if missing else "refuse"))
     masses = np.array([chance.choice([0.0, 0.1, 1.0, 50.0]) for _ in found.labels])
-    tree = sides(found, masses)
+    tree = build_sides(found, masses)
     assert sorted(tree.order.tolist()) == list(range(len(found)))
     assert (tree.start[0], tree.stop[0]) == (0, len(found))
     assert len(set(tree.labels)) == len(tree)
@@ -47,29 +47,29 @@ def test_sides_follow_the_hierarchy():
     """Every group of every level is a node, so that boxes can end at each of its labels."""
     for spec in SPECS:
         found = cells(attribute(spec))
-        tree = sides(found, np.ones(len(found)))
+        tree = build_sides(found, np.ones(len(found)))
         members = {tree.members(node) for node in range(len(tree))}
         assert all(tuple(sorted(group.cells)) in members for groups in found.groups for group in groups)
 
 
 def test_heavy_values_are_cut_off_first_and_the_missing_value_with_them():
     found = cells(attribute("type: category, domain: [a, b, c, d, e, f]", missing="value"))
-    tree = sides(found, np.array([1.0, 1.0, 90.0, 1.0, 1.0, 1.0, 0.1]))
+    tree = build_sides(found, np.array([1.0, 1.0, 90.0, 1.0, 1.0, 1.0, 0.1]))
     assert [tree.labels[kid] for kid in tree.kids[0]] == ["c", "any but c", "(missing)"]
 
 
 def test_labels_are_readable():
-    age = sides(cells(attribute(SPECS[0])), np.ones(31))
+    age = build_sides(cells(attribute(SPECS[0])), np.ones(31))
     assert "[10, 20)" in age.labels
     assert "[0, 2)" in age.labels
     assert {"0", "30"} <= set(age.labels)
-    groups = sides(cells(attribute(SPECS[3])), np.array([9.0, 1, 1, 9, 1, 1, 9]))
+    groups = build_sides(cells(attribute(SPECS[3])), np.array([9.0, 1, 1, 9, 1, 1, 9]))
     assert "x" in groups.labels
     assert "y or z" in groups.labels
 
 
 def test_what_is_too_coarse():
-    tree = sides(cells(attribute(SPECS[0])), np.ones(31))
+    tree = build_sides(cells(attribute(SPECS[0])), np.ones(31))
     forced = tree.too_coarse(2)
     assert {tree.labels[node] for node in np.flatnonzero(~forced)} >= {"[0, 10)", "[10, 20)", "[0, 2)", "7"}
     assert forced[0]
@@ -80,8 +80,8 @@ def test_what_is_too_coarse():
 @given(st.sampled_from(SPECS), st.booleans(), st.randoms(use_true_random=False))
 def test_a_stranger_can_tell_which_labels_fit(spec, missing, chance):
     found = cells(attribute(spec, missing="value" if missing else "refuse"))
-    tree = sides(found, np.array([chance.choice([0.1, 1.0, 50.0]) for _ in found.labels]))
-    over = nested(found)
+    tree = build_sides(found, np.array([chance.choice([0.1, 1.0, 50.0]) for _ in found.labels]))
+    over = hierarchy_over(found)
     for node in range(len(tree)):
         members = list(tree.members(node))
         assert label_fits(found, tree.labels[node], members, over)

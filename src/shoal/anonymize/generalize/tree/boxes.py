@@ -10,21 +10,68 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.generalize.base import Recoding
-from shoal.anonymize.generalize.rule import level_rule
-from shoal.anonymize.generalize.tree.model import Layout
+from shoal.anonymize.generalize.base import Recoding, level_rule
+from shoal.anonymize.generalize.tree.sides import SideTree
 from shoal.anonymize.kernel import grow
 from shoal.data.hierarchy.level import Level
 from shoal.engine.base import Table
 
+Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Tree:
+class SideLayout:
+    """The side trees of all attributes as one row of nodes, for the kernels."""
+
+    sides: tuple[SideTree, ...]
+
+    @cached_property
+    def offsets(self) -> list[int]:
+        """The number of the first node of each attribute."""
+        return [0, *np.cumsum([len(each) for each in self.sides]).tolist()]
+
+    @cached_property
+    def kids(self) -> Codes:
+        """The kids of each node by their number in the row."""
+        parts = [
+            np.where(each.kids >= 0, each.kids + offset, -1)
+            for each, offset in zip(self.sides, self.offsets, strict=False)
+        ]
+        return np.concatenate(parts).astype(np.int32)
+
+    @cached_property
+    def starts(self) -> Codes:
+        """The first cell of each node, along its attribute."""
+        return np.concatenate([each.start for each in self.sides])
+
+    @cached_property
+    def stops(self) -> Codes:
+        """The cell after the last of each node."""
+        return np.concatenate([each.stop for each in self.sides])
+
+    @cached_property
+    def last(self) -> Codes:
+        """The node after the last one below each node."""
+        sizes = np.ones(len(self.kids), dtype=np.int32)
+        for node in range(len(self.kids) - 1, -1, -1):
+            for kid in self.kids[node]:
+                if kid >= 0:
+                    sizes[node] += sizes[kid]
+        return np.asarray(np.arange(len(self.kids)) + sizes, dtype=np.int32)
+
+    def losses(self, weights: Sequence[float]) -> Floats:
+        """The loss of each node, weighted so that the whole domain loses 1."""
+        total = sum(weights)
+        parts = [each.losses * weight / total for each, weight in zip(self.sides, weights, strict=True)]
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class BoxTree:
     """A tree of boxes in arrays: the attribute that each node divides (−1: it is a box), the nodes below it, its sides."""
 
-    layout: Layout
+    layout: SideLayout
     faces: Codes
     splits: Codes
     below: Codes
@@ -45,10 +92,10 @@ class Tree:
             found[more, part] = self.layout.stops[self.faces[self.below[more, part], along[more]]]
         return found
 
-    def place(self, cells: Sequence[Codes], start: Codes | None = None, before: int = 0) -> Codes:
+    def find_nodes(self, cells: Sequence[Codes], start: Codes | None = None, before: int = 0) -> Codes:
         """The node in which each record ends; `cells[j]` are its cells along attribute j.
 
-        `before` is how much was placed already: where there is much to do, it is done by compiled loops.
+        `before` is how much was looked up already: where there is much to do, it is done by compiled loops.
         """
         sides = self.layout.sides
         ranks = np.empty((len(cells[0]) if cells else 0, len(sides)), dtype=np.int32)
@@ -60,10 +107,10 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Boxes(Recoding):
-    """The boxes of a tree that was paid for."""
+class BoxRecoding(Recoding):
+    """The recoding of a tree that was paid for: each record shows the sides of its box."""
 
-    tree: Tree
+    tree: BoxTree
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -92,13 +139,13 @@ class Boxes(Recoding):
 
         done = 0
 
-        def place(codes: Sequence[Codes]) -> Codes:
+        def box_of(codes: Sequence[Codes]) -> Codes:
             nonlocal done
-            found = np.asarray(number[self.tree.place(codes, before=done)])
+            found = np.asarray(number[self.tree.find_nodes(codes, before=done)])
             done += found.size * len(codes)
             return found
 
-        return recoded.relabel([each.labels for each in cells], place, self.labels)
+        return recoded.relabel([each.labels for each in cells], box_of, self.labels)
 
     def losses(self, name: str) -> Mapping[str, float] | float:
         side = self.tree.layout.sides[self.columns.index(name)]

@@ -1,7 +1,7 @@
-"""What a tree knows about a table: masses of sides within boxes, from surveys that were paid for.
+"""What a tree knows about a table: noisy counts that were paid for, and the masses of sides within boxes that follow.
 
-At first every attribute by itself: shares of its cells, heard through noise. Boxes are then counted again, and what was
-heard corrects what was expected. All of this is post-processing of noisy counts; no record is seen here.
+The first measurement gives the shares of each attribute's cells. Boxes are then measured again, and the noisy counts
+correct what was expected of them. All of this is post-processing of noisy counts; `CellCounts` alone holds true ones.
 """
 
 from __future__ import annotations
@@ -9,139 +9,154 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.generalize.tree.sides import Sides, sides
+from shoal.anonymize.generalize.tree.boxes import SideLayout
+from shoal.anonymize.generalize.tree.sides import build_sides
 from shoal.anonymize.kernel import grow
 from shoal.data.cells import Cells
+from shoal.data.type import texts
+from shoal.engine.base import ABSENT, Counts
+from shoal.errors import DomainError
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 
 USUALLY_MISSING = 0.02
-"""The share of missing values that is expected before anything was heard."""
+"""The share of missing values that is expected before anything was measured."""
 
 
 @dataclass(frozen=True)
-class Layout:
-    """The sides of all attributes in one row of nodes, for the kernels."""
+class CellCounts:
+    """The true counts of a table: tuple i has the cell `cells[j][i]` along attribute j, and occurs `counts[i]` times."""
 
-    sides: tuple[Sides, ...]
+    pieces: tuple[Cells, ...]
+    cells: tuple[npt.NDArray[np.int32], ...]
+    counts: npt.NDArray[np.int64]
 
-    @cached_property
-    def offsets(self) -> list[int]:
-        """Where each attribute's nodes begin."""
-        return [0, *np.cumsum([len(each) for each in self.sides]).tolist()]
+    @classmethod
+    def of(cls, counted: Counts, pieces: Sequence[Cells]) -> CellCounts:
+        """The cell counts of a table that was recoded to the cells; a missing value falls into its declared cell."""
+        found = []
+        for each, values, codes in zip(pieces, counted.values, counted.codes, strict=True):
+            number = {label: i for i, label in enumerate(each.labels)}
+            places = np.array([number.get(text, -1) for text in texts(values)], dtype=np.int32)
+            # ABSENT is the last place: a missing value that was kept as it is.
+            places = np.append(places, each.missing if each.missing is not None else -1).astype(np.int32)
+            held = places[np.where(codes == ABSENT, len(places) - 1, codes)]
+            if len(held) and held.min() < 0:
+                raise DomainError(
+                    f"attribute '{each.name}': some values are in no cell of its declared domain",
+                    fix="declare every value that may occur",
+                )
+            found.append(held)
+        return cls(tuple(pieces), tuple(found), counted.counts)
 
-    @cached_property
-    def kids(self) -> Codes:
-        """The kids of each node by their number in the row."""
-        parts = [
-            np.where(each.kids >= 0, each.kids + offset, -1)
-            for each, offset in zip(self.sides, self.offsets, strict=False)
-        ]
-        return np.concatenate(parts).astype(np.int32)
+    @property
+    def rows(self) -> int:
+        """The number of records."""
+        return int(self.counts.sum())
 
-    @cached_property
-    def starts(self) -> Codes:
-        """The first cell of each node, along its attribute."""
-        return np.concatenate([each.start for each in self.sides])
+    def histogram(self, j: int) -> npt.NDArray[np.int64]:
+        """The number of records in each cell of an attribute."""
+        return _sum_by_code(self.cells[j], self.counts, len(self.pieces[j]))
 
-    @cached_property
-    def stops(self) -> Codes:
-        """The cell after the last of each node."""
-        return np.concatenate([each.stop for each in self.sides])
+    def totals(self, home: npt.NDArray[np.int64], boxes: int) -> npt.NDArray[np.int64]:
+        """The number of records in each box; `home[i]` is the box of tuple i."""
+        return _sum_by_code(home, self.counts, boxes)
 
-    @cached_property
-    def last(self) -> Codes:
-        """The node after the last one below each node."""
-        sizes = np.ones(len(self.kids), dtype=np.int32)
-        for node in range(len(self.kids) - 1, -1, -1):
-            for kid in self.kids[node]:
-                if kid >= 0:
-                    sizes[node] += sizes[kid]
-        return np.asarray(np.arange(len(self.kids)) + sizes, dtype=np.int32)
-
-    def losses(self, weights: Sequence[float]) -> Floats:
-        """The loss of each node, weighted so that the whole domain loses 1."""
-        total = sum(weights)
-        parts = [each.losses * weight / total for each, weight in zip(self.sides, weights, strict=True)]
-        return np.concatenate(parts)
-
-    def attribute(self, node: int) -> int:
-        """Which attribute a node belongs to."""
-        return int(np.searchsorted(self.offsets, node, side="right")) - 1
+    def table(
+        self, j: int, rank: npt.NDArray[np.int32], home: npt.NDArray[np.int64], boxes: int
+    ) -> npt.NDArray[np.int64]:
+        """The number of records in each cell of an attribute within each box, cells in the order of their rank."""
+        width = len(self.pieces[j])
+        return _sum_by_code(home * width + rank[self.cells[j]], self.counts, boxes * width).reshape(boxes, width)
 
 
-def projected(heard: npt.NDArray[np.int64], total: float) -> Floats:
-    """Noisy counts moved to the nearest ones that are not negative and add up to `total`.
+def _sum_by_code(
+    places: npt.NDArray[np.int64] | npt.NDArray[np.int32], counts: npt.NDArray[np.int64], size: int
+) -> npt.NDArray[np.int64]:
+    """Counts added up by code; sums below 2^53 are exact in the floats that bincount adds in."""
+    if len(counts) and counts.max() == 1:  # every tuple once: nothing to weigh
+        return np.bincount(places, minlength=size)
+    return np.bincount(places, weights=counts, minlength=size).astype(np.int64)
+
+
+# --- what was measured against what was expected ------------------------------------------------------------------------
+
+
+def project(noisy: npt.NDArray[np.int64], total: float) -> Floats:
+    """The counts nearest to noisy ones that are not negative and add up to `total`.
 
     All are lowered by the same amount and what falls below zero is zero, so that the noise on many empty cells does not
     add up to people who are not there.
     """
-    falling = np.sort(heard.astype(np.float64))[::-1]
+    falling = np.sort(noisy.astype(np.float64))[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
     kept = np.flatnonzero(falling > excess)
     level = excess[kept[-1]] if len(kept) else 0.0
-    return np.asarray(np.maximum(heard - level, 0.0))
+    return np.asarray(np.maximum(noisy - level, 0.0))
 
 
-def smoothed(cells: Cells, told: npt.NDArray[np.int64], count: float, epsilon: Fraction, surprise: float) -> Floats:
-    """The shares of an attribute's cells in the whole table, from a noisy histogram and what the domain suggests.
+def smooth(
+    cells: Cells, noisy: npt.NDArray[np.int64], count: float, epsilon: Fraction, share_variance: float
+) -> Floats:
+    """The shares of an attribute's cells in the whole table, from a noisy histogram and from the domain.
 
-    The domain is divided step by step as if its cells were as common as they are large, and each step believes what was
-    heard as far as the noise on the cells that it sums allows: a thousand cells with little behind them stay even, where
-    noise alone would make a few of them look common.
+    The domain is divided step by step as if its cells were as common as they are large. Each step weighs the noisy counts
+    by the noise on the cells that it sums: a thousand cells that hold few records stay even, where noise alone would make
+    a few of them look common.
     """
     sizes = np.array([float(size) for size in cells.sizes])
     if cells.missing is not None:
         sizes[cells.missing] = USUALLY_MISSING * sizes.sum()
     sizes /= sizes.sum()
-    plain = sides(cells, sizes)
-    heard = projected(told, count)[plain.order]
+    plain = build_sides(cells, sizes)
+    counts = project(noisy, count)[plain.order]
     within, whole = plain.sums(sizes)[np.newaxis, :], np.zeros((1, 1), dtype=np.int32)
-    fresh = listen(Layout((plain,)), within, whole, np.array([count]), [[heard]], epsilon, surprise)[0]
+    fresh = update_masses(SideLayout((plain,)), within, whole, np.array([count]), [[counts]], epsilon, share_variance)[
+        0
+    ]
     ends = np.flatnonzero(plain.kids[:, 0] < 0)
     shares = np.empty(len(cells))
     shares[plain.order[plain.start[ends]]] = fresh[ends]
-    shares = shares * count + 0.5  # half a record, so that nothing is thought impossible
+    shares = shares * count + 0.5  # half a record, so that no cell has probability zero
     return np.asarray(shares / shares.sum())
 
 
-def corrected(expected: Floats, heard: Floats, noise: Floats | float, stray: float) -> tuple[Floats, Floats]:
-    """Counts from what was expected and what was heard with so much variance, and the variance that is left.
+def correct(expected: Floats, noisy: Floats, variance: Floats | float, error: float) -> tuple[Floats, Floats]:
+    """Counts from expected and noisy ones, each weighed by its variance, and the variance of the result.
 
-    A count is expected to be off by `stray` times itself.
+    `variance` is that of the noise; an expected count has a standard deviation of `error` times itself.
     """
-    own = (stray * expected) ** 2 + 1.0
-    return np.maximum(1.0, (heard * own + expected * noise) / (own + noise)), own * noise / (own + noise)
+    own = (error * expected) ** 2 + 1.0
+    return np.maximum(1.0, (noisy * own + expected * variance) / (own + variance)), own * variance / (own + variance)
 
 
-def listen(
-    layout: Layout,
+def update_masses(
+    layout: SideLayout,
     masses: Floats,
     faces: Codes,
     counts: Floats,
-    heard: Sequence[Sequence[Floats]],
+    noisy: Sequence[Sequence[Floats]],
     epsilon: Fraction,
-    trust: float,
+    share_variance: float,
 ) -> Floats:
-    """The masses within boxes after a survey: `masses[i]` is what was expected within box i, `heard[j][i]` the noisy
-    counts of the cells of its side along attribute j.
+    """The masses within boxes after a measurement of their cells.
 
-    A share is expected to stray from what was expected by `trust`, as a part of p(1 − p).
+    `masses[i]` is what was expected within box i, `noisy[j][i]` the noisy counts of the cells of its side along attribute j.
+    A share p has the variance `share_variance` · p(1 − p) around what was expected.
     """
-    correct = grow.refiner(masses.size)
+    refine = grow.refiner(masses.size)
     fresh = masses.copy()
     noise = 2.0 / float(epsilon) ** 2
     for i, face in enumerate(faces.tolist()):
         for j, side in enumerate(face):
             if layout.kids[side, 0] >= 0:
-                correct(
+                refine(
                     fresh[i], int(layout.starts[side]), side, int(layout.last[side]), layout.kids, layout.starts,
-                    layout.stops, heard[j][i], float(counts[i]), noise, trust,
+                    layout.stops, noisy[j][i], float(counts[i]), noise, share_variance,
                 )  # fmt: skip
     return fresh

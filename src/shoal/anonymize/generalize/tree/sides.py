@@ -1,8 +1,8 @@
 """The sides that boxes may have along one attribute: a binary tree over its cells, built before any box is.
 
-A hierarchy's children may be many; they are divided in binary steps, so that a box may end between two levels. Where a
-step divides is decided by masses that are no secret: shares of the domain, or noisy counts that were paid for. It takes
-the cut with the largest fall of expected loss for each bit of crowd that it uses up.
+The children of a hierarchy's label may be many; they are divided two parts at a time, so that a box may end between two
+levels. Where a step divides is decided by masses that are not confidential: shares of the domain, or noisy counts that were
+paid for. A step takes the cut with the largest fall of expected loss for each bit of class size that it uses up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SMALLEST_BITS = 0.05
 
 
 @dataclass(frozen=True)
-class Sides:
+class SideTree:
     """A tree of sides in arrays; node 0 is the whole domain, and parents come before their children.
 
     `order` lists the cells so that every node holds a run of them, `start` to `stop`. A node has no kids, two, or three:
@@ -45,7 +45,7 @@ class Sides:
 
     @cached_property
     def rank(self) -> npt.NDArray[np.int32]:
-        """The place of each cell in `order`."""
+        """The rank of each cell in `order`."""
         found = np.empty(len(self.order), dtype=np.int32)
         found[self.order] = np.arange(len(self.order), dtype=np.int32)
         return found
@@ -85,23 +85,23 @@ class Sides:
 
 
 @dataclass
-class _Item:
-    """A piece that is put together with others: a cell, or a group of the hierarchy."""
+class _Piece:
+    """A piece of the domain that is put together with others: a cell, or a group of the hierarchy."""
 
     label: str
     cells: list[int]
-    items: list[_Item]
+    items: list[_Piece]
     mass: float = 0.0
     size: float = 0.0
 
 
-def sides(cells: Cells, masses: Floats) -> Sides:
-    """The tree of sides of an attribute whose cells weigh so much; nothing else is looked at."""
-    builder = _Builder(cells, np.maximum(np.asarray(masses, dtype=np.float64), 1e-12))
+def build_sides(cells: Cells, masses: Floats) -> SideTree:
+    """The tree of sides of an attribute, from its cells and the mass of each; nothing else is read."""
+    builder = _SideBuilder(cells, np.maximum(np.asarray(masses, dtype=np.float64), 1e-12))
     return builder.build()
 
 
-class _Builder:
+class _SideBuilder:
     def __init__(self, cells: Cells, masses: Floats) -> None:
         self.cells, self.masses = cells, masses
         self.sizes = np.array([float(size) for size in cells.sizes])
@@ -111,16 +111,16 @@ class _Builder:
         self.labels: list[str] = []
         self.seen: set[str] = set()
 
-    def build(self) -> Sides:
+    def build(self) -> SideTree:
         cells = self.cells
         domain = [cell for cell in range(len(cells)) if cell != cells.missing]
-        root = _nested(cells, domain)
-        parts = self._cut(root.items) if root.items else [[root]]
+        root = _build_hierarchy(cells, domain)
+        parts = self._halve(root.items) if root.items else [[root]]
         if cells.missing is not None:
-            parts.append([_Item(cells.labels[cells.missing], [cells.missing], [])])
-            self._split(self._node(_Item(SUPPRESSED, [*domain, cells.missing], []), SUPPRESSED), parts, root)
+            parts.append([_Piece(cells.labels[cells.missing], [cells.missing], [])])
+            self._add_parts(self._node(_Piece(SUPPRESSED, [*domain, cells.missing], []), SUPPRESSED), parts, root)
         elif root.items:
-            self._split(self._node(root, SUPPRESSED), parts, root)
+            self._add_parts(self._node(root, SUPPRESSED), parts, root)
         else:
             self._node(root, root.label)
             self.order.append(root.cells[0])
@@ -128,9 +128,9 @@ class _Builder:
         kids = np.full((len(self.nodes), 3), NONE, dtype=np.int32)
         for node, own in enumerate(self.kids):
             kids[node, : len(own)] = own
-        return Sides(cells, np.array(self.order, dtype=np.int32), start, stop, kids, tuple(self.labels))
+        return SideTree(cells, np.array(self.order, dtype=np.int32), start, stop, kids, tuple(self.labels))
 
-    def _split(self, parent: int, parts: list[list[_Item]], of: _Item) -> None:
+    def _add_parts(self, parent: int, parts: list[list[_Piece]], of: _Piece) -> None:
         """Work off the parts of a node in order, so that each node's cells come out as one run.
 
         Without recursion: a tree of sides may be as deep as it has cells.
@@ -141,19 +141,19 @@ class _Builder:
             if len(pieces) == 1:
                 item = within = pieces[0]
                 node = self._node(item, item.label)
-                below = self._cut(item.items) if item.items else []
+                below = self._halve(item.items) if item.items else []
             else:
                 held = [cell for piece in pieces for cell in piece.cells]
-                node = self._node(_Item("", held, pieces), self._label(pieces, within))
-                below = self._cut(pieces)
+                node = self._node(_Piece("", held, pieces), self._label(pieces, within))
+                below = self._halve(pieces)
             self.kids[above].append(node)
             if not below:
                 self.order.append(pieces[0].cells[0])
             waiting += [(part, within, node) for part in reversed(below)]
 
-    def _node(self, item: _Item, label: str) -> int:
-        place = len(self.order)
-        self.nodes.append((place, place + len(item.cells)))
+    def _node(self, item: _Piece, label: str) -> int:
+        start = len(self.order)
+        self.nodes.append((start, start + len(item.cells)))
         self.kids.append([])
         if label in self.seen:
             label = " or ".join(self.cells.labels[cell] for cell in item.cells)
@@ -161,7 +161,7 @@ class _Builder:
         self.labels.append(label)
         return len(self.nodes) - 1
 
-    def _cut(self, items: list[_Item]) -> list[list[_Item]]:
+    def _halve(self, items: list[_Piece]) -> list[list[_Piece]]:
         """Two parts of some items: a run of an ordered attribute, else the heaviest against the others."""
         for item in items:
             if not item.mass:
@@ -176,7 +176,7 @@ class _Builder:
         at = int(np.argmax(gains / (bits + SMALLEST_BITS))) + 1
         return [items[:at], items[at:]]
 
-    def _label(self, pieces: list[_Item], of: _Item) -> str:
+    def _label(self, pieces: list[_Piece], of: _Piece) -> str:
         """A name for several pieces of one parent: an interval, the pieces, or the parent without the others."""
         held = sorted(cell for piece in pieces for cell in piece.cells)
         if self.cells.ordered:
@@ -192,47 +192,47 @@ class _Builder:
         return " or ".join([*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"])
 
 
-def _nested(cells: Cells, domain: list[int]) -> _Item:
+def _build_hierarchy(cells: Cells, domain: list[int]) -> _Piece:
     """The hierarchy over the cells, without steps that divide nothing."""
-    items = {(cell,): _Item(cells.labels[cell], [cell], []) for cell in domain}
+    items = {(cell,): _Piece(cells.labels[cell], [cell], []) for cell in domain}
     level = [items[(cell,)] for cell in domain]
     for groups in cells.groups:
         home = {cell: number for number, group in enumerate(groups) for cell in group.cells}
-        held: dict[int, list[_Item]] = {}
+        held: dict[int, list[_Piece]] = {}
         for item in level:
             held.setdefault(home[item.cells[0]], []).append(item)
         level = [
-            own[0] if len(own) == 1 else _Item(groups[number].label, [c for item in own for c in item.cells], own)
+            own[0] if len(own) == 1 else _Piece(groups[number].label, [c for item in own for c in item.cells], own)
             for number, own in held.items()
         ]
     if len(level) == 1:
-        return level[0] if not level[0].items else _Item(SUPPRESSED, level[0].cells, level[0].items)
-    return _Item(SUPPRESSED, [cell for item in level for cell in item.cells], level)
+        return level[0] if not level[0].items else _Piece(SUPPRESSED, level[0].cells, level[0].items)
+    return _Piece(SUPPRESSED, [cell for item in level for cell in item.cells], level)
 
 
-def nested(cells: Cells) -> _Item:
-    """The hierarchy over all cells but the missing one; make it once for all labels that are looked at."""
-    return _nested(cells, [cell for cell in range(len(cells)) if cell != cells.missing])
+def hierarchy_over(cells: Cells) -> _Piece:
+    """The hierarchy over all cells but the missing one; a caller with many labels to check builds it once."""
+    return _build_hierarchy(cells, [cell for cell in range(len(cells)) if cell != cells.missing])
 
 
-def label_fits(cells: Cells, label: str, members: list[int], over: _Item | None = None) -> bool:
+def label_fits(cells: Cells, label: str, members: list[int], over: _Piece | None = None) -> bool:
     """Whether a side of these cells may carry this label; for whoever checks a recoding that somebody else applied.
 
     In which order members are named does not count: a lock lists values in another order than a policy. `over` is the
-    hierarchy over the cells (`nested`), where somebody has it already.
+    hierarchy over the cells (`hierarchy_over`), where somebody has it already.
     """
     held = sorted(members)
     if held == list(range(len(cells))):
         return label == (SUPPRESSED if len(cells) > 1 else cells.labels[0])
     if len(held) == 1:
         return label == cells.labels[held[0]]
-    waiting, inside = [nested(cells) if over is None else over], set(held)
+    waiting, inside = [hierarchy_over(cells) if over is None else over], set(held)
     while waiting:
         item = waiting.pop()
         pieces = [each for each in item.items if inside.issuperset(each.cells)]
         if label == item.label and sorted(item.cells) == held:
             return True
-        if sum(len(each.cells) for each in pieces) == len(held) and _named(cells, label, pieces, item):
+        if sum(len(each.cells) for each in pieces) == len(held) and _names_pieces(cells, label, pieces, item):
             return True
         waiting += [each for each in item.items if len(each.cells) >= len(held) and inside.issubset(each.cells)]
     return _same(
@@ -240,7 +240,7 @@ def label_fits(cells: Cells, label: str, members: list[int], over: _Item | None 
     )  # two sides of one name are told apart by all their cells
 
 
-def _named(cells: Cells, label: str, pieces: list[_Item], of: _Item) -> bool:
+def _names_pieces(cells: Cells, label: str, pieces: list[_Piece], of: _Piece) -> bool:
     """Whether a label names these pieces of a parent: as an interval, one by one, by what is left out, or in part."""
     held = sorted(cell for piece in pieces for cell in piece.cells)
     if cells.ordered:

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.anonymize.generalize.exponential import choose_scheme, log_weights, near_best
 from shoal.anonymize.generalize.lattice import Lattice
-from shoal.anonymize.generalize.private_grid import DrawnGrid
+from shoal.anonymize.generalize.private_scheme import PrivateScheme, choose_scheme, log_weights, schemes_near_best
 from shoal.anonymize.generalize.scores import Discernibility, Ramp, Records, Target
 from shoal.chance.draws import choices_by_score as scored_draws
 from shoal.chance.source import Source
@@ -232,10 +231,10 @@ def test_scores_of_adult_are_those_of_the_recoded_table(name, shared_data):
 
 def test_a_choice_among_very_many_says_so_before_any_row_is_read():
     columns = [attribute(f"c{number}", "abcd", "xxyy") for number in range(11)]
-    most = DrawnGrid(Schema(tuple(columns)), Fraction(1), 2, HALF)
+    most = PrivateScheme(Schema(tuple(columns)), Fraction(1), 2, HALF)
     assert most.work().startswith("one of 177,147 combinations of levels will be drawn on the table, after the charge")
     assert "c0 (3 levels), c1 (3 levels), c2 (3 levels)" in most.work()
-    assert DrawnGrid(Schema(tuple(columns[:10])), Fraction(1), 2, HALF).work() is None
+    assert PrivateScheme(Schema(tuple(columns[:10])), Fraction(1), 2, HALF).work() is None
 
 
 # --- only schemes near the best are scored -----------------------------------------------------------------------
@@ -250,14 +249,14 @@ def test_a_choice_that_scores_few_schemes_is_the_choice_that_scores_all(table, s
         assert choose_scheme(LATTICE, counts, score, epsilon, Source.seeded(seed), few=1) == want
         factor = Fraction(epsilon) / score.spread(LATTICE)
         for nats in (1, 3):
-            lists = near_best(LATTICE, counts, score, factor, nats=nats)
+            lists = schemes_near_best(LATTICE, counts, score, factor, nats=nats)
             assert LATTICE.scheme(Source.seeded(seed).choose_from_partial_scores(lists, factor)) == want
 
 
 def test_schemes_that_cannot_be_drawn_are_not_scored():
     table = [(city, sex) for city, sex in product("abcd", "fm") for _ in range(200)]
     score, counts = Ramp(3, HALF), counted(LATTICE.names, table)
-    first = next(near_best(LATTICE, counts, score, Fraction(1) / score.spread(LATTICE), nats=30))
+    first = next(schemes_near_best(LATTICE, counts, score, Fraction(1) / score.spread(LATTICE), nats=30))
     assert 0 < len(first.indices) < len(LATTICE)
     assert first.others == len(LATTICE) - len(first.indices)
 
@@ -269,4 +268,4 @@ def test_a_score_without_a_bound_is_scored_in_full():
         drawn = [choose_scheme(lattice, counts, score, 1, Source.seeded(7), few=few) for few in (1, 10**6)]
         assert drawn[0] == drawn[1]
         with pytest.raises(UsageError, match="without a proved bound"):
-            next(near_best(lattice, counts, score, Fraction(10**6)))
+            next(schemes_near_best(lattice, counts, score, Fraction(10**6)))

@@ -1,4 +1,4 @@
-"""A grid: one level for each attribute, from the policy or from a paid draw; the same labels for everybody."""
+"""Generalization schemes: one level for each attribute, the same for all records (full-domain generalization)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shoal.anonymize.generalize.base import Partition, Recoding, Stage
-from shoal.anonymize.generalize.rule import level_rule
+from shoal.anonymize.generalize.base import Partition, Recoding, Stage, level_rule
 from shoal.chance.source import Source
 from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Schema
@@ -16,8 +15,18 @@ from shoal.engine.base import Counts, Table
 
 
 @dataclass(frozen=True)
-class Grid(Recoding):
-    """One level for each published attribute."""
+class Scheme(Recoding):
+    """One level for each published attribute; an attribute that `indices` does not name keeps its values.
+
+    >>> from shoal.data.domain import Interval
+    >>> from shoal.data.hierarchy.build import hierarchy
+    >>> from shoal.data.schema import Attribute, Role, Type
+    >>> domain = Interval(0, 99)
+    >>> ages = hierarchy({"intervals": [10]}, Type.INTEGER, domain)
+    >>> age = Attribute("age", Role.QUASI, Type.INTEGER, domain, ages)
+    >>> Scheme(Schema((age,)), {"age": 1}).rules()["age"]["labels"][:2]
+    ['[0, 10)', '[10, 20)']
+    """
 
     schema: Schema
     indices: Mapping[str, int]
@@ -49,14 +58,19 @@ class Grid(Recoding):
 
 
 @dataclass(frozen=True)
-class FixedGrid(Partition):
-    """Levels that the policy names: nothing is looked at, nothing is paid."""
+class FixedScheme(Partition):
+    """The scheme that the policy names.
 
-    grid: Grid
+    Promise   the levels are those of the policy and cost nothing.
+    Requires  levels that were fixed without the data.
+    Reads     nothing.
+    """
+
+    scheme: Scheme
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.grid.columns
+        return self.scheme.columns
 
     @property
     def epsilon(self) -> Fraction:
@@ -68,16 +82,16 @@ class FixedGrid(Partition):
 
     @property
     def levels(self) -> Mapping[str, Level]:
-        return self.grid.levels
+        return self.scheme.levels
 
-    def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> Grid:  # noqa: ARG002
-        return self.grid
+    def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> Scheme:  # noqa: ARG002
+        return self.scheme
 
-    def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Grid:  # noqa: ARG002
-        return self.grid
+    def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Scheme:  # noqa: ARG002
+        return self.scheme
 
     def words(self) -> str:
-        levels = ", ".join(f"{name} {level}" for name, level in self.grid.indices.items())
+        levels = ", ".join(f"{name} {level}" for name, level in self.scheme.indices.items())
         return f"Levels (0 is the value itself): {levels}."
 
     def to_json(self) -> dict[str, Any]:

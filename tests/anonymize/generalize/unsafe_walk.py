@@ -1,9 +1,9 @@
-"""UNSAFE, for tests and the attack lab alone: a search that publishes the best scheme it visited.
+"""UNSAFE, for tests alone: a search that publishes the best scheme it visited.
 
 This is what must never be done (theory, section 1.3). Each step of the walk is an exponential mechanism and pays for
 itself; then the best of all schemes visited is taken, an exact argmax that nobody paid for, and on the very sample
 that is published. One rare row decides ties, so neighbouring tables are told apart in most runs. Nothing here may
-carry a claim, and nothing outside lab and tests may import it.
+carry a claim, and nothing outside the tests may import it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from shoal.anonymize.generalize.exponential import check_epsilon
 from shoal.anonymize.generalize.lattice import Lattice
+from shoal.anonymize.generalize.private_scheme import check_epsilon
 from shoal.anonymize.generalize.scores import Score
 from shoal.chance import exact
 from shoal.chance.source import Source
