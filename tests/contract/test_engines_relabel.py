@@ -182,6 +182,7 @@ def test_a_table_without_rows(way, tmp_path):
         assert none.relabel([[]] * 8, lambda _: 1 / 0, [[]] * 8).digest() == found.digest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [ValueLevel(), LEVELS["town"], TopLevel("secret")])
 def test_a_label_that_is_not_known_is_refused_and_not_quoted(way, level):
     with opened(way, arrow(ROWS)) as table:
@@ -254,6 +255,7 @@ def test_counts_do_not_depend_on_how_rows_are_found(folder, rows, columns, count
     assert said[:5] * len(WAYS) == said
 
 
+@pytest.mark.slow
 def test_many_columns_are_looked_up_together(way):
     with opened(way, arrow(ROWS)) as table:
         wide = table
@@ -266,6 +268,7 @@ def test_many_columns_are_looked_up_together(way):
         assert plain(values[ODD]) == ["B", "a", "b", "z", "é"]
 
 
+@pytest.mark.slow
 def test_a_long_table_is_relabelled_in_batches():
     rng = np.random.default_rng(5)
     picks = rng.integers(0, len(ROWS), 300_000)

@@ -29,6 +29,7 @@ def found():
     return rehearse(planned(), **FEW)
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_plan_run_by_hand(found):
     made, results, wholes, originals = planned(), [], [], []
     for number in range(3):
@@ -68,6 +69,7 @@ def _detail(shown, labels, values):
     return min(1, ruled_out / (max(600, len(shown)) * (1 - sum(p**2 for p in of_value.values()))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_plan_can_be_rehearsed(kind):
     one = rehearse(planned(kind), rows=2000, runs=2).expected[0]
@@ -79,18 +81,21 @@ def test_every_kind_of_plan_can_be_rehearsed(kind):
     assert one.sampled.mean == pytest.approx(part * rate)
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_another_does_not_and_engines_agree(found):
     assert rehearse(planned(), **FEW) == found
     assert rehearse(planned(), **FEW, engine=OracleEngine()) == found
     assert rehearse(planned(), **FEW, seed=1) != found
 
 
+@pytest.mark.slow
 def test_more_rows_publish_more():
     small, large = rehearse(planned(), rows=[500, 5000], runs=3).expected
     assert (small.rows, large.rows) == (500, 5000)
     assert small.kept.mean < large.kept.mean
 
 
+@pytest.mark.slow
 def test_an_empty_release_is_counted():
     found = rehearse(planned(), rows=[20, 3000], runs=4)
     empty, full = found.expected
@@ -104,6 +109,7 @@ def test_an_empty_release_is_counted():
     assert any("published nothing (at 20 rows)" in words for words in found.words())
 
 
+@pytest.mark.slow
 def test_marginals_are_used_and_named():
     known = {"place": {"north": 1}, "age": [[30, 39, 1]]}
     found = rehearse(planned(), **FEW, marginals=known)
@@ -152,6 +158,7 @@ def test_numbers_out_of_range_are_refused(wrong):
         rehearse(planned(), **{"rows": 100, "runs": 2, **wrong})
 
 
+@pytest.mark.slow
 @given(st.integers(1, 40).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs))))
 def test_the_interval_of_a_chance_is_that_of_clopper_and_pearson(drawn):
     count, runs = drawn
@@ -186,6 +193,7 @@ def test_the_interval_of_a_chance_covers_it_and_a_smaller_one_does_not(runs):
     assert ((masses * tight).sum(axis=1) < 0.95).any()
 
 
+@pytest.mark.slow
 def test_views_are_rehearsed_together():
     made = clinic.planned({"release.views": "pairs", "release.delta": "1e-4"})
     found = rehearse(made, rows=3000, runs=2)

@@ -57,6 +57,7 @@ def tree(tmp_path_factory) -> SafeKPlan:
     return SafeKPlan.of(Policy.load(write_policy(tmp_path_factory.mktemp("demo"))))
 
 
+@pytest.mark.slow
 def test_a_recoding_that_was_paid_for_is_part_of_the_curve(tree):
     own, found = tree.promise, stated(tree)
     assert own.epsilon_recoding > 0
@@ -78,6 +79,7 @@ def test_a_recoding_that_was_paid_for_is_part_of_the_curve(tree):
         assert epsilon > 1 or truth > delta_tight(own.k, own.beta, epsilon)
 
 
+@pytest.mark.slow
 def test_repeats_are_part_of_the_curve():
     plan = planned("repeat")
     own, found = plan.promise, stated(plan)
@@ -92,6 +94,7 @@ def test_repeats_are_part_of_the_curve():
         assert delta_tight(own.k, own.beta, epsilon) < truth <= found[epsilon]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["person", "replace"])
 def test_the_unit_of_the_promise_is_the_unit_of_the_curve(kind):
     plan = planned(kind)
@@ -113,6 +116,7 @@ def test_the_unit_of_the_promise_is_the_unit_of_the_curve(kind):
         assert epsilon > 1 or truth > delta_tight(own.k, own.beta, epsilon)
 
 
+@pytest.mark.slow
 def test_views_and_their_choice_are_part_of_the_curve():
     plan = clinic({"release.views": {"choose": {"epsilon": "0.2", "count": 2}}, "release.delta": "1e-4"})
     own, found = plan.promise, stated(plan)
@@ -131,6 +135,7 @@ def test_views_and_their_choice_are_part_of_the_curve():
     assert found[plan.total.epsilon] > 3 * delta_tight(own.k, own.beta, plan.total.epsilon)
 
 
+@pytest.mark.slow
 def test_many_views_compose():
     columns = [f"c{number}" for number in range(16)]
     attributes = "\n".join(
@@ -161,6 +166,7 @@ def test_the_promise_is_on_the_curve(kind):
     assert ("all 3 tables together" in page) == (kind == "repeat")
 
 
+@pytest.mark.slow
 def test_a_curve_begins_where_the_recoding_is_paid(tree):
     table = {"file": "table.csv", "k": tree.promise.k, "columns": [], "recoding": {}}
     made = certificate(tree, {}, [table], account(tree), "2026-03-01")
@@ -178,6 +184,7 @@ def curve_of_the_verifier(plan, made) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["row", "published", "person", "replace"])
 def test_the_verifier_that_stands_alone_recomputes_every_point(kind):
     plan, made = planned(kind), sealed(planned(kind))
@@ -190,6 +197,7 @@ def test_the_verifier_that_stands_alone_recomputes_every_point(kind):
         point["delta"] = told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["row", "repeat", "person"])
 def test_the_verifier_recomputes_the_curve(kind):
     plan, made = planned(kind), sealed(planned(kind))
@@ -206,6 +214,7 @@ def test_the_verifier_recomputes_the_curve(kind):
         assert not curve_of_the_verifier(plan, forged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["row", "published", "silent", "repeat", "person"])
 def test_the_picture_of_a_plan_is_of_the_whole_release(kind):
     plan = planned(kind)
@@ -218,6 +227,7 @@ def test_the_picture_of_a_plan_is_of_the_whole_release(kind):
     assert ("all 3 tables together" in picture.caption) == (kind == "repeat")
 
 
+@pytest.mark.slow
 def test_the_picture_of_a_plan_pays_for_the_recoding(tree):
     picture = curve_picture(tree.curve)
     line = dict(zip(picture.series[0].x, picture.series[0].y, strict=True))
@@ -226,6 +236,7 @@ def test_the_picture_of_a_plan_pays_for_the_recoding(tree):
     assert curve_picture(curve_of_setting(tree.promise)).series == picture.series
 
 
+@pytest.mark.slow
 def test_the_json_of_a_plan_has_the_curve_of_the_whole_release(tree):
     found = {point["epsilon"]: point["delta"] for point in tree.to_json()["curve"]}
     assert found[1.0] == pytest.approx(8.673219e-07, rel=1e-6)

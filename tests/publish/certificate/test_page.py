@@ -123,6 +123,7 @@ def test_the_same_bytes_again(made):
     assert certificate_page(made) == certificate_page(copy.deepcopy(made))
 
 
+@pytest.mark.slow
 def test_the_same_bytes_in_another_process_without_a_plotting_library():
     made = sealed(planned("row"))
     sent = json.dumps(made).encode()
@@ -159,6 +160,7 @@ def test_certificates_are_as_the_schema_says(made):
     assert [error.message for error in CHECK.iter_errors(made)] == []
 
 
+@pytest.mark.slow
 def test_the_schema_lets_nothing_more_and_nothing_less_in(made):
     assert len(list(objects(made))) > 20
     for path in objects(made):

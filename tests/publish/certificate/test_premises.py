@@ -59,6 +59,7 @@ def premises(made):
     return [premise for name in made.claims[0].theorems for premise in THEOREMS[name].premises]
 
 
+@pytest.mark.slow
 def test_a_plan_answers_for_each_premise_it_cites(made):
     found = answers(made)
     for premise in premises(made):
@@ -69,6 +70,7 @@ def test_a_plan_answers_for_each_premise_it_cites(made):
     assert [each["id"] for entry in entries for each in entry["premises"]] == [each.key for each in premises(made)]
 
 
+@pytest.mark.slow
 def test_no_answer_is_the_default_of_another(made):
     found = answers(made)
     for name in made.claims[0].theorems:
@@ -78,6 +80,7 @@ def test_no_answer_is_the_default_of_another(made):
                 theorem_entry(name, rest)
 
 
+@pytest.mark.slow
 def test_what_only_the_custodian_knows_is_in_the_status(made):
     found, status = answers(made), made.claims[0].status
     said = {premise.key for premise in premises(made) if found[premise.key].how is How.STATED}

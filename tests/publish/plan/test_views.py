@@ -58,6 +58,7 @@ def copied(released, tmp_path):
 # --- the plan -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_all_views_together_keep_the_promise():
     made = planned(PAIRS)
     assert [view.columns for view in made.views] == [("age", "sex"), ("age", "diag"), ("sex", "diag")]
@@ -70,6 +71,7 @@ def test_all_views_together_keep_the_promise():
     assert made.claims[0].theorems[-1] == "pld-composition"
 
 
+@pytest.mark.slow
 def test_the_golden_composition_of_all_pairs_of_eight_attributes():
     """theory.md 1.7: 28 views at k = 20, beta = .15 and delta 1e-6 compose to .987."""
     text = "".join(f"  x{i}: {{role: quasi, type: category, domain: [a, b]}}\n" for i in range(8))
@@ -84,6 +86,7 @@ def test_the_golden_composition_of_all_pairs_of_eight_attributes():
     assert compose(made.parts).basic(Fraction("1e-6")) > 5
 
 
+@pytest.mark.slow
 def test_weights_give_heavier_views_smaller_crowds():
     made = planned(
         PAIRS | {"release.views": {"every": "pairs", "allocation": "weighted"}, "attributes.diag.weight": "3"}
@@ -93,6 +96,7 @@ def test_weights_give_heavier_views_smaller_crowds():
     assert compose(made.parts).epsilon_at(Fraction("1e-4")) <= 1
 
 
+@pytest.mark.slow
 def test_groups_workloads_singles_and_limits():
     groups = planned(PAIRS | {"release.views": {"groups": [["age", "sex"], ["diag"]]}})
     assert [view.columns for view in groups.views] == [("age", "sex"), ("diag",)]
@@ -102,6 +106,7 @@ def test_groups_workloads_singles_and_limits():
     assert len({view.name for view in planned(PAIRS).views}) == 3
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.text("abcxyzAB_é0", min_size=1, max_size=4), min_size=3, max_size=7, unique=True),
     st.integers(1, 40),
@@ -156,6 +161,7 @@ def test_what_cannot_be_planned(changes, error, words):
 # --- the release --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pairs", "parquet", "tree", "chosen", "limit"])
 def test_both_verifiers_agree_and_the_schema_knows_it(released, kind):
     require(verify(released[kind]))
@@ -163,6 +169,7 @@ def test_both_verifiers_agree_and_the_schema_knows_it(released, kind):
     Draft7Validator(SCHEMA).validate(certificate(released[kind]))
 
 
+@pytest.mark.slow
 def test_the_index_names_every_view(released):
     listed = json.loads((released["pairs"] / "views.json").read_text(encoding="utf-8"))["views"]
     assert [entry["attributes"] for entry in listed] == [["age", "sex"], ["age", "diag"], ["sex", "diag"]]
@@ -170,6 +177,7 @@ def test_the_index_names_every_view(released):
     assert all((released["pairs"] / entry["file"]).is_file() for entry in listed)
 
 
+@pytest.mark.slow
 def test_one_entry_in_the_ledger_for_all(tmp_path):
     publish(tmp_path, PAIRS, rows=1000)
     (cost,) = account(tmp_path).costs
@@ -177,6 +185,7 @@ def test_one_entry_in_the_ledger_for_all(tmp_path):
     assert [(part.to_saved()["kind"], times) for part, times in cost.parts] == [("sampled-crowd", 3)]
 
 
+@pytest.mark.slow
 def test_a_crash_leaves_no_release(tmp_path, monkeypatch):
     calls = []
 
@@ -193,18 +202,21 @@ def test_a_crash_leaves_no_release(tmp_path, monkeypatch):
     assert len(account(tmp_path).costs) == 1
 
 
+@pytest.mark.slow
 def test_people_with_several_rows(tmp_path):
     changes = PAIRS | {"unit": {"column": "patient", "max_rows": 1}}
     done = publish(tmp_path, changes, table=write_table(tmp_path / "people.csv", 4000, patients=2000))
     require(verify(done.folder))
 
 
+@pytest.mark.slow
 def test_a_view_may_be_empty(tmp_path):
     done = publish(tmp_path, PAIRS, rows=20)
     require(verify(done.folder))
     assert done.rows_published == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -228,6 +240,7 @@ def test_forgeries_are_caught(copied, change):
     assert failures(folder) - {"certificate.html"}
 
 
+@pytest.mark.slow
 def test_another_view_than_was_locked_is_caught(copied):
     folder = copied("pairs")
     listed = json.loads((folder / "views.json").read_text(encoding="utf-8"))
@@ -248,6 +261,7 @@ class Fixed:
         return self.left.pop(0)
 
 
+@pytest.mark.slow
 def test_views_do_not_depend_on_their_order_or_the_engine(tmp_path):
     text = write_table(tmp_path / "t.csv", 3000)
     made = planned(PAIRS)
@@ -277,6 +291,7 @@ def dependent(rows, seed=1):
     }
 
 
+@pytest.mark.slow
 def test_dependent_views_are_chosen():
     text = "version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n" + "".join(
         f"  {name}: {{role: quasi, type: integer, domain: [0, 3], missing: refuse}}\n" for name in "wxyz"
@@ -293,6 +308,7 @@ def test_dependent_views_are_chosen():
     assert len(picked) > 1  # next to no epsilon: next to a uniform draw
 
 
+@pytest.mark.slow
 def test_weighted_views_are_released_and_verified(tmp_path):
     weights = {"attributes.age.weight": "3", "release.views": {"every": "pairs", "limit": 2, "allocation": "weighted"}}
     done = publish(tmp_path, PAIRS | weights, rows=3000)
@@ -307,6 +323,7 @@ def test_weighted_views_are_released_and_verified(tmp_path):
 AUTO = {"release.sampling": {}, "release.delta": "1e-3"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -327,6 +344,7 @@ def test_what_is_planned_passes_its_own_verification(tmp_path, changes):
     require(verify(done.folder))
 
 
+@pytest.mark.slow
 def test_the_rate_is_not_caught_in_a_local_minimum():
     own = planned(AUTO | {"release.views": "pairs"}).promise
     assert own.k / own.beta < 40  # k = 6 at beta .2 has crowds of 30
@@ -358,6 +376,7 @@ def test_what_is_refused_before_it_is_charged(changes, error, words):
         planned(AUTO | {"release.views": "pairs"} | changes)
 
 
+@pytest.mark.slow
 def test_the_one_file_verifier_composes_views_itself(copied):
     folder = copied("pairs")
     promised = [check for check in verifier.verify(folder) if check.promise]
@@ -380,6 +399,7 @@ def test_an_unreachable_workload_is_told_how_many_views_fit():
     assert 0 <= most < 3
 
 
+@pytest.mark.slow
 def test_views_with_crowds_of_their_own_are_not_told_as_the_first_one():
     changes = PAIRS | {"release.views": {"every": "pairs", "allocation": "weighted"}, "attributes.age.weight": 4}
     made = planned(changes)

@@ -166,6 +166,7 @@ def test_a_nominal_attribute_by_hand():
     assert bars["rest"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("show", ["centroid", "median", "label"])
 def test_every_type_has_its_numbers_and_its_picture(show):
     n = 24
@@ -260,6 +261,7 @@ def test_the_interval_of_a_matched_share_covers_it_and_a_smaller_one_does_not(ef
     assert tight < 0.95 * many
 
 
+@pytest.mark.slow
 def test_a_large_table_is_matched_on_records_drawn_at_random(monkeypatch):
     chance = np.random.default_rng(5)
     values = {"age": chance.integers(0, 10_000, 600).tolist(), "pay": list(range(600))}
@@ -280,6 +282,7 @@ def test_a_large_table_is_matched_on_records_drawn_at_random(monkeypatch):
     assert "not computed" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [FACES, SWAP, {**RANKED, "crowds": {"pay": 2}}])
 def test_nothing_of_it_lands_in_public(tmp_path, asked):
     roles = {**SMALL_ROLES, "diag": {**DIAG, "role": "other"}} if asked is not SWAP else SMALL_ROLES

@@ -48,6 +48,7 @@ def reported(tmp_path, kind="row", original=None, shown=SHOWN, **plan):
     return json.loads((private / "report.json").read_text(encoding="utf-8")), private
 
 
+@pytest.mark.slow
 def test_rows(tmp_path):
     rows = reported(tmp_path)[0]["rows"]
     assert (rows["in"], rows["taking_part"], rows["people"], rows["published"]) == (200, 200, None, 40)
@@ -75,6 +76,7 @@ def test_a_group_as_large_as_needed_is_shown_in_half_of_all_samples_or_more(rate
     assert (binom.sf(k - 1, np.ceil(k / rate), rate) >= 0.5).all()
 
 
+@pytest.mark.slow
 def test_columns_before_and_after(tmp_path):
     age, place = reported(tmp_path)[0]["columns"]
     assert (age["name"], age["level"], age["levels"]) == ("age", 1, 4)
@@ -91,6 +93,7 @@ def test_columns_before_and_after(tmp_path):
     assert age["rest"] is None
 
 
+@pytest.mark.slow
 def test_detail_is_what_labels_rule_out_of_everybody(tmp_path):
     """Ages 5, 15, 25 have 20, 30, 50 % of people, each its own label; 14 and 26 of the 40 sampled rows are shown."""
     age, place = reported(tmp_path)[0]["columns"]
@@ -105,6 +108,7 @@ def test_detail_is_what_labels_rule_out_of_everybody(tmp_path):
     assert age["commonest"] == {"label": "[20, 30)", "share": 0.65}
 
 
+@pytest.mark.slow
 def test_a_suppressed_row_counts_nothing_in_detail_and_in_full_in_the_distance(tmp_path):
     half = {"age": ["[0, 10)"] * 12 + ["[20, 30)"] * 8, "place": ["north"] * 12 + ["south"] * 8}
     age, place = reported(tmp_path, shown=half)[0]["columns"]
@@ -129,6 +133,7 @@ PEOPLE = {
 }
 
 
+@pytest.mark.slow
 def test_columns_that_say_nothing_or_little_head_the_report(tmp_path):
     """A column of stars was at distance 0.000, and one where 92 % of the rows say '0 or 1' had a detail of .689."""
     shown = {
@@ -159,6 +164,7 @@ def test_columns_that_say_nothing_or_little_head_the_report(tmp_path):
     assert table.count("says nothing") == 1
 
 
+@pytest.mark.slow
 def test_a_common_value_that_is_shown_as_it_is_is_no_fault(tmp_path):
     shown = {
         "sex": ["f"] * 20 + ["m"] * 20,
@@ -171,6 +177,7 @@ def test_a_common_value_that_is_shown_as_it_is_is_no_fault(tmp_path):
     assert (rooms["says"], rooms["detail"], rooms["commonest"]["share"]) == (None, 1, 0.9)
 
 
+@pytest.mark.slow
 def test_groups(tmp_path):
     groups = reported(tmp_path)[0]["groups"]
     assert (groups["count"], groups["smallest"], groups["largest"]) == (2, 14, 26)
@@ -190,6 +197,7 @@ def test_groups(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_the_frontier_keeps_the_promise_and_names_this_plan(tmp_path):
     frontier = reported(tmp_path)[0]["frontier"]
     own = [choice for choice in frontier if choice["this_plan"]]
@@ -199,6 +207,7 @@ def test_the_frontier_keeps_the_promise_and_names_this_plan(tmp_path):
     assert all(choice["meaning"].endswith("better in both") for choice in frontier if choice["dominated"])
 
 
+@pytest.mark.slow
 def test_it_is_marked_on_the_first_line_and_in_the_first_key(tmp_path):
     values, private = reported(tmp_path)
     assert next(iter(values.items())) == ("for_the_holder_only", MARK)
@@ -209,6 +218,7 @@ def test_it_is_marked_on_the_first_line_and_in_the_first_key(tmp_path):
     assert shown.strip().startswith(MARK)
 
 
+@pytest.mark.slow
 def test_the_public_folder_stays_as_it_is(tmp_path):
     made = planned()
     table = scanned(made, {"age": AGES, "place": PLACES})
@@ -223,6 +233,7 @@ def test_the_public_folder_stays_as_it_is(tmp_path):
 SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("person", "replace")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["row", "repeat", "sample", *SLOW])
 def test_the_page_is_sound_and_repeats(tmp_path, kind):
     original = {"age": AGES, "place": PLACES}
@@ -249,6 +260,7 @@ def test_a_person_takes_part_with_a_few_rows(tmp_path):
     assert rows["sampled"]["expected"] == pytest.approx(5.2)
 
 
+@pytest.mark.slow
 def test_a_table_that_is_the_sample_is_counted_exactly(tmp_path):
     values, private = reported(tmp_path, "sample")
     assert values["rows"]["sampled"] == {"expected": 200, "standard_deviation": 0}
@@ -256,6 +268,7 @@ def test_a_table_that_is_the_sample_is_counted_exactly(tmp_path):
     assert "nothing was drawn" in (private / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_several_tables_are_taken_together(tmp_path):
     values, private = reported(tmp_path, "repeat")
     assert values["rows"]["sampled"]["expected"] == pytest.approx(120)
@@ -266,6 +279,7 @@ def test_several_tables_are_taken_together(tmp_path):
     assert "table-3.csv" in (private / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_nothing_published(tmp_path):
     values, private = reported(tmp_path, shown={"age": [], "place": []})
     assert values["groups"]["count"] == 0
@@ -276,6 +290,7 @@ def test_nothing_published(tmp_path):
     assert "No group of 12 equal rows or more" in page.text
 
 
+@pytest.mark.slow
 def test_little_published_and_labels_gone_are_said(tmp_path):
     shown = {"age": ["[20, 30)"] * 12, "place": ["north"] * 12}
     cautions = reported(tmp_path, shown=shown)[0]["cautions"]
@@ -288,6 +303,7 @@ CODES = [f"c{i:02d}" for i in range(50)]
 MANY = f"  code: {{role: quasi, type: category, domain: [{', '.join(CODES)}], hierarchy: auto}}\n"
 
 
+@pytest.mark.slow
 def test_many_labels_are_cut_and_the_rest_added_up(tmp_path):
     cells = [code for number, code in enumerate(CODES) for _ in range(number + 1)]
     values, private = reported(
@@ -358,6 +374,7 @@ def test_a_parquet_file_of_several_stretches(tmp_path):
     assert (values["groups"]["smallest"], values["groups"]["largest"]) == (20, 40)
 
 
+@pytest.mark.slow
 def test_labels_are_words_in_every_script(tmp_path):
     labels = ["<b>bold", "شارع", "x" * 100, "(gone)"]
     listed = ", ".join(json.dumps(label, ensure_ascii=False) for label in labels)

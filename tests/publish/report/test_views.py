@@ -50,6 +50,7 @@ def reported(request, tmp_path_factory):
     return json.loads((made.holder / "report.json").read_text()), (made.holder / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_labels_that_look_like_numbers_are_compared_as_text(reported):
     """Read as numbers, '01' was '1', and every view with it lay at distance 1 from the original."""
     values, _ = reported
@@ -59,6 +60,7 @@ def test_labels_that_look_like_numbers_are_compared_as_text(reported):
     assert view["details"]["code"]["detail"] > 0.9
 
 
+@pytest.mark.slow
 def test_kept_is_a_share_of_those_who_take_part(reported):
     values, page = reported
     assert values["rows"]["in"] == 6000
@@ -67,6 +69,7 @@ def test_kept_is_a_share_of_those_who_take_part(reported):
     assert "3,000" in Page(page).text
 
 
+@pytest.mark.slow
 def test_a_void_attribute_heads_the_report(reported):
     values, page = reported
     assert values["cautions"][0].startswith("'sex' says nothing in all 2 views that hold it")

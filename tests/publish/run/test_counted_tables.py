@@ -32,6 +32,7 @@ def released(policy: Policy, table: Path, folder: Path) -> int:
     return made.rows_published
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["centroids", "labels", "swapped"])
 def test_generated_visits(tmp_path, name):
     table, policy = write_visits(tmp_path / "visits.csv", 1500, seed=7), write_policy(tmp_path)
@@ -41,6 +42,7 @@ def test_generated_visits(tmp_path, name):
     assert released(asked, table, tmp_path) == len(patients) < 1500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RELEASES)
 def test_census(tmp_path, name, shared_data):
     table = shared_data / "casc_census" / "census.csv"

@@ -160,6 +160,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["duckdb", "oracle"])
 @pytest.mark.parametrize("rows", [0, 1])
 def test_every_question_is_answered(tmp_path, rows, name):
@@ -179,6 +180,7 @@ def test_a_person_who_is_not_there_is_asked_about(tmp_path, rows):
         assert asking.ask(ValueOf("p1", "diag"), 1, prior="uniform").value in ("flu", "cold", "rare")
 
 
+@pytest.mark.slow
 def test_counted_methods_refuse_by_count(tmp_path):
     """They promise a count, not that one row is hidden; the guide says so."""
     asked = policy({"release": {"method": "microaggregation", "k": 2}, "budget": None})

@@ -113,6 +113,7 @@ SAME = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SAME)
 def test_the_same_table_under_another_name_is_known(book, tmp_path, kind):
     frame = people()
@@ -186,6 +187,7 @@ def test_columns_that_say_little_do_not_make_two_tables_one(book, tmp_path):
         charge(book, policy("third", ["sex", "code", "age"]), frame, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_sample_is_not_published_twice_with_a_column_less(book, tmp_path):
     frame, already = people(), "sampling: {already: 0.1}"
     charge(book, policy("first", more=already), frame, tmp_path)
@@ -196,6 +198,7 @@ def test_a_sample_is_not_published_twice_with_a_column_less(book, tmp_path):
             charge(book, policy("first", columns, more=already), frame[[*columns]], tmp_path)
 
 
+@pytest.mark.slow
 def test_counted_releases_and_questions_are_known_too(book, tmp_path):
     frame, fewer = people(), ["age", "sex", "diag", "pay"]
     charge(book, policy("first", method="microaggregation"), frame, tmp_path)
@@ -272,6 +275,7 @@ def test_a_ledger_of_an_older_form_is_refused(tmp_path):
     assert "nothing was charged" in str(refused.value)
 
 
+@pytest.mark.slow
 def test_the_ledger_holds_no_name_number_or_value_of_a_column(book, tmp_path):
     release(
         plan(policy("first")), people(397), tmp_path / "out", ledger=book, engine=engine_named("duckdb"), report=False

@@ -57,6 +57,7 @@ def certificate(folder):
 # --- what is made -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tree", "sampled", "drawn", "parquet"])
 def test_both_verifiers_agree_and_the_schema_knows_it(released, kind):
     require(verify(released[kind]))
@@ -64,6 +65,7 @@ def test_both_verifiers_agree_and_the_schema_knows_it(released, kind):
     Draft7Validator(SCHEMA).validate(certificate(released[kind]))
 
 
+@pytest.mark.slow
 def test_the_share_is_set_aside_and_charged(tmp_path):
     plan = planned(TREE)
     assert plan.promise.epsilon_recoding == Fraction("0.3")
@@ -77,6 +79,7 @@ def test_the_share_is_set_aside_and_charged(tmp_path):
     assert [part.to_saved()["kind"] for part, _ in cost.parts] == ["pure-dp", "sampled-crowd"]
 
 
+@pytest.mark.slow
 def test_labels_are_sides_of_listed_boxes(released):
     folder = released["tree"]
     header, *rows = csv.reader((folder / "table.csv").read_text(encoding="utf-8").splitlines())
@@ -86,6 +89,7 @@ def test_labels_are_sides_of_listed_boxes(released):
     assert len({row[0] for row in rows}) > 1
 
 
+@pytest.mark.slow
 def test_a_person_with_several_rows_pays_for_each(tmp_path):
     changes = TREE | {
         "unit": {"column": "patient", "max_rows": 2},
@@ -103,6 +107,7 @@ def test_a_person_with_several_rows_pays_for_each(tmp_path):
     assert certificate(done.folder)["choice"]["steps"] == 4
 
 
+@pytest.mark.slow
 def test_repeats_share_one_recoding(tmp_path):
     done = publish(tmp_path, TREE | {"release.repeat": 2, "release.epsilon": "2"}, rows=3000)
     require(verify(done.folder))
@@ -112,6 +117,7 @@ def test_repeats_share_one_recoding(tmp_path):
     assert alone(done.folder) == 0
 
 
+@pytest.mark.slow
 def test_levels_that_were_drawn_stay_within_their_range(tmp_path):
     changes = {"release.recoding": {"choose": {"epsilon": "0.3", "finest": {"age": 1}, "coarsest": {"diag": 0}}}}
     done = publish(tmp_path, changes, rows=2000)
@@ -148,6 +154,7 @@ def forge(folder, change):
     (folder / "certificate.json").write_text(json.dumps(content), encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -173,6 +180,7 @@ def lines(folder):
     return (folder / "recoding" / "boxes.csv").read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tree", "parquet"])
 @pytest.mark.parametrize("edit", [lambda rows: rows[:-1], lambda rows: [*rows, rows[-1]], lambda rows: rows[:1]])
 def test_boxes_with_a_gap_or_an_overlap_are_caught(copied, kind, edit):
@@ -183,6 +191,7 @@ def test_boxes_with_a_gap_or_an_overlap_are_caught(copied, kind, edit):
     assert failures(folder) - {"certificate.html"}
 
 
+@pytest.mark.slow
 def test_a_row_outside_every_box_is_caught(copied):
     folder = copied("tree")
     file = folder / "table.csv"
@@ -195,6 +204,7 @@ def test_a_row_outside_every_box_is_caught(copied):
     assert (alone(folder) == 3) == (not set(swapped) <= known)
 
 
+@pytest.mark.slow
 def test_levels_outside_the_locked_range_are_caught(tmp_path):
     changes = {"release.recoding": {"choose": {"epsilon": "0.3", "finest": {"age": 1}}}}
     folder = publish(tmp_path, changes, rows=2000).folder
@@ -211,6 +221,7 @@ def everywhere(folder, old, new):
         path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tree", "drawn"])
 def test_a_label_that_nobody_declared_is_caught(copied, kind):
     folder = copied(kind)
@@ -221,6 +232,7 @@ def test_a_label_that_nobody_declared_is_caught(copied, kind):
     assert "meaning of age" in failures(folder)
 
 
+@pytest.mark.slow
 def test_a_delta_out_of_thin_air_is_caught_by_the_one_file_verifier(copied):
     folder = copied("tree")
 
@@ -232,6 +244,7 @@ def test_a_delta_out_of_thin_air_is_caught_by_the_one_file_verifier(copied):
     assert alone(folder) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [lambda c: c.update(input_rows=3000), lambda c: c.update(not_promised=["nothing"]), lambda c: c.pop("verify")],
@@ -242,11 +255,13 @@ def test_keys_that_do_not_belong_are_caught(copied, change):
     assert failures(folder) - {"certificate.html"}
 
 
+@pytest.mark.slow
 def test_the_verifier_runs_where_it_lies(released):
     done = subprocess.run([sys.executable, verifier.__file__, str(released["tree"])], check=False, capture_output=True)
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_tree_grown_on_a_separate_sample_pays_the_amplified_price(copied):
     folder = copied("sampled")
     choice = certificate(folder)["choice"]

@@ -33,6 +33,7 @@ def published(folder):
         return list(csv.reader(file))
 
 
+@pytest.mark.slow
 def test_a_release_holds_groups_of_k_and_verifies(tmp_path):
     made = publish(tmp_path)
     header, *rows = published(made.folder)
@@ -47,6 +48,7 @@ def test_a_release_holds_groups_of_k_and_verifies(tmp_path):
     assert account(tmp_path).spent.epsilon == Fraction(1)
 
 
+@pytest.mark.slow
 def test_two_releases_differ_and_add_up(tmp_path):
     first, second = publish(tmp_path, name="a"), publish(tmp_path, name="b")
     assert published(first.folder) != published(second.folder)
@@ -54,6 +56,7 @@ def test_two_releases_differ_and_add_up(tmp_path):
     assert len(second.certificate["ledger"]["entries"]) == 2
 
 
+@pytest.mark.slow
 def test_nothing_of_the_input_leaves(tmp_path):
     """The public files name no row count, no input hash, no path, no time of day, no key."""
     made = publish(tmp_path, rows=617)
@@ -66,6 +69,7 @@ def test_nothing_of_the_input_leaves(tmp_path):
     assert "p1," not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["csv", "parquet"])
 def test_formats_and_repeats(tmp_path, format_):
     made = publish(tmp_path, {"release.output": format_, "release.repeat": 3, "release.epsilon": 2}, rows=3000)
@@ -75,6 +79,7 @@ def test_formats_and_repeats(tmp_path, format_):
     assert len(account(tmp_path).costs) == 1
 
 
+@pytest.mark.slow
 def test_fewer_than_two_crowds_is_a_word_to_the_holder_and_no_refusal(tmp_path):
     """Whether a release appears must not depend on one row more or less."""
     made = publish(tmp_path, rows=2 * planned().promise.k - 1)
@@ -82,6 +87,7 @@ def test_fewer_than_two_crowds_is_a_word_to_the_holder_and_no_refusal(tmp_path):
     assert not publish(tmp_path, rows=200, name="enough").notes
 
 
+@pytest.mark.slow
 def test_every_row_suppressed_is_a_valid_empty_release(tmp_path):
     made = publish(tmp_path, {"release.recoding": {"levels": {"age": 0}}}, rows=60)
     assert made.rows_published == 0
@@ -89,6 +95,7 @@ def test_every_row_suppressed_is_a_valid_empty_release(tmp_path):
     require(verify(made.folder))
 
 
+@pytest.mark.slow
 def test_people_with_several_rows(tmp_path):
     table = write_table(tmp_path / "many.csv", 900, patients=60)
     unit = {"unit": {"column": "patient", "max_rows": 1}}
@@ -102,6 +109,7 @@ def test_people_with_several_rows(tmp_path):
     require(verify(two.folder))
 
 
+@pytest.mark.slow
 def test_a_row_that_names_nobody_is_refused_where_persons_are_hidden(tmp_path):
     """Rows without a name would share one: taking one away would let another in."""
     table = write_table(tmp_path / "many.csv", 300)
@@ -112,6 +120,7 @@ def test_a_row_that_names_nobody_is_refused_where_persons_are_hidden(tmp_path):
     assert publish(tmp_path, table=table).rows_published > 0
 
 
+@pytest.mark.slow
 def test_a_table_that_is_itself_a_sample(tmp_path):
     already = {"release.sampling": {"already": "0.1"}, "budget": None}
     made = publish(tmp_path, already, rows=2000)
@@ -131,12 +140,14 @@ def test_a_sample_of_people_gives_one_row_of_each(tmp_path):
     assert not any("fresh source" in sentence for sentence in made.sentences())
 
 
+@pytest.mark.slow
 def test_units_do_not_mix_in_one_ledger(tmp_path):
     publish(tmp_path, name="row")
     with pytest.raises(BudgetError, match="another unit"):
         publish(tmp_path, {"unit": {"column": "patient", "max_rows": 1}}, name="person")
 
 
+@pytest.mark.slow
 def test_a_report_that_fails_does_not_take_the_release_with_it(tmp_path, monkeypatch):
     def broken(*_):
         raise KeyError("x")
@@ -148,6 +159,7 @@ def test_a_report_that_fails_does_not_take_the_release_with_it(tmp_path, monkeyp
     assert "KeyError" in made.notes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{"neighbours": "replace_one"}, {"unit": {"column": "patient", "max_rows": 2}}])
 def test_repeats_for_other_units_add_up_exactly(tmp_path, changes):
     repeated = {**changes, "release.repeat": 3, "release.epsilon": "0.7", "budget": None}
@@ -156,6 +168,7 @@ def test_repeats_for_other_units_add_up_exactly(tmp_path, changes):
     assert "basic-composition" in [entry["name"] for entry in made.certificate["theorems"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["csv", "parquet"])
 def test_awkward_columns(tmp_path, format_):
     """Truth values, and a column with the name of a count."""
@@ -177,6 +190,7 @@ def test_awkward_columns(tmp_path, format_):
     require(verify(made.folder))
 
 
+@pytest.mark.slow
 def test_a_drafted_policy_says_so(tmp_path):
     made = publish(tmp_path, {"attributes.age.provenance": "profiled"})
     assert made.certificate["status"] == "proved for a plan tuned on the data"
@@ -198,6 +212,7 @@ def test_a_seeded_release_is_refused(tmp_path):
     assert account(tmp_path).costs == ()
 
 
+@pytest.mark.slow
 def test_budget_refusal_changes_nothing(tmp_path):
     for name in "abc":
         publish(tmp_path, name=name)
@@ -207,6 +222,7 @@ def test_budget_refusal_changes_nothing(tmp_path):
     assert len(account(tmp_path).costs) == 3
 
 
+@pytest.mark.slow
 def test_existing_targets(tmp_path):
     publish(tmp_path)
     with pytest.raises(UsageError, match="the folder exists"):
@@ -284,6 +300,7 @@ def test_killed_at_every_stage(tmp_path, stage):
     assert len(account(tmp_path).costs) == charged if (tmp_path / "ledger.sqlite").exists() else not charged
 
 
+@pytest.mark.slow
 def test_hostile_values_round_trip(tmp_path):
     values = ['"quoted"', "two\nlines", "=1+1", "a,b", "עברית", "😀", "x" * 9000]
     text = json.dumps(values, ensure_ascii=True)
@@ -301,6 +318,7 @@ def test_hostile_values_round_trip(tmp_path):
             assert {row[2] for row in published(made.folder)[1:]} == set(json.loads(text))
 
 
+@pytest.mark.slow
 def test_reference_and_duckdb_publish_the_same(tmp_path, monkeypatch):
     """With the same key both engines publish the same bytes."""
     monkeypatch.setattr("shoal.chance.source.Source.carries_guarantee", True)
@@ -321,6 +339,7 @@ def test_reference_and_duckdb_publish_the_same(tmp_path, monkeypatch):
     assert made[0] == made[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["csv", "parquet"])
 def test_suppressed_values_leave_no_trace(tmp_path, format_):
     """A value that only suppressed rows had is nowhere in the public bytes: no dictionary, no statistics, no labels."""

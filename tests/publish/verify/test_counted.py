@@ -71,6 +71,7 @@ CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_resealed_change_is_seen(forger: Forger, name):
     change, both = CHANGES[name]
@@ -79,6 +80,7 @@ def test_a_resealed_change_is_seen(forger: Forger, name):
     assert alone(place) == (3 if both else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["micro-csv", "micro-parquet", "swap-csv", "swap-parquet"])
 def test_nothing_changed_is_nothing_seen(forger: Forger, kind):
     place = forger(kind, lambda _place, _content: None)
@@ -92,6 +94,7 @@ def test_a_swap_says_how_it_was_made(forger: Forger):
     assert failed(place) == {"tables"}
 
 
+@pytest.mark.slow
 def test_another_version_says_so_and_its_words_are_not_believed(forger: Forger):
     assert "0.0.1" not in SHIPPED
     for kind in ("micro-csv", "swap-csv"):

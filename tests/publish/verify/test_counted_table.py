@@ -78,6 +78,7 @@ BROKEN = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["micro-csv", "swap-csv"])
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_table_that_is_none_is_seen_by_both(forger: Forger, kind, name):
@@ -109,6 +110,7 @@ SPELLED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["micro-csv", "swap-csv"])
 @pytest.mark.parametrize("name", SPELLED)
 def test_a_table_in_another_order_or_spelling_is_seen(forger: Forger, kind, name):
@@ -146,6 +148,7 @@ def test_a_record_of_its_own_is_counted_by_both(forger: Forger):
     assert alone(place) == 3
 
 
+@pytest.mark.slow
 def test_an_empty_text_is_not_a_missing_one(tmp_path):
     """Many readers take both for the same, but the bytes tell them apart, and so does whoever looks at them."""
     free = {"attributes.sex": {"role": "quasi", "type": "text"}}
@@ -175,6 +178,7 @@ def forged(folder: Path, which: str, changes: dict[str, object]) -> Path:
     return resealed(place, certificate(made, "table.csv", dict(honest.certificate["files"]), account, "2025-01-01"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "changes", "seen"),
     [
@@ -195,6 +199,7 @@ def test_the_raw_table_under_papers_that_agree(tmp_path, which, changes, seen):
     assert alone(place) == 3
 
 
+@pytest.mark.slow
 def test_what_nobody_can_see_is_said_to_rest_on_the_program(tmp_path):
     """A swap that was never made looks like one that was: the papers say so, and no check claims otherwise."""
     place = forged(tmp_path, "swap", {"release.k": ROWS // 2})
@@ -230,6 +235,7 @@ UNIQUE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNIQUE)
 def test_values_that_only_look_equal_are_seen(forger: Forger, name):
     def put(place, _):
@@ -240,6 +246,7 @@ def test_values_that_only_look_equal_are_seen(forger: Forger, name):
     assert found <= {"values of table.parquet", "groups of table.parquet", "order of table.parquet"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "columns",
     [
@@ -255,6 +262,7 @@ def test_a_swap_shows_the_types_that_were_read(forger: Forger, columns):
     assert {"values of table.parquet"} <= found <= {"values of table.parquet", "order of table.parquet"}
 
 
+@pytest.mark.slow
 def test_order_columns_and_notes_of_a_parquet_table(forger: Forger):
     def rewritten(change, **options):
         def put(place, _):

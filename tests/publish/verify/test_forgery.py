@@ -220,6 +220,7 @@ TABLES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_a_forged_table_is_caught_by_its_check_in_both(honest, tmp_path, name):
     change, check = TABLES[name]
@@ -285,6 +286,7 @@ LOCKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOCKS)
 def test_a_forged_lock_is_caught_by_both(honest, tmp_path, name):
     kind, old, new, checks = LOCKS[name]
@@ -305,6 +307,7 @@ def by_itself(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_without_pyarrow_a_parquet_table_is_not_verified_and_that_is_said_first(honest):
     done = by_itself(honest("parquet"), "-S")
     assert done.returncode == 3

@@ -54,6 +54,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", CHANGES, ids=str)
 def test_a_lock_comes_back_to_the_letter(changes):
     written = Policy.parse(BASE).with_changes(changes)
@@ -103,6 +104,7 @@ def released(held, policy: Policy):
         return release(plan(policy), source, held / policy.dataset, ledger=ledger, engine=open_engine(), report=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hierarchy", [{"groups": {"anybody": ["f", "m"]}}, {"taxonomy": "sexes.yaml"}], ids=str)
 def test_what_a_hierarchy_decides_is_exact_also_when_it_is_a_file(held, hierarchy):
     """With a hierarchy a group shows a concept; a certificate that says mode is not the one that was made."""
@@ -114,6 +116,7 @@ def test_what_a_hierarchy_decides_is_exact_also_when_it_is_a_file(held, hierarch
     assert failed(resealed(made.folder, made.certificate)) == {"tables"}
 
 
+@pytest.mark.slow
 def test_the_page_is_looked_at_also_where_a_hierarchy_is_not_here(held):
     """What cannot be recomputed is no failure, and no reason to look away."""
     made = released(

@@ -61,6 +61,7 @@ release: {{method: safe-k, epsilon: 1, delta: 1e-6, recoding: {{{recoding}}}}}
         Policy.parse(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [True, False])
 def test_a_lock_that_cannot_be_read_again_is_refused_before_anything_is_charged(broken, tmp_path, monkeypatch):
     text = """
@@ -85,6 +86,7 @@ release: {method: safe-k, epsilon: 1, delta: 1e-6, sampling: {beta: 0.1}, recodi
         assert any(event.kind == "charge" for event in ledger.events()) is not broken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "release",
     [

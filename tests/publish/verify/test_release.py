@@ -52,6 +52,7 @@ def alone(folder):
     return done.returncode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet", "repeated"])
 def test_an_honest_release_passes_both(released, kind):
     require(verify(released[kind]))
@@ -79,6 +80,7 @@ def changed(value):
     return "x" if value is None else None
 
 
+@pytest.mark.slow
 def test_every_field_is_sealed(copied):
     """Changing any leaf of the certificate breaks the seal, in both verifiers' eyes."""
     folder = copied("csv")
@@ -101,6 +103,7 @@ def test_every_field_is_sealed(copied):
         assert failures(folder), path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -172,6 +175,7 @@ FORGERIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forgeries_with_a_new_seal_are_caught(copied, name):
     folder = copied("csv")
@@ -183,6 +187,7 @@ def test_forgeries_with_a_new_seal_are_caught(copied, name):
     assert failures(folder) - {"certificate.html"}, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"), [('beta: "0.5"', 'beta: "0.9"'), ('"age": 2', '"age": 1'), ("clinic", "clinik")]
 )
@@ -195,6 +200,7 @@ def test_a_lock_that_says_something_else_is_caught(copied, old, new):
     assert failures(folder) - {"certificate.html"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("added", ["# trust us\n", 'note: "trust us"\n', "\n"])
 def test_a_lock_holds_what_was_locked_and_nothing_else(copied, added):
     folder = copied("csv")
@@ -204,6 +210,7 @@ def test_a_lock_holds_what_was_locked_and_nothing_else(copied, added):
     assert failures(folder) & {"text of the lock", "certificate of the lock"}
 
 
+@pytest.mark.slow
 def test_another_version_says_so_and_its_words_are_not_believed(copied):
     folder = copied("csv")
     reseal(folder, "table.csv", software={"shoal": "0.0.1"}, not_promised=["Everything is safe."])
@@ -212,6 +219,7 @@ def test_another_version_says_so_and_its_words_are_not_believed(copied):
         require(verify(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet", "repeated"])
 def test_a_file_that_is_merely_listed_is_caught(copied, kind):
     folder = copied(kind)
@@ -220,6 +228,7 @@ def test_a_file_that_is_merely_listed_is_caught(copied, kind):
     assert failures(folder) == {"files and tables"}
 
 
+@pytest.mark.slow
 def test_a_cell_beyond_the_columns_is_caught_by_both(copied):
     """A cell that all rows of a group have makes no group smaller."""
     folder = copied("csv")
@@ -231,6 +240,7 @@ def test_a_cell_beyond_the_columns_is_caught_by_both(copied):
     assert alone(folder) == 3
 
 
+@pytest.mark.slow
 def test_another_order_and_notes_in_the_file_are_caught(copied):
     folder = copied("parquet")
     table = folder / "table.parquet"
@@ -243,6 +253,7 @@ def test_another_order_and_notes_in_the_file_are_caught(copied):
     assert "nothing else in table.parquet" in failures(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_every_file_counts(copied, kind):
     folder = copied(kind)
@@ -272,6 +283,7 @@ def reseal(folder, name, **changes):
     file.write_text(json.dumps(forged), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_one_cell_of_a_csv_is_caught_even_after_resealing(copied):
     folder = copied("csv")
     table = folder / "table.csv"
@@ -285,6 +297,7 @@ def test_one_cell_of_a_csv_is_caught_even_after_resealing(copied):
     assert alone(folder) == 3
 
 
+@pytest.mark.slow
 def test_one_cell_of_a_parquet_table_is_caught_even_after_resealing(copied):
     folder = copied("parquet")
     rows = pq.read_table(folder / "table.parquet").to_pylist()
@@ -296,6 +309,7 @@ def test_one_cell_of_a_parquet_table_is_caught_even_after_resealing(copied):
     assert {"groups of table.parquet", "labels of diag"} <= failures(folder)
 
 
+@pytest.mark.slow
 def test_require_names_what_failed(copied):
     folder = copied("csv")
     (folder / "policy.lock.yaml").write_text("version: 2\n")
@@ -304,6 +318,7 @@ def test_require_names_what_failed(copied):
     assert caught.value.exit_code == 3
 
 
+@pytest.mark.slow
 def test_nonsense_is_a_failure_and_not_a_crash(copied):
     folder = copied("csv")
     for text in ("", "{}", "[]", "null", '{"version": 1}', '{"version": 99}', '{"version": 1, "files": 3}'):
@@ -312,6 +327,7 @@ def test_nonsense_is_a_failure_and_not_a_crash(copied):
         assert alone(folder) == 3
 
 
+@pytest.mark.slow
 def test_the_pack_holds_the_public_files_and_verifies_with_python_alone(released, tmp_path):
     packed = pack(released["csv"], tmp_path / "csv.zip")
     with zipfile.ZipFile(packed) as archive:
@@ -328,6 +344,7 @@ def test_the_pack_holds_the_public_files_and_verifies_with_python_alone(released
         pack(released["csv"], tmp_path / "csv.zip")
 
 
+@pytest.mark.slow
 def test_a_broken_release_is_not_packed(copied, tmp_path):
     folder = copied("csv")
     (folder / "table.csv").write_text("age,sex,diag\n")

@@ -49,6 +49,7 @@ def changed(certificate, path, change):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_it_agrees_with_the_reference_whatever_is_changed(certificates, kind):
     schema, honest = SCHEMAS[kind], certificates[kind]
@@ -88,6 +89,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_it_agrees_with_the_reference_on_any_value(value):
     assert bool(faults(value, SMALL)) != jsonschema.Draft7Validator(SMALL).is_valid(value)
