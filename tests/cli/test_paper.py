@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from shoal.lab.papers import lqs_tables
-from shoal.lab.papers.catalogue import SOURCES
+from shoal.lab.papers import lqs
+from shoal.lab.papers.catalogue import RESULTS
 from tests.cli.run import answer, refused, shoal
 
 
 def test_the_list_names_everything():
     text = shoal("paper", "--list").stdout
-    assert all(name in text for name in SOURCES)
-    assert [entry["name"] for entry in answer("paper", "--list")["papers"]] == list(SOURCES)
+    assert all(name in text for name in RESULTS)
+    assert [entry["name"] for entry in answer("paper", "--list")["papers"]] == list(RESULTS)
 
 
 def test_each_number_stands_beside_ours():
@@ -33,8 +33,8 @@ def test_the_answer_in_json():
 
 
 def test_a_planted_error_is_found_and_exits_3(monkeypatch):
-    wrong = ("6.84e-10", *lqs_tables.DELTAS["0.05"][1:])
-    monkeypatch.setitem(lqs_tables.DELTAS, "0.05", wrong)
+    wrong = ("6.84e-10", *lqs.DELTAS["0.05"][1:])
+    monkeypatch.setitem(lqs.DELTAS, "0.05", wrong)
     done = shoal("paper", "lqs11-table-2")
     assert done.exit_code == 3
     assert "17 reproduced, 1 NOT REPRODUCED" in done.stdout

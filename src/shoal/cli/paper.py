@@ -12,9 +12,9 @@ from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option
 
 if TYPE_CHECKING:
-    from shoal.lab.papers.comparison import Reproduction, Source
+    from shoal.lab.papers.comparison import PrintedResult, Reproduction
 
-    Results = list[tuple[Source, Reproduction]]
+    Results = list[tuple[PrintedResult, Reproduction]]
 
 KINDS = ("png", "svg")
 
@@ -60,20 +60,20 @@ def paper(
     A NAME is a table, a figure or a whole paper. A known error of a paper that is confirmed counts as reproduced; what
     was measured on a table that is not in DIR is not run.
     """
-    from shoal.lab.papers.catalogue import chosen
-    from shoal.lab.papers.comparison import Setting
+    from shoal.lab.papers.catalogue import find_results
+    from shoal.lab.papers.comparison import RunSetting
 
-    sources = chosen(names)
+    sources = find_results(names)
     if only_list:
         _list(sources, as_json)
         return
     if folder is not None:
         _check_folder(folder)
-    setting = Setting(data, runs)
+    setting = RunSetting(data, runs)
     results: Results = []
     with progress.bar("papers", len(sources)) as tick:
         for source in sources:
-            results.append((source, source.under(setting)))
+            results.append((source, source.reproduce(setting)))
             tick()
     drawn = _draw(results, folder, force) if folder is not None else []
     holds = all(result.holds for _, result in results)
@@ -96,7 +96,7 @@ def paper(
         context.exit(3)
 
 
-def _list(sources: list[Source], as_json: bool) -> None:
+def _list(sources: list[PrintedResult], as_json: bool) -> None:
     if as_json:
         output.print_json({"papers": [{"name": s.name, "title": s.title, "papers": list(s.papers)} for s in sources]})
     else:
@@ -128,7 +128,7 @@ def _draw(results: Results, folder: Path, force: bool) -> list[Path]:
     return [files.write(path, content, force=force) for path, content in zip(paths, contents, strict=True)]
 
 
-def _fields(source: Source, result: Reproduction) -> dict[str, Any]:
+def _fields(source: PrintedResult, result: Reproduction) -> dict[str, Any]:
     return {
         "name": source.name,
         "title": source.title,
@@ -138,7 +138,7 @@ def _fields(source: Source, result: Reproduction) -> dict[str, Any]:
     }
 
 
-def _print(source: Source, result: Reproduction) -> None:
+def _print(source: PrintedResult, result: Reproduction) -> None:
     output.print_line(click.style(f"{source.title}  [{source.name}]", bold=True))
     rows = [(f.what, f.printed, f.ours, f.difference, f.improved, f.verdict.value) for f in result.findings]
     output.print_table(("", "paper", "ours", "difference", "improved", "verdict"), rows)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from math import inf, sqrt
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.assess.distortion.average import Average
 from shoal.assess.distortion.correlation import correlation_change, correlations
-from shoal.errors import DataError, ParameterError, UsageError
+from shoal.errors import DataError, UsageError
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(3, 40), st.integers(2, 5), st.sampled_from([0.0, 1e8]))
@@ -70,33 +68,3 @@ def test_json_is_plain_and_says_exact():
     found = correlation_change(table, table + 1).to_json()
     assert json.loads(json.dumps(found)) == found
     assert found["exact"] is True
-
-
-def test_an_average_has_students_interval():
-    found = Average.of([1.0, 2.0, 3.0])
-    assert (found.value, found.error) == (2.0, pytest.approx(1 / sqrt(3)))
-    assert found.high - found.value == pytest.approx(4.302653 / sqrt(3), rel=1e-6)  # t at 0.975 with 2 degrees
-    assert found.value - found.low == pytest.approx(found.high - found.value)
-    one = Average.of([5.0])
-    assert (one.low, one.high) == (-inf, inf)
-    assert one.to_json()["high"] is None
-    sure = Average.of([5.0], exact=True)
-    assert (sure.low, sure.high, sure.method) == (5.0, 5.0, "exact")
-
-
-def test_its_interval_covers_as_often_as_it_says():
-    runs = np.random.default_rng(7).normal(3.0, 2.0, size=(2000, 5))
-    found = [Average.of(row) for row in runs]
-    covered = sum(one.low <= 3.0 <= one.high for one in found)
-    assert 1850 < covered < 1950  # 1900 expected, 5 deviations are 49
-    for factor in (0.7, 1.3):  # narrower and wider intervals are noticed
-        share = sum(abs(one.value - 3.0) <= factor * (one.high - one.value) for one in found)
-        assert not 1850 < share < 1950
-
-
-def test_an_average_of_nothing():
-    for numbers in ([], [1.0, inf]):
-        with pytest.raises(DataError, match="no number of every run"):
-            Average.of(numbers)
-    with pytest.raises(ParameterError):
-        Average.of([1.0, 2.0], level=1.0)

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from shoal.anonymize.aggregate import centroid
 from shoal.anonymize.cluster.microaggregate import microaggregate
 from shoal.assess.distortion.information_loss import distortion
-from shoal.assess.distortion.score import balance
 from shoal.data.taxonomy import Taxonomy
-from shoal.errors import DataError, ParameterError, UsageError
+from shoal.errors import DataError, UsageError
 from tests.anonymize.cluster.clouds import paper_table
 
 TREE = Taxonomy.of({"all": {"fruit": ["apple", "pear"], "tool": ["saw"]}})
@@ -150,11 +149,3 @@ def test_a_taxonomy_must_know_the_column_and_its_values():
     with pytest.raises(UsageError, match="not in the taxonomy") as told:
         distortion({"thing": ["apple"]}, {"thing": ["hat"]}, {"thing": TREE})
     assert "hat" not in str(told.value)
-
-
-def test_balance_is_the_product_that_the_tables_hold():
-    found = balance(baseline=(4.0, 30.0), masked=(1.0, 10.0))
-    assert (found.information, found.risk, found.score, found.product) == (2.0, 3.0, 2 / 3, 6.0)
-    assert balance(baseline=(1.0, 0.0), masked=(0.0, 0.0)).to_json()["information"] is None
-    with pytest.raises(ParameterError):
-        balance(baseline=(-1.0, 5.0), masked=(1.0, 5.0))

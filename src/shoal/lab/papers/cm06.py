@@ -13,7 +13,7 @@ LEMMA_2 = (0.0025, 0.064)
 
 
 @dataclass(frozen=True)
-class Table:
+class SampleTable:
     """Counts of values, the paper's epsilon and delta, and how many rows the intruder does not know."""
 
     words: str
@@ -24,17 +24,17 @@ class Table:
 
 
 TABLES = (
-    Table("2 common values", (5000, 5000), 0.1, 0.01),
-    Table("10 common values", (2000,) * 10, 0.1, 0.01),
-    Table("5 common and 3 rare values", (5000,) * 5 + (20, 10, 1), 0.1, 0.01),
-    Table("100 unique values", (1,) * 100, 0.1, 0.01),
-    Table("10 common values, 2 rows", (4000,) * 10, 0.05, 0.01, 2),
-    Table("5 common and 1 rare value, 3 rows", (9000,) * 5 + (30,), 0.05, 0.05, 3),
+    SampleTable("2 common values", (5000, 5000), 0.1, 0.01),
+    SampleTable("10 common values", (2000,) * 10, 0.1, 0.01),
+    SampleTable("5 common and 3 rare values", (5000,) * 5 + (20, 10, 1), 0.1, 0.01),
+    SampleTable("100 unique values", (1,) * 100, 0.1, 0.01),
+    SampleTable("10 common values, 2 rows", (4000,) * 10, 0.05, 0.01, 2),
+    SampleTable("5 common and 1 rare value, 3 rows", (9000,) * 5 + (30,), 0.05, 0.05, 3),
 )
 
 
 def rates() -> Reproduction:
-    """Theorems 3 and 7 at sample tables: the formula as printed, our function, and the exact rate for the same promise."""
+    """Theorems 3 and 7 at sample tables: the formula as printed, our function, and the exact rate for the same guarantee."""
     findings = []
     for table in TABLES:
         printed, target = _as_printed(table)
@@ -133,7 +133,7 @@ def errata() -> Reproduction:
     )
 
 
-def _as_printed(table: Table) -> tuple[float, float]:
+def _as_printed(table: SampleTable) -> tuple[float, float]:
     """CM06 Theorem 3 or 7 written out: the rate, and the epsilon' it gives."""
     alpha, distinct, epsilon, c = table.delta / 2, len(table.counts), table.epsilon, table.c
     log_term = math.log(distinct / alpha)

@@ -1,19 +1,20 @@
-"""One number of a paper beside ours, with the difference and a verdict; and the page of them that makes a table or figure."""
+"""Comparison of printed numbers with ours: one finding for each number, and the findings of a table, figure or section."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from shoal.chance.source import Source as Chance
+from shoal.chance.source import Source
 from shoal.page.picture import Picture
 
 
 class Verdict(Enum):
-    """What came of looking."""
+    """The outcome of one comparison."""
 
     REPRODUCED = "reproduced"
     ERRATUM = "erratum confirmed"
@@ -23,7 +24,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What the paper prints, what we compute, how far they are apart, and what we can prove instead."""
+    """One comparison: what the paper prints, what we compute, the difference, the verdict, and what we can prove instead."""
 
     what: str
     printed: str
@@ -33,7 +34,7 @@ class Finding:
     improved: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Give the fields as plain values for JSON."""
         return {
             "what": self.what,
             "printed": self.printed,
@@ -46,7 +47,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All findings of one table, figure or section, with remarks and pictures."""
+    """The findings of one table, figure or section, with remarks and pictures."""
 
     findings: Sequence[Finding]
     remarks: Sequence[str] = ()
@@ -54,59 +55,61 @@ class Reproduction:
 
     @property
     def holds(self) -> bool:
-        """Whether everything that the paper says was found, or is a known erratum that was confirmed."""
+        """Whether every number was reproduced, or is a known erratum that was confirmed."""
         return all(finding.verdict is not Verdict.FAILED for finding in self.findings)
 
     @property
     def ran(self) -> bool:
-        """Whether anything was looked at: a table that is not there says nothing about a paper."""
+        """Whether anything was computed; a result whose data file is missing is not run."""
         return any(finding.verdict is not Verdict.NOT_RUN for finding in self.findings)
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What recomputing may use: a folder with the papers' tables, runs of a random method, and where chance comes from."""
+class RunSetting:
+    """What a reproduction uses: a folder with the papers' tables, how many runs of a random method, and a source of
+    randomness.
+    """
 
     data: Path | None = None
     runs: int = 100
-    chance: Chance | None = None
+    chance: Source | None = None
 
-    def source(self) -> Chance:
-        """Fresh bits of the operating system, unless a test brings its own."""
-        return Chance.secure() if self.chance is None else self.chance
+    def source(self) -> Source:
+        """Give the source of randomness: the operating system's, unless a test brings its own."""
+        return Source.secure() if self.chance is None else self.chance
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where in which papers something is printed, and the function that recomputes it."""
+class PrintedResult:
+    """A table, figure or section of papers, and the function that recomputes it."""
 
     name: str
     title: str
     papers: tuple[str, ...]
     run: Callable[[], Reproduction]
 
-    def under(self, setting: Setting) -> Reproduction:  # noqa: ARG002 - mathematics needs nothing of it
-        """Recompute it with what is there."""
+    def reproduce(self, setting: RunSetting) -> Reproduction:  # noqa: ARG002 - mathematics needs nothing of it
+        """Recompute the result."""
         return self.run()
 
 
 @dataclass(frozen=True)
-class Measured(Source):
-    """Something measured on a table that Shoal does not ship; without its file it is not run."""
+class MeasuredResult(PrintedResult):
+    """A result that was measured on a table that Shoal does not ship; without the file it is not run."""
 
     file: str
-    on: Callable[[Path, Setting], Reproduction]
+    on: Callable[[Path, RunSetting], Reproduction]
 
     @classmethod
     def of(
-        cls, name: str, title: str, papers: tuple[str, ...], file: str, on: Callable[[Path, Setting], Reproduction]
-    ) -> Measured:
-        """`file` is its place in the data folder; `on` gets that file."""
+        cls, name: str, title: str, papers: tuple[str, ...], file: str, on: Callable[[Path, RunSetting], Reproduction]
+    ) -> MeasuredResult:
+        """Make the result: `file` is the path in the data folder, `on` is called with the full path."""
         nothing = f"no data folder was named; {file} in it is needed"
         return cls(name, title, papers, lambda: _not_run(nothing), file, on)
 
-    def under(self, setting: Setting) -> Reproduction:
-        """Measure it on the file in the data folder."""
+    def reproduce(self, setting: RunSetting) -> Reproduction:
+        """Recompute the result on the file in the data folder."""
         if setting.data is None:
             return self.run()
         path = setting.data / self.file
@@ -114,7 +117,11 @@ class Measured(Source):
 
 
 def digits(what: str, printed: str, ours: float, improved: str = "") -> Finding:
-    """Compare to all digits that are printed: ours, rounded to as many, must read the same."""
+    """Compare to all digits that are printed: our number, rounded to as many digits, must be the same.
+
+    >>> digits("pi", "3.14", 3.14159).verdict.value
+    'reproduced'
+    """
     same = float(printed) == float(_like(printed, ours))
     return Finding(what, printed, f"{ours:.6g}", _gap(ours, float(printed)), _verdict(same), improved)
 
@@ -127,9 +134,23 @@ def statement(what: str, printed: str, ours: str, holds: bool, *, difference: st
 
 
 def erratum(what: str, printed: str, ours: str, holds: bool, *, difference: str = "", improved: str = "") -> Finding:
-    """A place where the paper is known to be wrong: confirmed when our number shows it."""
+    """Compare at a place where the paper is known to be wrong: confirmed when our number shows it."""
     verdict = Verdict.ERRATUM if holds else Verdict.FAILED
     return Finding(what, printed, ours, difference, verdict, improved)
+
+
+def rounded_or_cut(what: str, printed: str, ours: float, improved: str = "") -> Finding:
+    """Compare to all printed digits; digits that are truncated instead of rounded count as an erratum."""
+    found = digits(what, printed, ours, improved)
+    if float(f"{ours:.{_places(printed)}f}") == float(printed):
+        return found
+    return erratum(what, printed, found.ours, is_cut(printed, ours), difference="cut, not rounded", improved=improved)
+
+
+def is_cut(printed: str, ours: float) -> bool:
+    """Whether the printed digits are the first ones of ours."""
+    scale = 10.0 ** _places(printed)
+    return math.floor(ours * scale) == round(float(printed) * scale)
 
 
 def _not_run(why: str) -> Reproduction:
@@ -144,7 +165,7 @@ def _verdict(holds: bool) -> Verdict:
 
 
 def _like(printed: str, value: float) -> str:
-    """The value with as many digits as the printed text has."""
+    """Print the value with as many digits as the printed text has."""
     mantissa, _, power = printed.lower().partition("e")
     places = len(mantissa.partition(".")[2])
     return f"{value:.{places}e}" if power else f"{value:.{places}f}"
@@ -152,3 +173,7 @@ def _like(printed: str, value: float) -> str:
 
 def _gap(ours: float, printed: float) -> str:
     return f"{ours / printed - 1:+.2%}" if printed else f"{ours:+.3g}"
+
+
+def _places(printed: str) -> int:
+    return len(printed.partition(".")[2])
