@@ -188,7 +188,7 @@ def release(
     cost its full price once more.
     """
     from shoal.engine.base import open_engine
-    from shoal.ledger.location import open_ledger
+    from shoal.ledger.ledger import open_ledger
     from shoal.publish.run.release import release as run
 
     if not isinstance(out, str | Path):

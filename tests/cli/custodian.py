@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shoal.ledger.ledger import Account, Ledger
+from shoal.ledger.ledger import Ledger
+from shoal.ledger.state import Account
 from tests.publish.clinic import policy, write_table
 
 BEFORE = {"policy.yaml", "table.csv", "ledger.sqlite"}

@@ -32,7 +32,7 @@ def book(tmp_path):
                 table=b"clinic",
             )
             if number == 1:
-                ledger.released("clinic", receipt, "c" * 64)
+                ledger.record_release("clinic", receipt, "c" * 64)
         ledger.charge("school", cost, budget=None, neighbours="replace_one", plan="q" * 64, table=b"school")
     return path
 
@@ -110,7 +110,7 @@ def test_show_in_json(book):
 
 def test_show_names_releases_without_a_bound(book):
     with Ledger(str(book)) as ledger:
-        ledger.unbounded("clinic", "k-anonymity", "p" * 64, b"clinic")
+        ledger.record_unbounded("clinic", "k-anonymity", "p" * 64, b"clinic")
     assert "1 more without a bound" in shoal("ledger", "show", "clinic", "--ledger", book).stdout
     assert answer("ledger", "show", "clinic", "--ledger", book)["datasets"][0]["unbounded_releases"] == 1
 
@@ -266,7 +266,7 @@ def test_an_unknown_subcommand():
 def test_an_analyst_is_told_what_can_still_be_spent(book):
     with Ledger(str(book)) as ledger:
         left = ledger.account("clinic").left
-        ledger.set_share("clinic", "alice", Budget.of(100, 0), "a share above the budget")
+        ledger.set_analyst_budget("clinic", "alice", Budget.of(100, 0), "a share above the budget")
     (account,) = answer("ledger", "show", "clinic", "--ledger", book)["datasets"]
     (alice,) = account["analysts"]
     assert alice["budget"]["epsilon"] == "100"

@@ -9,9 +9,9 @@ import pytest
 from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError, VerificationError
 from shoal.guarantee.differential import LaplaceDP, amplify
 from shoal.guarantee.unit import Unit
-from shoal.ledger.account import ceiling
 from shoal.ledger.event import Budget, Cost
-from shoal.ledger.ledger import Ledger, Registered
+from shoal.ledger.ledger import Ledger
+from shoal.ledger.state import Registration, ceiling
 from shoal.ledger.store import Store
 from tests.racing import outcomes_of
 
@@ -28,7 +28,7 @@ def ask(ledger, question="count", price=None, dataset="visits", **more):
 
 
 def entry(dataset="visits", **more):
-    return Registered(dataset, "policy.yaml", "l" * 64, "table.csv", more.pop("unit", ROW), **more)
+    return Registration(dataset, "policy.yaml", "l" * 64, "table.csv", more.pop("unit", ROW), **more)
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def ledger(tmp_path):
 
 def test_an_answer_is_recorded_once_and_costs_nothing(ledger, tmp_path):
     receipt = ask(ledger)
-    assert ledger.recorded("visits", "count", "table") == []
-    ledger.answered("visits", receipt, "count", table="table", cost=cost(), content=b"42")
+    assert ledger.recorded_answers("visits", "count", "table") == []
+    ledger.record_answers("visits", receipt, [("count", cost(), b"42")], table="table")
     with Ledger(str(tmp_path / "ledger.sqlite")) as other:
-        (found,) = other.recorded("visits", "count", "table")
+        (found,) = other.recorded_answers("visits", "count", "table")
         assert (found.charge, found.epsilon, other.content(found)) == (receipt.number, Fraction(1, 10), b"42")
-        assert other.recorded("visits", "count", "another table") == []
-        assert other.recorded("visits", "another count", "table") == []
-        assert other.recorded("other", "count", "table") == []
+        assert other.recorded_answers("visits", "count", "another table") == []
+        assert other.recorded_answers("visits", "another count", "table") == []
+        assert other.recorded_answers("other", "count", "table") == []
         account = other.account("visits")
         assert (account.spent.epsilon, account.questions, len(account.costs)) == (Fraction(1, 10), 1, 1)
         assert other.verify() == 3
@@ -58,15 +58,15 @@ def test_an_answer_is_recorded_once_and_costs_nothing(ledger, tmp_path):
 def test_a_charge_without_an_answer_stands(ledger):
     ask(ledger)
     assert ledger.account("visits").spent.epsilon == Fraction(1, 10)
-    assert ledger.recorded("visits", "count", "table") == []
+    assert ledger.recorded_answers("visits", "count", "table") == []
 
 
 def test_a_changed_answer_is_found_and_not_given(ledger, tmp_path):
     receipt = ask(ledger)
-    ledger.answered("visits", receipt, "count", table="table", cost=cost(), content=b"42")
+    ledger.record_answers("visits", receipt, [("count", cost(), b"42")], table="table")
     with sqlite3.connect(tmp_path / "ledger.sqlite") as raw:
         raw.execute("UPDATE answers SET content = ?", (b"43",))
-    (found,) = ledger.recorded("visits", "count", "table")
+    (found,) = ledger.recorded_answers("visits", "count", "table")
     assert ledger.content(found) is None
     with pytest.raises(VerificationError, match="answer of event 3"):
         ledger.verify()
@@ -91,17 +91,17 @@ def test_a_budget_that_cannot_be_told_from_zero():
 
 def test_an_analyst_has_a_share_within_the_budget(ledger):
     ledger.set_budget("visits", Budget.of(1, 0), "to begin with")
-    assert ledger.open_share("visits", "alice", Budget.of("0.2", 0)).left == Budget.of("0.2", 0)
+    assert ledger.open_analyst_budget("visits", "alice", Budget.of("0.2", 0)).left == Budget.of("0.2", 0)
     for number in range(2):
         ask(ledger, f"q{number}", session="alice")
     with pytest.raises(BudgetError, match=r"'alice' in dataset 'visits' would overrun.*nothing was charged"):
         ask(ledger, "q2", session="alice")
     ask(ledger, "q2", cost("0.7"))
-    ledger.open_share("visits", "bob", Budget.of("0.5", 0))
+    ledger.open_analyst_budget("visits", "bob", Budget.of("0.5", 0))
     with pytest.raises(BudgetError, match="dataset 'visits' would overrun"):
         ask(ledger, "q3", cost("0.2"), session="bob")
     assert ledger.left("visits", "bob") == Budget.of("0.1", 0)
-    alice, bob = ledger.account("visits").shares
+    alice, bob = ledger.account("visits").analysts
     assert (alice.left.epsilon, bob.spent.epsilon) == (0, 0)
     assert ledger.account("visits").spent.epsilon == Fraction(9, 10)
 
@@ -109,14 +109,14 @@ def test_an_analyst_has_a_share_within_the_budget(ledger):
 def test_a_share_is_fixed_and_changed_openly(ledger):
     ledger.set_budget("visits", Budget.of(1, 0), "to begin with")
     with pytest.raises(BudgetError, match="no share"):
-        ledger.open_share("visits", "alice", None)
+        ledger.open_analyst_budget("visits", "alice", None)
     with pytest.raises(BudgetError, match="no share"):
         ask(ledger, session="alice")
-    ledger.open_share("visits", "alice", Budget.of("0.2", 0))
+    ledger.open_analyst_budget("visits", "alice", Budget.of("0.2", 0))
     with pytest.raises(BudgetError, match=r"share of 'alice'.*is fixed"):
-        ledger.open_share("visits", "alice", Budget.of("0.3", 0))
-    ledger.set_share("visits", "alice", Budget.of("0.3", 0), "she asked nicely")
-    assert ledger.open_share("visits", "alice", None).budget == Budget.of("0.3", 0)
+        ledger.open_analyst_budget("visits", "alice", Budget.of("0.3", 0))
+    ledger.set_analyst_budget("visits", "alice", Budget.of("0.3", 0), "she asked nicely")
+    assert ledger.open_analyst_budget("visits", "alice", None).budget == Budget.of("0.3", 0)
     assert [event.kind for event in ledger.events()] == ["budget", "session", "session"]
 
 
@@ -180,13 +180,13 @@ def test_a_rate_is_for_adding_and_removing():
 
 def test_registering_twice_is_one_event(ledger):
     first = ledger.register(entry(), budget=Budget.of(1, 0), table=b"t", file=b"f")
-    assert ledger.registered("visits") == first
+    assert ledger.registration("visits") == first
     assert ledger.register(entry(), budget=Budget.of(1, 0), table=b"t", file=b"f") == first
     assert [event.kind for event in ledger.events()] == ["budget", "registered"]
     moved = ledger.register(entry(), budget=None, table=b"t2")
     assert moved.table != first.table
-    assert ledger.registered("visits") == moved
-    assert ledger.registered("other") is None
+    assert ledger.registration("visits") == moved
+    assert ledger.registration("other") is None
 
 
 def test_one_table_has_one_name_and_one_meaning(ledger):
@@ -262,7 +262,7 @@ def _askers(url, name, barrier, results):
                 receipt = ask(ledger, f"{name}{number}", cost("0.01"))
             except BudgetError:
                 continue
-            ledger.answered("visits", receipt, f"{name}{number}", table="t", cost=cost("0.01"), content=b"1")
+            ledger.record_answers("visits", receipt, [(f"{name}{number}", cost("0.01"), b"1")], table="t")
             charged += 1
     results.put(charged)
 

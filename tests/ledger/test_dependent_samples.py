@@ -12,9 +12,9 @@ import pytest
 from shoal.errors import BudgetError
 from shoal.guarantee.differential import ApproxDP, PureDP, allowance
 from shoal.guarantee.unit import Unit
-from shoal.ledger.account import ceiling
 from shoal.ledger.event import Budget, Cost
-from shoal.ledger.ledger import Ledger, Registered
+from shoal.ledger.ledger import Ledger
+from shoal.ledger.state import Registration, ceiling
 
 Law = dict[tuple[int, ...], float]
 UNIT = Unit.row("add_remove")
@@ -125,7 +125,7 @@ def test_epsilon_is_spent_to_the_full(epsilon, delta, rate):
 
 def test_the_ledger_does_not_let_delta_be_spent_on_a_second_sample(tmp_path):
     budget = Budget.of(3, "0.01")
-    entry = Registered("census", None, "0" * 64, None, UNIT, Fraction(1, 2))
+    entry = Registration("census", None, "0" * 64, None, UNIT, Fraction(1, 2))
     common = {"budget": budget, "neighbours": "add_remove", "plan": "p", "unit": UNIT}
     with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
         ledger.register(entry, budget=budget, table=b"first")

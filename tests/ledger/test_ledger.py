@@ -93,7 +93,7 @@ def test_the_same_table_under_a_new_name_is_refused(ledger):
     with pytest.raises(BudgetError, match="charged under the name 'visits'"):
         spend(ledger, dataset="other", table=b"same")
     with pytest.raises(BudgetError, match="charged under the name 'visits'"):
-        ledger.unbounded("other", "k-anonymity", "p", b"same")
+        ledger.record_unbounded("other", "k-anonymity", "p", b"same")
     spend(ledger, dataset="other", table=b"different")
     assert b"same".hex() not in canonical([e.payload for e in ledger.events()])
 
@@ -113,7 +113,7 @@ def test_a_sample_is_used_once(ledger):
         with pytest.raises(PreconditionError, match="dps-does-not-compose"):
             again()
     with pytest.raises(PreconditionError, match="used once"):
-        ledger.unbounded("visits", "k", "p", b"t")
+        ledger.record_unbounded("visits", "k", "p", b"t")
     spend(ledger, dataset="whole", table=b"w")
     with pytest.raises(PreconditionError, match="used once"):
         spend(ledger, dataset="whole", table=b"w", uses_sample=True)
@@ -157,9 +157,9 @@ def test_what_informs_is_smaller_than_what_enforces(ledger):
 
 def test_notes(ledger):
     receipt = spend(ledger)
-    ledger.released("visits", receipt, "c" * 64)
-    ledger.look("visits", "a histogram")
-    ledger.unbounded("visits", "k-anonymity 5", "p", b"t")
+    ledger.record_release("visits", receipt, "c" * 64)
+    ledger.record_look("visits", "a histogram")
+    ledger.record_unbounded("visits", "k-anonymity 5", "p", b"t")
     account = ledger.account("visits")
     assert (account.releases, account.looks, account.unbounded) == (1, 1, 1)
     assert ledger.datasets() == ["visits"]

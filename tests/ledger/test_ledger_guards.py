@@ -10,9 +10,9 @@ import pytest
 from shoal.errors import BudgetError, LedgerError, ParameterError
 from shoal.guarantee.differential import ApproxDP, PureDP, amplify
 from shoal.guarantee.unit import Unit
-from shoal.ledger.account import ceiling
 from shoal.ledger.event import Budget, Cost
-from shoal.ledger.ledger import Ledger, Registered
+from shoal.ledger.ledger import Ledger
+from shoal.ledger.state import Registration, ceiling
 
 ROW = Unit.row("add_remove")
 ONE = Budget.of(1, 0)
@@ -29,7 +29,7 @@ def charge(ledger, price, *, questions=(), budget=ONE, table=b"sample", **more):
 
 
 def sample(ledger, table=b"sample", rate=RATE, file=None):
-    entry = Registered("census", None, "l" * 64, None, ROW, rate)
+    entry = Registration("census", None, "l" * 64, None, ROW, rate)
     return ledger.register(entry, budget=ONE, table=table, file=file)
 
 
@@ -105,8 +105,8 @@ def test_two_samples_of_one_rate_are_covered_by_the_amplified_sum(rate, both, fi
 
 def test_no_share_without_a_budget(ledger):
     with pytest.raises(BudgetError, match="no budget"):
-        ledger.open_share("census", "mallory", Budget.of(50, 0))
-    ledger.set_share("census", "mallory", Budget.of(50, 0), "a slip")
+        ledger.open_analyst_budget("census", "mallory", Budget.of(50, 0))
+    ledger.set_analyst_budget("census", "mallory", Budget.of(50, 0), "a slip")
     with pytest.raises(BudgetError, match="no budget"):
         charge(ledger, cost(50), questions=["a"], budget=None, session="mallory")
     assert ledger.account("census").spent == Budget(Fraction(0), Fraction(0))
@@ -149,9 +149,9 @@ def test_numbers_that_cannot_be_written_are_refused():
 def test_nothing_is_given_from_a_broken_chain(ledger, tmp_path):
     registered = sample(ledger)
     receipt = charge(ledger, cost(), questions=["a"])
-    ledger.answered("census", receipt, "a", table=registered.table, cost=cost(), content=b"1")
-    ledger.answered("census", receipt, "b", table=registered.table, cost=cost(), content=b"2")
-    (found,) = ledger.recorded("census", "a", registered.table)
+    ledger.record_answers("census", receipt, [("a", cost(), b"1")], table=registered.table)
+    ledger.record_answers("census", receipt, [("b", cost(), b"2")], table=registered.table)
+    (found,) = ledger.recorded_answers("census", "a", registered.table)
     with sqlite3.connect(tmp_path / "ledger.sqlite") as raw:
         rows = raw.execute("SELECT number, payload FROM events WHERE kind = 'answer'").fetchall()
         (first, one), (_, two) = [(number, json.loads(payload)) for number, payload in rows]
@@ -159,10 +159,10 @@ def test_nothing_is_given_from_a_broken_chain(ledger, tmp_path):
         raw.execute("UPDATE events SET payload = ? WHERE number = ?", (swapped, first))
     with Ledger(str(tmp_path / "ledger.sqlite")) as again:
         for look in (
-            lambda: again.recorded("census", "a", registered.table),
+            lambda: again.recorded_answers("census", "a", registered.table),
             lambda: again.content(found),
             lambda: again.left("census"),
-            lambda: again.registered("census"),
+            lambda: again.registration("census"),
         ):
             with pytest.raises(LedgerError, match=f"event {first} of the ledger does not fit the chain"):
                 look()
@@ -172,7 +172,7 @@ def test_nothing_is_given_from_a_broken_chain(ledger, tmp_path):
 def test_a_path_is_taken_letter_by_letter_and_kept_for_its_owner(tmp_path, name):
     path = tmp_path / "new folder?" / name
     with Ledger(str(path)) as ledger:
-        ledger.look("census", "once")
+        ledger.record_look("census", "once")
     assert [each.name for each in path.parent.iterdir()] == [name]
     assert [each.name for each in tmp_path.iterdir()] == ["new folder?"]
     assert path.stat().st_mode & 0o777 == 0o600
@@ -192,12 +192,12 @@ def test_a_release_without_bound_is_not_noted_under_another_key(tmp_path):
     """Under another key no table is known again: a sample that was used could be published once more."""
     path = tmp_path / "ledger.sqlite"
     with Ledger(str(path)) as ledger:
-        ledger.unbounded("visits", "k-anonymity 5", "p", b"t")
+        ledger.record_unbounded("visits", "k-anonymity 5", "p", b"t")
         with pytest.raises(BudgetError, match="under the name 'visits'"):
-            ledger.unbounded("other", "k-anonymity 5", "p", b"t")
+            ledger.record_unbounded("other", "k-anonymity 5", "p", b"t")
     raw = sqlite3.connect(path)
     raw.execute("UPDATE meta SET value = ? WHERE name = 'secret'", ("00" * 32,))
     raw.commit()
     raw.close()
     with Ledger(str(path)) as ledger, pytest.raises(LedgerError, match="does not fit the chain"):
-        ledger.unbounded("other", "k-anonymity 5", "p", b"t")
+        ledger.record_unbounded("other", "k-anonymity 5", "p", b"t")

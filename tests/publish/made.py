@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.engine.base import Table
-from shoal.ledger.ledger import Account
+from shoal.ledger.state import Account
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.safe_k import certificate
 from shoal.publish.plan.methods import plan

@@ -13,9 +13,9 @@ from shoal.cli.terminal.command import command, group, json_option, ledger_optio
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.ledger.account import Account
     from shoal.ledger.event import Budget
     from shoal.ledger.ledger import Ledger
+    from shoal.ledger.state import Account
 
     Left = dict[str | None, Budget | None]
 
@@ -175,16 +175,16 @@ def set_budget(
 ) -> None:
     """Fix or change the budget of a DATASET, or an analyst's share of it, and record the reason."""
     from shoal.ledger.event import Budget
-    from shoal.ledger.location import open_ledger
+    from shoal.ledger.ledger import open_ledger
 
     fixed = Budget.of(numbers.read_number(epsilon, "epsilon"), numbers.read_number(delta, "delta"))
     with open_ledger(ledger, new=new_ledger) as book:
         if analyst is None:
             book.set_budget(dataset, fixed, reason)
         else:
-            book.set_share(dataset, analyst, fixed, reason)
+            book.set_analyst_budget(dataset, analyst, fixed, reason)
         account, left = _account(book, dataset)
-        made, place = book.made, book.url
+        made, place = book.is_new, book.url
     if as_json:
         output.print_json(_fields(account, left))
     else:
@@ -217,7 +217,7 @@ def _dataset_names(book: Ledger, dataset: str | None) -> list[str]:
 def _account(book: Ledger, dataset: str) -> tuple[Account, Left]:
     """The state of a dataset, and what may still be spent: by all (None), and by each analyst."""
     account = book.account(dataset)
-    names = [None, *(share.name for share in account.shares)]
+    names = [None, *(share.name for share in account.analysts)]
     return account, {name: book.left(dataset, name) for name in names}
 
 
@@ -242,7 +242,7 @@ def _fields(account: Account, lefts: Left) -> dict[str, object]:
         "ceiling": account.ceiling.to_saved() if account.ceiling else None,
         "analysts": [
             {"name": share.name, "budget": share.budget.to_saved(), "left": _budget_fields(lefts[share.name])}
-            for share in account.shares
+            for share in account.analysts
         ],
     }
 
@@ -291,7 +291,7 @@ def _print(account: Account, lefts: Left) -> None:
         rows.append(("questions", str(account.questions), "asked with `shoal ask`; what they cost is in the sum"))
     rows += [
         ("  " + share.name, _budget_text(lefts[share.name]), f"left of {share.budget.words()}, or of the dataset")
-        for share in account.shares
+        for share in account.analysts
     ]
     output.print_line(click.style(account.dataset, bold=True))
     output.print_table(("", "", ""), rows)

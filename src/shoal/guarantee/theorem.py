@@ -164,13 +164,15 @@ _ALL = (
         "(ln(1 + beta (e^s - 1)), d)-DP for the population.",
         (
             _premise(
-                "one-rate", "all samples have the same bound beta on their rate", "shoal.ledger.refusals.other_rate"
+                "one-rate",
+                "all samples have the same bound beta on their rate",
+                "shoal.ledger.refusals.refuse_other_rate",
             ),
-            _premise("add-remove", "neighbours add or remove one unit", "shoal.ledger.registration.Registered"),
+            _premise("add-remove", "neighbours add or remove one unit", "shoal.ledger.state.Registration"),
             _premise(
                 "costs-beside-samples",
                 "costs beside samples leave the sum of all within (epsilon, delta)",
-                "shoal.ledger.refusals.overrun",
+                "shoal.ledger.refusals.refuse_overrun",
             ),
             _premise(
                 "places-apart",

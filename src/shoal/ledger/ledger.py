@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,17 +19,29 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from shoal.errors import BudgetError, VerificationError
+from shoal.errors import BudgetError, LedgerError, VerificationError
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger import refusals
-from shoal.ledger.account import Account, Share, ceiling, difference, total
 from shoal.ledger.event import Budget, Cost, Event, genesis
-from shoal.ledger.registration import Registered
-from shoal.ledger.state import SPENDING, Book, Recorded, Shelf, account_of, first_broken, summed
-from shoal.ledger.store import Appender, Store, default_url
+from shoal.ledger.state import (
+    SPENDING,
+    Account,
+    AccountState,
+    AnalystBudget,
+    LedgerState,
+    RecordedAnswer,
+    Registration,
+    account_after,
+    account_of,
+    ceiling,
+    difference,
+    first_broken,
+    total,
+)
+from shoal.ledger.store import ENVIRONMENT, Appender, Store, default_url, file_of
 
-__all__ = ["SPENDING", "Account", "Ledger", "Receipt", "Recorded", "Registered", "Share"]
+__all__ = ["SPENDING", "Account", "AnalystBudget", "Ledger", "Receipt", "RecordedAnswer", "Registration"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +59,8 @@ class Ledger:
         self._store = Store(url or default_url())
         self._secret = self._store.secret
         self._clock = clock or (lambda: datetime.now(UTC))
-        self._book = Book(self._store.genesis)
-        self._turn = threading.RLock()
+        self._state = LedgerState(self._store.genesis)
+        self._lock = threading.RLock()
 
     @property
     def url(self) -> str:
@@ -55,9 +68,9 @@ class Ledger:
         return self._store.url
 
     @property
-    def made(self) -> bool:
+    def is_new(self) -> bool:
         """Whether it was new when it was opened: nothing had been spent."""
-        return self._store.made
+        return self._store.is_new
 
     def close(self) -> None:
         """Let go of it."""
@@ -95,24 +108,26 @@ class Ledger:
         `questions` says what is asked, in the words of the question; there has to be a budget then. `session` names the
         analyst whose share is charged beside the dataset's budget.
         """
-        with self._exclusive() as (book, writer):
-            refusals.broken(book)
-            shelf = book.shelf(dataset)
+        with self._exclusive() as (state, writer):
+            refusals.refuse_broken_chain(state)
+            account = state.account(dataset)
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
             known = self._columns(columns)
-            refusals.renamed(dataset, fingerprints, known, book)
-            refusals.used(shelf, uses_sample)
-            refusals.other_unit(shelf, unit)
-            refusals.other_neighbours(shelf, neighbours)
-            fixed = self._budget(writer, shelf, budget)
-            _refuse_overrun(shelf, cost, fixed, session, asked=bool(questions), sample=shelf.on_sample(fingerprints))
+            refusals.refuse_renamed_table(dataset, fingerprints, known, state)
+            refusals.refuse_used_sample(account, uses_sample)
+            refusals.refuse_other_unit(account, unit)
+            refusals.refuse_other_neighbours(account, neighbours)
+            fixed = self._budget(writer, account, budget)
+            _refuse_overrun(
+                account, cost, fixed, session, asked=bool(questions), sample=account.on_sample(fingerprints)
+            )
             payload: dict[str, Any] = {
                 "cost": cost.to_saved(),
                 "neighbours": neighbours,
                 "plan": plan,
                 "unit": None if unit is None else unit.to_saved(),
                 "fingerprints": fingerprints,
-                "columns": book.news(dataset, known),
+                "columns": state.new_columns(dataset, known),
             }
             if questions:
                 payload |= {"questions": list(questions), "session": session}
@@ -138,88 +153,82 @@ class Ledger:
 
     def set_budget(self, dataset: str, budget: Budget, reason: str) -> None:
         """Change a budget: an event of its own, with its reason, for all to see."""
-        with self._exclusive() as (book, writer):
-            before = book.shelf(dataset).budget
+        with self._exclusive() as (state, writer):
+            before = state.account(dataset).budget
             payload = {"budget": budget.to_saved(), "reason": reason, "before": before.to_saved() if before else None}
             writer.append(self._now(), dataset, "budget", payload)
 
-    def set_share(self, dataset: str, name: str, budget: Budget, reason: str) -> None:
+    def set_analyst_budget(self, dataset: str, name: str, budget: Budget, reason: str) -> None:
         """Fix or change what one analyst may spend of a dataset: an event of its own, with its reason."""
-        with self._exclusive() as (book, writer):
-            purse = book.shelf(dataset).purses.get(name)
-            before = None if purse is None else purse.budget.to_saved()
+        with self._exclusive() as (state, writer):
+            analyst = state.account(dataset).analysts.get(name)
+            before = None if analyst is None else analyst.budget.to_saved()
             payload = {"name": name, "budget": budget.to_saved(), "reason": reason, "before": before}
             writer.append(self._now(), dataset, "session", payload)
 
-    def open_share(self, dataset: str, name: str, budget: Budget | None) -> Share:
+    def open_analyst_budget(self, dataset: str, name: str, budget: Budget | None) -> AnalystBudget:
         """The share of an analyst, fixed at the first opening; BudgetError if it is another one, or if there is none.
 
         A share is a part of the dataset's budget, which has to be there: else every new name would open a new one.
         """
-        with self._exclusive() as (book, writer):
-            refusals.broken(book)
-            shelf = book.shelf(dataset)
-            if shelf.budget is None:
-                raise refusals.without_ceiling(dataset)
-            purse = shelf.purses.get(name)
-            if purse is not None:
-                if budget is not None and budget != purse.budget:
+        with self._exclusive() as (state, writer):
+            refusals.refuse_broken_chain(state)
+            account = state.account(dataset)
+            if account.budget is None:
+                raise refusals.no_budget(dataset)
+            analyst = account.analysts.get(name)
+            if analyst is not None:
+                if budget is not None and budget != analyst.budget:
                     raise BudgetError(
                         f"the share of '{name}' in dataset '{dataset}' is fixed",
                         came=budget.words(),
-                        allowed=purse.budget.words(),
+                        allowed=analyst.budget.words(),
                         fix="keep to it, or let the holder change it openly",
                     )
-                return Share(name, purse.budget, total([purse.epsilon], [purse.delta]))
+                return analyst
             if budget is None:
                 raise BudgetError(
                     f"'{name}' has no share in dataset '{dataset}' yet", fix="open the first session with a budget"
                 )
             payload = {"name": name, "budget": budget.to_saved(), "reason": "first session", "before": None}
             writer.append(self._now(), dataset, "session", payload)
-        return Share(name, budget, total([], []))
+        return AnalystBudget(name, budget, total([], []))
 
     def register(
         self,
-        entry: Registered,
+        entry: Registration,
         *,
         budget: Budget | None,
         table: bytes,
         columns: Sequence[tuple[bytes, int]] = (),
         file: bytes | None = None,
-    ) -> Registered:
+    ) -> Registration:
         """Note where a dataset's policy and table lie, for questions; the same again changes nothing.
 
         The table is known by its fingerprints, as for a charge. Another table, place or policy under the same name is a
         new event; the unit, the neighbours and the rate stay what they were once something was charged.
         """
-        with self._exclusive() as (book, writer):
-            refusals.broken(book)
+        with self._exclusive() as (state, writer):
+            refusals.refuse_broken_chain(state)
             fingerprints = tuple(self.fingerprint(content) for content in (table, file) if content is not None)
             known = self._columns(columns)
-            refusals.renamed(entry.dataset, fingerprints, known, book)
-            shelf = book.shelf(entry.dataset)
-            refusals.other_registration(shelf, entry.unit.to_saved(), entry.unit.neighbours)
-            refusals.used(shelf, uses_sample=False)
-            refusals.other_rate(shelf, entry.sampled)
-            self._budget(writer, shelf, budget, "registered")
+            refusals.refuse_renamed_table(entry.dataset, fingerprints, known, state)
+            account = state.account(entry.dataset)
+            refusals.refuse_other_registration(account, entry.unit.to_saved(), entry.unit.neighbours)
+            refusals.refuse_used_sample(account, uses_sample=False)
+            refusals.refuse_other_rate(account, entry.sampled)
+            self._budget(writer, account, budget, "registered")
             made = entry.with_fingerprints(fingerprints, tuple(known.items()))
-            if shelf.registered is None or Registered.from_saved(entry.dataset, shelf.registered) != made:
+            if account.registration is None or Registration.from_saved(entry.dataset, account.registration) != made:
                 writer.append(self._now(), entry.dataset, "registered", made.to_saved())
         return made
 
-    def registered(self, dataset: str) -> Registered | None:
+    def registration(self, dataset: str) -> Registration | None:
         """What was last registered under this name."""
-        saved = self._trusted().shelf(dataset).registered
-        return None if saved is None else Registered.from_saved(dataset, saved)
+        saved = self._trusted_state().account(dataset).registration
+        return None if saved is None else Registration.from_saved(dataset, saved)
 
-    def answered(
-        self, dataset: str, receipt: Receipt, question: str, *, table: str, cost: Cost, content: bytes
-    ) -> None:
-        """Record an answer to a charged question, for whoever asks the same again; `table` is the table's fingerprint."""
-        self.answered_all(dataset, receipt, [(question, cost, content)], table=table)
-
-    def answered_all(
+    def record_answers(
         self, dataset: str, receipt: Receipt, given: Sequence[tuple[str, Cost, bytes]], *, table: str
     ) -> None:
         """Record the answers to all questions of one charge, each with what it alone would cost."""
@@ -235,20 +244,20 @@ class Ledger:
                 }
                 writer.append(self._now(), dataset, "answer", payload)
 
-    def recorded(self, dataset: str, question: str, table: str) -> list[Recorded]:
+    def recorded_answers(self, dataset: str, question: str, table: str) -> list[RecordedAnswer]:
         """The answers that were given to a question about this very table, the oldest first."""
-        return list(self._trusted().shelf(dataset).answers.get((table, question), ()))
+        return list(self._trusted_state().account(dataset).answers.get((table, question), ()))
 
-    def content(self, recorded: Recorded) -> bytes | None:
+    def content(self, recorded: RecordedAnswer) -> bytes | None:
         """What a recorded answer says; None if it is lost or is not what it was."""
-        self._trusted()
+        self._trusted_state()
         return self._store.content(recorded.content)
 
-    def released(self, dataset: str, receipt: Receipt, certificate: str) -> None:
+    def record_release(self, dataset: str, receipt: Receipt, certificate: str) -> None:
         """Note that a charged release was written, by the hash of its certificate."""
         self._note(dataset, "release", {"charge": receipt.number, "certificate": certificate})
 
-    def unbounded(
+    def record_unbounded(
         self,
         dataset: str,
         what: str,
@@ -259,34 +268,34 @@ class Ledger:
         file: bytes | None = None,
     ) -> None:
         """Note a release whose guarantee does not compose; every later certificate of the dataset says so."""
-        with self._exclusive() as (book, writer):
-            refusals.broken(book)
+        with self._exclusive() as (state, writer):
+            refusals.refuse_broken_chain(state)
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
             known = self._columns(columns)
-            refusals.renamed(dataset, fingerprints, known, book)
-            refusals.used(book.shelf(dataset), uses_sample=False)
-            found = book.news(dataset, known)
+            refusals.refuse_renamed_table(dataset, fingerprints, known, state)
+            refusals.refuse_used_sample(state.account(dataset), uses_sample=False)
+            found = state.new_columns(dataset, known)
             payload = {"what": what, "plan": plan, "fingerprints": fingerprints, "columns": found}
             writer.append(self._now(), dataset, "unbounded", payload)
 
-    def look(self, dataset: str, what: str) -> None:
+    def record_look(self, dataset: str, what: str) -> None:
         """Note that somebody looked at results on the real data before the plan was locked."""
         self._note(dataset, "look", {"what": what})
 
     def account(self, dataset: str, upto: Receipt | None = None) -> Account:
         """Where a dataset stands, now or as of the charge of a receipt."""
         if upto is None:
-            return account_of(self._caught_up(), dataset)
+            return account_of(self._current_state(), dataset)
         events = [event for event in self._store.events() if event.number <= upto.number]
-        return summed(dataset, events, self._store.genesis)
+        return account_after(dataset, events, self._store.genesis)
 
     def left(self, dataset: str, session: str | None = None) -> Budget | None:
         """What questions may still cost, in all or within an analyst's share; None where nothing limits them."""
-        shelf = self._trusted().shelf(dataset)
-        ceilings = [(ceiling(shelf.budget, shelf.rate), shelf.spent)]
-        if session is not None and session in shelf.purses:
-            purse = shelf.purses[session]
-            ceilings.append((purse.budget, total([purse.epsilon], [purse.delta])))
+        account = self._trusted_state().account(dataset)
+        ceilings = [(ceiling(account.budget, account.rate), account.spent)]
+        if session is not None and session in account.analysts:
+            analyst = account.analysts[session]
+            ceilings.append((analyst.budget, analyst.spent))
         lefts = [difference(most, spent) for most, spent in ceilings if most is not None]
         return Budget(min(b.epsilon for b in lefts), min(b.delta for b in lefts)) if lefts else None
 
@@ -330,39 +339,39 @@ class Ledger:
         return dict(sorted((self.fingerprint(b"column" + content)[:32], bits) for content, bits in columns))
 
     @contextmanager
-    def _exclusive(self) -> Iterator[tuple[Book, Appender]]:
-        """The book as it stands, and the right to add to it; what is added is taken into the book once it is durable."""
-        with self._turn, self._store.exclusive() as writer:
-            self._book.extend(writer.events(self._book.since))
-            yield self._book, writer
+    def _exclusive(self) -> Iterator[tuple[LedgerState, Appender]]:
+        """The state as it stands, and the right to add to it; what is added is taken into the state once it is durable."""
+        with self._lock, self._store.exclusive() as writer:
+            self._state.extend(writer.events(self._state.since))
+            yield self._state, writer
 
-    def _caught_up(self) -> Book:
-        """The book as it stands."""
-        with self._turn:
-            self._book.extend(self._store.events(self._book.since))
-            return self._book
+    def _current_state(self) -> LedgerState:
+        """The state as it stands."""
+        with self._lock:
+            self._state.extend(self._store.events(self._state.since))
+            return self._state
 
-    def _trusted(self) -> Book:
+    def _trusted_state(self) -> LedgerState:
         """The same, unless an event does not fit the chain: then nothing is given from it."""
-        book = self._caught_up()
-        refusals.broken(book)
-        return book
+        state = self._current_state()
+        refusals.refuse_broken_chain(state)
+        return state
 
     def _budget(
-        self, writer: Appender, shelf: Shelf, wanted: Budget | None, reason: str = "first charge"
+        self, writer: Appender, account: AccountState, wanted: Budget | None, reason: str = "first charge"
     ) -> Budget | None:
-        if shelf.budget is None and wanted is not None:
+        if account.budget is None and wanted is not None:
             payload = {"budget": wanted.to_saved(), "reason": reason, "before": None}
-            writer.append(self._now(), shelf.dataset, "budget", payload)
+            writer.append(self._now(), account.dataset, "budget", payload)
             return wanted
-        if shelf.budget is not None and wanted is not None and wanted != shelf.budget:
+        if account.budget is not None and wanted is not None and wanted != account.budget:
             raise BudgetError(
-                f"the policy's budget differs from the one fixed for dataset '{shelf.dataset}'",
+                f"the policy's budget differs from the one fixed for dataset '{account.dataset}'",
                 came=wanted.words(),
-                allowed=shelf.budget.words(),
+                allowed=account.budget.words(),
                 fix="keep to the fixed budget, or change it openly with `shoal ledger budget`",
             )
-        return shelf.budget
+        return account.budget
 
     def _note(self, dataset: str, kind: str, payload: dict[str, Any]) -> None:
         with self._store.exclusive() as writer:
@@ -373,23 +382,58 @@ class Ledger:
 
 
 def _refuse_overrun(
-    shelf: Shelf, cost: Cost, fixed: Budget | None, session: str | None, *, asked: bool, sample: bool
+    account: AccountState, cost: Cost, fixed: Budget | None, session: str | None, *, asked: bool, sample: bool
 ) -> None:
     """A release is held to the budget as it was promised; a question about a sample to what that allows on the sample.
 
     So at any time either everything charged was on samples of one rate, and its sum is within the ceiling; or the sum of
     everything, amplified by nothing, is within the budget.
     """
-    whose = f"dataset '{shelf.dataset}'"
+    whose = f"dataset '{account.dataset}'"
     if asked and fixed is None:
-        raise refusals.without_ceiling(shelf.dataset)
-    sums = [(shelf.epsilon, shelf.delta)]
+        raise refusals.no_budget(account.dataset)
+    sums = [account.spent]
     if session is not None:
-        purse = shelf.purses.get(session)
-        if purse is None:
+        analyst = account.analysts.get(session)
+        if analyst is None:
             raise BudgetError(f"'{session}' has no share in {whose} yet", fix="open a session first")
-        refusals.overrun(f"'{session}' in {whose}", total([purse.epsilon], [purse.delta]), cost, purse.budget)
-        sums.append((purse.epsilon, purse.delta))
-    refusals.overrun(whose, shelf.spent, cost, ceiling(fixed, shelf.rate) if asked and sample else fixed)
+        refusals.refuse_overrun(f"'{session}' in {whose}", analyst.spent, cost, analyst.budget)
+        sums.append(analyst.spent)
+    refusals.refuse_overrun(whose, account.spent, cost, ceiling(fixed, account.rate) if asked and sample else fixed)
     if asked:
-        refusals.unwritable(sums, cost)
+        refusals.refuse_unwritable_sum(sums, cost)
+
+
+def open_ledger(url: str | None = None, *, new: bool = False) -> Ledger:
+    """Open the ledger at a path or URL, at SHOAL_LEDGER, or in the user's data folder.
+
+    The one in the user's data folder is made when it is first needed. A path that was typed must be there, because a
+    mistyped one would begin with nothing spent; `new` says that it is to be made, and that nothing may be in it. `Ledger.is_new`
+    says whether it was made now.
+    """
+    path = file_of(url or default_url())
+    if path is None:
+        return Ledger(url)
+    named = url is not None or bool(os.environ.get(ENVIRONMENT))
+    if named and not new and not path.exists():
+        raise LedgerError(
+            "there is no ledger here",
+            came=path,
+            allowed="the ledger that releases and questions are charged to",
+            fix="check the path; say --new-ledger to begin a new one, with nothing spent",
+        )
+    found = Ledger(url)
+    if new and found.datasets():
+        found.close()
+        raise LedgerError(
+            "the ledger is not new: something is in it already",
+            came=path,
+            fix="leave out --new-ledger, or name another place",
+        )
+    return found
+
+
+def is_ledger_missing(url: str | None = None) -> bool:
+    """Whether there is no ledger yet at the place that is meant."""
+    path = file_of(url or default_url())
+    return path is not None and not path.exists()

@@ -10,33 +10,35 @@ from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionE
 from shoal.guarantee.rounding import exact_text, text_down, text_up
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger.event import ASKED, Budget, Cost, writable
-from shoal.ledger.state import Book, Shelf
+from shoal.ledger.state import AccountState, LedgerState
 
 _LONG = 16
 ENOUGH = 30
 """Bits that columns are worth together before a table is known by them."""
 
 
-def broken(book: Book) -> None:
+def refuse_broken_chain(state: LedgerState) -> None:
     """A chain that was changed."""
-    if book.broken is not None:
+    if state.broken_at is not None:
         raise LedgerError(
-            f"event {book.broken} of the ledger does not fit the chain, so its sums cannot be trusted",
+            f"event {state.broken_at} of the ledger does not fit the chain, so its sums cannot be trusted",
             fix="restore the ledger from a backup; nothing was charged",
         )
 
 
-def renamed(dataset: str, fingerprints: Sequence[str], columns: Mapping[str, int], book: Book) -> None:
+def refuse_renamed_table(
+    dataset: str, fingerprints: Sequence[str], columns: Mapping[str, int], state: LedgerState
+) -> None:
     """A table that is known under another name: as a whole, by its file, or by its columns.
 
     By its columns where more than half of the columns of the one that has fewer are columns of the other, value by value as
     often, and the columns that they share are worth `ENOUGH` bits: by chance that does not happen.
     """
     for fingerprint in fingerprints:
-        owner = book.owners.get(fingerprint, dataset)
+        owner = state.owners.get(fingerprint, dataset)
         if owner != dataset:
             raise _one_name(f"this table has been charged under the name '{owner}'", dataset, owner)
-    for owner, tables in book.columns.items():
+    for owner, tables in state.columns.items():
         if owner == dataset:
             continue
         for known in tables:
@@ -55,52 +57,52 @@ def _one_name(wrong: str, dataset: str, owner: str) -> BudgetError:
     )
 
 
-def used(shelf: Shelf, uses_sample: bool) -> None:
+def refuse_used_sample(account: AccountState, uses_sample: bool) -> None:
     """A second use of a table that is itself the sample, one of the two being private under sampling alone."""
-    spent = bool(shelf.charges) or shelf.unbounded > 0
-    if shelf.sample_used or (uses_sample and spent):
+    spent = bool(account.charges) or account.unbounded > 0
+    if account.sample_used or (uses_sample and spent):
         raise PreconditionError(
             "dps-does-not-compose",
-            f"dataset '{shelf.dataset}' is itself a random sample, and such a sample may be used once and for nothing else",
+            f"dataset '{account.dataset}' is itself a random sample, and such a sample may be used once and for nothing else",
             came="a second use",
             fix="draw a new sample from the population and give it its own name",
         )
 
 
-def other_unit(shelf: Shelf, unit: Unit | None) -> None:
+def refuse_other_unit(account: AccountState, unit: Unit | None) -> None:
     """A cost for another unit than the first."""
-    if unit is not None and shelf.charges and shelf.charges[0].get("unit") != unit.to_saved():
+    if unit is not None and account.charges and account.charges[0].get("unit") != unit.to_saved():
         raise BudgetError(
-            f"dataset '{shelf.dataset}' has been charged for another unit",
+            f"dataset '{account.dataset}' has been charged for another unit",
             came=unit.words(),
             allowed="the unit of its first charge",
             fix="costs for different units do not add up; keep to the first",
         )
 
 
-def other_neighbours(shelf: Shelf, neighbours: Neighbours) -> None:
+def refuse_other_neighbours(account: AccountState, neighbours: Neighbours) -> None:
     """A cost under another neighbouring relation than the one before."""
-    if shelf.charges and shelf.charges[-1]["neighbours"] != neighbours:
+    if account.charges and account.charges[-1]["neighbours"] != neighbours:
         raise BudgetError(
-            f"dataset '{shelf.dataset}' has been charged under another neighbouring relation",
+            f"dataset '{account.dataset}' has been charged under another neighbouring relation",
             came=neighbours,
-            allowed=shelf.charges[-1]["neighbours"],
+            allowed=account.charges[-1]["neighbours"],
             fix="costs under different relations do not add up; keep to the first",
         )
 
 
-def other_rate(shelf: Shelf, rate: Fraction | None) -> None:
+def refuse_other_rate(account: AccountState, rate: Fraction | None) -> None:
     """Another word on how the table was drawn, after it was counted on."""
-    if shelf.charges and shelf.said != rate:
+    if account.charges and account.stated_rate != rate:
         raise BudgetError(
-            f"dataset '{shelf.dataset}' has been charged as drawn at another rate",
+            f"dataset '{account.dataset}' has been charged as drawn at another rate",
             came="no sample" if rate is None else f"a sample at rate {float(rate):g}",
-            allowed="no sample" if shelf.said is None else f"a sample at rate {float(shelf.said):g}",
+            allowed="no sample" if account.stated_rate is None else f"a sample at rate {float(account.stated_rate):g}",
             fix="keep to what was said first; a new sample has a name of its own",
         )
 
 
-def overrun(whose: str, spent: Budget, cost: Cost, ceiling: Budget | None) -> None:
+def refuse_overrun(whose: str, spent: Budget, cost: Cost, ceiling: Budget | None) -> None:
     """A cost that does not fit."""
     if ceiling is None:
         return
@@ -121,7 +123,7 @@ def _short(value: Fraction) -> str:
     return written if len(written) <= _LONG else text_down(value)
 
 
-def without_ceiling(dataset: str) -> BudgetError:
+def no_budget(dataset: str) -> BudgetError:
     """A session that nothing would stop."""
     return BudgetError(
         f"dataset '{dataset}' has no budget, so nothing would ever stop its questions",
@@ -130,13 +132,13 @@ def without_ceiling(dataset: str) -> BudgetError:
     )
 
 
-def unwritable(sums: Iterable[tuple[Fraction, Fraction]], cost: Cost) -> None:
+def refuse_unwritable_sum(sums: Iterable[Budget], cost: Cost) -> None:
     """A cost after which a sum could no longer be written down: fractions of many different denominators.
 
     Decimals are always taken. They lengthen a sum once, by no more digits than one of them has.
     """
-    for epsilon, delta in sums:
-        for spent, more in ((epsilon, cost.epsilon), (delta, cost.delta)):
+    for total in sums:
+        for spent, more in ((total.epsilon, cost.epsilon), (total.delta, cost.delta)):
             if 10**ASKED % more.denominator and not writable(spent + more):
                 raise ParameterError(
                     "the sum of all costs would be too long to be written exactly",
@@ -146,7 +148,7 @@ def unwritable(sums: Iterable[tuple[Fraction, Fraction]], cost: Cost) -> None:
                 )
 
 
-def other_registration(shelf: Shelf, unit: dict[str, Any], neighbours: Neighbours) -> None:
+def refuse_other_registration(account: AccountState, unit: dict[str, Any], neighbours: Neighbours) -> None:
     """A dataset that is registered for another unit or relation than it was charged for."""
-    other_unit(shelf, Unit.from_saved(unit))
-    other_neighbours(shelf, neighbours)
+    refuse_other_unit(account, Unit.from_saved(unit))
+    refuse_other_neighbours(account, neighbours)

@@ -1,23 +1,185 @@
-"""What the events say, summed up as they come: every event is read and checked once by each process, not once a charge."""
+"""The state of the ledger: what its events say, summed up as they come, for each dataset and each analyst.
+
+Every event is read and checked once by each process, not once a charge.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from shoal.errors import LedgerError
-from shoal.guarantee.rounding import exact
-from shoal.ledger.account import Account, Share, total
+from shoal.errors import LedgerError, PreconditionError
+from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import allowance
+from shoal.guarantee.rounding import Number, exact, exact_text
+from shoal.guarantee.safe_k.curve import check_beta
+from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger.event import Budget, Cost, Event
+
+_ALMOST_ONE = Fraction(999_999, 1_000_000)
+"""The largest delta at which a composed epsilon is looked up; sums are never cut."""
+
+
+@dataclass(frozen=True)
+class AnalystBudget:
+    """What one analyst may spend of a dataset, and the sum of what the analyst has spent."""
+
+    name: str
+    budget: Budget
+    spent: Budget
+
+    @property
+    def left(self) -> Budget:
+        """What the budget still allows."""
+        return difference(self.budget, self.spent)
+
+    def charge(self, epsilon: Fraction, delta: Fraction) -> AnalystBudget:
+        """The budget after one more charge."""
+        return replace(self, spent=Budget(self.spent.epsilon + epsilon, self.spent.delta + delta))
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where one dataset stands."""
+
+    dataset: str
+    budget: Budget | None
+    neighbours: Neighbours | None
+    unit: dict[str, Any] | None
+    costs: tuple[Cost, ...]
+    releases: int
+    unbounded: int
+    looks: int
+    sample_used: bool
+    questions: int = 0
+    """How many questions were charged; those of a batch count one each."""
+    rate: Fraction | None = None
+    """The rate at which all that was charged was drawn from a population, where the holder knows it."""
+    analysts: tuple[AnalystBudget, ...] = ()
+
+    @property
+    def spent(self) -> Budget:
+        """The sum of all charges: what enforces."""
+        return total((cost.epsilon for cost in self.costs), (cost.delta for cost in self.costs))
+
+    @property
+    def left(self) -> Budget | None:
+        """What the budget still allows; None before the first charge."""
+        return None if self.budget is None else difference(self.budget, self.spent)
+
+    @property
+    def ceiling(self) -> Budget | None:
+        """What all questions may cost together, counted on the table itself: for a sample more than the budget."""
+        return ceiling(self.budget, self.rate)
+
+    def total(self, delta: Number | None = None) -> float | None:
+        """The composed epsilon of all charges at delta (default: the deltas' sum), for information. None if there is none."""
+        if not self.costs:
+            return None
+        parts = [part for cost in self.costs for part in cost.parts]
+        return compose(parts).epsilon_at(min(_ALMOST_ONE, self.spent.delta) if delta is None else delta)
+
+    def forecast(self, cost: Cost) -> int | None:
+        """How many more entries of this cost fit; None where no budget is set yet."""
+        if self.left is None:
+            return None
+        fits = [
+            left // price for left, price in ((self.left.epsilon, cost.epsilon), (self.left.delta, cost.delta)) if price
+        ]
+        return int(min(fits)) if fits else None
+
+
+def ceiling(budget: Budget | None, rate: Fraction | None) -> Budget | None:
+    """The budget of a population as a ceiling for all samples at a rate (theorem `dependent-samples`), rounded down.
+
+    Costs on samples are added up first and amplified once, as a whole. Adding up costs that were amplified one by
+    one would be less than the truth: ln(1 + beta (e^x - 1)) of a sum is more than the sum of its values.
+
+    A table that is registered again may be another sample, and may depend on the first, so delta is not amplified: what
+    one sample does not show of a person, another may.
+    """
+    if budget is None or rate is None:
+        return budget
+    return Budget(Fraction(allowance(budget.epsilon, 0, rate).epsilon), budget.delta)
+
+
+def total(epsilons: Sequence[Fraction] | Any, deltas: Sequence[Fraction] | Any) -> Budget:
+    """The sums of both."""
+    return Budget(sum(epsilons, start=Fraction(0)), sum(deltas, start=Fraction(0)))
+
+
+def difference(budget: Budget, spent: Budget) -> Budget:
+    """What is left, never below nothing."""
+    zero = Fraction(0)
+    return Budget(max(zero, budget.epsilon - spent.epsilon), max(zero, budget.delta - spent.delta))
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What the `registered` event of a dataset holds; `policy` and `data` are paths, or None for what had no file."""
+
+    dataset: str
+    policy: str | None
+    lock: str
+    """The hash of the policy: a policy that means something else has to be registered anew."""
+    data: str | None
+    unit: Unit
+    sampled: Fraction | None = None
+    fingerprints: tuple[str, ...] = ()
+    columns: tuple[tuple[str, int], ...] = ()
+    """The fingerprint of each column, and the bits that it is worth."""
+
+    def __post_init__(self) -> None:
+        if self.sampled is None:
+            return
+        check_beta(self.sampled)
+        if self.unit.neighbours != "add_remove":
+            raise PreconditionError(
+                "dependent-samples",
+                "a sample is worth a larger budget when a unit is added or removed, not when one is replaced",
+                came=self.unit.neighbours,
+                allowed="add_remove",
+                fix="leave the rate out, or set `neighbours: add_remove`",
+            )
+
+    @property
+    def table(self) -> str:
+        """The fingerprint of the table's content."""
+        return self.fingerprints[0]
+
+    def with_fingerprints(self, fingerprints: tuple[str, ...], columns: tuple[tuple[str, int], ...]) -> Registration:
+        """The same, of a table that was looked at."""
+        return replace(self, fingerprints=fingerprints, columns=columns)
+
+    def to_saved(self) -> dict[str, Any]:
+        """As plain values with exact text."""
+        return {
+            "policy": self.policy,
+            "lock": self.lock,
+            "data": self.data,
+            "unit": self.unit.to_saved(),
+            "sampled": None if self.sampled is None else exact_text(self.sampled),
+            "fingerprints": list(self.fingerprints),
+            "columns": [list(each) for each in self.columns],
+        }
+
+    @classmethod
+    def from_saved(cls, dataset: str, saved: dict[str, Any]) -> Registration:
+        """Back from an event."""
+        sampled = None if saved["sampled"] is None else exact(saved["sampled"])
+        unit = Unit.from_saved(saved["unit"])
+        fingerprints, columns = tuple(saved["fingerprints"]), tuple((name, bits) for name, bits in saved["columns"])
+        return cls(dataset, saved["policy"], saved["lock"], saved["data"], unit, sampled, fingerprints, columns)
+
 
 SPENDING = ("charge",)
 """The kinds of event that cost something. An answer costs nothing: its question was charged before."""
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedAnswer:
     """An answer that was given: to which question, about which table, at what epsilon, and where its content lies."""
 
     number: int
@@ -30,16 +192,7 @@ class Recorded:
 
 
 @dataclass
-class Purse:
-    """What one analyst may spend, and the running sum of what was spent."""
-
-    budget: Budget
-    epsilon: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-
-
-@dataclass
-class Shelf:
+class AccountState:
     """One dataset, with running sums."""
 
     dataset: str
@@ -52,13 +205,13 @@ class Shelf:
     unbounded: int = 0
     looks: int = 0
     sample_used: bool = False
-    registered: dict[str, Any] | None = None
+    registration: dict[str, Any] | None = None
     samples: set[str] = field(default_factory=set)
     """The fingerprints of all tables that were registered as drawn at the rate of today."""
-    beyond: bool = False
+    beyond_samples: bool = False
     """Whether something was charged that is not on record as a sample."""
-    purses: dict[str, Purse] = field(default_factory=dict)
-    answers: dict[tuple[str, str], list[Recorded]] = field(default_factory=dict)
+    analysts: dict[str, AnalystBudget] = field(default_factory=dict)
+    answers: dict[tuple[str, str], list[RecordedAnswer]] = field(default_factory=dict)
 
     @property
     def spent(self) -> Budget:
@@ -72,20 +225,20 @@ class Shelf:
         None as soon as one charge is of another table, the population's say: its cost is the population's own, and
         then all costs are added up as if they were. That is more than they are (basic composition, whoever was sampled).
         """
-        return None if self.beyond else self.said
+        return None if self.beyond_samples else self.stated_rate
 
     @property
-    def said(self) -> Fraction | None:
+    def stated_rate(self) -> Fraction | None:
         """The rate that the table was last registered with."""
-        text = None if self.registered is None else self.registered["sampled"]
+        text = None if self.registration is None else self.registration["sampled"]
         return None if text is None else exact(text)
 
     def on_sample(self, fingerprints: Iterable[str]) -> bool:
         """Whether a table with one of these fingerprints is on record as a sample."""
         return not self.samples.isdisjoint(fingerprints)
 
-    def account(self) -> Account:
-        """As a value that nobody can change."""
+    def snapshot(self) -> Account:
+        """The account as a value that nobody can change."""
         return Account(
             dataset=self.dataset,
             budget=self.budget,
@@ -98,12 +251,10 @@ class Shelf:
             sample_used=self.sample_used,
             questions=self.questions,
             rate=self.rate,
-            shares=tuple(
-                Share(name, purse.budget, total([purse.epsilon], [purse.delta])) for name, purse in self.purses.items()
-            ),
+            analysts=tuple(self.analysts.values()),
         )
 
-    def add(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Take one more event in."""
         payload = event.payload
         if event.kind == "charge":
@@ -111,9 +262,9 @@ class Shelf:
         elif event.kind == "budget":
             self.budget = Budget.from_saved(payload["budget"])
         elif event.kind == "session":
-            self._purse(payload)
+            self._set_analyst(payload)
         elif event.kind == "answer":
-            given = _recorded(event)
+            given = _recorded_answer(event)
             self.answers.setdefault((given.table, given.question), []).append(given)
         elif event.kind == "registered":
             self._register(payload)
@@ -127,52 +278,50 @@ class Shelf:
         self.charges.append(payload)
         self.epsilon += epsilon
         self.delta += delta
-        self.beyond = self.beyond or not self.on_sample(payload.get("fingerprints", ()))
+        self.beyond_samples = self.beyond_samples or not self.on_sample(payload.get("fingerprints", ()))
         self.questions += len(payload.get("questions", ()))
         name = payload.get("session")
         if name is not None:
-            purse = self.purses[name]
-            purse.epsilon += epsilon
-            purse.delta += delta
+            self.analysts[name] = self.analysts[name].charge(epsilon, delta)
 
     def _register(self, payload: dict[str, Any]) -> None:
-        before, self.registered = self.said, {"sampled": payload["sampled"], **payload}
-        if self.said != before:
+        before, self.registration = self.stated_rate, {"sampled": payload["sampled"], **payload}
+        if self.stated_rate != before:
             self.samples = set()
-        if self.said is not None:
+        if self.stated_rate is not None:
             self.samples.update(payload["fingerprints"])
 
-    def _purse(self, payload: dict[str, Any]) -> None:
+    def _set_analyst(self, payload: dict[str, Any]) -> None:
         budget = Budget.from_saved(payload["budget"])
-        if payload["name"] in self.purses:
-            self.purses[payload["name"]].budget = budget
-        else:
-            self.purses[payload["name"]] = Purse(budget)
+        name = payload["name"]
+        before = self.analysts.get(name)
+        nothing = Budget(Fraction(0), Fraction(0))
+        self.analysts[name] = AnalystBudget(name, budget, nothing if before is None else before.spent)
 
 
-class Book:
+class LedgerState:
     """All datasets up to the last event that was taken in, and the first event that did not fit the chain."""
 
     def __init__(self, genesis: str) -> None:
         self.genesis = genesis
         self.last: Event | None = None
-        self.broken: int | None = None
+        self.broken_at: int | None = None
         self.owners: dict[str, str] = {}
         """The dataset under whose name a fingerprint was first seen."""
         self.columns: dict[str, dict[frozenset[str], dict[str, int]]] = {}
         """The columns of all tables of each dataset: by fingerprint, with the bits that each is worth."""
-        self._shelves: dict[str, Shelf] = {}
+        self._accounts: dict[str, AccountState] = {}
 
     @property
     def since(self) -> int:
         """The number from which on to read: the last event known, which must still be there, and all after it."""
         return 0 if self.last is None else self.last.number
 
-    def shelf(self, dataset: str) -> Shelf:
+    def account(self, dataset: str) -> AccountState:
         """One dataset; an empty one if nothing has happened to it."""
-        return self._shelves.get(dataset) or Shelf(dataset)
+        return self._accounts.get(dataset) or AccountState(dataset)
 
-    def news(self, dataset: str, columns: dict[str, int]) -> list[list[str | int]]:
+    def new_columns(self, dataset: str, columns: dict[str, int]) -> list[list[str | int]]:
         """Columns as an event notes them; none where an earlier event of the dataset has the same."""
         known = frozenset(columns) in self.columns.get(dataset, {})
         return [] if known else [list(each) for each in columns.items()]
@@ -188,16 +337,16 @@ class Book:
             events = events[1:]
         for event in events:
             try:
-                self._take(event)
+                self._apply(event)
             except (KeyError, TypeError, AttributeError, ValueError):
                 raise LedgerError(
                     "an event of the ledger cannot be read", fix="restore the ledger from a backup"
                 ) from None
 
-    def _take(self, event: Event) -> None:
-        if self.broken is None and not follows(self.last or self.genesis, event):
-            self.broken = self.since + 1
-        self._shelves.setdefault(event.dataset, Shelf(event.dataset)).add(event)
+    def _apply(self, event: Event) -> None:
+        if self.broken_at is None and not follows(self.last or self.genesis, event):
+            self.broken_at = self.since + 1
+        self._accounts.setdefault(event.dataset, AccountState(event.dataset)).apply(event)
         for fingerprint in event.payload.get("fingerprints", ()):
             self.owners.setdefault(fingerprint, event.dataset)
         columns = dict(event.payload.get("columns", ()))
@@ -222,24 +371,24 @@ def first_broken(events: list[Event], genesis: str) -> int | None:
     return None
 
 
-def summed(dataset: str, events: list[Event], genesis: str) -> Account:
+def account_after(dataset: str, events: list[Event], genesis: str) -> Account:
     """Where a dataset stands after these events."""
-    book = Book(genesis)
-    book.extend(events)
-    return account_of(book, dataset)
+    state = LedgerState(genesis)
+    state.extend(events)
+    return account_of(state, dataset)
 
 
-def account_of(book: Book, dataset: str) -> Account:
-    """Where a dataset stands in a book; LedgerError when a cost in it cannot be read."""
+def account_of(state: LedgerState, dataset: str) -> Account:
+    """Where a dataset stands in a state; LedgerError when a cost in it cannot be read."""
     try:
-        return book.shelf(dataset).account()
+        return state.account(dataset).snapshot()
     except (KeyError, TypeError, AttributeError):
         raise LedgerError("an event of the ledger cannot be read", fix="restore the ledger from a backup") from None
 
 
-def _recorded(event: Event) -> Recorded:
+def _recorded_answer(event: Event) -> RecordedAnswer:
     payload = event.payload
-    return Recorded(
+    return RecordedAnswer(
         event.number,
         payload["charge"],
         payload["question"],

@@ -42,13 +42,13 @@ class Store:
     def __init__(self, url: str) -> None:
         address, path = _address(url)
         self.url = url if "://" in url else str(path)
-        self.made = False
+        self.is_new = False
         """Whether there was no ledger before."""
         if path is not None:
             _for_its_owner(path)
         self._engine = _engine(address)
         self._reader = self._engine.execution_options(reading=True)
-        with self._translated(), self._engine.begin() as connection:
+        with self._translate_errors(), self._engine.begin() as connection:
             self._prepare(connection)
             self.genesis = genesis(_secret(connection))
             """What the first event is chained to."""
@@ -60,7 +60,7 @@ class Store:
     @property
     def secret(self) -> bytes:
         """The key under which tables are fingerprinted; it never leaves the ledger."""
-        with self._translated(), self._engine.begin() as connection:
+        with self._translate_errors(), self._engine.begin() as connection:
             return _secret(connection)
 
     def events(self, since: int = 0) -> list[Event]:
@@ -80,13 +80,13 @@ class Store:
     @contextmanager
     def exclusive(self) -> Iterator[Appender]:
         """Read and append as one step that no other process can come between; durable when it ends without an error."""
-        with self._translated(), self._engine.begin() as connection:
+        with self._translate_errors(), self._engine.begin() as connection:
             yield Appender(connection, self.genesis)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         """A look that holds up nobody who writes."""
-        with self._translated(), self._reader.begin() as connection:
+        with self._translate_errors(), self._reader.begin() as connection:
             yield connection
 
     def _prepare(self, connection: Connection) -> None:
@@ -101,7 +101,7 @@ class Store:
         )
         connection.execute(text("CREATE TABLE IF NOT EXISTS answers (hash TEXT PRIMARY KEY, content BLOB NOT NULL)"))
         meta = _meta(connection)
-        self.made = not meta
+        self.is_new = not meta
         if not meta:
             rows = [{"n": "version", "v": str(VERSION)}, {"n": "secret", "v": secrets.token_hex(32)}]
             connection.execute(text("INSERT INTO meta (name, value) VALUES (:n, :v)"), rows)
@@ -126,7 +126,7 @@ class Store:
             )
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Database errors in our grammar."""
         from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 

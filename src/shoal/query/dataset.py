@@ -19,7 +19,8 @@ from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError,
 from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget
-from shoal.ledger.ledger import Ledger, Registered
+from shoal.ledger.ledger import Ledger
+from shoal.ledger.state import Registration
 from shoal.policy.lock import lock
 from shoal.policy.policy import Policy
 from shoal.policy.schema import BOOLEAN
@@ -32,7 +33,7 @@ class Dataset:
     """What a question is typed against (the policy), and where its rows lie (never looked at for a price)."""
 
     policy: Policy
-    entry: Registered
+    entry: Registration
     data: object
     """A path or a frame."""
     seen: tuple[Table, Contents] | None = field(default=None, repr=False, compare=False)
@@ -108,7 +109,7 @@ def register(
     probability; the policy's `release.sampling.already` says the same.
     """
     path = _path_of(data)
-    entry = Registered(
+    entry = Registration(
         policy.dataset,
         _policy_path(policy),
         meaning(policy),
@@ -131,7 +132,7 @@ def register(
 
 def find(name: str, ledger: Ledger) -> Dataset:
     """A dataset by its name; the policy is read from where it was registered, the table is not."""
-    entry = ledger.registered(name)
+    entry = ledger.registration(name)
     if entry is None:
         raise UsageError(
             "no dataset of this name is registered",

@@ -25,10 +25,9 @@ from shoal.errors import BudgetError, DataError, LedgerError, UsageError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.rounding import Number
 from shoal.ledger import refusals
-from shoal.ledger.account import Account
 from shoal.ledger.event import Budget, Cost
-from shoal.ledger.ledger import Ledger
-from shoal.ledger.location import open_ledger
+from shoal.ledger.ledger import Ledger, open_ledger
+from shoal.ledger.state import Account
 from shoal.policy.policy import Policy
 from shoal.policy.text.problem import excerpt
 from shoal.query import batch as batches
@@ -88,9 +87,9 @@ class Session:
             if not 0 < len(analyst) <= _LONGEST_NAME or not analyst.isprintable():
                 raise UsageError("an analyst has a name", came=repr(analyst), allowed=f"1 to {_LONGEST_NAME} letters")
             _refuse_no_share(ledger.account(dataset.name), analyst, budget)
-            ledger.open_share(dataset.name, analyst, budget)
+            ledger.open_analyst_budget(dataset.name, analyst, budget)
         elif budget is None and ledger.left(dataset.name) is None:
-            raise refusals.without_ceiling(dataset.name)
+            raise refusals.no_budget(dataset.name)
         elif budget is not None:
             _refuse_other(dataset.name, budget, ledger.account(dataset.name).budget)
 
@@ -127,7 +126,7 @@ class Session:
     def spent(self) -> Budget:
         """What was spent: by the analyst, or on the dataset where none is named."""
         account = self.account
-        return next((share.spent for share in account.shares if share.name == self.analyst), account.spent)
+        return next((share.spent for share in account.analysts if share.name == self.analyst), account.spent)
 
     @property
     def left(self) -> Budget | None:
@@ -155,7 +154,7 @@ class Session:
         prepared = self._prepared(Ask(_question(question), epsilon, mechanism, prior, delta))
         if prepared.key is None or self._on_record(prepared) is not None:
             return None
-        found = self._ledger.recorded(self.dataset.name, prepared.key, self.dataset.identity)
+        found = self._ledger.recorded_answers(self.dataset.name, prepared.key, self.dataset.identity)
         return max((each.epsilon for each in found), default=None)
 
     def ask(
@@ -244,7 +243,7 @@ class Session:
         """The best answer that was given to this question about this table, at this epsilon or more."""
         if prepared.key is None:
             return None
-        found = self._ledger.recorded(self.dataset.name, prepared.key, self.dataset.identity)
+        found = self._ledger.recorded_answers(self.dataset.name, prepared.key, self.dataset.identity)
         for each in sorted(found, key=lambda one: (-one.epsilon, one.number)):
             if each.epsilon >= prepared.offer.cost.epsilon and (content := self._ledger.content(each)) is not None:
                 answer = Answer.from_content(content, each.charge)
@@ -284,7 +283,7 @@ class Session:
                 for each, answer in zip(prepared, made, strict=True)
                 if each.key is not None
             ]
-            self._ledger.answered_all(self.dataset.name, receipt, record, table=self.dataset.identity)
+            self._ledger.record_answers(self.dataset.name, receipt, record, table=self.dataset.identity)
         self._given.update((answer.charge, answer.content()) for answer in made)
         return made
 
@@ -386,7 +385,7 @@ def _refuse_other(dataset: str, budget: Budget, fixed: Budget | None) -> None:
 
 
 def _refuse_no_share(account: Account, analyst: str, budget: Budget | None) -> None:
-    if account.budget is None or budget is not None or analyst in {share.name for share in account.shares}:
+    if account.budget is None or budget is not None or analyst in {share.name for share in account.analysts}:
         return
     raise BudgetError(
         f"'{analyst}' has no share in dataset '{account.dataset}' yet",

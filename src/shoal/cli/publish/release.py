@@ -69,7 +69,7 @@ def release(
     """
     from shoal.cli.publish.plan import refuse_other_plan
     from shoal.engine.base import open_engine
-    from shoal.ledger.location import open_ledger
+    from shoal.ledger.ledger import open_ledger
     from shoal.policy.policy import Policy
     from shoal.publish.plan.methods import plan
     from shoal.publish.run.release import release as run
@@ -114,7 +114,7 @@ def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bo
     """Print everything that can be known before the charge; no ledger is made for it."""
     from shoal.engine.base import open_engine
     from shoal.engine.digest import file_digest
-    from shoal.ledger.location import open_ledger, would_be_made
+    from shoal.ledger.ledger import is_ledger_missing, open_ledger
     from shoal.publish.folder import refuse_target
     from shoal.publish.run.release import repeats
 
@@ -123,7 +123,7 @@ def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bo
         table = open_engine().scan(data, planned.schema)
         planned.check(table.schema)
     forecast, repeat = None, None
-    fresh = would_be_made(ledger) and (new or not _is_named(ledger))
+    fresh = is_ledger_missing(ledger) and (new or not _is_named(ledger))
     if not fresh:
         with open_ledger(ledger, new=new) as book:
             account = book.account(planned.policy.dataset)

@@ -15,8 +15,8 @@ from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
 from shoal.errors import BudgetError
 
 if TYPE_CHECKING:
-    from shoal.ledger.account import Account
     from shoal.ledger.event import Budget
+    from shoal.ledger.state import Account
     from shoal.query.dataset import Dataset
 
 _MANY = 12
@@ -62,7 +62,7 @@ def register_dataset(
     Every row is checked against the policy. The ledger notes where policy and table are; no row is copied.
     """
     from shoal.guarantee.rounding import exact_text
-    from shoal.ledger.location import open_ledger
+    from shoal.ledger.ledger import open_ledger
     from shoal.policy.policy import Policy
     from shoal.query.session import register
 
@@ -72,7 +72,7 @@ def register_dataset(
     with open_ledger(ledger, new=new_ledger) as book:
         with progress.spinner("reading"), show_rejected(data, schema, show=show_values):
             found = register(asked, data, sampled=rate, ledger=book)
-        place = {"url": book.url, "new": book.made}
+        place = {"url": book.url, "new": book.is_new}
     if as_json:
         rate_text = None if found.entry.sampled is None else exact_text(found.entry.sampled)
         fields = {"dataset": found.name, "unit": found.unit.to_saved(), "sampled": rate_text}
@@ -113,11 +113,11 @@ def show_dataset(name: str, analyst: str | None, ledger: str | None, as_json: bo
     with open_existing(ledger) as book:
         found = find(name, book)
         account = book.account(name)
-        own = next((share for share in account.shares if share.name == analyst), None)
+        own = next((share for share in account.analysts if share.name == analyst), None)
         if analyst is not None and own is None:
             raise BudgetError(
                 f"'{analyst}' has no share in dataset '{name}' yet",
-                allowed=", ".join(share.name for share in account.shares) or "no analyst has one",
+                allowed=", ".join(share.name for share in account.analysts) or "no analyst has one",
                 fix=f"let the custodian fix one with `shoal ledger budget {name} --analyst {analyst}`",
             )
         view = BudgetView(
@@ -125,7 +125,7 @@ def show_dataset(name: str, analyst: str | None, ledger: str | None, as_json: bo
             analyst,
             account.spent if own is None else own.spent,
             book.left(name, analyst),
-            {share.name: book.left(name, share.name) for share in account.shares},
+            {share.name: book.left(name, share.name) for share in account.analysts},
         )
         url = book.url
     if as_json:
@@ -159,7 +159,7 @@ def _fields(dataset: Dataset, view: BudgetView, url: str) -> dict[str, Any]:
                 "budget": share.budget.to_saved(),
                 "left": _budget_fields(view.shares_left[share.name]),
             }
-            for share in account.shares
+            for share in account.analysts
         ],
         "attributes": [each.to_json() for each in dataset.attributes],
     }
@@ -177,7 +177,7 @@ def _print(dataset: Dataset, view: BudgetView, url: str) -> None:
         (f"spent{by_all}", f"{account.spent.words()}   {counts}"),
         ("composed", _composed_text(account)),
         *([] if analyst is None else [(f"spent by {analyst}", view.spent.words())]),
-        *left_rows(view.left, analyst or ("all" if account.shares else None)),
+        *left_rows(view.left, analyst or ("all" if account.analysts else None)),
     ]
     if account.unbounded:
         rows.append(
@@ -188,7 +188,7 @@ def _print(dataset: Dataset, view: BudgetView, url: str) -> None:
         )
     rows += [
         (f"  {share.name}", f"{'nothing' if left is None else budget_text(left)} left of {share.budget.words()}")
-        for share in account.shares
+        for share in account.analysts
         for left in [view.shares_left[share.name]]
     ]
     output.print_line(click.style(dataset.name, bold=True))

@@ -7,7 +7,7 @@ from typing import Any
 
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.guarantee.theorem import PremiseAnswer
-from shoal.ledger.ledger import Account
+from shoal.ledger.state import Account
 from shoal.publish.certificate.opening import opening, sealed, theorem_entry
 from shoal.publish.certificate.premises import built, checked, stated
 from shoal.publish.plan.counted import SyntacticPlan

@@ -15,7 +15,7 @@ from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.guarantee.safe_k.curve import delta_exactly
 from shoal.guarantee.safe_k.frontier import ReleaseCurve
 from shoal.guarantee.safe_k.setting import Setting
-from shoal.ledger.ledger import Account
+from shoal.ledger.state import Account
 from shoal.publish.certificate.opening import opening, sealed, theorem_entry
 from shoal.publish.certificate.premises import safe_k_answers
 from shoal.publish.plan.safe_k import SafeKPlan

@@ -60,7 +60,7 @@ class SyntacticJob(Job):
         """Note it as unbounded; a table that may not be used is refused here, before anything is published."""
         plan = self.plan
         contents = table.contents()
-        ledger.unbounded(
+        ledger.record_unbounded(
             plan.policy.dataset,
             f"{plan.method.name}, k = {plan.k}",
             plan.lock.sha256,

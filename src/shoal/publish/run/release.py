@@ -186,7 +186,7 @@ def release(
         budget=account.budget,
         left=account.left,
         ledger=ledger.url,
-        new_ledger=ledger.made,
+        new_ledger=ledger.is_new,
         not_read=tuple(table.notes),
         rows_in=rows_in,
         report=values,

@@ -121,7 +121,7 @@ class SafeKJob(Job):
     def after_publishing(self, ledger: Ledger, content: dict[str, Any]) -> None:
         """Note the release by the seal of its certificate."""
         if self.receipt is not None:
-            ledger.released(self.plan.policy.dataset, self.receipt, content["seal"])
+            ledger.record_release(self.plan.policy.dataset, self.receipt, content["seal"])
 
     def fix_after_failure(self, fix: str | None) -> str:
         """The charge stands."""

@@ -17,7 +17,7 @@ from shoal.data.schema import Attribute, Outside, Schema, Type
 from shoal.engine.base import Table, open_engine
 from shoal.errors import DataError
 from shoal.guarantee.rounding import exact
-from shoal.ledger.ledger import Account
+from shoal.ledger.state import Account
 from shoal.publish.certificate.counted import certificate as made_again
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.plan.methods import plan as resolve

@@ -19,7 +19,7 @@ from shoal.data.schema import Schema
 from shoal.errors import PolicyError
 from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.ledger.event import Budget, Cost
-from shoal.ledger.ledger import Account
+from shoal.ledger.state import Account
 from shoal.policy.model.release import Group, ViewsModel
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.safe_k import DIGITS
