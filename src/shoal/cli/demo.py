@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shoal.guarantee.safe_k.frontier import CurveRow, FrontierPoint
     from shoal.publish.plan.safe_k import SafeKPlan
     from shoal.publish.run.release import Release
+    from shoal.publish.verify.standalone import Check
 
 MARKER = ".shoal-demo"
 """Its presence says that a demonstration made the folder, so that the next one may replace its files."""
@@ -85,7 +86,7 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
                 "release": str(made.folder),
                 "holder": str(made.holder),
                 "rows_published": made.rows_published,
-                "checks": checks,
+                "checks": len(checks),
                 "words": planned.sentences(),
             }
         )
@@ -93,16 +94,19 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     for sentence in planned.sentences():
         output.print_paragraph(sentence)
     output.print_line()
-    output.print_line(f"{made.rows_published:,} rows published, {checks} checks of the certificate agree")
+    agree = sum(each.agrees is True for each in checks)
+    others = f", {len(checks) - agree} could not be made" if agree < len(checks) else ""
+    output.print_line(f"{made.rows_published:,} rows published; {agree} checks of the certificate agree{others}")
     for line in account_lines(made, planned):
         output.print_line(line)
+    output.print_line()
     output.print_line(f"The plan, made before any row was read: {out / 'plan.html'}")
-    output.print_line(f"What others get:                        {made.folder / 'certificate.html'}")
+    output.print_line(f"What others get:                        {out / NAME / 'certificate.html'}")
     output.print_line(f"For the custodian alone:                {out / (NAME + '.holder') / 'report.html'}")
     print_for_custodian(made)
 
 
-def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, int]:
+def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, list[Check]]:
     from shoal.engine.base import open_engine
     from shoal.ledger.ledger import Ledger
     from shoal.policy.policy import Policy
@@ -115,7 +119,7 @@ def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, int]:
     with progress.spinner("verifying"):
         checks = verify(made.folder)
         require(checks)
-    return made, len(checks)
+    return made, checks
 
 
 def _clear(out: Path) -> None:

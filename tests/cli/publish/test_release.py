@@ -37,7 +37,7 @@ def test_words_say_the_promise_the_rows_and_where(place):
     assert "no group of fewer than 14 equal rows" in " ".join(done.stdout.split())
     assert f" rows published in {place / 'out'}\n" in done.stdout
     assert f"certificate: {place / 'out' / 'certificate.html'}\n" in done.stdout
-    assert f"for your eyes only: {place / 'out.holder' / 'report.html'}\n" in done.stdout
+    assert f"report, for the custodian alone: {place / 'out.holder' / 'report.html'}\n" in done.stdout
     assert "charged: (1, 0.001) to 'clinic'; left: (2, 0.009) of (3, 0.01); 2 more like this fit\n" in done.stdout
     assert done.stdout.endswith(f"ledger: {place / 'ledger.sqlite'}\n")
     assert {path.name for path in place.iterdir()} == BEFORE | {"out", "out.holder"}
@@ -54,7 +54,7 @@ def test_json_has_the_fields_that_others_rely_on(place):
     assert found["more_fit"] == 2
     assert found["ledger"] == {"url": str(place / "ledger.sqlite"), "new": False}
     alone = found["for_the_holder_only"]
-    assert alone["mark"].startswith("For the holder only")
+    assert alone["mark"].startswith("For the custodian only")
     assert alone["rows_in"] == 600
     assert (alone["columns"], alone["cautions"], alone["columns_not_read"]) == ([], [], [])
     assert (found["out"], found["holder"]) == (str(place / "out"), None)

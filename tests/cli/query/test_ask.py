@@ -157,6 +157,15 @@ def test_a_dataset_without_a_budget_is_shown_and_answers_once_it_has_one(tmp_pat
     assert answer("ask", "clinic", *OLD, *book)["left"]["epsilon"] == "0.9"
 
 
+def test_all_registered_datasets_are_listed(clinic, tmp_path):
+    book = ("--ledger", tmp_path / "ledger.sqlite")
+    shoal("ledger", "budget", "other", "--epsilon", "1", "--delta", "0", "--reason", "planned", *book)
+    (listed,) = answer("dataset", "show", *book)["datasets"]
+    assert (listed["dataset"], listed["left"]) == ("clinic", {"epsilon": "1", "delta": "0.000001"})
+    assert "clinic   (1, 0.000001)  one row added or removed" in shoal("dataset", "show", *book).stdout
+    refused("dataset", "show", "--analyst", "alice", *book, code=2)
+
+
 def test_a_sample(tmp_path):
     book = ("--ledger", tmp_path / "ledger.sqlite")
     line = registered(tmp_path, POLICY.replace("epsilon: 1,", "epsilon: 0.1,"))

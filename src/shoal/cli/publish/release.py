@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 40
 """Columns that are listed on the screen; the report has all."""
-MARK = "For the holder only: computed from the original table. Do not publish it, do not pass it on."
+MARK = "For the custodian only: computed from the original table. Do not publish it, do not pass it on."
 
 
 @command(
@@ -214,17 +214,17 @@ def to_fields(made: Release) -> dict[str, Any]:
 
 
 def _print(made: Release, plan: Plan) -> None:
-    """For people: the promise and what it cost on standard output; what the holder alone may know on standard error."""
+    """For people: the promise and what it cost on standard output; what the custodian alone may know on standard error."""
     for note in made.notes:
         output.warn(note)
     for sentence in plan.sentences():
         output.print_paragraph(sentence)
     output.print_line()
-    empty = "" if made.rows_published else " (every group was smaller than k: a valid, empty release)"
+    empty = "" if made.rows_published else " (every class was smaller than k: a valid, empty release)"
     output.print_line(f"{made.rows_published:,} rows published in {made.folder}{empty}")
     output.print_line(f"certificate: {made.folder / 'certificate.html'}")
     if made.holder is not None:
-        output.print_line(f"for your eyes only: {made.holder / 'report.html'}")
+        output.print_line(f"report, for the custodian alone: {made.holder / 'report.html'}")
     for line in account_lines(made, plan):
         output.print_line(line)
     print_for_custodian(made)

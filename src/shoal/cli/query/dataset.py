@@ -12,10 +12,11 @@ from shoal.cli.query.answer_text import budget_text, left_rows
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
-from shoal.errors import BudgetError
+from shoal.errors import BudgetError, UsageError
 
 if TYPE_CHECKING:
     from shoal.ledger.event import Budget
+    from shoal.ledger.ledger import Ledger
     from shoal.ledger.state import Account
     from shoal.query.dataset import Dataset
 
@@ -101,16 +102,19 @@ class BudgetView:
     examples=("shoal dataset show hospital-visits", "shoal dataset show hospital-visits --analyst alice --json"),
     next_step=("See the price of a question.", 'shoal ask hospital-visits count "age >= 65" --epsilon 0.1 --price'),
 )
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option("--analyst", metavar="NAME", help="Show what this analyst has spent and has left.")
 @ledger_option
 @json_option
-def show_dataset(name: str, analyst: str | None, ledger: str | None, as_json: bool) -> None:
-    """Show the attributes, the unit and the budget of the registered dataset NAME; no row is read."""
+def show_dataset(name: str | None, analyst: str | None, ledger: str | None, as_json: bool) -> None:
+    """Show the attributes, the unit and the budget of the registered dataset NAME, or list all; no row is read."""
     from shoal.cli.ledger import open_existing
     from shoal.query.dataset import find
 
     with open_existing(ledger) as book:
+        if name is None:
+            _list(book, analyst, as_json)
+            return
         found = find(name, book)
         account = book.account(name)
         own = next((share for share in account.analysts if share.name == analyst), None)
@@ -132,6 +136,28 @@ def show_dataset(name: str, analyst: str | None, ledger: str | None, as_json: bo
         output.print_json(_fields(found, view, url))
     else:
         _print(found, view, url)
+
+
+def _list(book: Ledger, analyst: str | None, as_json: bool) -> None:
+    """Print the names of all registered datasets, the unit that each hides, and what is left of its budget."""
+    if analyst is not None:
+        raise UsageError("an analyst has a share in one dataset", came=analyst, fix="name the dataset too")
+    entries = [entry for name in book.datasets() if (entry := book.registered(name)) is not None]
+    lefts = [book.left(entry.dataset) for entry in entries]
+    if as_json:
+        listed = [
+            {"dataset": entry.dataset, "unit": entry.unit.to_saved(), "left": _budget_fields(left)}
+            for entry, left in zip(entries, lefts, strict=True)
+        ]
+        output.print_json({"datasets": listed})
+    elif not entries:
+        output.print_line("no dataset is registered in this ledger")
+    else:
+        rows = [
+            (entry.dataset, "no budget yet" if left is None else budget_text(left), entry.unit.words())
+            for entry, left in zip(entries, lefts, strict=True)
+        ]
+        output.print_table(("dataset", "left", "unit"), rows)
 
 
 def _fields(dataset: Dataset, view: BudgetView, url: str) -> dict[str, Any]:
