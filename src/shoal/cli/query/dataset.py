@@ -142,7 +142,7 @@ def _list(book: Ledger, analyst: str | None, as_json: bool) -> None:
     """Print the names of all registered datasets, the unit that each hides, and what is left of its budget."""
     if analyst is not None:
         raise UsageError("an analyst has a share in one dataset", came=analyst, fix="name the dataset too")
-    entries = [entry for name in book.datasets() if (entry := book.registered(name)) is not None]
+    entries = [entry for name in book.datasets() if (entry := book.registration(name)) is not None]
     lefts = [book.left(entry.dataset) for entry in entries]
     if as_json:
         listed = [
