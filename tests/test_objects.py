@@ -98,7 +98,7 @@ def test_objects_print_short_and_without_records(place, released):
         objects = [
             asking, asking.dataset, asking.price(question, "0.1"), *answers, question, shoal.Mean("age"), shoal.Sum("age"),
             shoal.Variance("age"), shoal.Quantile("age", "0.5"), shoal.Histogram("age"),
-            shoal.Contingency(["age", "sex"]), shoal.Together([question, shoal.Mean("age")]),
+            shoal.Contingency(["age", "sex"]), shoal.Workload([question, shoal.Mean("age")]),
             shoal.ValueOf(PERSON[:3], "age"),
         ]  # fmt: skip
         shown = [repr(each) for each in objects]

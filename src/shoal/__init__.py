@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from shoal.query.questions.person import ValueOf
     from shoal.query.questions.quantile import Quantile
     from shoal.query.questions.tables import Contingency, Histogram
-    from shoal.query.questions.workload import Together
+    from shoal.query.questions.workload import Workload
     from shoal.query.session import Session, register, session
 
 _API = (
@@ -66,7 +66,7 @@ _WHERE = {
     "shoal.query.questions.quantile": ["Quantile"],
     "shoal.query.session": ["Session", "register", "session"],
     "shoal.query.questions.tables": ["Contingency", "Histogram"],
-    "shoal.query.questions.workload": ["Together"],
+    "shoal.query.questions.workload": ["Workload"],
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 
@@ -91,10 +91,10 @@ __all__ = [
     "SmoothDP",
     "Status",
     "Sum",
-    "Together",
     "Unit",
     "ValueOf",
     "Variance",
+    "Workload",
     "__version__",
     "allowance",
     "amplify",

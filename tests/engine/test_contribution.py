@@ -23,7 +23,7 @@ from shoal.errors import DataError, PolicyError, PreconditionError, UsageError
 from shoal.guarantee.unit import Unit
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
-from shoal.query.dataset import at_most
+from shoal.query.dataset import bound_rows
 from tests.engine.oracle import engine_named
 
 ENGINES = pytest.mark.parametrize("name", ["duckdb", "oracle"])
@@ -50,7 +50,7 @@ def people(name, ids, kind="", release=SAFE):
     """How many rows take part when every row has a name of its own."""
     table = engine_named(name).scan(pa.table({"id": ids, "x": pa.array([0] * len(ids))}), planned(kind, release).schema)
     with Source.seeded(1) as source:
-        return at_most(table, UNIT, source).rows()
+        return bound_rows(table, UNIT, source).rows()
 
 
 BIG = 2**53
@@ -104,7 +104,7 @@ def test_names_of_a_csv_file_are_the_cells(name, tmp_path):
     (tmp_path / "t.csv").write_text('id,x\n7,0\n007,0\n7.0,0\n" 7",0\n"7",0\n1e1,0\n10,0\nTRUE,0\ntrue,0\n')
     table = engine_named(name).scan(tmp_path / "t.csv", planned().schema)
     with Source.seeded(1) as source:
-        assert at_most(table, UNIT, source).rows() == 8  # "7" and 7 are one cell
+        assert bound_rows(table, UNIT, source).rows() == 8  # "7" and 7 are one cell
 
 
 @pytest.mark.parametrize("release", [SAFE, COUNTED])
@@ -123,7 +123,7 @@ def test_rows_of_people_need_names(name):
     with Source.seeded(1) as source:
         for work in (
             lambda: made.method.of_people(table, source, lambda _: None),
-            lambda: at_most(table, UNIT, source),
+            lambda: bound_rows(table, UNIT, source),
             lambda: planned(release=COUNTED).method.run(table, source),
         ):
             with pytest.raises(PreconditionError, match="not read as their names"):

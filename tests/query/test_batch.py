@@ -12,9 +12,9 @@ from shoal.errors import UsageError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.query import batch as disjoining
-from shoal.query.batch import Ask, Crowd, Sides, Work, cost, disjoint
+from shoal.query.batch import ConditionRanges, DisjointGroup, PricedQuestion, WorkLimit, are_disjoint, cost
 from shoal.query.questions.moments import Count
-from shoal.query.questions.workload import Together
+from shoal.query.questions.workload import Workload
 from tests.query.asking import opened, policy
 from tests.query.condition.conditions import SCHEMA
 
@@ -23,7 +23,7 @@ NEAR = ("0.1", "0.1000000000000000000000001")
 
 
 def planned(text, schema=None):
-    return Count(text).plan(schema or policy().schema, ROW)
+    return Count(text).resolve(schema or policy().schema, ROW)
 
 
 def priced(texts, epsilon="0.1"):
@@ -34,7 +34,9 @@ def priced(texts, epsilon="0.1"):
 @pytest.mark.parametrize("order", [NEAR, NEAR[::-1]])
 def test_the_price_is_the_dearest_in_exact_fractions(tmp_path, order):
     """Both are the same float."""
-    asks = [Ask(Count(where), epsilon) for where, epsilon in zip(("age < 5", "age >= 5"), order, strict=True)]
+    asks = [
+        PricedQuestion(Count(where), epsilon) for where, epsilon in zip(("age < 5", "age >= 5"), order, strict=True)
+    ]
     with opened(tmp_path) as asking:
         assert asking.batch_price(asks).cost.epsilon == Fraction(NEAR[1])
 
@@ -54,19 +56,19 @@ joined = st.tuples(small, st.sampled_from(["and", "or"]), small).map(" ".join)
 @settings(max_examples=150, deadline=None)
 def test_a_crowd_is_disjoint_one_by_one(texts):
     """What one look tells about all members is what comparing them one by one tells."""
-    crowd, members = Crowd(), []
+    crowd, members = DisjointGroup(), []
     for text in texts:
         try:
             each = planned(text, SCHEMA)
         except UsageError:  # a contradiction
             continue
-        alone = all(disjoint(each, other) for other in members)
-        assert crowd.joined_by(Sides.of(each), Work()) is alone
+        alone = all(are_disjoint(each, other) for other in members)
+        assert crowd.admit(ConditionRanges.of(each), WorkLimit()) is alone
         members += [each] if alone else []
 
 
 def test_a_look_at_single_attributes_is_enough_for_simple_conditions(monkeypatch):
-    monkeypatch.setattr(disjoining, "disjoint", None)
+    monkeypatch.setattr(disjoining, "are_disjoint", None)
     mixed = [
         "age = 3",
         "age between 10 and 20",
@@ -81,29 +83,29 @@ def test_a_look_at_single_attributes_is_enough_for_simple_conditions(monkeypatch
 
 def test_work_has_an_end_and_what_is_not_compared_counts_as_shared():
     assert priced(["age < 10 or sex = 'f' and age < 20", "age > 30"]) == Fraction("0.1")
-    one, other = (Sides.of(planned(text)) for text in ("age < 10 or sex = 'f' and age < 20", "age > 30"))
-    crowd, none = Crowd(), Work(1)
-    assert crowd.joined_by(one, none)
-    assert not crowd.joined_by(other, none)
-    assert crowd.joined_by(other, Work())
+    one, other = (ConditionRanges.of(planned(text)) for text in ("age < 10 or sex = 'f' and age < 20", "age > 30"))
+    crowd, none = DisjointGroup(), WorkLimit(1)
+    assert crowd.admit(one, none)
+    assert not crowd.admit(other, none)
+    assert crowd.admit(other, WorkLimit())
     long = [" or ".join(f"(age = {i} and sex = '{sex}')" for i in range(100)) for sex in "fm"]
-    sides = [Sides.of(planned(text)) for text in long]
+    sides = [ConditionRanges.of(planned(text)) for text in long]
     assert sides[0].size * sides[1].size == 200**2
 
 
 def test_very_many_and_very_long_conditions_are_refused_comparison(monkeypatch):
     """Counted, not timed: 2,000 questions that share rows would be two million pairs."""
     compared = []
-    plain = disjoining.disjoint
-    monkeypatch.setattr(disjoining, "disjoint", lambda a, b: compared.append(1) or plain(a, b))
-    monkeypatch.setattr(Work, "__init__", lambda self: setattr(self, "left", 5_000))
+    plain = disjoining.are_disjoint
+    monkeypatch.setattr(disjoining, "are_disjoint", lambda a, b: compared.append(1) or plain(a, b))
+    monkeypatch.setattr(WorkLimit, "__init__", lambda self: setattr(self, "left", 5_000))
     everyone = planned("age >= 1")
     assert cost([(everyone, PureDP("0.1"))] * 2_000, ROW).epsilon == 200
     assert 1_000 < len(compared) <= 5_000
 
 
 def test_vectors_are_compared_by_all_their_parts():
-    both = Together((Count("age < 5"), Count("age > 50"))).plan(policy().schema, ROW)
+    both = Workload((Count("age < 5"), Count("age > 50"))).resolve(policy().schema, ROW)
     middle, low = planned("age between 10 and 20"), planned("age <= 5")
     assert cost([(both, PureDP(1)), (middle, PureDP(1))], ROW).epsilon == 1
     assert cost([(both, PureDP(1)), (low, PureDP(1))], ROW).epsilon == 2

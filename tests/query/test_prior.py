@@ -10,7 +10,7 @@ import pytest
 from shoal.chance.source import Source
 from shoal.errors import ShoalError, UsageError
 from shoal.mechanism.refinement.prior import DiscretePrior, UniformPrior
-from shoal.query.prior import LISTED, Grid, known
+from shoal.query.prior import LISTED, AnswerGrid, resolve_prior
 from shoal.query.questions.moments import Count, Sum
 from shoal.query.questions.person import ValueOf
 from tests.query.asking import opened, rich, spent, table
@@ -75,7 +75,7 @@ def test_a_prior_that_suits_no_answer_is_refused(asking, question, prior):
 
 
 def test_whole_numbers_stay_whole():
-    grid = Grid(Fraction(1), Fraction(0), Fraction(10**6))
+    grid = AnswerGrid(Fraction(1), Fraction(0), Fraction(10**6))
     law, rest = grid.uniform(Fraction("2.5"), Fraction("7.9"))
     assert (law.listed, rest) == ((3, 4, 5, 6, 7), None)
     law, rest = grid.uniform(Fraction(0), Fraction(LISTED))
@@ -88,8 +88,8 @@ def test_whole_numbers_stay_whole():
 
 
 def test_bins_are_spread_over_their_points(asking):
-    planned = ValueOf("17", "age").plan(asking.dataset.schema, asking.dataset.unit)
-    found = known({"edges": [0, 2, 5], "probabilities": ["0.4", "0.6"]}, planned).law
+    planned = ValueOf("17", "age").resolve(asking.dataset.schema, asking.dataset.unit)
+    found = resolve_prior({"edges": [0, 2, 5], "probabilities": ["0.4", "0.6"]}, planned).distribution
     assert dict(zip(found.listed, found.masses, strict=True)) == {
         0: Fraction(1, 5), 1: Fraction(1, 5), **dict.fromkeys((2, 3, 4, 5), Fraction(3, 20)),
     }  # fmt: skip
@@ -118,7 +118,7 @@ def test_a_prior_over_days(asking):
 def test_a_law_without_ends_is_brought_into_the_domain(asking):
     from scipy.stats import norm
 
-    found = known(norm(50, 40), ValueOf("17", "age").plan(asking.dataset.schema, asking.dataset.unit))
-    assert [found.settled(value) for value in (-20.0, 12.4, 130.0)] == [0, 12, 99]
+    found = resolve_prior(norm(50, 40), ValueOf("17", "age").resolve(asking.dataset.schema, asking.dataset.unit))
+    assert [found.to_grid(value) for value in (-20.0, 12.4, 130.0)] == [0, 12, 99]
     with pytest.raises(UsageError, match="outside its declared domain"):
         asking.price(ValueOf("17", "age"), 1, prior=norm(500, 20))

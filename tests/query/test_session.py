@@ -17,7 +17,7 @@ from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
-from shoal.query.questions.workload import Together
+from shoal.query.questions.workload import Workload
 from shoal.query.session import session
 from tests.query.asking import SURE, opened, policy, rich, spent, table
 
@@ -40,7 +40,7 @@ PEOPLE = {"unit": {"column": "patient", "max_rows": "1"}}
         (Quantile("age", "1/3"), 33),
         (Histogram("sex"), {"attribute": "sex", "labels": ["f", "m"], "counts": [100, 100]}),
         (Contingency(["sex", "diag"]), [0, 80, 20, 0, 100, 0, 0, 0]),
-        (Together([OLD, Sum("age")]), [70, 9900]),
+        (Workload([OLD, Sum("age")]), [70, 9900]),
     ],
     ids=lambda each: getattr(each, "word", None),
 )
@@ -172,7 +172,7 @@ def test_a_charge_stands_when_the_answer_fails(tmp_path, monkeypatch):
         raise RuntimeError("row 17 is wrong")
 
     with opened(tmp_path) as asking:
-        monkeypatch.setattr("shoal.query.price.Noisy.draw", fails)
+        monkeypatch.setattr("shoal.query.price.NoiseOffer.draw", fails)
         with pytest.raises(DataError) as failed:
             asking.ask(OLD, "0.1")
         assert (
@@ -211,7 +211,7 @@ def test_a_price_reads_no_row_and_charges_nothing(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_auto_takes_the_smallest_expected_error(tmp_path):
     with opened(tmp_path) as asking:
-        sums = Together([Sum("age"), Count()])
+        sums = Workload([Sum("age"), Count()])
         scores = {name: asking.price(sums, "0.5", name).offers[0].score for name in ("laplace", "optimal")}
         assert scores["optimal"] < 0.9 * scores["laplace"]
         assert asking.price(sums, "0.5").mechanism == "optimal"

@@ -12,11 +12,11 @@ from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.ledger.ledger import Ledger
-from shoal.query.batch import Ask, cost, disjoint, load
+from shoal.query.batch import PricedQuestion, are_disjoint, cost, load
 from shoal.query.questions.moments import Count, Mean, Sum
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
-from shoal.query.questions.workload import Together
+from shoal.query.questions.workload import Workload
 from shoal.query.session import session
 from tests.query.asking import POLICY, opened, policy, rich, spent, table
 from tests.racing import outcomes_of
@@ -27,13 +27,17 @@ PERSON = Unit.person("patient", 2, "add_remove")
 
 def priced(questions, epsilons, unit=ROW, delta=None):
     schema = policy().schema
-    pairs = [(each.plan(schema, unit), PureDP(epsilon)) for each, epsilon in zip(questions, epsilons, strict=True)]
+    pairs = [(each.resolve(schema, unit), PureDP(epsilon)) for each, epsilon in zip(questions, epsilons, strict=True)]
     return cost(pairs, unit, delta)
 
 
 def test_a_batch_is_one_entry(tmp_path):
     with opened(tmp_path) as asking:
-        asks = [Ask(Count("age >= 65"), "0.1"), Ask(Mean("age"), "0.2", "laplace"), Ask(Quantile("age", ".5"), "0.1")]
+        asks = [
+            PricedQuestion(Count("age >= 65"), "0.1"),
+            PricedQuestion(Mean("age"), "0.2", "laplace"),
+            PricedQuestion(Quantile("age", ".5"), "0.1"),
+        ]
         offered = asking.batch_price(asks)
         assert (offered.cost.epsilon, len(offered.offers), spent(asking)) == (Fraction(4, 10), 3, 0)
         answers = asking.batch(asks)
@@ -42,7 +46,7 @@ def test_a_batch_is_one_entry(tmp_path):
         assert len({answer.charge for answer in answers}) == 1
         assert [answer.mechanism for answer in answers] == ["laplace", "laplace", "exponential"]
         assert asking.ask(Mean("age"), "0.2").value == answers[1].value
-        again = asking.batch([*asks, Ask(Count(), "0.1")])
+        again = asking.batch([*asks, PricedQuestion(Count(), "0.1")])
         assert [answer.free for answer in again] == [True, True, True, False]
         assert spent(asking) == Fraction(5, 10)
         assert asking.batch_price(asks).free
@@ -88,8 +92,8 @@ def test_groups_of_different_people_cost_the_largest():
         (Count("age < 50"), Count("age >= 50"), True),
         (Count("age < 50 and sex = 'f'"), Quantile("age", ".5", where="sex = 'm'"), True),
         (Histogram("diag", where="sex = 'f'"), Contingency(["age"], where="sex = 'm'"), True),
-        (Together([Count("age < 50"), Sum("age", where="age < 20")]), Count("age >= 50"), True),
-        (Together([Count("age < 50"), Sum("age")]), Count("age >= 50"), False),
+        (Workload([Count("age < 50"), Sum("age", where="age < 20")]), Count("age >= 50"), True),
+        (Workload([Count("age < 50"), Sum("age")]), Count("age >= 50"), False),
         (Count("diag = 'flu'"), Count("diag is missing"), True),
         (Count("age < 50 or sex = 'f'"), Count("age >= 50 and sex = 'm'"), True),
         (Count("age < 50 or sex = 'f'"), Count("age >= 50"), False),
@@ -99,13 +103,13 @@ def test_groups_of_different_people_cost_the_largest():
 )
 def test_what_the_conditions_alone_prove(first, second, expected):
     schema = policy().schema
-    one, other = first.plan(schema, ROW), second.plan(schema, ROW)
-    assert disjoint(one, other) is disjoint(other, one) is expected
+    one, other = first.resolve(schema, ROW), second.resolve(schema, ROW)
+    assert are_disjoint(one, other) is are_disjoint(other, one) is expected
 
 
 def test_a_batch_s_delta_covers_its_questions(tmp_path):
     with opened(tmp_path, rich()) as asking:
-        gaussian = [Ask(Count(f"age >= {bound}"), "0.5", "gaussian", delta="1e-8") for bound in (10, 20)]
+        gaussian = [PricedQuestion(Count(f"age >= {bound}"), "0.5", "gaussian", delta="1e-8") for bound in (10, 20)]
         assert asking.batch_price(gaussian).cost.delta == Fraction(2, 10**8)
         with pytest.raises(ParameterError, match="less than its questions need"):
             asking.batch_price(gaussian, delta="1e-8")

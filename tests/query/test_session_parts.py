@@ -11,10 +11,10 @@ from shoal.chance.source import Source
 from shoal.errors import BudgetError, UsageError
 from shoal.query.answer import Answer
 from shoal.query.batch import load
-from shoal.query.price import HARDLY, Error
+from shoal.query.price import NO_USABLE_ANSWER, Error
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.tables import Contingency, Histogram
-from shoal.query.questions.workload import Together, question
+from shoal.query.questions.workload import Workload, read_question
 from tests.query.asking import SURE, opened, rich
 
 MANY = rich()
@@ -30,7 +30,7 @@ def test_a_mean_comes_with_its_count_and_sum(tmp_path):
         assert again.free
         assert (again.parts, again.errors, again.note) == (found.parts, found.errors, None)
         assert asking.ask(Variance("age"), SURE).parts == {"count": 200, "sum": 9900}
-        both = asking.ask(Together([Count(), Mean("age", "sex = 'f'")]), SURE)
+        both = asking.ask(Workload([Count(), Mean("age", "sex = 'f'")]), SURE)
         assert both.parts == [None, {"count": 100, "sum": 4900}]
         assert (both.errors[-1].name, both.errors[-1].within) == ("mean", None)
         assert both.errors[-1].low <= 49 <= both.errors[-1].high
@@ -40,9 +40,9 @@ def test_hardly_any_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(Source, "secure", classmethod(lambda _: Source.seeded(5)))
     with opened(tmp_path, MANY) as asking:
         found = asking.ask(Mean("age", "age = 99"), "0.01")
-        assert found.note == HARDLY
+        assert found.note == NO_USABLE_ANSWER
         assert (found.errors[-1].low, found.errors[-1].high) == (0, 99)  # nothing is known but the domain
-        assert asking.ask(Mean("age", "age = 99"), "0.01").note == HARDLY
+        assert asking.ask(Mean("age", "age = 99"), "0.01").note == NO_USABLE_ANSWER
         assert asking.ask(Mean("age"), 10).note is None
 
 
@@ -66,7 +66,7 @@ def test_the_price_of_a_recorded_question_is_that_of_the_record(tmp_path):
 
 @pytest.mark.parametrize("kind", [Sum, Mean, Variance, Histogram])
 def test_an_attribute_is_a_text(kind):
-    with pytest.raises(UsageError, match=r"'attribute' is a text|named by a text"):
+    with pytest.raises(UsageError, match=r"'attribute' is not a text|named by a text"):
         kind(None)
 
 
@@ -93,16 +93,16 @@ def test_attributes_as_an_analyst_may_know_them(tmp_path):
 
 def test_short_forms_of_tables():
     levels = ({"attribute": "sex"}, {"attribute": "age", "level": 2})
-    long = question({"contingency": {"attributes": list(levels)}})
+    long = read_question({"contingency": {"attributes": list(levels)}})
     assert isinstance(long, Contingency)
     for short in ({"table": ["sex", "age@2"]}, {"table": "sex, age@2"}, {"contingency": {"attributes": "sex,age@2"}}):
-        assert question(short) == long
-    assert question({"histogram": "age@2", "where": "age > 3"}) == Histogram("age", level=2, where="age > 3")
-    assert question({"together": [{"histogram": "age@2"}, {"mean": "age", "where": "age > 3"}]}) == Together(
+        assert read_question(short) == long
+    assert read_question({"histogram": "age@2", "where": "age > 3"}) == Histogram("age", level=2, where="age > 3")
+    assert read_question({"together": [{"histogram": "age@2"}, {"mean": "age", "where": "age > 3"}]}) == Workload(
         [Histogram("age", level=2), Mean("age", "age > 3")]
     )
     saved = {"kind": "histogram", "attribute": "odd@2"}  # what is saved is meant as it stands
-    assert question(saved) == Histogram("odd@2")
+    assert read_question(saved) == Histogram("odd@2")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_short_forms_of_tables():
         ("{", "the batch: "),
         (
             "version: 1\nepsilon: 1\nquestions:\n  - {count: everything}\n  - {smu: age}\n",
-            "question 2: no such question",
+            "question 2: unknown question",
         ),
         ("version: 1\nquestions:\n  - {count: everything}\n", "question 1: a question of a batch has no epsilon"),
     ],

@@ -12,7 +12,7 @@ from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError,
 from shoal.ledger.ledger import Ledger
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
-from shoal.query.batch import Ask
+from shoal.query.batch import PricedQuestion
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
@@ -111,7 +111,7 @@ def test_what_is_no_question(pair):
     for bad in (None, 3, "count", {}, {"count": {}, "sum": "age"}, {"gossip": "age"}, {"count": {"were": "age > 1"}}):
         with pytest.raises(UsageError):
             pair[0].ask(bad, "0.1")
-    for bad in ([], [Count()], [Ask(Count(), "0.1"), Ask(Count(), "0.2")]):
+    for bad in ([], [Count()], [PricedQuestion(Count(), "0.1"), PricedQuestion(Count(), "0.2")]):
         with pytest.raises(UsageError):
             pair[0].batch(bad)
 

@@ -18,14 +18,14 @@ from shoal.engine.base import open_engine
 from shoal.guarantee.unit import Unit
 from shoal.policy.policy import Policy
 from shoal.query.answer import Answer
-from shoal.query.dataset import at_most
+from shoal.query.dataset import bound_rows
 from shoal.query.price import CONFIDENCE, Error, offer
-from shoal.query.prior import known
+from shoal.query.prior import resolve_prior
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import RANK, Quantile
 from shoal.query.questions.tables import Histogram
-from shoal.query.questions.workload import Together
+from shoal.query.questions.workload import Workload
 from tests.query.asking import SURE, opened, rich, table
 
 SMALL = 0.7
@@ -58,7 +58,7 @@ def policy(unit: str = "row") -> Policy:
 def offered(question, unit="row", epsilon="1.5", mechanism="laplace"):
     own = policy(unit)
     delta = "1e-3" if mechanism == "gaussian" else 0
-    return offer(question.plan(own.schema, own.unit), epsilon, delta, mechanism)
+    return offer(question.resolve(own.schema, own.unit), epsilon, delta, mechanism)
 
 
 def lattice(noise, rest=1e-6):
@@ -81,7 +81,7 @@ def test_one_number(question, unit, mechanism):
     made = offered(question, unit, "0.3", mechanism)
     offsets, chances = lattice(made.noise)
     (error,) = made.errors
-    off = np.abs(offsets[:, 0]) * float(made.asked.grid[0])
+    off = np.abs(offsets[:, 0]) * float(made.query.grid[0])
     assert chances[off <= error.within + 1e-9].sum() >= CONFIDENCE - 1e-9
     assert chances[off <= SMALL * error.within].sum() < CONFIDENCE
     assert error.expected == pytest.approx(chances @ off, rel=1e-3)
@@ -91,14 +91,14 @@ def test_one_number(question, unit, mechanism):
 @pytest.mark.parametrize("unit", ["row", "three rows"])
 @pytest.mark.parametrize(
     "question",
-    [Histogram("flag"), Together([Count(), Sum("x")])],
+    [Histogram("flag"), Workload([Count(), Sum("x")])],
     ids=["histogram", "together"],
 )
 def test_several_numbers_each_by_itself_and_all_at_once(question, unit, mechanism):
     made = offered(question, unit, 2, mechanism)
     offsets, chances = lattice(made.noise, 1e-5)
-    off = np.abs(offsets) * np.array([float(step) for step in made.asked.grid])
-    errors = made.errors * made.asked.components if len(made.errors) == 1 else made.errors
+    off = np.abs(offsets) * np.array([float(step) for step in made.query.grid])
+    errors = made.errors * made.query.components if len(made.errors) == 1 else made.errors
     held = np.stack([off[:, j] <= error.within + 1e-9 for j, error in enumerate(errors)])
     for one in held:
         assert chances[one].sum() >= CONFIDENCE - 2e-5
@@ -111,7 +111,7 @@ def test_several_numbers_each_by_itself_and_all_at_once(question, unit, mechanis
 
 
 def test_cells_that_err_differently_are_told_at_most():
-    many = Together([Histogram("big", edges=tuple(str(9 * i) for i in range(1, 40))), Sum("x"), Sum("wide")])
+    many = Workload([Histogram("big", edges=tuple(str(9 * i) for i in range(1, 40))), Sum("x"), Sum("wide")])
     (error,) = offered(many).errors
     assert error.name == "each of 42 numbers" or error.how == "bound"
     assert error.how == "bound"
@@ -125,7 +125,7 @@ def covered(made, truth, value, shrink=1.0):
     offsets, chances = lattice(made.noise, 1e-5)
     total = 0.0
     for offset, chance in zip(offsets, chances, strict=True):
-        drawn = made.drawn(truth + offset)
+        drawn = made.outcome(truth + offset)
         low, high = drawn.errors[-1].low, drawn.errors[-1].high
         assert low <= drawn.value <= high
         if shrink < 1:
@@ -136,7 +136,7 @@ def covered(made, truth, value, shrink=1.0):
 
 def sums(made, values):
     """The exact components of a mean or variance of whole values in 0..6, and what they are components of."""
-    part = made.asked.parts[0]
+    part = made.query.parts[0]
     far = np.array(values) - part.middle
     parts = [len(values), int(far.sum()), int((part.squares(far) - part.base).sum())] if part.size == 3 else [
         len(values), int(far.sum())
@@ -183,11 +183,11 @@ def test_intervals_hold_where_squares_are_rounded_and_noise_is_wide(question, tr
     frame = open_engine("duckdb").scan(_frame(big=values), policy().schema)
     for mechanism in ("laplace", "optimal", "gaussian"):
         made = offered(question, "row", "0.5", mechanism)
-        exact = made.asked.truth(frame)
+        exact = made.query.truth(frame)
         hits = []
         with Source.seeded(5) as source:
             for noise in made.noise.noise(source, 100 * effort):
-                drawn = made.drawn(exact + noise)
+                drawn = made.outcome(exact + noise)
                 hits.append(drawn.errors[-1].low <= truth(values) <= drawn.errors[-1].high)
         assert np.mean(hits) >= CONFIDENCE
 
@@ -214,8 +214,8 @@ def test_before_the_answer_nothing_is_said_of_a_mean(tmp_path):
 
 def rank_errors(made, values):
     """By hand: by how many rows one side of each candidate is too heavy."""
-    q, n = made.asked.q, len(values)
-    points = [float(at) for at in made.asked.points]
+    q, n = made.query.q, len(values)
+    points = [float(at) for at in made.query.points]
     below = np.searchsorted(values, points, side="left")
     above = n - np.searchsorted(values, points, side="right")
     return np.maximum(0.0, np.maximum(below - float(q) * n, above - (1 - float(q)) * n))
@@ -269,8 +269,8 @@ def test_an_ordinal_quantile_is_among_all_its_values():
 def test_the_expected_distance_of_a_refined_answer(epsilon, delta):
     own = policy("person")
     prior = {"0": "0.1", "1": "0.4", "3": "0.3", "6": "0.2"}
-    asked = ValueOf("7", "x").plan(own.schema, own.unit)
-    made = offer(asked, epsilon, delta, "refinement", known(prior, asked))
+    asked = ValueOf("7", "x").resolve(own.schema, own.unit)
+    made = offer(asked, epsilon, delta, "refinement", resolve_prior(prior, asked))
     (error,) = made.errors
     masses = {int(value): float(mass) for value, mass in prior.items()}
     exact = 0.0
@@ -335,7 +335,7 @@ def _frame(**columns):
 
 
 def _scores(made, **columns):
-    return made.asked.scores(open_engine("duckdb").scan(_frame(**columns), policy().schema))
+    return made.query.scores(open_engine("duckdb").scan(_frame(**columns), policy().schema))
 
 
 @pytest.mark.slow
@@ -351,7 +351,7 @@ def test_drawn_answers_hold_what_they_state(unit, effort):
         z=chance.choice(list("abc"), count),
     )
     with Source.seeded(1) as source:
-        taking = at_most(open_engine("duckdb").scan(data, own.schema.with_names(own.unit.column)), own.unit, source)
+        taking = bound_rows(open_engine("duckdb").scan(data, own.schema.with_names(own.unit.column)), own.unit, source)
     held = pd.DataFrame({name: taking.collect([name])[name] for name in ("x", "y", "z")})
     x = np.ma.compressed(taking.collect(["x"])["x"])
     asked = {
@@ -363,10 +363,10 @@ def test_drawn_answers_hold_what_they_state(unit, effort):
     draws = 100 * effort
     for (question, truth), mechanism in product(asked.items(), ("laplace", "optimal")):
         made = offered(question, unit, "0.5", mechanism)
-        exact, hits = made.asked.truth(taking), []
+        exact, hits = made.query.truth(taking), []
         with Source.seeded(9) as source:
             for noise in made.noise.noise(source, draws):
-                drawn = made.drawn(exact + noise)
+                drawn = made.outcome(exact + noise)
                 error = drawn.errors[-1]
                 inside = error.low <= truth <= error.high if error.low is not None else None
                 hits.append(abs(drawn.value - truth) <= error.within + 1e-9 if inside is None else inside)
@@ -376,4 +376,4 @@ def test_drawn_answers_hold_what_they_state(unit, effort):
 
 def test_units_are_what_the_cases_say():
     assert policy("three rows").unit == Unit.person("who", 3, "replace_one")
-    assert Fraction(offered(Count(), "three rows").asked.reaches[0]) == 3
+    assert Fraction(offered(Count(), "three rows").query.linf_steps[0]) == 3

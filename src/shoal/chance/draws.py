@@ -201,13 +201,13 @@ def _digit(gamma: Fraction) -> InversionSampler:
     between exponentials of distinct rationals, against the theorem of Lindemann and Weierstrass.
     """
 
-    def cut(index: int, bits: int) -> Bounds:
+    def cut_bounds(index: int, bits: int) -> Bounds:
         def bounds(more: int) -> Bounds:
             return ratio_bounds(_rest(gamma * (index + 1), more), _rest(gamma * BASE, more), more)
 
         return settle(bounds, bits)
 
-    return InversionSampler(cut, BASE - 1)
+    return InversionSampler(cut_bounds, BASE - 1)
 
 
 def _tail(gamma: Fraction) -> InversionSampler:
@@ -378,11 +378,11 @@ def _groups(ranked: list[Fraction], sizes: list[int]) -> InversionSampler:
             known[bits] = list(lower), list(upper)
         return known[bits]
 
-    def cut(index: int, bits: int) -> Bounds:
+    def cut_bounds(index: int, bits: int) -> Bounds:
         def bounds(more: int) -> Bounds:
             lower, upper = sums(more)
             return ratio_bounds((lower[index], upper[index]), (lower[-1], upper[-1]), more)
 
         return settle(bounds, bits)
 
-    return InversionSampler(cut, len(ranked) - 1)
+    return InversionSampler(cut_bounds, len(ranked) - 1)

@@ -209,7 +209,9 @@ _ALL = (
         "Answers that depend on disjoint groups of rows are together (max epsilon_i, delta)-DP when a row is added or removed, "
         "and the two largest add up when one is replaced.",
         (
-            _premise("disjoint-conditions", "no row can satisfy two of the conditions", "shoal.query.batch.disjoint"),
+            _premise(
+                "disjoint-conditions", "no row can satisfy two of the conditions", "shoal.query.batch.are_disjoint"
+            ),
             _premise("one-row", "a unit has one row", "shoal.query.batch.cost"),
             _premise("own-bits", "each answer has bits of its own", "shoal.query.session.Session"),
         ),
@@ -539,10 +541,10 @@ _NOISE = (
             _premise(
                 "disjoint-parts",
                 "the conditions of disjoint parts share no row, by themselves",
-                "shoal.query.condition.predicate.Predicate.apart",
+                "shoal.query.condition.predicate.Predicate.is_disjoint_from",
             ),
             _premise(
-                "bounded-rows", "at most max_rows rows of each person, chosen once", "shoal.query.dataset.at_most"
+                "bounded-rows", "at most max_rows rows of each person, chosen once", "shoal.query.dataset.bound_rows"
             ),
         ),
     ),

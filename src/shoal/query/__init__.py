@@ -1,28 +1,28 @@
-"""One answer: questions to a table, with their price known before a row is read.
+"""Questions to a table, each answered with noise, with its price known before a row is read.
 
 A question is a frozen value that a person wrote: `Count("age >= 65")`, `Mean("income", where="sex = 'female'")`, or plain
-values from a batch file, by `question({"count": {"where": "age >= 65"}})`. Its condition is a text in a small language of its
-own (`predicate`), parsed and typed against the policy, never handed on to an engine.
+values from a batch file, by `read_question({"count": {"where": "age >= 65"}})`. Its condition is a text in a small language
+(`condition`), parsed and typed against the policy, and never handed on to an engine.
 
-    asked = question.plan(schema, unit)      what it means under the policy: refused here, or never
-    asked.identity                           one text for one meaning: asked again, it is the same question
-    asked.kind                               "add", "choose" or "refine"
+    query = question.resolve(schema, unit)   the query that it means under the policy; refused here, or never
+    query.identity                           one text for one meaning: asked again, it is the same question
+    query.kind                               "add", "choose" or "refine"
 
-"add": counts, sums, means, variances, histograms, contingency tables, and several of them `Together` as one vector. Every
-component is a whole number of steps of a grid that the policy fixes; `asked.sensitivity` says how far one unit moves it.
+"add" (`VectorQuery`): counts, sums, means, variances, histograms, contingency tables, and several of them as a `Workload`.
+Every component is a whole number of steps of a grid that the policy fixes; `query.sensitivity` has its L0, L1 and L∞.
 
-    noise = Laplace.for_target(target, sensitivity=asked.even_sensitivity, grid=asked.even_grid)     the price, with
-    noise.expected_error × asked.sensitivity.linf                                              what it buys
+    noise = Laplace.for_target(target, sensitivity=query.scaled_sensitivity, grid=query.scaled_grid)
+    noise.expected_error × query.sensitivity.linf       the error that the price buys
     ... the ledger is charged here ...
-    steps = asked.truth(table) + noise.noise(source, 1)[0]
-    asked.finish(steps)                      plain values: post-processing, the rows are not looked at again
+    steps = query.truth(table) + noise.noise(source, 1)[0]
+    query.finish(steps)                                 plain values: post-processing, the rows are not read again
 
-"choose": quantiles. `asked.scores(table)` are whole numbers, one for each of `asked.candidates`, each moved by at most
-`asked.reach`; a mechanism picks an index and `asked.finish(index)` names the value.
+"choose" (`SelectionQuery`): quantiles. `query.scores(table)` are whole numbers, one for each of `query.candidates`, of L∞
+sensitivity `query.linf`; the exponential mechanism draws an index, and `query.finish(index)` is the value.
 
-"refine": the value of one person. `asked.truth(table)` is None for somebody who is not there, which is an answer like any
-other: the prior as it was. `asked.values` or `asked.domain` say what a prior may range over.
+"refine" (`PersonQuery`): the value of one person. `query.truth(table)` is None for an absent person, who is answered from the
+prior as it is. `query.values` or `query.domain` say what a prior may range over.
 
-Where the unit is a person, `truth` and `scores` take a table with at most `unit.max_rows` rows of each: the caller sees to
-that (`dataset.at_most`), with one choice for all questions of a session.
+Where the unit of privacy is a person, `truth` and `scores` take a table after contribution bounding (`dataset.bound_rows`),
+with one choice of rows for all questions of a session.
 """

@@ -1,4 +1,4 @@
-"""An answer, and what the ledger keeps of it: the value that left the house, its price and its error."""
+"""An answer and its price, and what the ledger keeps of it: the value that was given, its cost and its error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from shoal.errors import LedgerError
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.ledger.event import Budget, Cost
-from shoal.query.price import Drawn, Error, Offer
+from shoal.query.price import Error, Offer, Outcome
 
 VERSION = 2
 """Of a recorded answer. Version 1 knew no scope, and some of its errors were not what they said."""
@@ -19,7 +19,7 @@ _RANK = "rank"
 
 @dataclass(frozen=True)
 class Answer:
-    """The value, with what it cost when it was first given; `free` when it was given again from the record."""
+    """An answer, with what it cost when it was first given; `free` when it was given again from the record."""
 
     question: str
     value: Any
@@ -32,18 +32,18 @@ class Answer:
     """The number of the charge in the ledger."""
     free: bool = False
     parts: Any = None
-    """Behind a mean or a variance: the count and the sum with noise, which were paid for; a list for questions together."""
+    """The noisy count and sums from which a mean or a variance was computed; a list for a workload."""
     note: str | None = None
-    """What keeps the answer from being of use."""
+    """Why the answer is of no use, where it is not."""
     scope: tuple[str, ...] = ()
     """What the answer and its errors are about, where that is not every row and value as it is."""
 
     def __repr__(self) -> str:
         cost = "free: it is on record" if self.free else f"for ({exact_text(self.epsilon)}, {exact_text(self.delta)})"
-        return f"<Answer {_cut(str(self.value))} to {_cut(self.question)}, {self.mechanism}, {cost}>"
+        return f"<Answer {_shorten(str(self.value))} to {_shorten(self.question)}, {self.mechanism}, {cost}>"
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values, numbers of the guarantee as exact text."""
+        """The answer as plain values, numbers of the guarantee as exact text."""
         return {
             "question": json.loads(self.question),
             "value": self.value,
@@ -60,13 +60,13 @@ class Answer:
         }
 
     def content(self) -> bytes:
-        """As it is recorded."""
+        """The answer as the ledger records it."""
         fields = {name: value for name, value in self.to_json().items() if name not in ("free", "charge")}
         return json.dumps({"version": VERSION, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
 
     @classmethod
     def from_content(cls, content: bytes, charge: int) -> Answer:
-        """From the record; free."""
+        """The answer from its record in the ledger; it is free."""
         try:
             saved = json.loads(content)
             fields = [saved[name] for name in ("value", "mechanism", "epsilon", "delta", "errors", "theorems")]
@@ -82,8 +82,8 @@ class Answer:
         )
 
     @classmethod
-    def made(cls, question: str, offer: Offer, drawn: Drawn, charge: int) -> Answer:
-        """Just drawn; the value goes through its record, so that it is the same whenever it is given."""
+    def from_outcome(cls, question: str, offer: Offer, drawn: Outcome, charge: int) -> Answer:
+        """The answer that was just drawn; its value goes through its record, so that it is the same whenever it is given."""
         cost = offer.cost
         value, parts = json.loads(json.dumps([drawn.value, drawn.parts], allow_nan=False))
         told = (offer.mechanism, cost.epsilon, cost.delta, drawn.errors, offer.theorems, charge)
@@ -101,14 +101,14 @@ class Price:
 
     questions: tuple[str, ...]
     offers: tuple[Offer | Answer, ...]
-    """How each would be answered, or the answer that is on record."""
+    """For each question how it would be answered, or the answer that is on record."""
     cost: Cost | None
-    """None where every answer is on record: then it is free."""
+    """What would be charged; None where every answer is on record, which is free."""
     left: Budget | None
 
     def __repr__(self) -> str:
         cost = "nothing: on record" if self.cost is None else self.cost.words()
-        named = _cut(self.questions[0]) if len(self.questions) == 1 else f"{len(self.questions)} questions"
+        named = _shorten(self.questions[0]) if len(self.questions) == 1 else f"{len(self.questions)} questions"
         return f"<Price {cost} of {named}>"
 
     @property
@@ -118,7 +118,7 @@ class Price:
 
     @property
     def fits(self) -> bool:
-        """Whether the budget allows it now."""
+        """Whether the budget that is left allows the cost."""
         if self.cost is None or self.left is None:
             return True
         return self.cost.epsilon <= self.left.epsilon and self.cost.delta <= self.left.delta
@@ -139,7 +139,7 @@ class Price:
         return self.offers[0].scope
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values, numbers of the guarantee as exact text."""
+        """The price as plain values, numbers of the guarantee as exact text."""
         cost = self.cost
         return {
             "questions": [
@@ -161,6 +161,6 @@ class Price:
         }
 
 
-def _cut(text: str, most: int = 100) -> str:
+def _shorten(text: str, most: int = 100) -> str:
     """A text that fits into a line."""
     return text if len(text) <= most else f"{text[: most - 1]}…"

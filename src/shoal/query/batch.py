@@ -26,11 +26,11 @@ from shoal.ledger.event import Cost
 from shoal.policy.text.problem import RefusedPolicyError
 from shoal.policy.text.reading import Tree, read_yaml
 from shoal.query.condition.predicate import Atom, Predicate
-from shoal.query.condition.sets import Names, Region, Span, Spans
-from shoal.query.questions.base import Added, Asked, Question
-from shoal.query.questions.workload import question as question_of
+from shoal.query.condition.sets import RankSet, Span, TextSet, ValueSet
+from shoal.query.questions.base import Query, Question, VectorQuery
+from shoal.query.questions.workload import read_question
 
-__all__ = ["MOST", "Ask", "BatchFile", "cost", "disjoint", "load"]
+__all__ = ["MOST", "BatchFile", "PricedQuestion", "are_disjoint", "cost", "load"]
 
 MOST = 10_000
 """Questions of one batch."""
@@ -42,8 +42,8 @@ _KEYS = ("version", "epsilon", "delta", "mechanism", "questions")
 
 
 @dataclass(frozen=True)
-class Ask:
-    """One question with its price and how it is to be answered."""
+class PricedQuestion:
+    """One question with the epsilon and delta at which it is asked, its mechanism and its prior."""
 
     question: Question
     epsilon: Number
@@ -54,9 +54,9 @@ class Ask:
 
 @dataclass(frozen=True)
 class BatchFile:
-    """What a batch file asks for; `delta` is what the composition of all questions may use."""
+    """The questions of a batch file; `delta` is what the composition of all of them may use."""
 
-    asks: tuple[Ask, ...]
+    asks: tuple[PricedQuestion, ...]
     delta: Fraction | None = None
 
 
@@ -65,41 +65,43 @@ def load(path: str | Path, epsilon: Number | None = None) -> BatchFile:
     where = Path(path)
     tree = plain_values(where, "the batch")
     if not isinstance(tree, dict) or tree.get("version") != "1" or not isinstance(tree.get("questions"), list):
-        raise UsageError("this is no batch of questions", came=where, allowed="`version: 1`, then a list `questions:`")
+        raise UsageError(
+            "a file that is not a batch of questions", came=where, allowed="`version: 1`, then a list `questions:`"
+        )
     strange = [key for key in tree if key not in _KEYS]
     if strange:
-        raise UsageError("a batch has no such key", came=strange[0], allowed=", ".join(_KEYS))
+        raise UsageError("an unknown key in a batch", came=strange[0], allowed=", ".join(_KEYS))
     common = {"epsilon": tree.get("epsilon", epsilon), "mechanism": tree.get("mechanism", "auto")}
     asks = []
     for place, each in enumerate(tree["questions"], 1):
-        with numbered(place):
+        with number_errors(place):
             asks.append(_ask(each, common))
     total = tree.get("delta")
     return BatchFile(tuple(asks), None if total is None else check_delta(total))
 
 
-def _ask(given: Any, common: Mapping[str, Any]) -> Ask:
+def _ask(given: Any, common: Mapping[str, Any]) -> PricedQuestion:
     """`{mean: age, where: ..., epsilon: .2}`: the word first, its options beside it or below it."""
     if not isinstance(given, dict) or not given:
-        raise UsageError("a question of a batch is a mapping", allowed='such as {count: "age >= 65", epsilon: 0.1}')
+        raise UsageError("a question of a batch is not a mapping", allowed='such as {count: "age >= 65", epsilon: 0.1}')
     options = {key: value for key, value in given.items() if key in _OPTIONS}
     rest = _numbers({key: value for key, value in given.items() if key not in _OPTIONS})
     if not rest:
-        raise UsageError("a question of a batch asks nothing", came=", ".join(options))
-    made = question_of(rest)
+        raise UsageError("a question of a batch has options but no question", came=", ".join(options))
+    made = read_question(rest)
     epsilon = options.get("epsilon", common["epsilon"])
     if epsilon is None:
         raise UsageError(
             "a question of a batch has no epsilon", came=made.word, fix="give each its own, or one for all"
         )
-    return Ask(
+    return PricedQuestion(
         made, epsilon, options.get("mechanism", common["mechanism"]), options.get("prior"), options.get("delta", 0)
     )
 
 
 @contextmanager
-def numbered(place: int) -> Iterator[None]:
-    """Errors within say which question of a batch is meant; the first has number 1."""
+def number_errors(place: int) -> Iterator[None]:
+    """Errors raised inside name the number of the question in the batch; the first has number 1."""
     try:
         yield
     except ShoalError as error:
@@ -109,7 +111,7 @@ def numbered(place: int) -> Iterator[None]:
 
 
 def _numbers(value: Any) -> Any:
-    """A level is a number; everything else stays the text that was typed."""
+    """The options with levels as numbers; everything else stays the text that was typed."""
     if isinstance(value, dict):
         return {key: _level(each) if key == "level" else _numbers(each) for key, each in value.items()}
     return [_numbers(each) for each in value] if isinstance(value, list) else value
@@ -124,23 +126,23 @@ def _level(text: Any) -> Any:
 
 @dataclass
 class _Group:
-    """Questions of which one person can take part in one alone, and the dearest of them."""
+    """Questions of which each person can take part in one alone, with the largest guarantee among them."""
 
-    crowd: Crowd
+    crowd: DisjointGroup
     guarantee: DifferentialPrivacy
     rest: list[DifferentialPrivacy] = field(default_factory=list)
 
 
-def cost(asked: Sequence[tuple[Asked, DifferentialPrivacy]], unit: Unit, delta: Number | None = None) -> Cost:
-    """The price of questions that were fixed in advance, as one entry.
+def cost(query: Sequence[tuple[Query, DifferentialPrivacy]], unit: Unit, delta: Number | None = None) -> Cost:
+    """The cost of questions that were fixed in advance, as one charge.
 
     Without a `delta` beyond what the questions need by themselves: the sum of all epsilons. With one: the composed
     privacy-loss distribution at that delta (theorem `pld-composition`), if it saves a hundredth or more. Questions about
     disjoint groups of people count as the largest of them (theorem `parallel-composition`).
     """
-    if len(asked) > MOST:
-        raise UsageError("a batch with too many questions", came=len(asked), allowed=f"{MOST:,}")
-    counted = Counter(part for group in _groups(asked, unit) for part in _charged(group, unit))
+    if len(query) > MOST:
+        raise UsageError("a batch with too many questions", came=len(query), allowed=f"{MOST:,}")
+    counted = Counter(part for group in _groups(query, unit) for part in _charged_guarantees(group, unit))
     parts: list[tuple[Guarantee, int]] = list(counted.items())
     owned = [(part.own, n) for part, n in counted.items() if part.own is not None]
     basic = sum((own[0] * n for own, n in owned), Fraction(0))
@@ -157,28 +159,28 @@ def cost(asked: Sequence[tuple[Asked, DifferentialPrivacy]], unit: Unit, delta: 
     return Cost(composed, total, tuple(parts)) if worth else Cost(basic, needed, tuple(parts))
 
 
-def _charged(group: _Group, unit: Unit) -> list[DifferentialPrivacy]:
+def _charged_guarantees(group: _Group, unit: Unit) -> list[DifferentialPrivacy]:
     """add_remove: the largest. replace_one: a person leaves one group and enters another, so the two largest."""
     return [group.guarantee] if unit.neighbours == "add_remove" else [group.guarantee, *group.rest[:1]]
 
 
-def _groups(asked: Sequence[tuple[Asked, DifferentialPrivacy]], unit: Unit) -> list[_Group]:
+def _groups(query: Sequence[tuple[Query, DifferentialPrivacy]], unit: Unit) -> list[_Group]:
     """Each question with the first group from all of whose members it is disjoint; the dearest questions come first.
 
     Dearest in exact fractions: two that look the same as floats are not, and the first of a group is its price.
     """
     groups: list[_Group] = []
-    work = Work()
-    for each, guarantee in sorted(asked, key=lambda pair: -_own(pair[1])):
-        one = Sides.of(each)
+    work = WorkLimit()
+    for each, guarantee in sorted(query, key=lambda pair: -_own(pair[1])):
+        one = ConditionRanges.of(each)
         for group in groups if unit.max_rows == 1 and work.left else ():
             alike = type(group.guarantee) is type(guarantee) and _delta(group.guarantee) == _delta(guarantee)
-            if alike and group.crowd.joined_by(one, work):
+            if alike and group.crowd.admit(one, work):
                 group.rest.append(guarantee)
                 break
         else:
-            group = _Group(Crowd(), guarantee)
-            group.crowd.joined_by(one, work)
+            group = _Group(DisjointGroup(), guarantee)
+            group.crowd.admit(one, work)
             groups.append(group)
     return groups
 
@@ -196,128 +198,132 @@ MOST_STEPS = 300_000
 
 
 @dataclass
-class Work:
-    """How much may still be compared."""
+class WorkLimit:
+    """A bound on the work of comparing conditions."""
 
     left: int = MOST_STEPS
 
     def allows(self, steps: int) -> bool:
-        """Whether so many steps are left; they are taken off. To have asked for too many is a step too."""
-        enough = steps <= self.left
-        self.left -= steps if enough else min(1, self.left)
-        return enough
+        """Whether so many steps are left, which are then taken off; a refusal takes off one step, too."""
+        usable = steps <= self.left
+        self.left -= steps if usable else min(1, self.left)
+        return usable
 
 
-def disjoint(first: Asked, second: Asked) -> bool:
-    """Whether the conditions alone prove that no row takes part in both questions."""
-    return all(one.apart(other) for one in _conditions(first) for other in _conditions(second))
+def are_disjoint(first: Query, second: Query) -> bool:
+    """Whether the conditions alone prove that no row takes part in both queries."""
+    return all(one.is_disjoint_from(other) for one in _conditions(first) for other in _conditions(second))
 
 
 @dataclass(frozen=True)
-class Sides:
-    """What a question's condition says about single attributes: all its rows lie in each of these regions."""
+class ConditionRanges:
+    """What the condition of a query says about single attributes: all its rows lie in each of these sets."""
 
-    asked: Asked
-    regions: Mapping[str, Region]
+    query: Query
+    value_sets: Mapping[str, ValueSet]
     size: int
     """Steps of its conditions: comparing two of them takes no more than the product of their sizes."""
 
     @classmethod
-    def of(cls, asked: Asked) -> Sides:
-        """Read off the condition."""
-        conditions = _conditions(asked)
-        regions = _sides(conditions[0]) if len(conditions) == 1 else {}
-        return cls(asked, regions, sum(_size(condition) for condition in conditions))
+    def of(cls, query: Query) -> ConditionRanges:
+        """The sets that follow from the conditions of a query."""
+        conditions = _conditions(query)
+        value_sets = _sides(conditions[0]) if len(conditions) == 1 else {}
+        return cls(query, value_sets, sum(_size(condition) for condition in conditions))
 
 
 @dataclass
-class Crowd:
-    """Questions of which no two share a row.
+class DisjointGroup:
+    """Queries of which no two share a row.
 
     `taken` holds, for attributes that the conditions of all of them restrict, the values that any of them allows: a
     question that allows none of these shares no row with any, and one look tells.
     """
 
-    members: list[Sides] = field(default_factory=list)
-    taken: dict[str, Taken] = field(default_factory=dict)
+    members: list[ConditionRanges] = field(default_factory=list)
+    taken: dict[str, CoveredValues] = field(default_factory=dict)
 
-    def joined_by(self, one: Sides, work: Work) -> bool:
-        """Take a question in, if it shares no row with those who are there, and if there is work left to find out."""
+    def admit(self, one: ConditionRanges, work: WorkLimit) -> bool:
+        """Add a query, if it shares no row with the members, and if enough work is left to find that out."""
         if self.members and not self._apart(one, work):
             return False
         if not self.members:
-            self.taken = {name: Taken() for name in one.regions}
+            self.taken = {name: CoveredValues() for name in one.value_sets}
         self.members.append(one)
-        self.taken = {name: taken for name, taken in self.taken.items() if taken.add(one.regions.get(name))}
+        self.taken = {name: taken for name, taken in self.taken.items() if taken.add(one.value_sets.get(name))}
         return True
 
-    def _apart(self, one: Sides, work: Work) -> bool:
+    def _apart(self, one: ConditionRanges, work: WorkLimit) -> bool:
         if not work.allows(one.size):
             return False
-        if any(taken.misses(one.regions[name]) for name, taken in self.taken.items() if name in one.regions):
+        if any(taken.misses(one.value_sets[name]) for name, taken in self.taken.items() if name in one.value_sets):
             return True
-        return all(work.allows(one.size * other.size) and disjoint(one.asked, other.asked) for other in self.members)
+        return all(
+            work.allows(one.size * other.size) and are_disjoint(one.query, other.query) for other in self.members
+        )
 
 
-class Taken:
-    """Values of one attribute that some questions allow, no two of them the same."""
+class CoveredValues:
+    """The values of one attribute that the members of a group allow, no two of them the same."""
 
     def __init__(self) -> None:
         self._spans: list[Span] = []
         self._texts: set[str] = set()
         self._missing = False
 
-    def misses(self, region: Region) -> bool:
-        """Whether a region has none of them."""
-        if region.missing and self._missing:
+    def misses(self, value_set: ValueSet) -> bool:
+        """Whether a set has none of the covered values."""
+        if value_set.missing and self._missing:
             return False
-        if isinstance(region, Spans):
-            return not any(self._meets(span) for span in region.spans)
-        return isinstance(region, Names) and region.inside and self._texts.isdisjoint(region.texts)
+        if isinstance(value_set, RankSet):
+            return not any(self._meets(span) for span in value_set.spans)
+        return isinstance(value_set, TextSet) and value_set.inside and self._texts.isdisjoint(value_set.texts)
 
     def _meets(self, span: Span) -> bool:
         at = bisect_left(self._spans, span)
         before, after = self._spans[at - 1 : at], self._spans[at : at + 1]
         return any(low <= span[1] and span[0] <= high for low, high in (*before, *after))
 
-    def add(self, region: Region | None) -> bool:
-        """Take the values of a region in; False if there is none, or if it cannot be kept in order with the others."""
-        if isinstance(region, Spans):
-            if any(self._meets(span) for span in region.spans):
+    def add(self, value_set: ValueSet | None) -> bool:
+        """Add the values of a set; False if there is none, or if it cannot be kept in order with the others."""
+        if isinstance(value_set, RankSet):
+            if any(self._meets(span) for span in value_set.spans):
                 return False
-            for span in region.spans:
+            for span in value_set.spans:
                 insort(self._spans, span)
-        elif isinstance(region, Names) and region.inside:
-            self._texts |= region.texts
+        elif isinstance(value_set, TextSet) and value_set.inside:
+            self._texts |= value_set.texts
         else:
             return False
-        self._missing = self._missing or region.missing
+        self._missing = self._missing or value_set.missing
         return True
 
 
-def _conditions(asked: Asked) -> list[Predicate]:
-    if isinstance(asked, Added):
-        return [part.where for part in asked.parts]
-    where = getattr(asked, "where", None)
+def _conditions(query: Query) -> list[Predicate]:
+    if isinstance(query, VectorQuery):
+        return [part.where for part in query.parts]
+    where = getattr(query, "where", None)
     return [where if isinstance(where, Predicate) else Predicate.everything()]
 
 
-def _sides(condition: Predicate) -> dict[str, Region]:
-    """The regions of a condition that is one comparison, or of the comparisons that all have to hold."""
+def _sides(condition: Predicate) -> dict[str, ValueSet]:
+    """The value sets of a condition that is one comparison, or of the comparisons that all have to hold."""
     root = condition.root
     if isinstance(root, Atom):
-        return {root.name: root.region}
+        return {root.name: root.value_set}
     atoms: Iterable[Atom] = (part for part in root.parts if isinstance(part, Atom)) if root.every else ()
-    return {atom.name: atom.region for atom in atoms}
+    return {atom.name: atom.value_set for atom in atoms}
 
 
 def _size(condition: Predicate) -> int:
     """How many spans and texts its comparisons list, each of which counts as one at least."""
-    return max(1, sum(_length(atom.region) for atom in condition.atoms))
+    return max(1, sum(_length(atom.value_set) for atom in condition.atoms))
 
 
-def _length(region: Region) -> int:
-    listed = region.spans if isinstance(region, Spans) else region.texts if isinstance(region, Names) else ()
+def _length(value_set: ValueSet) -> int:
+    listed = (
+        value_set.spans if isinstance(value_set, RankSet) else value_set.texts if isinstance(value_set, TextSet) else ()
+    )
     return max(1, len(listed))
 
 
@@ -325,7 +331,7 @@ _EMPTY = "the policy is empty"
 
 
 def plain_values(path: str | Path, what: str, allowed: str | None = None) -> Tree:
-    """What a file holds; `what` names it in messages, since it is no policy."""
+    """The plain values of a YAML file; `what` names the file in error messages."""
     where = Path(path)
     try:
         text = where.read_bytes().decode("utf-8-sig")

@@ -30,51 +30,57 @@ _COIN = Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Dataset:
-    """What a question is typed against (the policy), and where its rows lie (never looked at for a price)."""
+    """A registered dataset: the policy that questions are resolved against, and where its table lies.
+
+    Pricing a question needs the policy alone; the table is opened when a question is answered.
+    """
 
     policy: Policy
     entry: Registration
     data: object
-    """A path or a frame."""
+    """The table: a path or a frame."""
     seen: tuple[Table, Contents] | None = field(default=None, repr=False, compare=False)
-    """The table and what it holds, where it was opened to be registered."""
+    """The table and its fingerprints, where it was opened to be registered."""
 
     def __repr__(self) -> str:
-        """Without its rows: a frame would print them."""
+        """The dataset without its rows, which a frame would print."""
         return f"<Dataset '{self.name}': {len(self.policy.schema.attributes)} attributes, {self.unit.words()}>"
 
     @property
     def name(self) -> str:
-        """The name in the ledger."""
+        """The name of the dataset in the ledger."""
         return self.entry.dataset
 
     @property
     def unit(self) -> Unit:
-        """Whose contribution is hidden."""
+        """The unit of privacy."""
         return self.entry.unit
 
     @cached_property
     def schema(self) -> Schema:
-        """The policy's schema; where persons are hidden, their names are read exactly."""
+        """The schema of the policy; where the unit is a person, the column that identifies persons is read exactly."""
         return self.policy.schema.with_names(self.policy.unit.column)
 
     @cached_property
-    def attributes(self) -> tuple[Described, ...]:
-        """What may be asked about, from the policy alone."""
-        return described(self.schema)
+    def attributes(self) -> tuple[AttributeDescription, ...]:
+        """A description of each attribute that questions may name, from the policy alone."""
+        return describe_attributes(self.schema)
 
     @cached_property
     def identity(self) -> str:
-        """What a recorded answer is about: this table, read by this policy."""
+        """The hash of the table and the policy, by which a recorded answer is found again."""
         return hashlib.sha256(f"{self.entry.table}\n{self.entry.lock}".encode()).hexdigest()
 
     @property
-    def tuned(self) -> bool:
+    def is_tuned(self) -> bool:
         """Whether a domain or hierarchy was drafted from the data and nobody has confirmed it."""
         return bool(self.policy.profiled_keys())
 
     def open(self, engine: Engine, ledger: Ledger) -> tuple[Table, Contents]:
-        """The table, checked to be the one that was registered, and its contents; what is wrong with it is for the holder."""
+        """The table, checked to be the one that was registered, and its fingerprints.
+
+        What is wrong with it is not said here: that is for the custodian to find out.
+        """
         if self.seen is not None:
             return self.seen
         try:
@@ -102,7 +108,7 @@ def register(
     sampled: Number | None = None,
     budget: Budget | None = None,
 ) -> Dataset:
-    """Let a table be asked: every row is checked against the policy, and the ledger notes where both lie.
+    """Register a table for questions: every row is checked against the policy, and the ledger notes where both lie.
 
     Registering again after the table or the policy has changed is a new event under the same name and the same budget.
     `sampled` says that the table was drawn from a population by keeping each unit independently with at most this
@@ -112,7 +118,7 @@ def register(
     entry = Registration(
         policy.dataset,
         _policy_path(policy),
-        meaning(policy),
+        policy_hash(policy),
         None if path is None else str(path),
         policy.unit,
         _rate(policy, sampled),
@@ -145,7 +151,7 @@ def find(name: str, ledger: Ledger) -> Dataset:
             fix="open the session with the policy and the table",
         )
     policy = Policy.load(entry.policy)
-    if policy.dataset != name or meaning(policy) != entry.lock:
+    if policy.dataset != name or policy_hash(policy) != entry.lock:
         raise PolicyError(
             f"the policy of dataset '{name}' has changed since it was registered",
             came=entry.policy,
@@ -154,23 +160,27 @@ def find(name: str, ledger: Ledger) -> Dataset:
     return Dataset(policy, entry, Path(entry.data))
 
 
-def meaning(policy: Policy) -> str:
-    """The hash of what questions depend on: attributes, unit, neighbours; not of what a release asks for."""
+def policy_hash(policy: Policy) -> str:
+    """The hash of the parts of a policy that questions depend on: attributes, unit, neighbours; not its release."""
     asked = policy.model.model_copy(update={"release": None, "budget": None})
     return lock(asked, policy.schema, policy.hashes).sha256
 
 
-def at_most(table: Table, unit: Unit, source: Source) -> Table:
-    """At most `max_rows` rows of each person, chosen at random; the table as it is where rows are hidden.
+def bound_rows(table: Table, unit: Unit, source: Source) -> Table:
+    """Contribution bounding for a session: at most `max_rows` rows of each person, chosen at random.
 
-    Counted again afterwards: what one person moves was worked out for so many rows (theorem `answer-sensitivity`).
+    Where the unit of privacy is a row, the table is returned as it is.
+
+    The rows are counted again afterwards, since the sensitivity holds for so many rows (theorem `answer-sensitivity`).
     """
     if unit.column is None:
         return table
     chosen = bound_contributions(table, unit, source.row_mask(_COIN).words, "answer-sensitivity")
     if chosen.suppress_below([unit.column], unit.max_rows + 1).rows():
         raise PreconditionError(
-            "answer-sensitivity", "a person has more rows than the policy says", allowed=f"{unit.max_rows} at most"
+            "answer-sensitivity",
+            "a person has more rows than max_rows after contribution bounding",
+            allowed=f"{unit.max_rows} at most",
         )
     return chosen
 
@@ -183,7 +193,9 @@ def _rate(policy: Policy, sampled: Number | None) -> Fraction | None:
     rate = exact(sampled, "the rate of the sample")
     if already is not None and already != rate:
         raise UsageError(
-            "two rates for one sample", came=f"{float(rate):g}", allowed=f"{float(already):g}, as the policy says"
+            "two different sampling rates for one table",
+            came=f"{float(rate):g}",
+            allowed=f"{float(already):g}, as the policy says",
         )
     return rate
 
@@ -198,8 +210,8 @@ def _policy_path(policy: Policy) -> str | None:
 
 
 @dataclass(frozen=True)
-class Described:
-    """One attribute as an analyst may know it, from the policy alone."""
+class AttributeDescription:
+    """The description of one attribute that an analyst may see, from the policy alone."""
 
     name: str
     type: str
@@ -208,27 +220,27 @@ class Described:
     """Levels of the hierarchy that a histogram can name, each with its number of labels."""
 
     def words(self) -> str:
-        """The domain in words."""
+        """The domain of the attribute in words."""
         return self.domain.words() if self.domain else "no domain: not for questions"
 
     def levels_words(self) -> str:
-        """The levels as they are typed, each with its number of labels."""
+        """The levels of the hierarchy as they are typed, each with its number of labels."""
         return ", ".join(f"@{level} {labels:,}" for level, labels in self.levels)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """The description as plain values."""
         levels = [{"level": level, "labels": labels} for level, labels in self.levels]
         return {"name": self.name, "type": self.type, "domain": _domain(self.domain), "levels": levels}
 
 
-def described(schema: Schema) -> tuple[Described, ...]:
-    """Every attribute that questions may name."""
-    return tuple(_described(each) for each in schema.published)
+def describe_attributes(schema: Schema) -> tuple[AttributeDescription, ...]:
+    """The description of every attribute that questions may name."""
+    return tuple(_describe(each) for each in schema.published)
 
 
-def _described(attribute: Attribute) -> Described:
+def _describe(attribute: Attribute) -> AttributeDescription:
     domain = BOOLEAN if attribute.type is Type.BOOLEAN else attribute.domain
-    return Described(attribute.name, attribute.type.value, domain, _levels(attribute))
+    return AttributeDescription(attribute.name, attribute.type.value, domain, _levels(attribute))
 
 
 def _levels(attribute: Attribute) -> tuple[tuple[int, int], ...]:

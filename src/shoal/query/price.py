@@ -19,24 +19,24 @@ from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
 from shoal.guarantee.rounding import Number, exact, exact_text, text_up
 from shoal.guarantee.safe_k.curve import check_delta
 from shoal.ledger.event import Cost, refuse_unwritable
-from shoal.mechanism.base import Sensitivity, Target, check_multiples
+from shoal.mechanism.base import Target, check_multiples
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
 from shoal.mechanism.laplace import Laplace
 from shoal.mechanism.noise import AdditiveNoise
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
 from shoal.mechanism.staircase.mechanism import Staircase
-from shoal.query.prior import Known
-from shoal.query.questions.base import Added, Asked, Chosen, Steps
-from shoal.query.questions.person import Individual
+from shoal.query.prior import AnalystPrior
+from shoal.query.questions.base import Query, SelectionQuery, Steps, VectorQuery
+from shoal.query.questions.person import PersonQuery
 
 CONFIDENCE = 0.95
-HARDLY = "no usable answer: the count does not stand out from its own noise"
+NO_USABLE_ANSWER = "no usable answer: the count does not stand out from its own noise"
 
 
 @dataclass(frozen=True)
 class Error:
-    """How far one number of an answer lies from what it is the answer to (the offer's `scope` says what that is).
+    """The error of one number of an answer, measured from the exact number (the offer's `scope` says of what).
 
     Chance is that of the noise alone. `within` and `low` to `high` hold with a probability of at least 95 %, whatever the
     table is, for each number by itself; `at_once` for all numbers of the answer together.
@@ -48,13 +48,13 @@ class Error:
     how: Literal["exact", "bound", "digits", "later"] = field(default="exact", repr=False)
     """Whether the expected error is what it says, at most that, or right to three digits; or comes with the answer."""
     at_once: float | None = field(default=None, repr=False)
-    """How far at most any number of the answer lies off, in 95 of 100 cases, in the units of this one."""
+    """The largest error of all numbers of the answer at once, in 95 of 100 cases, in the units of this one."""
     low: Any = field(default=None, repr=False)
     high: Any = field(default=None, repr=False)
-    """Between these the truth lies, by what was drawn; if any row takes part."""
+    """The ends of the confidence interval for the true value, from the noisy numbers alone; if any row takes part."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """The error as plain values."""
         return {
             "of": self.name,
             "expected": self.expected,
@@ -67,14 +67,14 @@ class Error:
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> Error:
-        """As it was recorded."""
+        """The error from its plain values."""
         told = (saved["of"], saved["expected"], saved["within_95"], saved.get("how", "exact"))
         return cls(*told, saved.get("all_within_95"), saved.get("low_95"), saved.get("high_95"))
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """An answer with the noisy numbers that it was computed from, its errors as they are now known, and a warning."""
+class Outcome:
+    """What a mechanism drew: the value, its errors, the noisy sums that it was computed from, and a warning."""
 
     value: Any
     errors: tuple[Error, ...]
@@ -87,16 +87,16 @@ LEAST_EPSILON = Fraction(1, 10**9)
 MOST_EPSILON = 100
 _FEW = 32
 _EXTREME = Fraction(10) ** 290
-"""What one person moves at most, which leaves room in a float for the error at the least epsilon."""
+"""The largest sensitivity, which leaves room in a float for the error at the least epsilon."""
 _SQUARED = Fraction(10) ** 150
-"""What one person moves at most where it is squared."""
+"""The largest sensitivity where it is squared."""
 _SAME = 1 + 1e-6
 """Expected errors that differ by less are the same, and the simpler mechanism is taken."""
 
 
 @dataclass(frozen=True)
 class Offer(ABC):
-    """A mechanism for one question, calibrated; nothing has been drawn."""
+    """A calibrated mechanism for one question, with its guarantee and its error; nothing has been drawn."""
 
     mechanism: str
     guarantee: DifferentialPrivacy
@@ -105,7 +105,7 @@ class Offer(ABC):
     @property
     @abstractmethod
     def score(self) -> float:
-        """What `auto` makes small: the expected error in units of what one person can change, averaged over components."""
+        """The expected error in units of the L∞ sensitivity, averaged over components, which `auto` makes small."""
 
     @property
     @abstractmethod
@@ -118,7 +118,7 @@ class Offer(ABC):
         return ()
 
     @abstractmethod
-    def draw(self, table: Table, source: Source) -> Drawn:
+    def draw(self, table: Table, source: Source) -> Outcome:
         """One answer as plain values; the only place where rows are looked at."""
 
     @property
@@ -131,33 +131,33 @@ class Offer(ABC):
 
 
 @dataclass(frozen=True)
-class Noisy(Offer):
+class NoiseOffer(Offer):
     """Noise on a vector of numbers."""
 
-    asked: Added
+    query: VectorQuery
     noise: AdditiveNoise
-    even: bool
-    """Whether the noise measures each component in units of its reach."""
+    scaled: bool
+    """Whether the noise measures each component in units of its L∞ sensitivity."""
 
     @property
     def score(self) -> float:
-        return float(np.mean(self._expected / self._reaches))
+        return float(np.mean(self._expected_errors / self._linf))
 
     @property
     def errors(self) -> tuple[Error, ...]:
-        later = dict.fromkeys(part.computed for part in self.asked.parts if part.computed is not None)
+        later = dict.fromkeys(part.statistic for part in self.query.parts if part.statistic is not None)
         return (*self._each, *(Error(name, None, None, "later") for name in later))
 
     @property
     def _each(self) -> tuple[Error, ...]:
         """Of the numbers to which noise is added."""
-        expected, within, at_once = self._expected, self._half_widths(1), None
-        count, names = self.asked.components, self.asked.names if self.asked.components <= _FEW else ()
+        expected, within, at_once = self._expected_errors, self._half_widths(1), None
+        count, names = self.query.components, self.query.names if self.query.components <= _FEW else ()
         if count == 1:
             return (Error(names[0], float(expected[0]), float(within[0])),)
         if self._vector:
             at_once = self._half_widths(count)
-        if not names or (len(self.asked.parts) == 1 and len(set(expected.tolist())) == 1):
+        if not names or (len(self.query.parts) == 1 and len(set(expected.tolist())) == 1):
             how: Literal["exact", "bound"] = "exact" if len(set(expected.tolist())) == 1 else "bound"
             most = float(expected.max()), float(within.max())
             all_of_them = None if at_once is None else float(at_once.max())
@@ -170,52 +170,52 @@ class Noisy(Offer):
     @property
     def _vector(self) -> bool:
         """Whether the numbers themselves are the answer, and not a mean or a variance of them."""
-        return len(self.asked.parts) > 1 or self.asked.disjoint
+        return len(self.query.parts) > 1 or self.query.is_table
 
     @property
     def scope(self) -> tuple[str, ...]:
-        return self.asked.scope
+        return self.query.scope
 
-    def draw(self, table: Table, source: Source) -> Drawn:
-        noisy = whole_steps(self.asked, table, self.noise.theorem) + self.noise.noise(source, 1)[0]
-        return self.drawn(noisy)
+    def draw(self, table: Table, source: Source) -> Outcome:
+        noisy = exact_steps(self.query, table, self.noise.theorem) + self.noise.noise(source, 1)[0]
+        return self.outcome(noisy)
 
-    def drawn(self, noisy: Steps) -> Drawn:
-        """The answer that these numbers with noise give; no row is looked at."""
-        value = self.asked.finish(noisy)
-        found = self.asked.behind(noisy, cache(self._tails))  # of all components, once for each confidence
-        computed = [each for each in found if each is not None]
-        if not computed:
-            return Drawn(value, self.errors)
-        intervals = tuple(Error(each.name, None, None, low=each.low, high=each.high) for each in computed)
+    def outcome(self, noisy: Steps) -> Outcome:
+        """The answer that these noisy numbers give; no row is read."""
+        value = self.query.finish(noisy)
+        found = self.query.estimates(noisy, cache(self._tails))  # of all components, once for each confidence
+        statistic = [each for each in found if each is not None]
+        if not statistic:
+            return Outcome(value, self.errors)
+        intervals = tuple(Error(each.name, None, None, low=each.low, high=each.high) for each in statistic)
         parts = [None if each is None else each.parts for each in found]
-        note = None if all(each.enough for each in computed) else HARDLY
-        return Drawn(value, (*self._each, *intervals), parts if len(self.asked.parts) > 1 else parts[0], note)
+        note = None if all(each.usable for each in statistic) else NO_USABLE_ANSWER
+        return Outcome(value, (*self._each, *intervals), parts if len(self.query.parts) > 1 else parts[0], note)
 
     def _tails(self, many: int) -> Steps:
         """By how many steps each component is off at most, so that `many` of them hold at once in 95 of 100 cases."""
         return self.noise.tail_steps(1 - (1 - CONFIDENCE) / many)
 
     def _half_widths(self, many: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-        steps = np.array([float(step) for step in self.asked.grid])
-        return np.asarray(self._tails(many) * np.broadcast_to(steps, (self.asked.components,)))
+        steps = np.array([float(step) for step in self.query.grid])
+        return np.asarray(self._tails(many) * np.broadcast_to(steps, (self.query.components,)))
 
     @property
-    def _reaches(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        steps, reaches = (np.array([float(x) for x in each]) for each in (self.asked.grid, self.asked.reaches))
-        return np.broadcast_to(steps * reaches, (self.asked.components,))
+    def _linf(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        steps, linf = (np.array([float(x) for x in each]) for each in (self.query.grid, self.query.linf_steps))
+        return np.broadcast_to(steps * linf, (self.query.components,))
 
     @property
-    def _expected(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        expected = self.noise.expected_error * (self._reaches if self.even else 1.0)
+    def _expected_errors(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        expected = self.noise.expected_error * (self._linf if self.scaled else 1.0)
         return np.maximum(0.0, expected)  # at a large epsilon nothing is left but rounding
 
 
 @dataclass(frozen=True)
-class Picked(Offer):
-    """One of many candidates, by the exponential mechanism."""
+class SelectionOffer(Offer):
+    """An answer that is one of many candidates, drawn by the exponential mechanism."""
 
-    asked: Chosen
+    query: SelectionQuery
     choice: Exponential
 
     @property
@@ -228,72 +228,70 @@ class Picked(Offer):
 
         The best score is 0 where every value that may occur is a candidate; else only the difference is known.
         """
-        most = self.score * (math.log(self.asked.candidates) - math.log(1 - CONFIDENCE))
-        share = getattr(self.asked, "q", Fraction(1))  # a quantile's score falls by its denominator with each rank
-        return (Error(self.asked.error_name, None, most / share.denominator),)
+        most = self.score * (math.log(self.query.candidates) - math.log(1 - CONFIDENCE))
+        share = getattr(self.query, "q", Fraction(1))  # a quantile's score falls by its denominator with each rank
+        return (Error(self.query.error_name, None, most / share.denominator),)
 
     @property
     def scope(self) -> tuple[str, ...]:
-        return self.asked.scope
+        return self.query.scope
 
-    def draw(self, table: Table, source: Source) -> Drawn:
-        return Drawn(self.asked.finish(self.choice.draw(self.asked.scores(table), source)), self.errors)
+    def draw(self, table: Table, source: Source) -> Outcome:
+        return Outcome(self.query.finish(self.choice.draw(self.query.scores(table), source)), self.errors)
 
 
 @dataclass(frozen=True)
-class Refining(Offer):
-    """A sample of what the analyst knew, raised near the truth."""
+class RefinementOffer(Offer):
+    """An answer that is a sample of the analyst's prior, refined near the true answer."""
 
-    asked: Added | Individual
+    query: VectorQuery | PersonQuery
     refinement: KnowledgeRefinement
-    known: Known
+    prior: AnalystPrior
 
     @property
     def score(self) -> float:
-        if isinstance(self.asked, Individual):
+        if isinstance(self.query, PersonQuery):
             return self.refinement.expected_error
-        return self.refinement.expected_error / float(self.asked.grid[0] * self.asked.reaches[0])
+        return self.refinement.expected_error / float(self.query.grid[0] * self.query.linf_steps[0])
 
     @property
     def errors(self) -> tuple[Error, ...]:
         how: Literal["exact", "digits"] = (
-            "exact" if self.refinement.exact_error and self.known.grid is None else "digits"
+            "exact" if self.refinement.exact_error and self.prior.grid is None else "digits"
         )
         return (Error("distance from the truth, if it follows the prior", self.refinement.expected_error, None, how),)
 
     @property
     def scope(self) -> tuple[str, ...]:
-        return self.asked.scope
+        return self.query.scope
 
-    def draw(self, table: Table, source: Source) -> Drawn:
-        if isinstance(self.asked, Individual):
-            truth = self.asked.truth(table)
+    def draw(self, table: Table, source: Source) -> Outcome:
+        if isinstance(self.query, PersonQuery):
+            truth = self.query.truth(table)
         else:
-            truth = self.asked.values(whole_steps(self.asked, table, self.refinement.theorems[0]))[0]
-        return Drawn(self.known.settled(_plain(self.refinement.draw(truth, source))), self.errors)
+            truth = self.query.values(exact_steps(self.query, table, self.refinement.theorems[0]))[0]
+        return Outcome(self.prior.to_grid(_plain(self.refinement.draw(truth, source))), self.errors)
 
 
-def whole_steps(asked: Added, table: Table, theorem: str) -> Steps:
-    """The exact answer, checked to be what its sensitivity was worked out for: whole steps, one number a component."""
-    found = asked.truth(table)
-    if found.shape != (asked.components,) or found.dtype.kind not in "iO":
-        raise PreconditionError(
-            theorem, "an answer is not the vector of whole steps that its sensitivity was worked out for"
-        )
+def exact_steps(query: VectorQuery, table: Table, theorem: str) -> Steps:
+    """The exact answer, checked to be what its sensitivity holds for: whole steps, one number for each component."""
+    found = query.truth(table)
+    if found.shape != (query.components,) or found.dtype.kind not in "iO":
+        raise PreconditionError(theorem, "an answer is not the vector of whole steps that its sensitivity holds for")
     check_multiples(found, (Fraction(1),))
     return found
 
 
 def offer(
-    asked: Asked, epsilon: Number, delta: Number = 0, mechanism: str = "auto", prior: Known | None = None
+    query: Query, epsilon: Number, delta: Number = 0, mechanism: str = "auto", prior: AnalystPrior | None = None
 ) -> Offer:
-    """The mechanism that was named, or the one with the smallest expected error; refused where none can keep epsilon."""
+    """The mechanism that was named, or the one with the smallest expected error; refused where none can satisfy epsilon."""
     target = _target(epsilon, delta)
     if mechanism not in MECHANISMS:
         raise UsageError("no such mechanism", came=mechanism, allowed=", ".join(MECHANISMS))
-    if isinstance(asked, Added):
-        _refuse_extreme(asked)
-    able = _able(asked, target, prior)
+    if isinstance(query, VectorQuery):
+        _refuse_extreme(query)
+    able = _possible_offers(query, target, prior)
     if mechanism != "auto":
         if mechanism not in able:
             raise UsageError(
@@ -303,9 +301,9 @@ def offer(
                 fix="give a prior" if mechanism == "refinement" and prior is None else None,
             )
         return able[mechanism]()
-    if isinstance(asked, Added) and target.own[1] == 0:
+    if isinstance(query, VectorQuery) and target.own[1] == 0:
         able.pop("gaussian", None)
-    if isinstance(asked, Added) and asked.disjoint and asked.components > 1:
+    if isinstance(query, VectorQuery) and query.is_table and query.components > 1:
         able.pop("optimal", None)  # a box moves as a whole, and one person moves few of the cells
     found, refused = [], None
     for make in able.values():
@@ -314,112 +312,111 @@ def offer(
         except (ParameterError, UsageError) as error:  # too wide for its grid, too many components
             refused = error
     if not found:
-        raise refused or _no_way()
+        raise refused or _no_mechanism()
     least = min(each.score for each in found) * _SAME
     return next(each for each in found if each.score <= least)
 
 
-def _able(asked: Asked, target: Target, prior: Known | None) -> dict[str, Callable[[], Offer]]:
-    """What can answer this kind of question; nothing is calibrated yet."""
-    if isinstance(asked, Individual):
-        return {"refinement": lambda: _individual(asked, target, prior)}
-    if isinstance(asked, Chosen):
-        return {"exponential": lambda: _picked(asked, target)}
-    if not isinstance(asked, Added):
-        raise _no_way()
+def _possible_offers(query: Query, target: Target, prior: AnalystPrior | None) -> dict[str, Callable[[], Offer]]:
+    """The mechanisms that can answer this kind of query; nothing is calibrated yet."""
+    if isinstance(query, PersonQuery):
+        return {"refinement": lambda: _individual(query, target, prior)}
+    if isinstance(query, SelectionQuery):
+        return {"exponential": lambda: _selection_offer(query, target)}
+    if not isinstance(query, VectorQuery):
+        raise _no_mechanism()
     found: dict[str, Callable[[], Offer]] = {
-        "laplace": lambda: _noisy(asked, "laplace", _laplace(asked, target), even=True),
-        "optimal": lambda: _noisy(asked, "optimal", _staircase(asked, target), even=False),
-        "gaussian": lambda: _noisy(asked, "gaussian", _gaussian(asked, target), even=True),
+        "laplace": lambda: _noise_offer(query, "laplace", _laplace(query, target), scaled=True),
+        "optimal": lambda: _noise_offer(query, "optimal", _staircase(query, target), scaled=False),
+        "gaussian": lambda: _noise_offer(query, "gaussian", _gaussian(query, target), scaled=True),
     }
-    if prior is not None and asked.components == 1:
-        found["refinement"] = lambda: _statistical(asked, target, prior)
+    if prior is not None and query.components == 1:
+        found["refinement"] = lambda: _statistical(query, target, prior)
     return found
 
 
-def _laplace(asked: Added, target: Target) -> Laplace:
-    return Laplace.for_target(PureDP(target.epsilon), sensitivity=asked.even_sensitivity, grid=asked.even_grid)
+def _laplace(query: VectorQuery, target: Target) -> Laplace:
+    return Laplace.for_target(PureDP(target.epsilon), sensitivity=query.scaled_sensitivity, grid=query.scaled_grid)
 
 
-def _staircase(asked: Added, target: Target) -> Staircase:
-    """With the least variance, each component measured in units of its reach."""
-    sides = asked.sensitivity.linf
+def _staircase(query: VectorQuery, target: Target) -> Staircase:
+    """The staircase noise with the least variance, each component measured in units of its L∞ sensitivity."""
+    sides = query.sensitivity.linf
     if not all(1 / _SQUARED <= side <= _SQUARED for side in sides):
-        raise UsageError("the optimal noise squares what one person moves, which is beyond a number here")
-    weights = [1 / side**2 for side in (sides if len(sides) == asked.components else sides * asked.components)]
-    return Staircase.for_target(PureDP(target.epsilon), sensitivity=asked.sensitivity, grid=asked.grid, weights=weights)
+        raise UsageError("the square of the sensitivity is beyond what a float can hold, so there is no optimal noise")
+    weights = [1 / side**2 for side in (sides if len(sides) == query.components else sides * query.components)]
+    return Staircase.for_target(PureDP(target.epsilon), sensitivity=query.sensitivity, grid=query.grid, weights=weights)
 
 
-def _gaussian(asked: Added, target: Target) -> Gaussian:
+def _gaussian(query: VectorQuery, target: Target) -> Gaussian:
     if not target.own[1]:
         raise UsageError(
-            "Gaussian noise keeps no pure epsilon", came="no delta", allowed="0 < delta < 1", fix="give --delta"
+            "Gaussian noise satisfies no pure epsilon", came="no delta", allowed="0 < delta < 1", fix="give --delta"
         )
-    return Gaussian.for_target(target, sensitivity=asked.even_sensitivity, grid=asked.even_grid)
+    return Gaussian.for_target(target, sensitivity=query.scaled_sensitivity, grid=query.scaled_grid)
 
 
-def _noisy(asked: Added, name: str, noise: AdditiveNoise, *, even: bool) -> Noisy:
-    return Noisy(name, noise.guarantee, (noise.theorem,), asked, noise, even)
+def _noise_offer(query: VectorQuery, name: str, noise: AdditiveNoise, *, scaled: bool) -> NoiseOffer:
+    return NoiseOffer(name, noise.guarantee, (noise.theorem,), query, noise, scaled)
 
 
-def _picked(asked: Chosen, target: Target) -> Picked:
-    sensitivity = Sensitivity(asked.reach, asked.unit)
-    choice = Exponential.for_target(PureDP(target.epsilon), sensitivity=sensitivity)
-    return Picked("exponential", choice.guarantee, (choice.theorem,), asked, choice)
+def _selection_offer(query: SelectionQuery, target: Target) -> SelectionOffer:
+    choice = Exponential.for_target(PureDP(target.epsilon), sensitivity=query.sensitivity)
+    return SelectionOffer("exponential", choice.guarantee, (choice.theorem,), query, choice)
 
 
-def _individual(asked: Individual, target: Target, prior: Known | None) -> Refining:
-    """Under replace_one a person is taken away and another put in: each at half of epsilon."""
+def _individual(query: PersonQuery, target: Target, prior: AnalystPrior | None) -> RefinementOffer:
+    """The refinement for a question about one person; under replace_one with half of epsilon, since two steps compose."""
     if prior is None:
-        raise UsageError("a question about one person refines what you know", fix="give a prior, such as uniform")
-    replaced = asked.unit.neighbours == "replace_one"
+        raise UsageError("a question about one person needs a prior", fix="give a prior, such as uniform")
+    replaced = query.unit.neighbours == "replace_one"
     if replaced and target.own[1]:
         raise UsageError(
-            "under replace_one a question about one person has no delta", came=float(target.own[1]), allowed="0"
+            "under replace_one a question about one person takes no delta", came=float(target.own[1]), allowed="0"
         )
     refinement = KnowledgeRefinement(
-        prior.law, target.epsilon / (2 if replaced else 1), "individual", prior.distance, target.own[1]
+        prior.distribution, target.epsilon / (2 if replaced else 1), "individual", prior.distance, target.own[1]
     )
-    return Refining(
-        "refinement", refinement.guarantee_under(asked.unit.neighbours), refinement.theorems, asked, refinement, prior
+    return RefinementOffer(
+        "refinement", refinement.guarantee_under(query.unit.neighbours), refinement.theorems, query, refinement, prior
     )
 
 
-def _statistical(asked: Added, target: Target, prior: Known) -> Refining:
-    refinement = KnowledgeRefinement(prior.law, target.epsilon, "statistical", prior.distance, target.own[1])
-    return Refining("refinement", refinement.guarantee, refinement.theorems, asked, refinement, prior)
+def _statistical(query: VectorQuery, target: Target, prior: AnalystPrior) -> RefinementOffer:
+    refinement = KnowledgeRefinement(prior.distribution, target.epsilon, "statistical", prior.distance, target.own[1])
+    return RefinementOffer("refinement", refinement.guarantee, refinement.theorems, query, refinement, prior)
 
 
 def _target(epsilon: Number, delta: Number) -> Target:
-    asked, other = exact(epsilon, "epsilon"), check_delta(delta)
-    for name, value in (("epsilon", asked), ("delta", other)):
+    pure, other = exact(epsilon, "epsilon"), check_delta(delta)
+    for name, value in (("epsilon", pure), ("delta", other)):
         refuse_unwritable(name, value)
-    if not LEAST_EPSILON <= asked <= MOST_EPSILON:
-        raise ParameterError("epsilon is out of range", came=exact_text(asked), allowed=f"from 1e-9 to {MOST_EPSILON}")
+    if not LEAST_EPSILON <= pure <= MOST_EPSILON:
+        raise ParameterError("epsilon is out of range", came=exact_text(pure), allowed=f"from 1e-9 to {MOST_EPSILON}")
     if other >= 1:
         raise ParameterError("delta = 1 promises nothing", came=delta, allowed="0 <= delta < 1")
-    return ApproxDP(asked, other) if other else PureDP(asked)
+    return ApproxDP(pure, other) if other else PureDP(pure)
 
 
-def _refuse_extreme(asked: Added) -> None:
-    """What one person moves, and so every error and answer, has to be a number that can be told, by the policy alone."""
-    for reach, step in zip(*_even(asked.reaches, asked.grid), strict=True):
-        if not 1 / _EXTREME <= reach * step <= _EXTREME:
+def _refuse_extreme(query: VectorQuery) -> None:
+    """Refuse a sensitivity, and so errors and answers, beyond what a float can hold, by the policy alone."""
+    for largest, step in zip(*_broadcast(query.linf_steps, query.grid), strict=True):
+        if not 1 / _EXTREME <= largest * step <= _EXTREME:
             raise UsageError(
-                "one person can move this answer farther, or less far, than a number can tell",
-                came=f"by {text_up(reach * step)}",
+                "the sensitivity of this answer is out of range",
+                came=f"{text_up(largest * step)}",
                 allowed=f"from {text_up(1 / _EXTREME)} to {text_up(_EXTREME)}",
                 fix="narrow the domain in the policy, or ask in other units",
             )
 
 
-def _even(reaches: tuple[int, ...], grid: tuple[Fraction, ...]) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-    count = max(len(reaches), len(grid))
-    return (reaches if len(reaches) == count else reaches * count), (grid if len(grid) == count else grid * count)
+def _broadcast(linf: tuple[int, ...], grid: tuple[Fraction, ...]) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
+    count = max(len(linf), len(grid))
+    return (linf if len(linf) == count else linf * count), (grid if len(grid) == count else grid * count)
 
 
-def _no_way() -> ShoalError:
-    return UsageError("no mechanism answers this question")
+def _no_mechanism() -> ShoalError:
+    return UsageError("no mechanism can answer this question")
 
 
 def _plain(value: Any) -> Any:

@@ -33,36 +33,57 @@ from shoal.policy.text.problem import excerpt
 from shoal.query import batch as batches
 from shoal.query import dataset as datasets
 from shoal.query.answer import Answer, Price
-from shoal.query.batch import Ask
+from shoal.query.batch import PricedQuestion
 from shoal.query.dataset import Dataset
 from shoal.query.price import Offer, offer
-from shoal.query.prior import known
-from shoal.query.questions.base import Asked, Question
-from shoal.query.questions.workload import question as question_of
+from shoal.query.prior import resolve_prior
+from shoal.query.questions.base import Query, Question
+from shoal.query.questions.workload import read_question
 
 _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A question with its meaning, its mechanism and the text by which its answer is found again."""
+class PreparedQuestion:
+    """A question resolved to a query, with its mechanism and the text by which its answer is found again."""
 
-    asked: Asked
+    query: Query
     offer: Offer
     key: str | None
 
     @property
-    def told(self) -> str:
-        """What the ledger notes as asked."""
-        return self.key or self.asked.identity
+    def ledger_text(self) -> str:
+        """The text of the question that the ledger keeps."""
+        return self.key or self.query.identity
 
 
 class Session:
-    """Questions about one dataset within a budget that lives in the ledger.
+    """Questions about one dataset within a budget that is kept in the ledger; opened by `shoal.session`.
 
-    The budget survives restarts and is shared by all processes. Where persons are hidden, at most `max_rows` rows of each
-    are chosen at random when the table is opened, and kept for as long as the session lives; the next session
-    chooses anew, and the key of the choice is never stored.
+    Promise    each answer satisfies the guarantee that it was charged for, and the total never exceeds the budget.
+    Requires   a policy that was not fitted to the data; a ledger that all who ask share.
+    Reads      the table, when the first question is answered; a price reads no row.
+    Arguments  dataset: a registered dataset; ledger: where spending is kept; engine: what reads the table;
+               budget: the budget to fix, of the dataset, or of the analyst where one is named;
+               analyst: whose share of the budget is spent; owns_ledger: whether closing the session closes the ledger.
+    Raises     BudgetError where no budget is fixed, or another one is; UsageError where the analyst's name cannot be used.
+
+    The budget survives restarts and is shared by all processes. Where the unit of privacy is a person, at most `max_rows` rows of
+    each are chosen at random when the table is opened, and kept for as long as the session lives; the next session chooses
+    anew, and the key of the choice is never stored.
+
+    >>> import pyarrow as pa, shoal
+    >>> age = "{role: quasi, type: integer, domain: [0, 99]}"
+    >>> head = "{version: 1, dataset: clinic, unit: row, neighbours: add_remove"
+    >>> policy = shoal.Policy.parse(head + ", attributes: {age: " + age + "}}")
+    >>> asking = shoal.session(policy, pa.table({"age": [34, 70, 81]}), budget=1, ledger="my.sqlite", new_ledger=True)
+    >>> price = asking.price(shoal.Count("age >= 65"), epsilon="0.5")
+    >>> price.mechanism, price.cost.words(), price.fits
+    ('laplace', '(0.5, 0)', True)
+    >>> answer = asking.ask(shoal.Count("age >= 65"), epsilon="0.5")
+    >>> isinstance(answer.value, int), asking.left.words()
+    (True, '(0.5, 0)')
+    >>> asking.close()
     """
 
     def __init__(
@@ -85,7 +106,11 @@ class Session:
         self._given: set[tuple[int, bytes]] = set()
         if analyst is not None:
             if not 0 < len(analyst) <= _LONGEST_NAME or not analyst.isprintable():
-                raise UsageError("an analyst has a name", came=repr(analyst), allowed=f"1 to {_LONGEST_NAME} letters")
+                raise UsageError(
+                    "the name of an analyst is empty, too long or not printable",
+                    came=repr(analyst),
+                    allowed=f"1 to {_LONGEST_NAME} letters",
+                )
             _refuse_no_share(ledger.account(dataset.name), analyst, budget)
             ledger.open_analyst_budget(dataset.name, analyst, budget)
         elif budget is None and ledger.left(dataset.name) is None:
@@ -94,7 +119,7 @@ class Session:
             _refuse_other(dataset.name, budget, ledger.account(dataset.name).budget)
 
     def close(self) -> None:
-        """Let go of the table, and of the ledger if the session opened it."""
+        """Close the table, and the ledger if the session opened it."""
         self._opened = None
         if self._owns:
             self._ledger.close()
@@ -114,17 +139,17 @@ class Session:
 
     @property
     def account(self) -> Account:
-        """Where the dataset stands, all analysts together."""
+        """The state of the dataset's account, all analysts together."""
         return self._ledger.account(self.dataset.name)
 
     @property
     def ledger(self) -> str:
-        """Where spending is kept."""
+        """The URL of the ledger that keeps the spending."""
         return self._ledger.url
 
     @property
     def spent(self) -> Budget:
-        """What was spent: by the analyst, or on the dataset where none is named."""
+        """What the analyst has spent; or what was spent on the dataset, where no analyst is named."""
         account = self.account
         return next((share.spent for share in account.analysts if share.name == self.analyst), account.spent)
 
@@ -139,19 +164,19 @@ class Session:
         self, question: object, epsilon: Number, mechanism: str = "auto", prior: object = None, delta: Number = 0
     ) -> Price:
         """Price and expected error before running: nothing is charged, no row is read."""
-        prepared = self._prepared(Ask(_question(question), epsilon, mechanism, prior, delta))
+        prepared = self._prepare(PricedQuestion(_question(question), epsilon, mechanism, prior, delta))
         found = self._on_record(prepared)
         cost = None if found else prepared.offer.cost
-        return Price((prepared.asked.identity,), (found or prepared.offer,), cost, self.left)
+        return Price((prepared.query.identity,), (found or prepared.offer,), cost, self.left)
 
-    def answered_at(
+    def recorded_epsilon(
         self, question: object, epsilon: Number, mechanism: str = "auto", prior: object = None, delta: Number = 0
     ) -> Fraction | None:
         """The largest epsilon below this one at which the very question was answered; None where it is new or would be free.
 
         That answer is given again for nothing; asking for a better one costs its full price.
         """
-        prepared = self._prepared(Ask(_question(question), epsilon, mechanism, prior, delta))
+        prepared = self._prepare(PricedQuestion(_question(question), epsilon, mechanism, prior, delta))
         if prepared.key is None or self._on_record(prepared) is not None:
             return None
         found = self._ledger.recorded_answers(self.dataset.name, prepared.key, self.dataset.identity)
@@ -165,7 +190,7 @@ class Session:
         `mechanism` is laplace, optimal, gaussian (with a delta), refinement (with a prior) or auto: the one with the
         smallest expected error, which depends on question, epsilon and prior alone.
         """
-        prepared = self._prepared(Ask(_question(question), epsilon, mechanism, prior, delta))
+        prepared = self._prepare(PricedQuestion(_question(question), epsilon, mechanism, prior, delta))
         found = self._on_record(prepared)
         return found or self._answers([prepared], prepared.offer.cost)[0]
 
@@ -176,12 +201,12 @@ class Session:
         missing = [each for each, old in zip(prepared, found, strict=True) if old is None]
         cost = self._cost(missing, delta) if missing else None
         offers = tuple(old or each.offer for each, old in zip(prepared, found, strict=True))
-        return Price(tuple(each.asked.identity for each in prepared), offers, cost, self.left)
+        return Price(tuple(each.query.identity for each in prepared), offers, cost, self.left)
 
     def batch(self, asks: Sequence[object], epsilon: Number | None = None, delta: Number | None = None) -> list[Answer]:
         """Answers to questions that are fixed in advance, charged as one entry at their composed total.
 
-        Each is an `Ask`, or a question asked at `epsilon`. A `delta` beyond what the questions need by themselves
+        Each is an `PricedQuestion`, or a question asked at `epsilon`. A `delta` beyond what the questions need by themselves
         pays for a composed total that is below the sum. Those that are on record are free and count for nothing.
         """
         prepared = self._batch(asks, epsilon)
@@ -191,7 +216,7 @@ class Session:
         return [old or next(made) for old in found]
 
     def claim(self, answer: Answer) -> Claim:
-        """What holds for an answer by itself: one that this session gave, as it gave it."""
+        """The claim for one answer that this session gave, as it gave it."""
         from shoal.guarantee.differential import ApproxDP, PureDP
 
         if (answer.charge, answer.content()) not in self._given:
@@ -201,45 +226,45 @@ class Session:
                 fix="ask the question here: an answer that is on record is free",
             )
         guarantee = ApproxDP(answer.epsilon, answer.delta) if answer.delta else PureDP(answer.epsilon)
-        status = Status.TUNED if self.dataset.tuned else Status.PROVED
+        status = Status.TUNED if self.dataset.is_tuned else Status.PROVED
         return make_claim(guarantee, self.dataset.unit, status, answer.theorems)
 
     # --- behind it -----------------------------------------------------------------------------------------------
 
-    def _prepared(self, ask: Ask) -> Prepared:
-        """The question under the policy; every refusal that the question alone decides comes from here."""
-        asked = ask.question.plan(self.dataset.schema, self.dataset.unit)
-        _refuse_unwritable(asked.identity)
-        prior = known(ask.prior, asked)
-        chosen = offer(asked, ask.epsilon, ask.delta, ask.mechanism, prior)
+    def _prepare(self, ask: PricedQuestion) -> PreparedQuestion:
+        """The question resolved under the policy; it is refused here where the question alone decides that."""
+        query = ask.question.resolve(self.dataset.schema, self.dataset.unit)
+        _refuse_unwritable(query.identity)
+        prior = resolve_prior(ask.prior, query)
+        chosen = offer(query, ask.epsilon, ask.delta, ask.mechanism, prior)
         if chosen.mechanism != "refinement" or prior is None:
-            return Prepared(asked, chosen, asked.identity)
-        key = None if prior.text is None else f"{asked.identity} given {prior.text}"
+            return PreparedQuestion(query, chosen, query.identity)
+        key = None if prior.text is None else f"{query.identity} given {prior.text}"
         _refuse_unwritable(key or "")
-        return Prepared(asked, chosen, key)
+        return PreparedQuestion(query, chosen, key)
 
-    def _batch(self, asks: Sequence[object], epsilon: Number | None) -> list[Prepared]:
+    def _batch(self, asks: Sequence[object], epsilon: Number | None) -> list[PreparedQuestion]:
         if not asks:
-            raise UsageError("a batch without questions")
+            raise UsageError("a batch has no questions")
         prepared = []
         for place, each in enumerate(asks, 1):
-            with batches.numbered(place):
-                prepared.append(self._prepared(_ask(each, epsilon)))
+            with batches.number_errors(place):
+                prepared.append(self._prepare(_ask(each, epsilon)))
         first: dict[str, int] = {}
         for place, each in enumerate(prepared, 1):
             if each.key is not None and first.setdefault(each.key, place) != place:
                 raise UsageError(
-                    "a question of the batch comes twice",
+                    "a question of the batch is listed twice",
                     came=f"question {first[each.key]}, and again as question {place}",
                     fix="ask it once; the answer is yours to use again",
                 )
         return prepared
 
-    def _cost(self, prepared: Sequence[Prepared], delta: Number | None) -> Cost:
-        pairs = [(each.asked, each.offer.guarantee) for each in prepared]
+    def _cost(self, prepared: Sequence[PreparedQuestion], delta: Number | None) -> Cost:
+        pairs = [(each.query, each.offer.guarantee) for each in prepared]
         return batches.cost(pairs, self.dataset.unit, delta)
 
-    def _on_record(self, prepared: Prepared) -> Answer | None:
+    def _on_record(self, prepared: PreparedQuestion) -> Answer | None:
         """The best answer that was given to this question about this table, at this epsilon or more."""
         if prepared.key is None:
             return None
@@ -247,7 +272,7 @@ class Session:
         for each in sorted(found, key=lambda one: (-one.epsilon, one.number)):
             if each.epsilon >= prepared.offer.cost.epsilon and (content := self._ledger.content(each)) is not None:
                 answer = Answer.from_content(content, each.charge)
-                if (answer.question, answer.epsilon) != (prepared.asked.identity, each.epsilon):
+                if (answer.question, answer.epsilon) != (prepared.query.identity, each.epsilon):
                     raise LedgerError(
                         f"the answer of event {each.number} of the ledger is to another question",
                         fix="restore the ledger from a backup; nothing was charged",
@@ -257,9 +282,9 @@ class Session:
                 return known
         return None
 
-    def _answers(self, prepared: Sequence[Prepared], cost: Cost) -> list[Answer]:
+    def _answers(self, prepared: Sequence[PreparedQuestion], cost: Cost) -> list[Answer]:
         table, contents = self._table()
-        told = [each.told for each in prepared]
+        told = [each.ledger_text for each in prepared]
         receipt = self._ledger.charge(
             self.dataset.name,
             cost,
@@ -272,14 +297,14 @@ class Session:
             questions=told,
             session=self.analyst,
         )
-        with _charged():
+        with _hide_failures():
             made = []
             for each in prepared:
                 with Source.secure() as source:
                     drawn = each.offer.draw(table, source)
-                made.append(Answer.made(each.asked.identity, each.offer, drawn, receipt.number))
+                made.append(Answer.from_outcome(each.query.identity, each.offer, drawn, receipt.number))
             record = [
-                (each.told, each.offer.cost, answer.content())
+                (each.ledger_text, each.offer.cost, answer.content())
                 for each, answer in zip(prepared, made, strict=True)
                 if each.key is not None
             ]
@@ -292,7 +317,7 @@ class Session:
         if self._opened is None:
             table, contents = self.dataset.open(self._engine, self._ledger)
             with Source.secure() as source:
-                self._opened = datasets.at_most(table, self.dataset.unit, source), contents
+                self._opened = datasets.bound_rows(table, self.dataset.unit, source), contents
         return self._opened
 
 
@@ -309,9 +334,25 @@ def session(
 ) -> Session:
     """Open a session on a registered dataset by its name, or on a policy with its table, which registers them.
 
-    `budget` is epsilon, or (epsilon, delta). It is the dataset's, fixed once for all; with an `analyst` it is that
-    analyst's share, which is held beside the dataset's. `ledger` is a path or URL; a path must be there, unless
-    `new_ledger` says that it is to be made.
+    Arguments  dataset: the name of a registered dataset, or a Policy.
+               data: with a Policy its table, a path or a frame.
+               budget: epsilon, or (epsilon, delta). It is fixed once for the dataset; with an `analyst` it is that analyst's
+               budget, which holds beside the dataset's.
+               analyst: the name of the analyst who asks.
+               sampled: where the table was drawn from a population by keeping each unit independently, the sampling rate.
+               ledger: a path, a URL or a Ledger; a path must exist, unless `new_ledger` is true.
+               engine: what reads the table.
+    Raises     UsageError where the dataset is not registered or data and policy do not go together; BudgetError where no budget
+               is fixed or another one is; PolicyError where the policy has changed since it was registered; LedgerError where the
+               ledger cannot be opened; DataError where the table does not agree with the policy.
+
+    >>> import pyarrow as pa, shoal
+    >>> age = "{role: quasi, type: integer, domain: [0, 99]}"
+    >>> head = "{version: 1, dataset: clinic, unit: row, neighbours: add_remove"
+    >>> policy = shoal.Policy.parse(head + ", attributes: {age: " + age + "}}")
+    >>> with session(policy, pa.table({"age": [34, 70]}), budget=1, ledger="opened.sqlite", new_ledger=True) as asking:
+    ...     asking.left.words()
+    '(1, 0)'
     """
     from shoal.engine.base import open_engine
 
@@ -332,7 +373,7 @@ def session(
 def _dataset(
     dataset: str | Policy, data: object, ledger: Ledger, engine: Engine, sampled: Number | None, budget: Budget | None
 ) -> Dataset:
-    """By its name; or from a policy and a table, which are registered."""
+    """The dataset of this name; or a policy and a table, which are registered."""
     if isinstance(dataset, Policy):
         if data is None:
             raise UsageError("a policy without its table", fix="give the table, or the name of a registered dataset")
@@ -351,9 +392,24 @@ def register(
     new_ledger: bool = False,
     engine: str | Engine = "duckdb",
 ) -> Dataset:
-    """Let a table be asked under its policy's name: checks every row, and notes in the ledger where both lie.
+    """Register a table, so that questions may be asked about it under the name of its policy.
 
-    A ledger that is named by its path must be there, unless `new_ledger` says that it is to be made.
+    Every row is checked against the policy, and the ledger notes where both lie; no row is copied.
+
+    Arguments  policy: a Policy, or the path of one.
+               data: the table, a path or a frame.
+               sampled: where the table was drawn from a population by keeping each unit independently, the sampling rate.
+               ledger: a path, a URL or a Ledger; a path must exist, unless `new_ledger` is true.
+               engine: what reads the table.
+    Raises     PolicyError where the policy is not valid; DataError where a row does not agree with it; LedgerError where the
+               ledger cannot be opened, or knows the table under another name.
+
+    >>> import pyarrow as pa, shoal
+    >>> age = "{role: quasi, type: integer, domain: [0, 99]}"
+    >>> head = "{version: 1, dataset: clinic, unit: row, neighbours: add_remove"
+    >>> policy = shoal.Policy.parse(head + ", attributes: {age: " + age + "}}")
+    >>> register(policy, pa.table({"age": [34, 70]}), ledger="registered.sqlite", new_ledger=True).name
+    'clinic'
     """
     from shoal.engine.base import open_engine
 
@@ -365,12 +421,12 @@ def register(
 
 
 def ceiling_of(budget: Budget | Number | tuple[Number, Number] | None) -> Budget | None:
-    """A budget from epsilon, or from epsilon and delta; a ceiling of nothing is refused."""
+    """A budget from epsilon, or from epsilon and delta; a budget of zero is refused."""
     if budget is None or isinstance(budget, Budget):
         return budget
     found = Budget.of(*budget) if isinstance(budget, tuple) else Budget.of(budget, 0)
     if not found.epsilon:
-        raise BudgetError("a budget of nothing allows no question", came=found.words(), allowed="epsilon above 0")
+        raise BudgetError("a budget of zero allows no question", came=found.words(), allowed="epsilon above 0")
     return found
 
 
@@ -395,28 +451,30 @@ def _refuse_no_share(account: Account, analyst: str, budget: Budget | None) -> N
 
 
 def _question(given: object) -> Question:
-    return given if isinstance(given, Question) else question_of(given)
+    return given if isinstance(given, Question) else read_question(given)
 
 
-def _ask(given: object, epsilon: Number | None) -> Ask:
-    if isinstance(given, Ask):
+def _ask(given: object, epsilon: Number | None) -> PricedQuestion:
+    if isinstance(given, PricedQuestion):
         return given
     if epsilon is None:
-        raise UsageError("a question of the batch has no epsilon", fix="give one for all, or each its own by `Ask`")
-    return Ask(_question(given), epsilon)
+        raise UsageError(
+            "a question of the batch has no epsilon", fix="give one for all, or each its own by `PricedQuestion`"
+        )
+    return PricedQuestion(_question(given), epsilon)
 
 
 def _refuse_unwritable(text: str) -> None:
-    """A half of a letter, which no file can hold."""
+    """Refuse half of a surrogate pair, which no file can hold."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UsageError("a question has a character that cannot be written", came=excerpt(text)) from None
+        raise UsageError("a question contains a character that cannot be written", came=excerpt(text)) from None
 
 
 @contextmanager
-def _charged() -> Iterator[None]:
-    """Whatever goes wrong after the charge is told in one sentence, which tells nothing about rows."""
+def _hide_failures() -> Iterator[None]:
+    """Every failure after the charge gives the same error, which reveals nothing about rows."""
     try:
         yield
     except Exception as error:  # noqa: BLE001 - whatever it is, its words might tell about rows

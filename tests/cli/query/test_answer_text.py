@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shoal.chance.source import Source
 from shoal.cli.query.answer_text import _outwards, error_text
-from shoal.query.price import HARDLY, Error
+from shoal.query.price import NO_USABLE_ANSWER, Error
 from tests.cli.run import answer, refused, shoal
 from tests.query.asking import POLICY, table
 
@@ -60,8 +60,8 @@ def test_a_mean_in_words_and_in_json(clinic, monkeypatch):
     assert "mean: depends on how many rows there are; its interval comes with the answer" in before
     monkeypatch.setattr(Source, "secure", classmethod(lambda _: Source.seeded(5)))
     few = clinic("mean", "age", "--where", "age = 7", "--epsilon", ".01")
-    assert shoal(*few).stdout.startswith(HARDLY + "\n")
-    assert answer(*few)["note"] == HARDLY
+    assert shoal(*few).stdout.startswith(NO_USABLE_ANSWER + "\n")
+    assert answer(*few)["note"] == NO_USABLE_ANSWER
 
 
 @pytest.mark.slow

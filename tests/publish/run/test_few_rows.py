@@ -19,7 +19,7 @@ from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
-from shoal.query.questions.workload import Together
+from shoal.query.questions.workload import Workload
 from shoal.query.session import session
 from tests.engine.oracle import engine_named
 from tests.publish.clinic import planned, policy
@@ -156,7 +156,7 @@ QUESTIONS = [
     Quantile("age", "1/2"),
     Histogram("sex"),
     Contingency(["sex", "diag"]),
-    Together([Count(), Sum("age")]),
+    Workload([Count(), Sum("age")]),
 ]
 
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from shoal.mechanism.base import Sensitivity
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.quantile import Quantile
-from shoal.query.questions.tables import Cells, Contingency, Histogram
-from shoal.query.questions.workload import Together
+from shoal.query.questions.tables import CellSpec, Contingency, Histogram
+from shoal.query.questions.workload import Workload
 from tests.engine.oracle import OracleEngine
 from tests.query.people import ROW, SCHEMA, TWO, UNITS, arrow, rows
 
-MEANS = Together((Mean("w", "c = 'a'"), Mean("w", "c = 'b'"), Count("c is missing")))
+MEANS = Workload((Mean("w", "c = 'a'"), Mean("w", "c = 'b'"), Count("c is missing")))
 QUESTIONS = [
     Count(),
     Count("x >= 2"),
@@ -38,10 +38,10 @@ QUESTIONS = [
     Variance("must"),
     Histogram("c"),
     Histogram("x", edges=[0, 5], where="c = 'a'"),
-    Contingency((Cells("c"), Cells("x", level=1))),
-    Together((Count("x >= 2"), Sum("w"), Histogram("c"))),
+    Contingency((CellSpec("c"), CellSpec("x", level=1))),
+    Workload((Count("x >= 2"), Sum("w"), Histogram("c"))),
     MEANS,
-    Together((Count("x < 2"), Histogram("c", where="x >= 2"))),
+    Workload((Count("x < 2"), Histogram("c", where="x >= 2"))),
 ]
 NAMES = [f"{i}-{question.word}" for i, question in enumerate(QUESTIONS)]
 
@@ -54,9 +54,9 @@ def exact(steps, lengths):
 
 def check(asked, change):
     """The change of an answer, in steps, is one that the plan allows."""
-    reaches = asked.reaches if len(asked.reaches) == len(change) else asked.reaches * len(change)
-    assert all(abs(int(a)) <= b for a, b in zip(change, reaches, strict=True))
-    for sensitivity, grid in ((asked.sensitivity, asked.grid), (asked.even_sensitivity, asked.even_grid)):
+    linf = asked.linf_steps if len(asked.linf_steps) == len(change) else asked.linf_steps * len(change)
+    assert all(abs(int(a)) <= b for a, b in zip(change, linf, strict=True))
+    for sensitivity, grid in ((asked.sensitivity, asked.grid), (asked.scaled_sensitivity, asked.scaled_grid)):
         assert sum(map(abs, exact(change, grid))) <= sensitivity.l1
         assert sum(a != 0 for a in change) <= sensitivity.l0
 
@@ -89,11 +89,11 @@ def test_no_pair_of_neighbours_moves_an_answer_farther(unit, common, gone, come)
     second = [*base, *range(len(common) + len(gone), universe.size)] if unit.neighbours == "replace_one" else base
     one, other = universe.of(first), universe.of(second)
     for question in QUESTIONS:
-        asked = question.plan(SCHEMA, unit)
+        asked = question.resolve(SCHEMA, unit)
         check(asked, asked.truth(one) - asked.truth(other))
     for name, q in (("x", "0.5"), ("o", "0.9"), ("w", 0), ("day", "1/3")):
-        asked = Quantile(name, q, "c = 'a'").plan(SCHEMA, unit)
-        assert np.abs(asked.scores(one) - asked.scores(other)).max() <= asked.reach
+        asked = Quantile(name, q, "c = 'a'").resolve(SCHEMA, unit)
+        assert np.abs(asked.scores(one) - asked.scores(other)).max() <= asked.linf
 
 
 EXTREMES = [
@@ -121,7 +121,7 @@ def extremes():
 @pytest.mark.parametrize("question", QUESTIONS, ids=NAMES)
 @pytest.mark.parametrize("unit", UNITS, ids=["row-add", "row-replace", "two-add", "two-replace"])
 def test_some_pair_of_neighbours_moves_each_component_as_far(extremes, question, unit):
-    asked = question.plan(SCHEMA, unit)
+    asked = question.resolve(SCHEMA, unit)
     alone = [asked.truth(extremes.of([place])).astype(object) for place in range(len(EXTREMES))]
     nothing = [0 * alone[0]]
     people = (
@@ -135,27 +135,27 @@ def test_some_pair_of_neighbours_moves_each_component_as_far(extremes, question,
         changes = [a - b for a, b in product(people, [0 * alone[0], *people])]
     changes = np.array(changes)
     farthest = np.abs(changes).max(axis=0)
-    reaches = np.broadcast_to(np.array(asked.reaches, dtype=object), farthest.shape)
-    assert (farthest <= reaches).all()
-    reached = farthest == reaches
+    linf = np.broadcast_to(np.array(asked.linf_steps, dtype=object), farthest.shape)
+    assert (farthest <= linf).all()
+    reached = farthest == linf
     if question.word in ("contingency", "histogram") or "histogram" in asked.identity:
         assert reached.any()  # the extreme rows do not lie in every cell
     elif question in (Count(), Mean("must"), Variance("must")) and unit == ROW["replace_one"]:
         assert reached[1:].all()  # that the number of all rows is public is not made use of
     else:
-        assert reached.all(), (farthest, reaches)
-    if asked.disjoint:
+        assert reached.all(), (farthest, linf)
+    if asked.is_table:
         assert np.abs(changes).sum(axis=1).max() == asked.sensitivity.l1
         assert (changes != 0).sum(axis=1).max() == asked.sensitivity.l0
 
 
 def test_a_row_that_is_replaced_by_one_that_takes_no_part_moves_the_whole_value():
     # The domain 10..20 is 10 wide, and yet a sum moves by 20: the new row may miss the condition, or the value.
-    assert Sum("must", "c = 'a'").plan(SCHEMA, ROW["replace_one"]).sensitivity.linf == (20,)
-    assert Sum("must").plan(SCHEMA, ROW["replace_one"]).sensitivity.linf == (10,)
-    assert Sum("w").plan(SCHEMA, ROW["replace_one"]).sensitivity.linf == (Fraction(41, 2),)
-    assert Sum("x").plan(SCHEMA, ROW["replace_one"]).sensitivity.linf == (13,)
-    assert Sum("x").plan(SCHEMA, ROW["add_remove"]).sensitivity.linf == (10,)
+    assert Sum("must", "c = 'a'").resolve(SCHEMA, ROW["replace_one"]).sensitivity.linf == (20,)
+    assert Sum("must").resolve(SCHEMA, ROW["replace_one"]).sensitivity.linf == (10,)
+    assert Sum("w").resolve(SCHEMA, ROW["replace_one"]).sensitivity.linf == (Fraction(41, 2),)
+    assert Sum("x").resolve(SCHEMA, ROW["replace_one"]).sensitivity.linf == (13,)
+    assert Sum("x").resolve(SCHEMA, ROW["add_remove"]).sensitivity.linf == (10,)
 
 
 @pytest.mark.parametrize(
@@ -171,37 +171,37 @@ def test_a_row_that_is_replaced_by_one_that_takes_no_part_moves_the_whole_value(
         (Histogram("c"), TWO["add_remove"], (2,), 2, 2),
         (Histogram("c"), TWO["replace_one"], (2,), 4, 4),
         (MEANS, ROW["add_remove"], None, Fraction(25, 4), 2),
-        (Together((Count("x < 2"), Count("x >= 2"), Count("x is missing"))), ROW["add_remove"], (1,), 1, 1),
-        (Together((Count("x < 2"), Count("x >= 2"), Count("x is missing"))), ROW["replace_one"], (1,), 2, 2),
-        (Together((Count("x < 2"), Count("x >= 1"))), ROW["add_remove"], (1,), 2, 2),
+        (Workload((Count("x < 2"), Count("x >= 2"), Count("x is missing"))), ROW["add_remove"], (1,), 1, 1),
+        (Workload((Count("x < 2"), Count("x >= 2"), Count("x is missing"))), ROW["replace_one"], (1,), 2, 2),
+        (Workload((Count("x < 2"), Count("x >= 1"))), ROW["add_remove"], (1,), 2, 2),
     ],
 )
 def test_golden_sensitivities(question, unit, sides, total, moved):
-    found = question.plan(SCHEMA, unit).sensitivity
+    found = question.resolve(SCHEMA, unit).sensitivity
     assert sides is None or found.linf == sides
     assert (found.l1, found.l0, found.unit) == (total, moved, unit)
-    asked = question.plan(SCHEMA, unit)
+    asked = question.resolve(SCHEMA, unit)
     assert found.l1_on(asked.grid) == total  # truths lie on the grid, so rounding adds nothing
-    assert asked.even_sensitivity.l1_on(asked.even_grid) == asked.even_sensitivity.l1
-    if asked.disjoint:
+    assert asked.scaled_sensitivity.l1_on(asked.scaled_grid) == asked.scaled_sensitivity.l1
+    if asked.is_table:
         assert found == Sensitivity.cells(asked.components, unit)
 
 
 def test_parts_that_share_no_row_cost_as_one():
-    apart = MEANS.plan(SCHEMA, ROW["add_remove"])
-    assert apart.apart
-    assert apart.even_sensitivity.l1 == 2  # one mean: a count and a sum
-    assert MEANS.plan(SCHEMA, ROW["replace_one"]).even_sensitivity.l1 == Fraction(3)
-    shared = Together((Mean("w", "c = 'a'"), Mean("w", "x = 1"))).plan(SCHEMA, ROW["add_remove"])
-    assert not shared.apart
-    assert shared.even_sensitivity.l1 == 4
+    apart = MEANS.resolve(SCHEMA, ROW["add_remove"])
+    assert apart.disjoint_parts
+    assert apart.scaled_sensitivity.l1 == 2  # one mean: a count and a sum
+    assert MEANS.resolve(SCHEMA, ROW["replace_one"]).scaled_sensitivity.l1 == Fraction(3)
+    shared = Workload((Mean("w", "c = 'a'"), Mean("w", "x = 1"))).resolve(SCHEMA, ROW["add_remove"])
+    assert not shared.disjoint_parts
+    assert shared.scaled_sensitivity.l1 == 4
 
 
 @pytest.mark.parametrize(("q", "add", "replace"), [("0.5", 1, 2), ("0.9", 9, 10), (0, 1, 1), (1, 1, 1), ("1/3", 2, 3)])
 def test_scores_reach_as_far_as_proved(q, add, replace):
-    asked = {unit: Quantile("x", q).plan(SCHEMA, unit) for unit in UNITS}
-    reaches = [asked[unit].reach for unit in UNITS]
-    assert reaches == [add, replace, 2 * add, 2 * replace]
+    asked = {unit: Quantile("x", q).resolve(SCHEMA, unit) for unit in UNITS}
+    linf = [asked[unit].linf for unit in UNITS]
+    assert linf == [add, replace, 2 * add, 2 * replace]
     low = ("p", -3, 10, None, None, None, None, None, None, None, 7)
     high = ("p", 10, 10, None, None, None, None, None, None, None, 7)
     universe = Universe([low, low, high, high])

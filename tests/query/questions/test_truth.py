@@ -21,8 +21,8 @@ from shoal.guarantee.unit import Unit
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
-from shoal.query.questions.tables import OTHER, Cells, Contingency, Histogram
-from shoal.query.questions.workload import Together
+from shoal.query.questions.tables import OTHER, CellSpec, Contingency, Histogram
+from shoal.query.questions.workload import Workload
 from tests.engine import tables as every
 from tests.engine.oracle import OracleEngine
 from tests.query.people import NAMES, ROW, SCHEMA, arrow, column, tables
@@ -48,7 +48,7 @@ def sums_are_exact(engine, listed):
     table = engine.scan(arrow(listed), SCHEMA)
 
     def truth(question):
-        return question.plan(SCHEMA, UNIT).truth(table).tolist()
+        return question.resolve(SCHEMA, UNIT).truth(table).tolist()
 
     assert truth(Count()) == [len(listed)]
     assert truth(Count(WHERE)) == [sum(map(inside, listed))]
@@ -60,13 +60,13 @@ def sums_are_exact(engine, listed):
     days = column(listed, "day")
     assert truth(Mean("day"))[0] == len(days)
     assert truth(Mean("big", step=str(10**12)))[0] == len(column(listed, "big"))
-    step = Sum("w").plan(SCHEMA, UNIT).grid[0]
+    step = Sum("w").resolve(SCHEMA, UNIT).grid[0]
     assert step == Fraction(1, 10**5)  # 20.5 spans 2^20 of them, and not 2^20 tenths
     doubt = len(column(listed, "w"))  # halves of a step, in doubles
     assert abs(truth(Sum("w"))[0] - sum(rounded(w, step) for w in column(listed, "w"))) <= doubt
-    big = Sum("big").plan(SCHEMA, UNIT)
+    big = Sum("big").resolve(SCHEMA, UNIT)
     assert truth(Sum("big")) == [sum(rounded(value, big.grid[0]) for value in column(listed, "big"))]
-    vector = Together((Count(WHERE), Mean("x"), Histogram("c")))
+    vector = Workload((Count(WHERE), Mean("x"), Histogram("c")))
     assert truth(vector) == [*truth(Count(WHERE)), *truth(Mean("x")), *truth(Histogram("c"))]
 
 
@@ -74,7 +74,7 @@ def every_row_lies_in_one_cell(engine, listed):
     table = engine.scan(arrow(listed), SCHEMA)
 
     def found(question):
-        asked = question.plan(SCHEMA, UNIT)
+        asked = question.resolve(SCHEMA, UNIT)
         answer = asked.finish(asked.truth(table))
         return dict(zip(answer["labels"], answer["counts"], strict=True))
 
@@ -108,7 +108,7 @@ def every_row_lies_in_one_cell(engine, listed):
     by_name = Counter(MISSING if row[8] is None else row[8] if row[8] == "n" else OTHER for row in listed)
     assert same(found(Histogram("note", values=["n"])), by_name)
     assert found(Histogram("x", level=3)) == {"*": len(listed)}
-    asked = Contingency((Cells("c"), Cells("x", edges=("0", "5")), Cells("o"))).plan(SCHEMA, UNIT)
+    asked = Contingency((CellSpec("c"), CellSpec("x", edges=("0", "5")), CellSpec("o"))).resolve(SCHEMA, UNIT)
     truth = asked.truth(table)
     assert asked.components == 4 * 4 * 4 == len(truth)
     place = {"a": 0, "b": 1, "d": 2, None: 3, "mild": 0, "grave": 1, "critical": 2}
@@ -122,7 +122,7 @@ def every_row_lies_in_one_cell(engine, listed):
 def scores_are_rank_errors(engine, listed):
     table = engine.scan(arrow(listed), SCHEMA)
     for name, q in (("x", "0.5"), ("x", 1), ("w", "1/3"), ("day", 0), ("o", ".25")):
-        asked = Quantile(name, q, "x >= 2").plan(SCHEMA, UNIT)
+        asked = Quantile(name, q, "x >= 2").resolve(SCHEMA, UNIT)
         values = column(listed, name, lambda row: row[1] is not None and row[1] >= 2)
         if name == "o":
             values = [("mild", "grave", "critical").index(value) for value in values]
@@ -171,7 +171,7 @@ def test_answers_without_noise_are_the_statistics():
     table = OracleEngine().scan(arrow(listed), SCHEMA)
 
     def answer(question):
-        asked = question.plan(SCHEMA, UNIT)
+        asked = question.resolve(SCHEMA, UNIT)
         return asked.finish(asked.truth(table))
 
     assert answer(Mean("x")) == mean([2, 4, 9])
@@ -181,16 +181,16 @@ def test_answers_without_noise_are_the_statistics():
     assert answer(Mean("day")) == "2024-02-02"
     assert answer(Sum("w")) == 43
     assert answer(Mean("x", "c = 'd'")) == 3.0  # nobody there: the middle of the domain
-    assert answer(Together((Count(), Sum("x")))) == [4, 15]
-    asked = Mean("x").plan(SCHEMA, UNIT)
+    assert answer(Workload((Count(), Sum("x")))) == [4, 15]
+    asked = Mean("x").resolve(SCHEMA, UNIT)
     assert asked.finish([-5, 10**9]) == 10.0  # whatever the noise, within the domain
-    spread = Variance("x").plan(SCHEMA, UNIT)
+    spread = Variance("x").resolve(SCHEMA, UNIT)
     assert [spread.finish(np.array(noisy)) for noisy in ([3, 0, -(10**6)], [3, 0, 10**6])] == [0.0, 6.5**2]
-    median = Quantile("x", "0.5").plan(SCHEMA, UNIT)
+    median = Quantile("x", "0.5").resolve(SCHEMA, UNIT)
     assert median.finish(int(median.scores(table).argmax())) == 4
-    worst = Quantile("o", 1).plan(SCHEMA, UNIT)
+    worst = Quantile("o", 1).resolve(SCHEMA, UNIT)
     assert worst.finish(int(worst.scores(table).argmax())) == "grave"
-    last = Quantile("day", 1).plan(SCHEMA, UNIT)
+    last = Quantile("day", 1).resolve(SCHEMA, UNIT)
     assert last.finish(int(last.scores(table).argmax())) == "2024-02-04"
 
 
@@ -204,11 +204,11 @@ def test_the_value_of_one_person(engine):
     table = engine.scan(arrow(listed), SCHEMA)
 
     def value(person, attribute):
-        return ValueOf(person, attribute).plan(SCHEMA, unit).truth(table)
+        return ValueOf(person, attribute).resolve(SCHEMA, unit).truth(table)
 
     assert [value("p", name) for name in ("x", "w", "c", "o", "day")] == [2, 10.0, "a", None, "2024-02-01"]
     assert [value("q", "x"), value("nobody", "c")] == [None, None]
-    asked = ValueOf("p", "c").plan(SCHEMA, unit)
+    asked = ValueOf("p", "c").resolve(SCHEMA, unit)
     assert (asked.kind, asked.values, asked.columns) == ("refine", ("b", "a", "d"), ("c", "person"))
 
 
@@ -227,13 +227,13 @@ def test_people_named_by_numbers():
         pd.DataFrame({"id": [7, 8], "smokes": [True, False], "x": [1, 2], "c": ["a", "a"]}), schema
     )
     unit = Unit.person("id", 1, "add_remove")
-    assert ValueOf(8, "smokes").plan(schema, unit).truth(table) == "false"
-    assert ValueOf("7", "x").plan(schema, unit).truth(table) == 1
-    assert ValueOf(9, "x").plan(schema, unit).truth(table) is None
-    assert ValueOf("8", "x").plan(schema, unit).identity == ValueOf(8, "x").plan(schema, unit).identity
+    assert ValueOf(8, "smokes").resolve(schema, unit).truth(table) == "false"
+    assert ValueOf("7", "x").resolve(schema, unit).truth(table) == 1
+    assert ValueOf(9, "x").resolve(schema, unit).truth(table) is None
+    assert ValueOf("8", "x").resolve(schema, unit).identity == ValueOf(8, "x").resolve(schema, unit).identity
     for other in (" 8", "08", "+8", "8.0", "eight"):
         with pytest.raises(UsageError, match="whole number in digits"):
-            ValueOf(other, "x").plan(schema, unit)
+            ValueOf(other, "x").resolve(schema, unit)
 
 
 @pytest.mark.parametrize("engine", [OracleEngine(), DuckDB(threads=1)], ids=["oracle", "duckdb"])
@@ -241,7 +241,7 @@ def test_times_truths_and_texts_of_a_pattern(engine):
     table = engine.scan(every.arrow(every.ROWS), every.SCHEMA)
 
     def answer(question):
-        asked = question.plan(every.SCHEMA, UNIT)
+        asked = question.resolve(every.SCHEMA, UNIT)
         return asked.finish(asked.truth(table))
 
     seen = [row[5] for row in every.ROWS if row[5] is not None]
@@ -264,6 +264,6 @@ def test_times_truths_and_texts_of_a_pattern(engine):
     zips = answer(Histogram("zip", values=["123", "999"]))
     assert zips == {"attribute": "zip", "labels": ["123", "999", OTHER, MISSING], "counts": [2, 1, 3, 1]}
     assert len(answer(Histogram("zip"))["labels"]) == 1001
-    last = Quantile("seen", 1).plan(every.SCHEMA, UNIT)
+    last = Quantile("seen", 1).resolve(every.SCHEMA, UNIT)
     found = dt.datetime.fromisoformat(last.finish(int(last.scores(table).argmax())))
     assert abs(found - max(seen)) <= dt.timedelta(hours=5)  # 10,000 candidates in five years

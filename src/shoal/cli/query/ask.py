@@ -316,12 +316,12 @@ def _split_list(text: str) -> list[str]:
 def _ask(question: dict[str, Any], options: AskOptions) -> None:
     """Price or answer one question."""
     from shoal.cli.query.answer_text import print_answer
-    from shoal.query.questions.workload import question as read_question
+    from shoal.query.questions.workload import read_question
 
     epsilon, delta = options.read_epsilon() or Fraction(0), options.read_delta() or Fraction(0)
     terms = (read_question(question), epsilon, options.mechanism, options.read_prior(), delta)
     with options.open_session() as session:
-        before = session.answered_at(*terms)
+        before = session.recorded_epsilon(*terms)
         if before is not None:
             output.note(
                 f"this very question was answered at epsilon {float(before):g}; asking for that answer again costs nothing, "

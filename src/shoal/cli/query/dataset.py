@@ -81,7 +81,7 @@ def register_dataset(
     else:
         output.print_line(f"'{found.name}' is registered; questions hide {found.unit.words()}")
         output.print_line(f"ledger: {place['url']}{' (new: nothing had been spent)' if place['new'] else ''}")
-    if found.tuned:
+    if found.is_tuned:
         output.warn("parts of the policy were drafted from the data and nobody has confirmed them")
 
 

@@ -25,8 +25,8 @@ LONGEST_NUMBER = 60
 KEYWORDS = frozenset({"and", "or", "not", "in", "between", "is", "missing", "true", "false", "everything"})
 
 
-class Kind(Enum):
-    """What a token is."""
+class TokenKind(Enum):
+    """The kinds of tokens."""
 
     NAME = "an attribute"
     KEYWORD = "a word of the language"
@@ -40,9 +40,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Token:
-    """One word, with the place of its first letter, counted from one."""
+    """One token, with the position of its first letter, counted from one."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     place: int
 
@@ -66,7 +66,7 @@ _SAME = {"==": "=", "<>": "!="}
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The words of a condition in order, then the end; UsageError at the first letter that begins none."""
+    """The tokens of a condition in order, then the end; UsageError at the first letter that begins no token."""
     if len(text) > MOST_LETTERS:
         raise UsageError("a condition too long to read", came=f"{len(text):,} letters", allowed=f"{MOST_LETTERS:,}")
     place = 0
@@ -77,7 +77,7 @@ def tokens(text: str) -> Iterator[Token]:
         if found.lastgroup != "space":
             yield _token(found)
         place = found.end()
-    yield Token(Kind.END, "", len(text) + 1)
+    yield Token(TokenKind.END, "", len(text) + 1)
 
 
 def _token(found: re.Match[str]) -> Token:
@@ -85,21 +85,21 @@ def _token(found: re.Match[str]) -> Token:
     body = found[group]
     if group == "number":
         if len(body) > LONGEST_NUMBER:
-            raise UsageError(f"a number too long to mean anything, at letter {place}", came=excerpt(body))
-        return Token(Kind.NUMBER, body, place)
+            raise UsageError(f"a number with too many digits, at letter {place}", came=excerpt(body))
+        return Token(TokenKind.NUMBER, body, place)
     if group == "time":
-        return Token(Kind.TIME, body, place)
+        return Token(TokenKind.TIME, body, place)
     if group == "operator":
-        return Token(Kind.OPERATOR, _SAME.get(body, body), place)
+        return Token(TokenKind.OPERATOR, _SAME.get(body, body), place)
     if group == "text":
-        return Token(Kind.TEXT, body.replace("''", "'"), place)
+        return Token(TokenKind.TEXT, body.replace("''", "'"), place)
     if group == "name":
         small = body.lower()
         if small in KEYWORDS:
-            return Token(Kind.TRUTH if small in ("true", "false") else Kind.KEYWORD, small, place)
-        return Token(Kind.NAME, body, place)
+            return Token(TokenKind.TRUTH if small in ("true", "false") else TokenKind.KEYWORD, small, place)
+        return Token(TokenKind.NAME, body, place)
     quote = found[0][0]
-    return Token(Kind.NAME, body.replace(quote * 2, quote), place)
+    return Token(TokenKind.NAME, body.replace(quote * 2, quote), place)
 
 
 def _unreadable(text: str, place: int) -> UsageError:
@@ -133,8 +133,8 @@ MOST_COMPARISONS = 2000
 """Comparisons of one condition, so that answering it takes a time known beforehand."""
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "between", "missing"]
-_COMPARED: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
-_VALUES = (Kind.NUMBER, Kind.TIME, Kind.TEXT, Kind.TRUTH)
+_OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
+_VALUES = (TokenKind.NUMBER, TokenKind.TIME, TokenKind.TEXT, TokenKind.TRUTH)
 
 
 @dataclass(frozen=True)
@@ -149,53 +149,53 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Negation:
-    """Where the part does not hold."""
+    """The rows that do not satisfy the part."""
 
-    part: Shape
+    part: Expression
 
 
 @dataclass(frozen=True)
-class Joined:
-    """Where all parts hold, or any of them; all of none is everything."""
+class Connective:
+    """A conjunction (`every`) or a disjunction of parts; a conjunction of no parts is true for every row."""
 
     every: bool
-    parts: tuple[Shape, ...]
+    parts: tuple[Expression, ...]
 
 
-Shape = Comparison | Negation | Joined
+Expression = Comparison | Negation | Connective
 
 
-def shape(text: str) -> Shape:
-    """The shape of a condition; UsageError where it has none."""
+def parse_expression(text: str) -> Expression:
+    """The expression that a condition forms; UsageError where it cannot be read."""
     return _Reader(text).whole()
 
 
 class _Reader:
-    """Reads words from left to right, one ahead."""
+    """A recursive-descent parser that looks one token ahead."""
 
     def __init__(self, text: str) -> None:
         self._words = tokens(text)
         self._next = next(self._words)
         self._compared = 0
 
-    def whole(self) -> Shape:
-        if self._at(Kind.END):
-            raise UsageError("a condition without words", fix="write a comparison such as age >= 65, or everything")
+    def whole(self) -> Expression:
+        if self._at(TokenKind.END):
+            raise UsageError("an empty condition", fix="write a comparison such as age >= 65, or everything")
         found = self._condition(0)
-        if not self._at(Kind.END):
-            raise self._unexpected("and, or, or the end")
+        if not self._at(TokenKind.END):
+            raise self._unexpected_token("and, or, or the end")
         return found
 
-    def _condition(self, depth: int) -> Shape:
-        return self._joined("or", lambda: self._joined("and", lambda: self._factor(depth)))
+    def _condition(self, depth: int) -> Expression:
+        return self._connect("or", lambda: self._connect("and", lambda: self._factor(depth)))
 
-    def _joined(self, word: str, part: Callable[[], Shape]) -> Shape:
+    def _connect(self, word: str, part: Callable[[], Expression]) -> Expression:
         parts = [part()]
-        while self._took(Kind.KEYWORD, word):
+        while self._accept(TokenKind.KEYWORD, word):
             parts.append(part())
-        return parts[0] if len(parts) == 1 else Joined(word == "and", tuple(parts))
+        return parts[0] if len(parts) == 1 else Connective(word == "and", tuple(parts))
 
-    def _factor(self, depth: int) -> Shape:
+    def _factor(self, depth: int) -> Expression:
         if depth > DEEPEST:
             raise UsageError(
                 "a condition nested too deep",
@@ -203,55 +203,55 @@ class _Reader:
                 allowed=f"{DEEPEST} levels",
                 fix="write it flatter, or ask several questions",
             )
-        if self._took(Kind.KEYWORD, "not"):
+        if self._accept(TokenKind.KEYWORD, "not"):
             return Negation(self._factor(depth + 1))
-        if self._took(Kind.OPERATOR, "("):
+        if self._accept(TokenKind.OPERATOR, "("):
             inner = self._condition(depth + 1)
-            self._expect(Kind.OPERATOR, ")")
+            self._expect(TokenKind.OPERATOR, ")")
             return inner
-        if self._took(Kind.KEYWORD, "everything"):
-            return Joined(every=True, parts=())
+        if self._accept(TokenKind.KEYWORD, "everything"):
+            return Connective(every=True, parts=())
         return self._comparison()
 
     def _comparison(self) -> Comparison:
-        if self._next.kind is not Kind.NAME:
-            raise self._unexpected("an attribute's name, not, or (")
+        if self._next.kind is not TokenKind.NAME:
+            raise self._unexpected_token("an attribute's name, not, or (")
         self._compared += 1
         if self._compared > MOST_COMPARISONS:
             raise UsageError(
                 "a condition with too many comparisons", came=f"over {MOST_COMPARISONS}", fix="use in (…) for lists"
             )
         name = self._step().text
-        for operator in _COMPARED:
-            if self._took(Kind.OPERATOR, operator):
+        for operator in _OPERATORS:
+            if self._accept(TokenKind.OPERATOR, operator):
                 return Comparison(name, operator, (self._value(),))
-        if self._took(Kind.KEYWORD, "is"):
-            negated = self._took(Kind.KEYWORD, "not")
-            self._expect(Kind.KEYWORD, "missing")
+        if self._accept(TokenKind.KEYWORD, "is"):
+            negated = self._accept(TokenKind.KEYWORD, "not")
+            self._expect(TokenKind.KEYWORD, "missing")
             return Comparison(name, "missing", (), negated)
-        negated = self._took(Kind.KEYWORD, "not")
-        if self._took(Kind.KEYWORD, "in"):
+        negated = self._accept(TokenKind.KEYWORD, "not")
+        if self._accept(TokenKind.KEYWORD, "in"):
             return Comparison(name, "in", self._list(), negated)
-        if self._took(Kind.KEYWORD, "between"):
+        if self._accept(TokenKind.KEYWORD, "between"):
             low = self._value()
-            self._expect(Kind.KEYWORD, "and")
+            self._expect(TokenKind.KEYWORD, "and")
             return Comparison(name, "between", (low, self._value()), negated)
-        raise self._unexpected("in or between" if negated else "= != < <= > >=, [not] in, [not] between, or is")
+        raise self._unexpected_token("in or between" if negated else "= != < <= > >=, [not] in, [not] between, or is")
 
     def _list(self) -> tuple[Token, ...]:
-        self._expect(Kind.OPERATOR, "(")
+        self._expect(TokenKind.OPERATOR, "(")
         values = [self._value()]
-        while self._took(Kind.OPERATOR, ","):
+        while self._accept(TokenKind.OPERATOR, ","):
             values.append(self._value())
-        self._expect(Kind.OPERATOR, ")")
+        self._expect(TokenKind.OPERATOR, ")")
         return tuple(values)
 
     def _value(self) -> Token:
         if self._next.kind in _VALUES:
             return self._step()
-        error = self._unexpected("a number, a date, true or false, or a text in single quotes")
-        if self._next.kind is Kind.NAME:
-            error = UsageError(error.wrong, came=error.came, allowed=error.allowed, fix="texts have single quotes")
+        error = self._unexpected_token("a number, a date, true or false, or a text in single quotes")
+        if self._next.kind is TokenKind.NAME:
+            error = UsageError(error.wrong, came=error.came, allowed=error.allowed, fix="write texts in single quotes")
         raise error
 
     # --- one word ------------------------------------------------------------------------------------------------
@@ -261,20 +261,20 @@ class _Reader:
         self._next = next(self._words)
         return word
 
-    def _at(self, kind: Kind) -> bool:
+    def _at(self, kind: TokenKind) -> bool:
         return self._next.kind is kind
 
-    def _took(self, kind: Kind, text: str) -> bool:
+    def _accept(self, kind: TokenKind, text: str) -> bool:
         if self._next.kind is kind and self._next.text == text:
             self._step()
             return True
         return False
 
-    def _expect(self, kind: Kind, text: str) -> None:
-        if not self._took(kind, text):
-            raise self._unexpected(text)
+    def _expect(self, kind: TokenKind, text: str) -> None:
+        if not self._accept(kind, text):
+            raise self._unexpected_token(text)
 
-    def _unexpected(self, allowed: str) -> UsageError:
+    def _unexpected_token(self, allowed: str) -> UsageError:
         word = self._next
-        came = "the end" if word.kind is Kind.END else excerpt(word.text)
+        came = "the end" if word.kind is TokenKind.END else excerpt(word.text)
         return UsageError(f"a condition cannot be read at letter {word.place}", came=came, allowed=allowed)

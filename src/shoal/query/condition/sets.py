@@ -1,4 +1,4 @@
-"""Sets of values of one attribute, the missing one among them: joined, met, turned round, and written down."""
+"""Sets of values of one attribute, the missing value among them: union, intersection, complement, and their text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from shoal.data.schema import Attribute
 from shoal.query.condition.parse import quoted_name, quoted_text
-from shoal.query.condition.ranks import Array, Ladder, may_miss
+from shoal.query.condition.ranks import Array, RankedDomain, may_be_missing
 
 Mask = npt.NDArray[np.bool_]
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Region(ABC):
-    """Some values of an attribute; `missing` where rows without a value belong to it."""
+class ValueSet(ABC):
+    """A set of values of an attribute; `missing` where rows without a value belong to it."""
 
     attribute: Attribute
     missing: bool
@@ -28,47 +28,47 @@ class Region(ABC):
     @property
     @abstractmethod
     def empty(self) -> bool:
-        """Whether no row can lie in it."""
+        """Whether the set has no value, so that no row lies in it."""
 
     @property
     @abstractmethod
     def full(self) -> bool:
-        """Whether every row lies in it."""
+        """Whether the set has every value, so that every row lies in it."""
 
     @abstractmethod
-    def joined(self, other: Any) -> Region:
-        """Either."""
+    def union(self, other: Any) -> ValueSet:
+        """The values that are in either set."""
 
     @abstractmethod
-    def met(self, other: Any) -> Region:
-        """Both."""
+    def intersection(self, other: Any) -> ValueSet:
+        """The values that are in both sets."""
 
     @abstractmethod
-    def turned(self) -> Region:
-        """All other values, and missing ones if they were outside."""
+    def complement(self) -> ValueSet:
+        """The values that are not in the set, and the missing value if it is not."""
 
     @abstractmethod
-    def holds(self, values: Array) -> Mask:
-        """Which values lie in it; missing ones are not asked about."""
+    def contains(self, values: Array) -> Mask:
+        """Which of these values are in the set; none of them is missing."""
 
     @abstractmethod
     def _alternatives(self) -> list[str]:
-        """Comparisons of which one holds where a value lies in it."""
+        """Comparisons of which one is true for every value in the set."""
 
     def alternatives(self) -> list[str]:
-        """The same with what is missing."""
+        """Comparisons of which one is true for every row in the set, missing values among them."""
         missing = [f"{quoted_name(self.attribute.name)} is missing"] if self.missing else []
         return [*self._alternatives(), *missing]
 
-    def _turned_missing(self) -> bool:
-        return may_miss(self.attribute) and not self.missing
+    def _complement_missing(self) -> bool:
+        return may_be_missing(self.attribute) and not self.missing
 
 
 @dataclass(frozen=True)
-class Spans(Region):
-    """Runs of rungs, rising, with gaps between them."""
+class RankSet(ValueSet):
+    """Values whose ranks lie in intervals (spans), in increasing order with gaps between them."""
 
-    ladder: Ladder
+    domain: RankedDomain
     spans: tuple[Span, ...]
 
     @property
@@ -77,12 +77,12 @@ class Spans(Region):
 
     @property
     def full(self) -> bool:
-        return self.spans == ((self.ladder.low, self.ladder.high),) and self.missing == may_miss(self.attribute)
+        return self.spans == ((self.domain.low, self.domain.high),) and self.missing == may_be_missing(self.attribute)
 
-    def joined(self, other: Spans) -> Spans:
-        return self._with(merged((*self.spans, *other.spans)), self.missing or other.missing)
+    def union(self, other: RankSet) -> RankSet:
+        return self._with(merge_spans((*self.spans, *other.spans)), self.missing or other.missing)
 
-    def met(self, other: Spans) -> Spans:
+    def intersection(self, other: RankSet) -> RankSet:
         common: list[Span] = []
         i = j = 0
         while i < len(self.spans) and j < len(other.spans):
@@ -96,36 +96,36 @@ class Spans(Region):
                 j += 1
         return self._with(tuple(common), self.missing and other.missing)
 
-    def turned(self) -> Spans:
-        return self._with(self.gaps, self._turned_missing())
+    def complement(self) -> RankSet:
+        return self._with(self.gaps, self._complement_missing())
 
     @property
     def gaps(self) -> tuple[Span, ...]:
-        """What the spans leave out."""
-        starts = [self.ladder.low, *(high + 1 for _, high in self.spans)]
-        ends = [*(low - 1 for low, _ in self.spans), self.ladder.high]
+        """The spans of ranks between the spans of the set."""
+        starts = [self.domain.low, *(high + 1 for _, high in self.spans)]
+        ends = [*(low - 1 for low, _ in self.spans), self.domain.high]
         return tuple((low, high) for low, high in zip(starts, ends, strict=True) if low <= high)
 
-    def holds(self, values: Array) -> Mask:
+    def contains(self, values: Array) -> Mask:
         if not self.spans:
             return np.zeros(len(values), dtype=np.bool_)
-        rungs = self.ladder.rungs(values)
+        ranks = self.domain.ranks_of(values)
         lows, highs = (np.array(ends, dtype=np.int64) for ends in zip(*self.spans, strict=True))
-        place = np.searchsorted(lows, rungs, side="right") - 1
-        return np.asarray((place >= 0) & (rungs <= highs[np.maximum(place, 0)]))
+        place = np.searchsorted(lows, ranks, side="right") - 1
+        return np.asarray((place >= 0) & (ranks <= highs[np.maximum(place, 0)]))
 
-    def _with(self, spans: tuple[Span, ...], missing: bool) -> Spans:
-        return Spans(self.attribute, missing, self.ladder, spans)
+    def _with(self, spans: tuple[Span, ...], missing: bool) -> RankSet:
+        return RankSet(self.attribute, missing, self.domain, spans)
 
     # --- written down --------------------------------------------------------------------------------------------
 
     def _alternatives(self) -> list[str]:
         name = quoted_name(self.attribute.name)
-        if self.spans == ((self.ladder.low, self.ladder.high),):
+        if self.spans == ((self.domain.low, self.domain.high),):
             return [f"{name} is not missing"]
-        if not self.ladder.ordered:
-            inside = [rung for low, high in self.spans for rung in range(low, high + 1)]
-            left_out = [rung for low, high in self.gaps for rung in range(low, high + 1)]
+        if not self.domain.is_ordered:
+            inside = [rank for low, high in self.spans for rank in range(low, high + 1)]
+            left_out = [rank for low, high in self.gaps for rank in range(low, high + 1)]
             few = len(left_out) < len(inside)
             return self._list(name, left_out if few else inside, negated=few)
         if all(low == high for low, high in self.gaps) and len(self.gaps) < len(self.spans):
@@ -134,32 +134,32 @@ class Spans(Region):
         wide = [self._span(name, low, high) for low, high in self.spans if low < high]
         return [*self._list(name, points, negated=False), *wide]
 
-    def _list(self, name: str, rungs: list[int], *, negated: bool) -> list[str]:
-        listed = [self.ladder.text(rung) for rung in rungs]
+    def _list(self, name: str, ranks: list[int], *, negated: bool) -> list[str]:
+        listed = [self.domain.text(rank) for rank in ranks]
         return in_list(name, listed, negated=negated)
 
     def _span(self, name: str, low: int, high: int) -> str:
         below, above = self._end(low, -1), self._end(high, +1)
-        if low == self.ladder.low:
+        if low == self.domain.low:
             return f"{name} {above}"
-        if high == self.ladder.high:
+        if high == self.domain.high:
             return f"{name} {below}"
         if below.startswith(">=") and above.startswith("<="):
-            return f"{name} between {self.ladder.text(low)} and {self.ladder.text(high)}"
+            return f"{name} between {self.domain.text(low)} and {self.domain.text(high)}"
         return f"({name} {below} and {name} {above})"
 
-    def _end(self, rung: int, away: int) -> str:
-        """One end of a span, with or without the value itself: whichever is the shorter to write."""
+    def _end(self, rank: int, away: int) -> str:
+        """One end of a span, written as closed or open, whichever is shorter."""
         sign = ">" if away < 0 else "<"
-        closed = f"{sign}= {self.ladder.text(rung)}"
-        if not self.ladder.fine or not self.ladder.low <= rung + away <= self.ladder.high:
+        closed = f"{sign}= {self.domain.text(rank)}"
+        if not self.domain.fine or not self.domain.low <= rank + away <= self.domain.high:
             return closed
-        opened = f"{sign} {self.ladder.text(rung + away)}"
+        opened = f"{sign} {self.domain.text(rank + away)}"
         return opened if len(opened) < len(closed) else closed
 
 
-def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Spans in order, those that touch made one."""
+def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Spans in increasing order, those that touch made one."""
     found: list[Span] = []
     for low, high in sorted(spans):
         if found and low <= found[-1][1] + 1:
@@ -170,8 +170,8 @@ def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 @dataclass(frozen=True)
-class Names(Region):
-    """Texts of a pattern: these, or (`inside` false) all but these."""
+class TextSet(ValueSet):
+    """Texts of a pattern: the listed ones, or (`inside` false) all but these."""
 
     texts: frozenset[str]
     inside: bool
@@ -182,25 +182,25 @@ class Names(Region):
 
     @property
     def full(self) -> bool:
-        return not self.inside and not self.texts and self.missing == may_miss(self.attribute)
+        return not self.inside and not self.texts and self.missing == may_be_missing(self.attribute)
 
-    def joined(self, other: Names) -> Names:
-        both = self.turned().met(other.turned())  # what neither has
-        return Names(self.attribute, self.missing or other.missing, both.texts, not both.inside)
+    def union(self, other: TextSet) -> TextSet:
+        both = self.complement().intersection(other.complement())  # what neither has
+        return TextSet(self.attribute, self.missing or other.missing, both.texts, not both.inside)
 
-    def met(self, other: Names) -> Names:
+    def intersection(self, other: TextSet) -> TextSet:
         if self.inside and other.inside:
             texts = self.texts & other.texts
         elif self.inside or other.inside:
             texts = self.texts - other.texts if self.inside else other.texts - self.texts
         else:
             texts = self.texts | other.texts
-        return Names(self.attribute, self.missing and other.missing, texts, self.inside or other.inside)
+        return TextSet(self.attribute, self.missing and other.missing, texts, self.inside or other.inside)
 
-    def turned(self) -> Names:
-        return Names(self.attribute, self._turned_missing(), self.texts, not self.inside)
+    def complement(self) -> TextSet:
+        return TextSet(self.attribute, self._complement_missing(), self.texts, not self.inside)
 
-    def holds(self, values: Array) -> Mask:
+    def contains(self, values: Array) -> Mask:
         found = np.fromiter((value in self.texts for value in values.tolist()), dtype=np.bool_, count=len(values))
         return found if self.inside else ~found
 

@@ -35,7 +35,7 @@ from shoal.query.condition.predicate import Predicate
 
 @dataclass(frozen=True)
 class Question(ABC):
-    """One question; `where` leaves rows out before anything is counted or added."""
+    """One question that a person wrote; `where` leaves rows out before anything is counted or added."""
 
     word: ClassVar[str]
     """Its name in batch files and on the command line."""
@@ -45,33 +45,33 @@ class Question(ABC):
             given = getattr(self, key, None)
             needed = any(each.name == key and each.default is MISSING for each in fields(self))
             if (given is not None or needed) and not isinstance(given, str):
-                raise UsageError(f"{self.word}: '{key}' is a text", came=excerpt(given))
+                raise UsageError(f"{self.word}: '{key}' is not a text", came=excerpt(given), allowed="a text")
 
     @abstractmethod
-    def plan(self, schema: Schema, unit: Unit) -> Asked:
-        """What it means and what it costs under a policy; UsageError where the policy does not allow it. No row is read."""
+    def resolve(self, schema: Schema, unit: Unit) -> Query:
+        """The query that the question means under a policy; UsageError where the policy does not allow it. No row is read."""
 
     @abstractmethod
-    def meant(self, schema: Schema) -> Self:
-        """The same question in its one spelling."""
+    def normalize(self, schema: Schema) -> Self:
+        """The same question with every part in its one spelling."""
 
     def canonical(self, schema: Schema) -> str:
         """The identity of the question: one text for one meaning, as far as normalising goes.
 
         It is relative to the schema: bounds that the domain implies are left out.
         """
-        return json.dumps(self.meant(schema).to_saved(), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return json.dumps(self.normalize(schema).to_saved(), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     # --- as plain values -----------------------------------------------------------------------------------------
 
     def to_saved(self) -> dict[str, Any]:
-        """As plain values, for a file."""
+        """The question as plain values, for a file."""
         found = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
         return {"kind": self.word, **{key: value for key, value in found.items() if value is not None}}
 
     @classmethod
     def from_options(cls, options: object) -> Self:
-        """From what a batch file says: a mapping, or a bare text for the key that comes first."""
+        """A question from the options of a batch file: a mapping, or a bare text for the key that comes first."""
         known = [each.name for each in fields(cls)]
         if options is None:
             options = {}
@@ -83,7 +83,7 @@ class Question(ABC):
             if key not in known:
                 allowed = ", ".join(known)
                 raise UsageError(
-                    f"{cls.word}: no such key", came=excerpt(key), allowed=allowed, fix=nearest(str(key), known)
+                    f"{cls.word}: unknown key", came=excerpt(key), allowed=allowed, fix=nearest(str(key), known)
                 )
         for each in fields(cls):
             if each.default is MISSING and each.name not in options:
@@ -97,32 +97,36 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def condition(where: str | None, schema: Schema) -> Predicate:
-    """The condition of a question; none is everything."""
+def parse_condition(where: str | None, schema: Schema) -> Predicate:
+    """The condition of a question; without one, every row satisfies it."""
     return Predicate.everything() if where is None else Predicate.parse(where, schema)
 
 
-def spelled_where(where: str | None, schema: Schema) -> str | None:
-    """A condition in its one spelling; None for everything."""
-    found = condition(where, schema)
+def normalize_where(where: str | None, schema: Schema) -> str | None:
+    """A condition in its one spelling; None for a condition that every row satisfies."""
+    found = parse_condition(where, schema)
     return None if found.always else found.canonical()
 
 
-def checked(unit: Unit, schema: Schema) -> Unit:
-    """A unit whose column names people by the policy."""
+def check_unit(unit: Unit, schema: Schema) -> Unit:
+    """The unit of privacy, refused where its column is not an identifier of the policy."""
     if unit.column is not None:
         attribute = schema.by_name.get(unit.column)
         if attribute is None or attribute.role is not Role.IDENTIFIER:
-            raise UsageError("the column that names a person is no identifier of the policy", came=unit.column)
+            raise UsageError(
+                "the column that identifies persons is not an identifier of the policy",
+                came=unit.column,
+                allowed="a column with role: identifier",
+            )
     return unit
 
 
-def reach(unit: Unit, low: int, high: int, *, always: bool) -> int:
-    """How far one unit moves a sum to which each row adds `low` to `high`, or nothing where it does not take part.
+def sum_sensitivity(unit: Unit, low: int, high: int, *, always: bool) -> int:
+    """The sensitivity of a sum to which each row adds `low` to `high`, or nothing where it is left out.
 
     add_remove   max(|low|, |high|) for each row
-    replace_one  from the most to the least that a row adds; nothing is among it, unless every row `always` takes part
-                 and the unit is one row: then high − low
+    replace_one  the largest minus the least that a row can add; nothing is among it, unless `always` every row takes part and
+                 the unit is one row: then high − low
     """
     if unit.neighbours == "add_remove":
         return unit.max_rows * max(abs(low), abs(high))
@@ -131,13 +135,15 @@ def reach(unit: Unit, low: int, high: int, *, always: bool) -> int:
     return unit.max_rows * (max(high, 0) - min(low, 0))
 
 
+# --- resolved under a policy ------------------------------------------------------------------------------------------
+
 Steps = npt.NDArray[Any]
 """Whole numbers: int64, or Python's own where they might not fit."""
 
 
 @dataclass(frozen=True)
-class Asked(ABC):
-    """What every planned question has."""
+class Query(ABC):
+    """A question resolved against the schema and the unit of privacy of a policy."""
 
     kind: ClassVar[Literal["add", "choose", "refine"]]
     identity: str
@@ -146,7 +152,7 @@ class Asked(ABC):
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The columns it reads, sorted."""
+        """The columns that it reads, sorted."""
 
     @property
     def scope(self) -> tuple[str, ...]:
@@ -164,40 +170,40 @@ Tails = Callable[[int], Sequence[int]]
 
 
 @dataclass(frozen=True)
-class Behind:
-    """The numbers with noise that an answer was computed from, and an interval for the truth, from these numbers alone."""
+class DerivedEstimate:
+    """A statistic derived from noisy sums: the sums, and a confidence interval for its true value from these sums alone."""
 
     parts: dict[str, int | float]
     name: str
     low: Any
     high: Any
-    """In at least 95 of 100 cases the truth lies between them, if any row takes part."""
-    enough: bool
-    """Whether the count stands out from its own noise; if not, the answer is worth nothing."""
+    """In at least 95 of 100 cases the true value lies between them, if any row takes part."""
+    usable: bool
+    """Whether the noisy count stands out from its own noise; if not, the statistic is of no use."""
 
 
 @dataclass(frozen=True)
-class Part(ABC):
-    """A run of components that belong together: their grid, how far one unit moves them, and what they add up to.
+class LinearQuery(ABC):
+    """A vector of sums over rows: its grid, its sensitivity, and its exact value.
 
-    `steps` and `reaches` have one entry for each component, or a single one for all. One unit moves a component by at
-    most its reach (in steps), and all of them together by `moves` steps where they are the cells of a table.
+    `steps` and `linf` have one entry for each component, or a single one for all. One unit changes a component by at most
+    `linf` steps, and all of them together by `l1` steps where they are the cells of a table.
     """
 
     where: Predicate
     unit: Unit
-    computed: ClassVar[str | None] = None
-    """What is computed from the components, where they are not the answer themselves."""
+    statistic: ClassVar[str | None] = None
+    """The name of what is computed from the components, where they are not the answer themselves."""
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The columns it reads, sorted."""
+        """The columns that it reads, sorted."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many components."""
+        """The number of components."""
 
     @property
     @abstractmethod
@@ -207,58 +213,58 @@ class Part(ABC):
     @property
     @abstractmethod
     def steps(self) -> tuple[Fraction, ...]:
-        """The grid."""
+        """The step of the grid of each component."""
 
     @property
     @abstractmethod
-    def reaches(self) -> tuple[int, ...]:
-        """How far one unit moves each component, in steps."""
+    def linf(self) -> tuple[int, ...]:
+        """The L∞ sensitivity: how many steps one unit can change each component."""
 
     @property
-    def touched(self) -> int:
+    def l0_of_row(self) -> int:
         """How many components one row takes part in."""
         return self.size
 
     @property
-    def moves(self) -> int | None:
-        """How far one unit moves all components together, in steps; None where each may move by its whole reach."""
+    def l1(self) -> int | None:
+        """The L1 sensitivity in steps; None where every component may change by its whole L∞ sensitivity at once."""
         return None
 
     @abstractmethod
     def truth(self, table: Table) -> Steps:
-        """The exact answer in steps."""
+        """The exact value in steps."""
 
     @abstractmethod
     def finish(self, noisy: Sequence[int]) -> Any:
-        """The answer as plain values, from components with noise; the rows are not looked at again."""
+        """The answer as plain values, from the noisy components; the rows are not read again."""
 
-    def behind(self, noisy: Sequence[int], tails: Tails) -> Behind | None:  # noqa: ARG002
-        """What the answer was computed from; None where it is the components."""
+    def estimate(self, noisy: Sequence[int], tails: Tails) -> DerivedEstimate | None:  # noqa: ARG002
+        """The statistic that is computed from the components, with its interval; None where they are the answer."""
         return None
 
     @property
     def scope(self) -> tuple[str, ...]:
-        """Which rows and values the numbers are made of, where that is not all of them as they are."""
+        """Which rows and values the sums are made of, where that is not all of them as they are."""
         return ()
 
 
 @dataclass(frozen=True)
-class Added(Asked):
-    """Numbers on a grid, as one vector.
+class VectorQuery(Query):
+    """Linear queries as one vector on a grid, to which noise is added.
 
-    session:  noise = M.for_target(target, sensitivity=asked.sensitivity, grid=asked.grid)
-              asked.finish(noise.draw_steps(asked.values(asked.truth(table)), source))
+    session:  noise = M.for_target(target, sensitivity=query.sensitivity, grid=query.grid)
+              query.finish(noise.draw_steps(query.values(query.truth(table)), source))
 
-    `even_sensitivity` and `even_grid` measure every component in units of its own reach, so that a mechanism with one
-    scale for all (Laplace) gives a count and a sum of incomes each the noise that it needs. The steps are the same.
+    `scaled_sensitivity` and `scaled_grid` measure every component in units of its own L∞ sensitivity, so that a mechanism with
+    one scale for all (Laplace) gives a count and a sum of incomes each the noise that it needs. The steps are the same.
 
-    `apart` where no row satisfies the conditions of two parts, by the conditions alone: then the vector moves no more than
-    its part that moves most when a row comes or goes, and no more than two of them when it is replaced (SC13 Prop 4).
+    `disjoint_parts` where no row satisfies the conditions of two parts, by the conditions alone: then the L1 sensitivity is
+    that of the largest part under add_remove, and no more than that of the two largest under replace_one (SC13 Prop 4).
     """
 
     kind = "add"
-    parts: tuple[Part, ...]
-    apart: bool = False
+    parts: tuple[LinearQuery, ...]
+    disjoint_parts: bool = False
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -280,32 +286,32 @@ class Added(Asked):
         return self._each([part.steps for part in self.parts])
 
     @cached_property
-    def reaches(self) -> tuple[int, ...]:
-        """How far one unit moves each component, in steps; one for all where they are alike."""
-        return self._each([part.reaches for part in self.parts])
+    def linf_steps(self) -> tuple[int, ...]:
+        """The L∞ sensitivity of each component in steps; one for all where they are alike."""
+        return self._each([part.linf for part in self.parts])
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """How far one unit moves the vector, in the units of the answer."""
+        """The sensitivity of the vector, in the units of the answer."""
         return self._sensitivity([part.steps for part in self.parts])
 
     @cached_property
-    def even_sensitivity(self) -> Sensitivity:
-        """The same, each component in units of its reach."""
-        return self._sensitivity([tuple(Fraction(1, reach) for reach in part.reaches) for part in self.parts])
+    def scaled_sensitivity(self) -> Sensitivity:
+        """The sensitivity of the vector, each component in units of its own L∞ sensitivity."""
+        return self._sensitivity([tuple(Fraction(1, largest) for largest in part.linf) for part in self.parts])
 
     @cached_property
-    def even_grid(self) -> tuple[Fraction, ...]:
-        """The step of each component in units of its reach."""
-        return self._each([tuple(Fraction(1, reach) for reach in part.reaches) for part in self.parts])
+    def scaled_grid(self) -> tuple[Fraction, ...]:
+        """The step of each component in units of its own L∞ sensitivity."""
+        return self._each([tuple(Fraction(1, largest) for largest in part.linf) for part in self.parts])
 
     @property
-    def disjoint(self) -> bool:
+    def is_table(self) -> bool:
         """Whether the components are the cells of one table, so that a row lies in one of them and all cost as one."""
-        return len(self.parts) == 1 and self.parts[0].moves is not None
+        return len(self.parts) == 1 and self.parts[0].l1 is not None
 
     def truth(self, table: Table) -> Steps:
-        """The exact answer in steps; with `unit.max_rows` rows of each person at most, which the caller sees to."""
+        """The exact value in steps, of a table with at most `unit.max_rows` rows of each person."""
         found = [part.truth(table) for part in self.parts]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
@@ -314,7 +320,7 @@ class Added(Asked):
         return to_values(steps, self.grid)
 
     def finish(self, noisy: Steps) -> Any:
-        """The answer as plain values, from the vector with noise in steps."""
+        """The answer as plain values, from the noisy vector in steps."""
         if len(noisy) != self.components:
             raise UsageError("an answer of another length", came=len(noisy), allowed=str(self.components))
         found, start = [], 0
@@ -323,12 +329,12 @@ class Added(Asked):
             start += part.size
         return found
 
-    def behind(self, noisy: Steps, tails: Callable[[int], Steps]) -> list[Behind | None]:
-        """What each part of the answer was computed from; the rows are not looked at."""
+    def estimates(self, noisy: Steps, tails: Callable[[int], Steps]) -> list[DerivedEstimate | None]:
+        """The statistic that is computed from each part, with its interval; the rows are not read."""
         found, start = [], 0
         for part in self.parts:
             own = slice(start, start + part.size)
-            found.append(part.behind(np.asarray(noisy[own]).tolist(), _sliced(tails, own)))
+            found.append(part.estimate(np.asarray(noisy[own]).tolist(), _tails_of_part(tails, own)))
             start += part.size
         return found
 
@@ -340,83 +346,79 @@ class Added(Asked):
         alike = {value for values in given for value in values}
         if len(alike) == 1:
             return (alike.pop(),)
-        widened = [values * (part.size // len(values)) for part, values in zip(self.parts, given, strict=True)]
-        return tuple(value for values in widened for value in values)
+        wide = [values * (part.size // len(values)) for part, values in zip(self.parts, given, strict=True)]
+        return tuple(value for values in wide for value in values)
 
     def _sensitivity(self, lengths: Sequence[tuple[Fraction, ...]]) -> Sensitivity:
-        """Given how long a step of each component is."""
+        """The sensitivity of the vector, given how long a step of each component is."""
         pairs = list(zip(self.parts, lengths, strict=True))
-        sides = [tuple(reach * step for reach, step in _paired(part.reaches, own)) for part, own in pairs]
-        totals = [_total(part, own) for part, own in pairs]
+        linf = [tuple(largest * step for largest, step in _pairs(part.linf, own)) for part, own in pairs]
+        l1 = [_l1(part, own) for part, own in pairs]
         rows = self.unit.max_rows * (1 if self.unit.neighbours == "add_remove" else 2)
-        touched = [part.touched for part in self.parts]
+        l0 = [part.l0_of_row for part in self.parts]
         return Sensitivity(
-            self._each(sides),
+            self._each(linf),
             self.unit,
             components=self.components,
-            l0=min(self.components, rows * (max(touched) if self.apart else sum(touched))),
-            l1=self._apart(pairs, totals) if self.apart else sum(totals, Fraction(0)),
-            multiples_of=self._each(lengths),  # truths are whole steps: the grid rounds nothing away
+            l0=min(self.components, rows * (max(l0) if self.disjoint_parts else sum(l0))),
+            l1=self._l1_of_disjoint(pairs, l1) if self.disjoint_parts else sum(l1, Fraction(0)),
+            multiples_of=self._each(lengths),  # exact values are whole steps: the grid rounds nothing away
         )
 
-    def _apart(self, pairs: Sequence[tuple[Part, tuple[Fraction, ...]]], totals: Sequence[Fraction]) -> Fraction:
-        """How far the vector moves where each row takes part in one part at most."""
+    def _l1_of_disjoint(
+        self, pairs: Sequence[tuple[LinearQuery, tuple[Fraction, ...]]], l1: Sequence[Fraction]
+    ) -> Fraction:
+        """The L1 sensitivity where each row takes part in one part at most."""
         if self.unit.neighbours == "add_remove":
-            return max(totals)
-        gone = replace(self.unit, neighbours="add_remove")
-        largest = sorted((_total(replace(part, unit=gone), own) for part, own in pairs), reverse=True)
+            return max(l1)
+        removed = replace(self.unit, neighbours="add_remove")
+        largest = sorted((_l1(replace(part, unit=removed), own) for part, own in pairs), reverse=True)
         if self.unit.whose == "person":
             return 2 * largest[0]  # all rows of the one who goes and all of the one who comes
-        return max(*totals, largest[0] + largest[1])
+        return max(*l1, largest[0] + largest[1])
 
 
 @dataclass(frozen=True)
-class Single(Added):
-    """A vector that answers one question: its answer is no list."""
+class SingleQuery(VectorQuery):
+    """A vector that answers one question: its answer is not a list."""
 
     def finish(self, noisy: Steps) -> Any:
         return super().finish(noisy)[0]
 
 
-def _sliced(tails: Callable[[int], Steps], own: slice) -> Tails:
-    """The tails of one part."""
+def _tails_of_part(tails: Callable[[int], Steps], own: slice) -> Tails:
     return lambda many: [int(tail) for tail in tails(many)[own]]
 
 
-def _total(part: Part, lengths: tuple[Fraction, ...]) -> Fraction:
-    """How far one unit moves a part in sum, given how long its steps are."""
-    if part.moves is not None:
-        return part.moves * lengths[0]
-    sides = [reach * step for reach, step in _paired(part.reaches, lengths)]
-    return sides[0] * part.size if len(sides) == 1 else sum(sides, Fraction(0))
+def _l1(part: LinearQuery, lengths: tuple[Fraction, ...]) -> Fraction:
+    """The L1 sensitivity of a part, given how long its steps are."""
+    if part.l1 is not None:
+        return part.l1 * lengths[0]
+    linf = [largest * step for largest, step in _pairs(part.linf, lengths)]
+    return linf[0] * part.size if len(linf) == 1 else sum(linf, Fraction(0))
 
 
-def _paired(reaches: tuple[int, ...], lengths: tuple[Fraction, ...]) -> list[tuple[int, Fraction]]:
-    count = max(len(reaches), len(lengths))
-    return list(
-        zip(
-            reaches if len(reaches) == count else reaches * count,
-            lengths if len(lengths) == count else lengths * count,
-            strict=True,
-        )
-    )
+def _pairs(linf: tuple[int, ...], lengths: tuple[Fraction, ...]) -> list[tuple[int, Fraction]]:
+    count = max(len(linf), len(lengths))
+    wide = (each if len(each) == count else each * count for each in (linf, lengths))
+    return list(zip(*wide, strict=True))
 
 
 @dataclass(frozen=True)
-class Chosen(Asked):
-    """One of many candidates: the rows give each a whole score, and one unit moves each score by at most `reach`."""
+class SelectionQuery(Query):
+    """One of many candidates, by a whole score that the rows give to each; one unit changes each score by at most `linf`."""
 
     kind = "choose"
 
     @property
     @abstractmethod
     def candidates(self) -> int:
-        """How many."""
+        """The number of candidates."""
 
     @property
     @abstractmethod
-    def reach(self) -> int:
-        """How far one unit moves any score."""
+    def linf(self) -> int:
+        """The L∞ sensitivity of the scores."""
 
     @property
     def error_name(self) -> str:
@@ -425,8 +427,8 @@ class Chosen(Asked):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of each score."""
-        return Sensitivity(self.reach, self.unit, components=self.candidates, multiples_of=1)
+        """The sensitivity of the scores, one number for all of them, as the exponential mechanism takes it."""
+        return Sensitivity(self.linf, self.unit, multiples_of=1)
 
     @abstractmethod
     def scores(self, table: Table) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The value of one person, who may not be in the table: to be answered by refining what the analyst already knows."""
+"""The value of one person, who may be absent from the table: answered by refining the prior of the analyst."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shoal.guarantee.unit import Unit
 from shoal.policy.schema import value_of
 from shoal.policy.text.problem import excerpt
 from shoal.query.condition.ranks import attribute_of, domain_of
-from shoal.query.questions.base import Asked, Question, checked
+from shoal.query.questions.base import Query, Question, check_unit
 
 LONGEST = 1000
 """Letters of a key."""
@@ -25,7 +25,18 @@ LONGEST = 1000
 
 @dataclass(frozen=True)
 class ValueOf(Question):
-    """The value of an attribute for the person whom the unit's column names so; each person has one row."""
+    """The value of an attribute for one person, who may be absent: answered by refining the prior of the analyst.
+
+    It needs a policy whose unit of privacy is a person with one row, and a prior when it is priced or asked.
+
+    Arguments  person: the name of the person in the column that identifies persons, a text or a whole number.
+               attribute: the attribute.
+    Raises     UsageError where the name is empty, longer than 1000 letters or contains a control character; when it is priced or
+               asked, UsageError where the unit of privacy is not a person with one row, or no prior is given.
+
+    >>> ValueOf(17, "insurance").to_saved()
+    {'kind': 'value_of', 'person': '17', 'attribute': 'insurance'}
+    """
 
     word: ClassVar[str] = "value_of"
     person: str
@@ -35,39 +46,41 @@ class ValueOf(Question):
         super().__post_init__()
         given: object = self.person
         if isinstance(given, bool) or not isinstance(given, str | int):
-            raise UsageError("value_of: a person is named by a text or a whole number", came=excerpt(given))
+            raise UsageError("value_of: the person is neither a text nor a whole number", came=excerpt(given))
         object.__setattr__(self, "person", spell(given))
         if not 0 < len(self.person) <= LONGEST:
-            raise UsageError("value_of: a name of another length", came=len(self.person), allowed=f"1 to {LONGEST}")
+            raise UsageError(
+                "value_of: the name of a person is empty or too long", came=len(self.person), allowed=f"1 to {LONGEST}"
+            )
         if any(category(letter) in ("Cc", "Cs") for letter in self.person):
-            raise UsageError("value_of: a name has a character that names nobody", came=excerpt(self.person))
+            raise UsageError("value_of: the name of a person contains a control character", came=excerpt(self.person))
 
-    def meant(self, schema: Schema) -> Self:  # noqa: ARG002 - a key has one spelling, but for numbers
+    def normalize(self, schema: Schema) -> Self:  # noqa: ARG002 - a key has one spelling, but for numbers
         return replace(self)
 
-    def plan(self, schema: Schema, unit: Unit) -> Individual:
+    def resolve(self, schema: Schema, unit: Unit) -> PersonQuery:
         if unit.column is None:
             raise UsageError(
-                "the policy hides rows, and a row has no name to ask by",
+                "a question about one person needs a policy whose unit of privacy is a person",
                 fix="declare unit: {column: …, max_rows: 1} in the policy",
             )
         if unit.max_rows != 1:
             raise UsageError(
-                "a unit may have several rows, so none of them is the value",
+                "a question about one person needs one row for each person",
                 came=unit.max_rows,
                 allowed="max_rows: 1",
             )
-        checked(unit, schema)
+        check_unit(unit, schema)
         attribute = attribute_of(schema, self.attribute, "ask one person about")
         domain = domain_of(attribute, "ask one person about")
         key = _key(schema[unit.column], self.person)
         identity = replace(self, person=spell(key)).canonical(schema)
-        return Individual(identity, unit, key, attribute, domain)
+        return PersonQuery(identity, unit, key, attribute, domain)
 
 
 @dataclass(frozen=True)
-class Individual(Asked):
-    """The value of one person, found by the column that names people; there may be no such person."""
+class PersonQuery(Query):
+    """The value of one person, found by the column that identifies persons; there may be no such person."""
 
     kind = "refine"
     key: Any
@@ -104,12 +117,12 @@ class Individual(Asked):
         return ("true" if found else "false") if kind is Type.BOOLEAN else str(found)
 
     def finish(self, value: Any) -> Any:
-        """What the mechanism drew."""
+        """The value that the mechanism drew."""
         return value
 
 
 def _key(attribute: Attribute, person: str) -> Any:
-    """The name in the type of the column."""
+    """The name of a person in the type of the column that identifies persons."""
     if attribute.type is Type.INTEGER:
         try:
             key = value_of(person, Type.INTEGER)
@@ -117,13 +130,15 @@ def _key(attribute: Attribute, person: str) -> Any:
             key = None
         if key is None or spell(key) != person:
             raise UsageError(
-                f"'{attribute.name}' names people by whole numbers",
+                f"'{attribute.name}' identifies persons by whole numbers",
                 came=excerpt(person),
                 allowed="a whole number in digits, without blanks, a plus or leading zeros",
             )
         return key
     if attribute.type.numeric or attribute.type is Type.BOOLEAN:
         raise UsageError(
-            f"'{attribute.name}' is of a type that names nobody", came=attribute.type.value, allowed="text, integer"
+            f"'{attribute.name}' is of a type that cannot identify persons",
+            came=attribute.type.value,
+            allowed="text, integer",
         )
     return person

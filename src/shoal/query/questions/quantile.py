@@ -1,4 +1,4 @@
-"""A quantile, chosen among candidates that the policy fixes, by a score with a proved reach.
+"""A quantile, chosen among candidates that the policy fixes, by a score with a proved sensitivity.
 
 Candidates are all declared values where there are at most 10,001, else 10,001 even steps from end to end of the domain.
 For q = a/b in lowest terms and a candidate v, with counts over the rows that take part,
@@ -7,9 +7,10 @@ For q = a/b in lowest terms and a candidate v, with counts over the rows that ta
     high(v) = a·#(x > v) − (b − a)·#(x ≤ v)       above zero where more than a share 1 − q lies above v
     score(v) = −max(low(v), high(v), 0)
 
-so the score is 0 for every q-quantile of the rows and falls with the rank error, b times as fast. A row adds b − a or −a to
-`low`, and a or −(b − a) to `high`; the maximum moves by no more than its largest term. So one row moves every score by at most
-max(a, b − a) when it comes or goes, by at most b when it is replaced, and a person `max_rows` times as far.
+so the score is 0 for every q-quantile of the rows and falls with the rank error, b times as fast. A row adds b − a or
+−a to `low`, and a or −(b − a) to `high`; the maximum changes by no more than its largest term. So one row changes
+every score by at most max(a, b − a) when it comes or goes, by at most b when it is replaced, and a person `max_rows`
+times as far.
 
 Ranks say nothing beyond the last row: at q = 1 every candidate from the largest value up is as good as any other, at q = 0
 every one below the smallest. A share such as 0.99 is worth more than the maximum.
@@ -33,8 +34,16 @@ from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.unit import Unit
 from shoal.query.condition.predicate import Predicate
-from shoal.query.condition.ranks import Array, Listed, attribute_of, domain_of, line_of, treated, whole_points
-from shoal.query.questions.base import Chosen, Question, checked, condition, spelled_where
+from shoal.query.condition.ranks import (
+    Array,
+    ListedRanks,
+    attribute_of,
+    describe_treatment,
+    domain_of,
+    line_of,
+    whole_points,
+)
+from shoal.query.questions.base import Question, SelectionQuery, check_unit, normalize_where, parse_condition
 from shoal.query.questions.moments import NUMBERS, TIMES
 
 MOST = 10_000
@@ -48,7 +57,19 @@ RANK = "rows too many on one side of the answer"
 
 @dataclass(frozen=True)
 class Quantile(Question):
-    """The value with a share q of the rows at or below it; the median at q = 1/2."""
+    """A quantile of an attribute: the value with a share q of the rows at or below it; the median at q = 1/2.
+
+    The answer is drawn by the exponential mechanism among candidates that the policy fixes.
+
+    Arguments  attribute: a number, decimal, date, time or ordinal with a declared domain.
+               q: the share, from 0 to 1.
+               where: a condition, as for `Count`; every row if not given.
+    Raises     ParameterError where q is not between 0 and 1 or its denominator is above a million; when it is priced or asked,
+               UsageError where the attribute has no ordered, bounded domain.
+
+    >>> Quantile("income", "0.5").q
+    Fraction(1, 2)
+    """
 
     word: ClassVar[str] = "quantile"
     attribute: str
@@ -59,15 +80,17 @@ class Quantile(Question):
         super().__post_init__()
         share = exact(self.q, "q")
         if not 0 <= share <= 1:
-            raise ParameterError("q is no share", came=self.q, allowed="0 to 1")
+            raise ParameterError("q is not between 0 and 1", came=self.q, allowed="0 to 1")
         if share.denominator > FINEST:
-            raise ParameterError("q is too fine", came=self.q, allowed=f"a denominator of at most {FINEST:,}")
+            raise ParameterError(
+                "q has too large a denominator", came=self.q, allowed=f"a denominator of at most {FINEST:,}"
+            )
         object.__setattr__(self, "q", share)
 
-    def meant(self, schema: Schema) -> Self:
-        return replace(self, where=spelled_where(self.where, schema))
+    def normalize(self, schema: Schema) -> Self:
+        return replace(self, where=normalize_where(self.where, schema))
 
-    def plan(self, schema: Schema, unit: Unit) -> Chosen:
+    def resolve(self, schema: Schema, unit: Unit) -> SelectionQuery:
         attribute = attribute_of(schema, self.attribute, PURPOSE)
         if attribute.type is Type.ORDINAL:
             domain = domain_of(attribute, PURPOSE)
@@ -77,9 +100,9 @@ class Quantile(Question):
             attribute, line = line_of(schema, self.attribute, PURPOSE, (*NUMBERS, *TIMES, Type.ORDINAL))
             points = _candidates(line)
         if len(points) < 2:
-            raise UsageError(f"attribute '{self.attribute}' has a single value by its domain", fix="count rows instead")
-        where = condition(self.where, schema)
-        return _Ranked(self.canonical(schema), checked(unit, schema), attribute, exact(self.q), where, points)
+            raise UsageError(f"attribute '{self.attribute}' has a domain with a single value", fix="count rows instead")
+        where = parse_condition(self.where, schema)
+        return _QuantileQuery(self.canonical(schema), check_unit(unit, schema), attribute, exact(self.q), where, points)
 
 
 def _candidates(line: Line) -> tuple[Fraction, ...]:
@@ -96,7 +119,7 @@ def _candidates(line: Line) -> tuple[Fraction, ...]:
 
 
 @dataclass(frozen=True)
-class _Ranked(Chosen):
+class _QuantileQuery(SelectionQuery):
     attribute: Attribute
     q: Fraction
     where: Predicate
@@ -126,14 +149,14 @@ class _Ranked(Chosen):
 
     @property
     def scope(self) -> tuple[str, ...]:
-        found = (*super().scope, *treated(self.attribute))
+        found = (*super().scope, *describe_treatment(self.attribute))
         if self.complete:
             return found
         limit = "where many rows lie between two of them none is near the quantile, and nothing limits how far the answer is off"
         return (*found, f"the answer is one of {len(self.points):,} candidates in even steps: {limit}")
 
     @property
-    def reach(self) -> int:
+    def linf(self) -> int:
         a, b = self.q.numerator, self.q.denominator
         return self.unit.max_rows * (max(a, b - a) if self.unit.neighbours == "add_remove" else b)
 
@@ -141,7 +164,7 @@ class _Ranked(Chosen):
         counts = table.count_by(self.columns)
         place = self.columns.index(self.attribute.name)
         codes = counts.codes[place]
-        kept = self.where.over(counts) & (codes >= 0)
+        kept = self.where.mask_of_counts(counts) & (codes >= 0)
         values, edges = self._comparable(counts.values[place])
         often = np.zeros(len(values), dtype=np.int64)
         np.add.at(often, codes[kept], counts.counts[kept])
@@ -160,13 +183,13 @@ class _Ranked(Chosen):
             return values, np.array([float(at) for at in self.points])
         edges = np.array([int(at) for at in self.points], dtype=np.int64)
         if self.attribute.type is Type.ORDINAL:
-            return Listed(self.attribute, 0, len(edges) - 1).rungs(values), edges
+            return ListedRanks(self.attribute, 0, len(edges) - 1).ranks_of(values), edges
         return whole_points(self.attribute, values), edges
 
     def finish(self, index: int) -> Any:
         at = self.points[index]
         if self.attribute.type is Type.ORDINAL:
-            return Listed(self.attribute, 0, len(self.points) - 1).values[int(at)]
+            return ListedRanks(self.attribute, 0, len(self.points) - 1).values[int(at)]
         domain = domain_of(self.attribute, PURPOSE)
         line = Line.of(self.attribute.type, domain)
         if self.attribute.type is Type.DECIMAL:

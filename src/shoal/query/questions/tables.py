@@ -31,10 +31,28 @@ from shoal.engine.base import Table
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.unit import Unit
 from shoal.policy.text.problem import excerpt
-from shoal.query.condition import ranks as ladders
-from shoal.query.condition.parse import Kind, Token
-from shoal.query.condition.ranks import Array, attribute_of, domain_of, line_of, may_miss, typed_point
-from shoal.query.questions.base import Part, Question, Single, Steps, checked, condition, spelled_where
+from shoal.query.condition.parse import Token, TokenKind
+from shoal.query.condition.ranks import (
+    Array,
+    ListedRanks,
+    attribute_of,
+    domain_of,
+    line_of,
+    matches,
+    may_be_missing,
+    outside_domain_error,
+    parse_point,
+    ranked_domain,
+)
+from shoal.query.questions.base import (
+    LinearQuery,
+    Question,
+    SingleQuery,
+    Steps,
+    check_unit,
+    normalize_where,
+    parse_condition,
+)
 
 MOST_CELLS = 4_000_000
 """A table with more cells is not made."""
@@ -42,7 +60,21 @@ MOST_CELLS = 4_000_000
 
 @dataclass(frozen=True)
 class Histogram(Question):
-    """How many rows lie in each cell of one attribute: its values, a level of its hierarchy, between edges, or named values."""
+    """The number of rows in each cell of one attribute.
+
+    The cells are the declared values, the labels of a level of the hierarchy, intervals between edges, or listed values. They are
+    disjoint and cover the domain, so all counts together cost as much as one.
+
+    Arguments  attribute: the attribute.
+               level: a level of its hierarchy; edges: two or more edges in increasing order; values: the values to
+               count, all others in one cell. At most one of the three; every declared value has a cell if none is
+               given. where: a condition, as for `Count`; every row if not given.
+    Raises     UsageError where more than one of level, edges and values is given or one has the wrong type; when it is priced or
+               asked, UsageError or ParameterError where they do not fit the declared domain.
+
+    >>> Histogram("age", edges=[18, 65]).to_saved()
+    {'kind': 'histogram', 'attribute': 'age', 'edges': ['18', '65']}
+    """
 
     word: ClassVar[str] = "histogram"
     attribute: str
@@ -58,32 +90,44 @@ class Histogram(Question):
         object.__setattr__(self, "values", cells.values)
 
     @property
-    def cells(self) -> Cells:
-        """The cells that were asked for."""
-        return Cells(self.attribute, self.level, self.edges, self.values)
+    def cells(self) -> CellSpec:
+        """The cells of the histogram, as they were asked for."""
+        return CellSpec(self.attribute, self.level, self.edges, self.values)
 
-    def meant(self, schema: Schema) -> Self:
+    def normalize(self, schema: Schema) -> Self:
         spec = self.cells.axis(schema).spec
-        return replace(self, edges=spec.edges, values=spec.values, where=spelled_where(self.where, schema))
+        return replace(self, edges=spec.edges, values=spec.values, where=normalize_where(self.where, schema))
 
-    def plan(self, schema: Schema, unit: Unit) -> Single:
-        part = _HistogramPart(condition(self.where, schema), checked(unit, schema), _axes(schema, (self.cells,)))
-        return Single(self.canonical(schema), unit, (part,))
+    def resolve(self, schema: Schema, unit: Unit) -> SingleQuery:
+        part = _HistogramQuery(
+            parse_condition(self.where, schema), check_unit(unit, schema), _axes(schema, (self.cells,))
+        )
+        return SingleQuery(self.canonical(schema), unit, (part,))
 
 
 @dataclass(frozen=True)
 class Contingency(Question):
-    """How many rows lie in each combination of cells of several attributes."""
+    """The number of rows in each combination of cells of several attributes.
+
+    Arguments  attributes: a list of attributes; each a name, or a mapping with the keys attribute and at most one of level, edges
+               and values, as for `Histogram`.
+               where: a condition, as for `Count`; every row if not given.
+    Raises     UsageError where the list is empty, lists an attribute twice or has an unknown form; when it is priced or asked,
+               UsageError where the table would have more than 4,000,000 cells.
+
+    >>> Contingency(["sex", {"attribute": "age", "level": 2}]).to_saved()["attributes"]
+    [{'attribute': 'sex'}, {'attribute': 'age', 'level': 2}]
+    """
 
     word: ClassVar[str] = "contingency"
-    attributes: tuple[Cells, ...]
+    attributes: tuple[CellSpec, ...]
     where: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         given: object = self.attributes
         if not isinstance(given, list | tuple) or not given:
-            raise UsageError("contingency: 'attributes' is a list of attributes", came=excerpt(given))
+            raise UsageError("contingency: 'attributes' is not a list of attributes", came=excerpt(given))
         object.__setattr__(self, "attributes", tuple(_cells(each) for each in given))
         names = [cells.attribute for cells in self.attributes]
         if len(set(names)) != len(names):
@@ -100,32 +144,34 @@ class Contingency(Question):
         ]
         return {**super().to_saved(), "attributes": listed}
 
-    def meant(self, schema: Schema) -> Self:
+    def normalize(self, schema: Schema) -> Self:
         specs = tuple(axis.spec for axis in _axes(schema, self.attributes))
-        return replace(self, attributes=specs, where=spelled_where(self.where, schema))
+        return replace(self, attributes=specs, where=normalize_where(self.where, schema))
 
-    def plan(self, schema: Schema, unit: Unit) -> Single:
-        part = _CellsPart(condition(self.where, schema), checked(unit, schema), _axes(schema, self.attributes))
-        return Single(self.canonical(schema), unit, (part,))
+    def resolve(self, schema: Schema, unit: Unit) -> SingleQuery:
+        part = _TableQuery(
+            parse_condition(self.where, schema), check_unit(unit, schema), _axes(schema, self.attributes)
+        )
+        return SingleQuery(self.canonical(schema), unit, (part,))
 
 
-def _cells(given: object) -> Cells:
+def _cells(given: object) -> CellSpec:
     """The cells of one attribute: by its name, or as a mapping."""
-    if isinstance(given, Cells):
+    if isinstance(given, CellSpec):
         return given
     if isinstance(given, str):
-        return Cells(given)
+        return CellSpec(given)
     known = ("attribute", "level", "edges", "values")
     if not isinstance(given, dict) or "attribute" not in given or not set(given) <= set(known):
         raise UsageError(
-            "contingency: an attribute in another form",
+            "contingency: an attribute in an unknown form",
             came=excerpt(given),
             allowed=f"a name, or keys {', '.join(known)}",
         )
-    return Cells(**given)
+    return CellSpec(**given)
 
 
-def _axes(schema: Schema, cells: Sequence[Cells]) -> tuple[Axis, ...]:
+def _axes(schema: Schema, cells: Sequence[CellSpec]) -> tuple[TableAxis, ...]:
     axes = tuple(each.axis(schema) for each in cells)
     count = prod(map(len, axes))
     if count > MOST_CELLS:
@@ -139,10 +185,10 @@ def _axes(schema: Schema, cells: Sequence[Cells]) -> tuple[Axis, ...]:
 
 
 @dataclass(frozen=True)
-class _CellsPart(Part):
+class _TableQuery(LinearQuery):
     """One component for each cell, the last attribute fastest."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[TableAxis, ...]
     steps: ClassVar[tuple[Fraction, ...]] = (Fraction(1),)
 
     @cached_property
@@ -158,15 +204,15 @@ class _CellsPart(Part):
         return tuple(", ".join(labels) for labels in product(*(axis.labels for axis in self.axes)))
 
     @property
-    def reaches(self) -> tuple[int, ...]:
+    def linf(self) -> tuple[int, ...]:
         return (self.unit.max_rows,)
 
     @property
-    def moves(self) -> int:
+    def l1(self) -> int:
         return self.unit.max_rows * (1 if self.unit.neighbours == "add_remove" else 2)
 
     @property
-    def touched(self) -> int:
+    def l0_of_row(self) -> int:
         return 1
 
     def truth(self, table: Table) -> Steps:
@@ -175,7 +221,7 @@ class _CellsPart(Part):
         for axis in self.axes:
             place = self.columns.index(axis.attribute.name)
             cell = cell * len(axis) + axis.codes(counts.values[place], counts.codes[place])
-        kept = self.where.over(counts)
+        kept = self.where.mask_of_counts(counts)
         found = np.zeros(self.size, dtype=np.int64)
         np.add.at(found, cell[kept], counts.counts[kept])
         return found
@@ -187,7 +233,7 @@ class _CellsPart(Part):
 
 
 @dataclass(frozen=True)
-class _HistogramPart(_CellsPart):
+class _HistogramQuery(_TableQuery):
     """The cells of one attribute."""
 
     def finish(self, noisy: Sequence[int]) -> dict[str, Any]:
@@ -197,14 +243,14 @@ class _HistogramPart(_CellsPart):
 
 
 OTHER = "(other)"
-"""The label of every value that was not named."""
+"""The label of every value that was not listed."""
 PURPOSE = "make a histogram"
 _LINES = (Type.INTEGER, Type.DECIMAL, Type.DATE, Type.DATETIME)
 
 
 @dataclass(frozen=True)
-class Cells:
-    """Which cells were asked for: at most one of a level, edges, or values; none of them means all declared values."""
+class CellSpec:
+    """The cells of one attribute, as asked for: by a level, edges, or values; by all declared values if none is given."""
 
     attribute: str
     level: int | None = None
@@ -219,15 +265,17 @@ class Cells:
             if given is None:
                 continue
             if isinstance(given, str) or not isinstance(given, list | tuple):
-                raise UsageError(f"the {key} of '{self.attribute}' are no list", came=excerpt(given))
+                raise UsageError(f"the {key} of '{self.attribute}' are not a list", came=excerpt(given))
             object.__setattr__(self, key, tuple(spell(value) for value in given))
         if self.level is not None and (isinstance(self.level, bool) or not isinstance(self.level, int)):
-            raise UsageError(f"a level of '{self.attribute}' is no whole number", came=excerpt(self.level))
+            raise UsageError(f"a level of '{self.attribute}' is not a whole number", came=excerpt(self.level))
         if sum(given is not None for given in (self.level, self.edges, self.values)) > 1:
-            raise UsageError(f"cells of '{self.attribute}' come one way", allowed="one of level, edges, values")
+            raise UsageError(
+                f"the cells of '{self.attribute}' are given in more than one way", allowed="one of level, edges, values"
+            )
 
-    def axis(self, schema: Schema) -> Axis:
-        """The cells by what the policy declares; UsageError where it does not say what they are."""
+    def axis(self, schema: Schema) -> TableAxis:
+        """The axis of these cells under a policy; UsageError where the policy does not define them."""
         attribute = attribute_of(schema, self.attribute, PURPOSE)
         if self.level is not None:
             return _by_level(attribute, self.level)
@@ -236,7 +284,7 @@ class Cells:
         return _by_values(attribute, self.values) if self.values is not None else _by_domain(attribute)
 
 
-def at_level(text: str) -> dict[str, Any]:
+def parse_level(text: str) -> dict[str, Any]:
     """`age@2` as people type it: an attribute, and a level of its hierarchy."""
     name, at, level = text.strip().rpartition("@")
     if at and level.isascii() and level.isdigit():
@@ -245,90 +293,90 @@ def at_level(text: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Axis(ABC):
-    """Cells in order, each with its label; `spec` names them in one spelling."""
+class TableAxis(ABC):
+    """The cells of one attribute in order, each with its label; `spec` names them in one spelling."""
 
     attribute: Attribute
-    spec: Cells
+    spec: CellSpec
 
     @property
     @abstractmethod
-    def named(self) -> tuple[str, ...]:
+    def value_labels(self) -> tuple[str, ...]:
         """The labels, without that of a missing value."""
 
     @abstractmethod
-    def place(self, values: Array) -> Codes:
-        """The cell of each value; missing ones are not asked about."""
+    def cells_of(self, values: Array) -> Codes:
+        """The cell of each value; none of the values is missing."""
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """All labels; that of a missing value comes last."""
-        return (*self.named, MISSING) if self.has_missing else self.named
+        """All labels; the label of a missing value comes last."""
+        return (*self.value_labels, MISSING) if self.has_missing else self.value_labels
 
     @property
     def has_missing(self) -> bool:
         """Whether a missing value has a cell of its own."""
-        return may_miss(self.attribute)
+        return may_be_missing(self.attribute)
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def codes(self, values: Array, codes: Codes) -> Codes:
         """The cell of each tuple, given the distinct values and their codes; ABSENT is the last cell."""
-        of_value = np.append(self.place(values), len(self) - 1)
+        of_value = np.append(self.cells_of(values), len(self) - 1)
         return np.asarray(of_value[codes], dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class ByLevel(Axis):
-    """Labels of a level of the hierarchy."""
+class LevelAxis(TableAxis):
+    """Cells that are the labels of a level of the hierarchy."""
 
     hierarchy: Hierarchy
     index: int
-    named: tuple[str, ...] = ()
+    value_labels: tuple[str, ...] = ()
 
     @property
     def has_missing(self) -> bool:
-        return may_miss(self.attribute) and not isinstance(self.hierarchy.level(self.index), TopLevel)
+        return may_be_missing(self.attribute) and not isinstance(self.hierarchy.level(self.index), TopLevel)
 
-    def place(self, values: Array) -> Codes:
+    def cells_of(self, values: Array) -> Codes:
         return self.hierarchy.encode(self.index, values)
 
 
 @dataclass(frozen=True)
-class ByEdges(Axis):
-    """Intervals between edges, and what lies before the first and after the last."""
+class IntervalAxis(TableAxis):
+    """Cells that are intervals between edges, and those before the first edge and after the last."""
 
     cuts: tuple[Any, ...]
-    named: tuple[str, ...] = ()
+    value_labels: tuple[str, ...] = ()
 
-    def place(self, values: Array) -> Codes:
+    def cells_of(self, values: Array) -> Codes:
         cuts = np.array(self.cuts, dtype=object).astype(values.dtype)
         return np.searchsorted(cuts, values, side="right").astype(np.int32)
 
 
 @dataclass(frozen=True)
-class ByNames(Axis):
-    """Single values by their text; with `other`, the last named cell holds all the rest."""
+class ValueAxis(TableAxis):
+    """Cells that are single values; with `other`, one more cell contains all other values."""
 
     listed: tuple[str, ...]
     other: bool
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def value_labels(self) -> tuple[str, ...]:
         return (*self.listed, OTHER) if self.other else self.listed
 
     @cached_property
-    def _place(self) -> dict[str, int]:
+    def _positions(self) -> dict[str, int]:
         return {value: place for place, value in enumerate(self.listed)}
 
-    def place(self, values: Array) -> Codes:
+    def cells_of(self, values: Array) -> Codes:
         rest = len(self.listed) if self.other else OUTSIDE
-        place = self._place
+        place = self._positions
         return np.fromiter((place.get(value, rest) for value in texts(values)), dtype=np.int32, count=len(values))
 
 
-def _by_level(attribute: Attribute, index: int) -> Axis:
+def _by_level(attribute: Attribute, index: int) -> TableAxis:
     hierarchy = attribute.hierarchy
     if hierarchy is None:
         raise UsageError(
@@ -344,17 +392,17 @@ def _by_level(attribute: Attribute, index: int) -> Axis:
             f"attribute '{attribute.name}': the labels of level {index} cannot be listed",
             fix="use a coarser level, or edges or values",
         )
-    return ByLevel(attribute, Cells(attribute.name, level=index), hierarchy, index, labels)
+    return LevelAxis(attribute, CellSpec(attribute.name, level=index), hierarchy, index, labels)
 
 
-def _by_edges(schema: Schema, name: str, edges: tuple[str, ...]) -> Axis:
+def _by_edges(schema: Schema, name: str, edges: tuple[str, ...]) -> TableAxis:
     attribute, line = line_of(schema, name, "make intervals", _LINES)
-    kind = Kind.TIME if attribute.type in (Type.DATE, Type.DATETIME) else Kind.NUMBER
-    at = [typed_point(attribute, Token(kind, edge, 1)) for edge in edges]
+    kind = TokenKind.TIME if attribute.type in (Type.DATE, Type.DATETIME) else TokenKind.NUMBER
+    at = [parse_point(attribute, Token(kind, edge, 1)) for edge in edges]
     if len(at) < 2:
         raise UsageError(f"attribute '{name}': too few edges", came=len(at), allowed="two or more")
     if any(not a < b for a, b in pairwise(at)):
-        raise ParameterError(f"attribute '{name}': the edges do not rise", came=excerpt(list(edges)))
+        raise ParameterError(f"attribute '{name}': the edges are not in increasing order", came=excerpt(list(edges)))
     if at[0] < line.low or at[-1] > line.high:
         allowed = f"{line.text(line.low)}..{line.text(line.high)}"
         raise ParameterError(
@@ -370,41 +418,45 @@ def _by_edges(schema: Schema, name: str, edges: tuple[str, ...]) -> Axis:
     else:
         inner.pop()
         labels[-1] = f"[{line.text(at[-2])}, {line.text(at[-1])}]"
-    spec = Cells(name, edges=tuple(line.text(each) for each in at))
-    return ByEdges(attribute, spec, tuple(line.edge(each) for each in inner), tuple(labels))
+    spec = CellSpec(name, edges=tuple(line.text(each) for each in at))
+    return IntervalAxis(attribute, spec, tuple(line.edge(each) for each in inner), tuple(labels))
 
 
-def _by_values(attribute: Attribute, values: tuple[str, ...]) -> Axis:
+def _by_values(attribute: Attribute, values: tuple[str, ...]) -> TableAxis:
     name = attribute.name
     if attribute.type in (Type.DECIMAL, Type.DATETIME):
-        raise UsageError(f"attribute '{name}' has values too close to list", came=attribute.type.value, fix="use edges")
+        raise UsageError(
+            f"attribute '{name}' has a continuous domain, whose values cannot be listed",
+            came=attribute.type.value,
+            fix="use edges",
+        )
     if not values:
         raise UsageError(f"attribute '{name}': a histogram without values", fix="name at least one value")
     whole = None
     if attribute.type is Type.BOOLEAN or attribute.domain is not None:
-        values = tuple(_declared(attribute, value) for value in values)
-        rungs = ladders.ladder(attribute, PURPOSE)
-        whole = None if rungs is None else rungs.high - rungs.low + 1
+        values = tuple(_declared_value(attribute, value) for value in values)
+        ranks = ranked_domain(attribute, PURPOSE)
+        whole = None if ranks is None else ranks.high - ranks.low + 1
     twice = [value for value, count in Counter(values).items() if count > 1]
     if twice:
-        raise UsageError(f"attribute '{name}': a value is named twice", came=excerpt(twice[0]))
-    return ByNames(attribute, Cells(name, values=values), values, other=whole != len(values))
+        raise UsageError(f"attribute '{name}': a value is listed twice", came=excerpt(twice[0]))
+    return ValueAxis(attribute, CellSpec(name, values=values), values, other=whole != len(values))
 
 
-def _declared(attribute: Attribute, value: str) -> str:
+def _declared_value(attribute: Attribute, value: str) -> str:
     """A value that the policy declares, in its one spelling."""
-    rungs = ladders.ladder(attribute, PURPOSE)
-    if rungs is None:
+    ranks = ranked_domain(attribute, PURPOSE)
+    if ranks is None:
         domain = domain_of(attribute, PURPOSE)
-        if isinstance(domain, Pattern) and not ladders.matches(domain, value):
-            raise ladders.outside(attribute, value)
+        if isinstance(domain, Pattern) and not matches(domain, value):
+            raise outside_domain_error(attribute, value)
         return value
-    kinds = {Type.INTEGER: Kind.NUMBER, Type.DATE: Kind.TIME, Type.BOOLEAN: Kind.TRUTH}
-    rung = rungs.rung(Token(kinds.get(attribute.type, Kind.TEXT), value, 1))
-    return rungs.values[rung] if isinstance(rungs, ladders.Listed) else rungs.text(rung)
+    kinds = {Type.INTEGER: TokenKind.NUMBER, Type.DATE: TokenKind.TIME, Type.BOOLEAN: TokenKind.TRUTH}
+    rank = ranks.rank_of(Token(kinds.get(attribute.type, TokenKind.TEXT), value, 1))
+    return ranks.values[rank] if isinstance(ranks, ListedRanks) else ranks.text(rank)
 
 
-def _by_domain(attribute: Attribute) -> Axis:
+def _by_domain(attribute: Attribute) -> TableAxis:
     domain = domain_of(attribute, PURPOSE)
     found = list_values(attribute.type, domain)
     if found is None:
@@ -416,4 +468,4 @@ def _by_domain(attribute: Attribute) -> Axis:
         )
     if attribute.type not in (Type.ORDINAL, *_LINES):
         found = tuple(sorted(found))  # whose order means nothing
-    return ByNames(attribute, Cells(attribute.name), found, other=False)
+    return ValueAxis(attribute, CellSpec(attribute.name), found, other=False)

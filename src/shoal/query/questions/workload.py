@@ -1,4 +1,4 @@
-"""Several questions as one vector, so that noise in many dimensions pays; and questions from plain values."""
+"""A workload: several questions answered as one vector, with noise in many dimensions; and questions from plain values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from shoal.data.schema import Schema
 from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
 from shoal.policy.text.problem import excerpt, nearest
-from shoal.query.questions.base import Added, Part, Question
+from shoal.query.questions.base import LinearQuery, Question, VectorQuery
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
-from shoal.query.questions.tables import MOST_CELLS, Contingency, Histogram, at_level
+from shoal.query.questions.tables import MOST_CELLS, Contingency, Histogram, parse_level
 
 MOST_TOGETHER = 1000
 """Questions of one vector."""
@@ -24,8 +24,21 @@ MOST_COMPARED = 400
 
 
 @dataclass(frozen=True)
-class Together(Question):
-    """Questions that are answered at once: counts, sums, means, variances and tables, each once."""
+class Workload(Question):
+    """A workload: several questions answered at once as one vector, with noise in as many dimensions as there are numbers.
+
+    In a batch file it is the word `together`, or `workload`. Where one person can change several of the answers, one
+    vector has less noise than the questions one by one at the same total cost.
+
+    Arguments  questions: a list of counts, sums, means, variances, histograms and contingency tables, as questions or
+    as mappings;
+               each once, up to 1,000.
+    Raises     UsageError where the list is empty or too long, or contains a quantile, a question about one person or another
+               workload; when it is priced or asked, UsageError where a question is listed twice.
+
+    >>> [each.word for each in Workload([Count(), {"sum": "stay"}]).questions]
+    ['count', 'sum']
+    """
 
     word: ClassVar[str] = "together"
     questions: tuple[Question, ...]
@@ -33,16 +46,16 @@ class Together(Question):
     def __post_init__(self) -> None:
         given: Any = self.questions
         if not isinstance(given, list | tuple) or not given:
-            raise UsageError("together: a list of questions", came=excerpt(given))
+            raise UsageError("together: not a list of questions", came=excerpt(given))
         if len(given) > MOST_TOGETHER:
             raise UsageError("together: too many questions", came=len(given), allowed=str(MOST_TOGETHER))
-        read = tuple(each if isinstance(each, Question) else question(each) for each in given)
+        read = tuple(each if isinstance(each, Question) else read_question(each) for each in given)
         for each in read:
-            if isinstance(each, Together | Quantile | ValueOf):
+            if isinstance(each, Workload | Quantile | ValueOf):
                 raise UsageError(
-                    f"together: '{each.word}' is no part of a vector",
+                    f"together: '{each.word}' cannot be part of a workload",
                     allowed="count, sum, mean, variance, histogram, contingency",
-                    fix="write one flat list" if isinstance(each, Together) else "ask it by itself",
+                    fix="write one flat list" if isinstance(each, Workload) else "ask it by itself",
                 )
         object.__setattr__(self, "questions", read)
 
@@ -53,52 +66,54 @@ class Together(Question):
     def from_options(cls, options: object) -> Self:
         return cls(tuple(options)) if isinstance(options, list | tuple) else super().from_options(options)
 
-    def meant(self, schema: Schema) -> Self:
-        return replace(self, questions=tuple(each.meant(schema) for each in self.questions))
+    def normalize(self, schema: Schema) -> Self:
+        return replace(self, questions=tuple(each.normalize(schema) for each in self.questions))
 
-    def plan(self, schema: Schema, unit: Unit) -> Added:
-        parts: list[Part] = []
+    def resolve(self, schema: Schema, unit: Unit) -> VectorQuery:
+        parts: list[LinearQuery] = []
         known: set[str] = set()
         for each in self.questions:
-            planned = each.plan(schema, unit)
+            planned = each.resolve(schema, unit)
             if planned.identity in known:
-                raise UsageError("together: a question comes twice", came=excerpt(planned.identity), fix="ask it once")
+                raise UsageError(
+                    "together: a question is listed twice", came=excerpt(planned.identity), fix="ask it once"
+                )
             known.add(planned.identity)
-            parts.extend(planned.parts if isinstance(planned, Added) else ())
-        whole = Added(self.canonical(schema), unit, tuple(parts), apart=_apart(parts))
+            parts.extend(planned.parts if isinstance(planned, VectorQuery) else ())
+        whole = VectorQuery(self.canonical(schema), unit, tuple(parts), disjoint_parts=_have_disjoint_conditions(parts))
         if whole.components > MOST_CELLS:
             raise UsageError("together: too many cells", came=f"{whole.components:,}", allowed=f"{MOST_CELLS:,}")
         return whole
 
 
-def _apart(parts: Sequence[Part]) -> bool:
+def _have_disjoint_conditions(parts: Sequence[LinearQuery]) -> bool:
     """Whether each row satisfies one condition at most, by the conditions alone."""
     few = len(parts) > 1 and sum(part.where.comparisons for part in parts) <= MOST_COMPARED
-    return few and all(a.where.apart(b.where) for a, b in combinations(parts, 2))
+    return few and all(a.where.is_disjoint_from(b.where) for a, b in combinations(parts, 2))
 
 
 KINDS: Mapping[str, type[Question]] = {
-    kind.word: kind for kind in (Count, Sum, Mean, Variance, Quantile, Histogram, Contingency, ValueOf, Together)
+    kind.word: kind for kind in (Count, Sum, Mean, Variance, Quantile, Histogram, Contingency, ValueOf, Workload)
 }
 """Every question by its word."""
-_OTHER_WORDS = {"table": "contingency"}
+_OTHER_WORDS = {"table": "contingency", "workload": "together"}
 
 
-def question(given: object) -> Question:
+def read_question(given: object) -> Question:
     """A question from plain values: saved, as {kind: count, where: …}, or as a batch file has it.
 
     There the word comes first, its options below it or beside it: {mean: {attribute: age, where: …}}, {mean: age, where: …}.
     """
     if not isinstance(given, Mapping) or not given:
         raise UsageError(
-            "a question is a mapping", came=excerpt(given), allowed='such as {count: {where: "age >= 65"}}'
+            "a question is not a mapping", came=excerpt(given), allowed='such as {count: {where: "age >= 65"}}'
         )
     if "kind" in given:
         return _kind(given["kind"]).from_options({key: value for key, value in given.items() if key != "kind"})
     (word, first), *rest = given.items()
     kind = _kind(word)
     if any(key in KINDS or key in _OTHER_WORDS for key, _ in rest):
-        raise UsageError("one question has one word", came=excerpt(list(given)), allowed=", ".join(KINDS))
+        raise UsageError("a question with more than one word", came=excerpt(list(given)), allowed=", ".join(KINDS))
     options: Any = first
     if rest:
         options = {**(first if isinstance(first, Mapping) else {fields(kind)[0].name: first}), **dict(rest)}
@@ -113,11 +128,11 @@ def _levels(kind: type[Question], options: Any) -> Any:
     given = dict(options) if isinstance(options, Mapping) else {key: options}
     named = given.get(key)
     if kind is Histogram and isinstance(named, str):
-        return {**given, **at_level(named)}
+        return {**given, **parse_level(named)}
     if kind is Contingency:
         listed = named.split(",") if isinstance(named, str) else named
         if isinstance(listed, list | tuple):
-            given[key] = [at_level(each) if isinstance(each, str) else each for each in listed]
+            given[key] = [parse_level(each) if isinstance(each, str) else each for each in listed]
     return given
 
 
@@ -126,6 +141,6 @@ def _kind(word: object) -> type[Question]:
     if not isinstance(meant, str) or meant not in KINDS:
         words = [*KINDS, *_OTHER_WORDS]
         raise UsageError(
-            "no such question", came=excerpt(word), allowed=", ".join(words), fix=nearest(str(word), words)
+            "unknown question", came=excerpt(word), allowed=", ".join(words), fix=nearest(str(word), words)
         )
     return KINDS[meant]
