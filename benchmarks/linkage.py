@@ -15,9 +15,9 @@ import time
 
 import numpy as np
 
-from shoal.anonymize.aggregate import centroid
-from shoal.anonymize.aggregate.shuffle import shuffle
-from shoal.anonymize.cluster.microaggregate import microaggregate
+from shoal.anonymize import aggregate
+from shoal.anonymize.aggregate import shuffle
+from shoal.anonymize.cluster.clustering import microaggregate
 from shoal.anonymize.cluster.ranking import ranking
 from shoal.assess.distortion.linkage import linkage
 from shoal.chance.source import Source
@@ -33,7 +33,7 @@ def peak():
 def versions(table):
     """Three ways of masking."""
     groups = microaggregate(table, 5)
-    yield "centroids", np.column_stack([centroid.mean(column, groups) for column in np.asfortranarray(table).T])
+    yield "centroids", np.column_stack([aggregate.mean(column, groups) for column in np.asfortranarray(table).T])
     ranks, source = ranking(table, 5), Source.seeded(1)
     yield "permuted", np.column_stack([shuffle(table[:, j], ranks[:, j], source) for j in range(table.shape[1])])
     yield "noise", table + np.random.default_rng(2).normal(scale=0.3, size=table.shape)

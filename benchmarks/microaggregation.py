@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.anonymize.aggregate import centroid
+from shoal.anonymize import aggregate
+from shoal.anonymize.cluster.clustering import microaggregate
 from shoal.anonymize.cluster.mdav import mdav
-from shoal.anonymize.cluster.microaggregate import microaggregate
-from shoal.anonymize.kernel.remaining_points import Flat, Plain, Tree
+from shoal.anonymize.kernel.remaining_points import FlatPoints, PlainPoints, TreePoints
 
 DATA = Path(os.environ.get("SHOAL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 LEFT_OUT = ("UTILNAME", "STATE", "YEAR", "MONTH")
@@ -54,7 +54,7 @@ def loss(table, labels):
     """IL of a partition; individual ranking has one for each column."""
     scores = (table - table.mean(axis=0)) / table.std(axis=0)
     labels = np.broadcast_to(labels[:, None], table.shape) if labels.ndim == 1 else labels
-    error = sum(((scores[:, j] - centroid.mean(scores[:, j], labels[:, j])) ** 2).sum() for j in range(table.shape[1]))
+    error = sum(((scores[:, j] - aggregate.mean(scores[:, j], labels[:, j])) ** 2).sum() for j in range(table.shape[1]))
     return 100 * error / (scores**2).sum()
 
 
@@ -83,8 +83,8 @@ def clock(work):
 def compiling():
     """What the first call costs in this process, and whether the three clouds agree."""
     table = np.random.default_rng(0).normal(size=(2000, 5))
-    expected = mdav(table, 5, among=Plain(table))
-    for kind in (Flat, Tree):
+    expected = mdav(table, 5, among=PlainPoints(table))
+    for kind in (FlatPoints, TreePoints):
         seconds = clock(lambda kind=kind: mdav(table, 5, among=kind(table)))
         same = np.array_equal(mdav(table, 5, among=kind(table)), expected)
         print(f"compiling or loading {kind.__name__}: {seconds:.2f} CPU s; same groups as NumPy: {same}")

@@ -109,7 +109,7 @@ def microaggregate(
 
     `method` is mdav, vmdav, approx, ranking (a label for each column), optimal (one column) or insensitive (with `domain`).
     """
-    from shoal.anonymize.cluster.microaggregate import microaggregate as group
+    from shoal.anonymize.cluster.clustering import microaggregate as group
 
     return group(values, k, method, scale=scale, gain=gain, domain=domain)
 

@@ -382,7 +382,11 @@ _ALL = (
                 "every group has at least k records",
                 "shoal.anonymize.method.microaggregation.Microaggregation",
             ),
-            _premise("one-record-each", "no person has two records", "shoal.anonymize.method.clusters.one_row_each"),
+            _premise(
+                "one-record-each",
+                "no person has two records",
+                "shoal.anonymize.method.microaggregation.bound_to_one_row",
+            ),
             _premise(
                 "quasi-declared", "the attributes that an intruder may know are declared quasi-identifiers", "custodian"
             ),
@@ -399,16 +403,20 @@ _ALL = (
             _premise(
                 "groups-of-k", "every group has at least k records", "shoal.anonymize.method.probabilistic_k.Swap"
             ),
-            _premise("one-record-each", "no person has two records", "shoal.anonymize.method.clusters.one_row_each"),
+            _premise(
+                "one-record-each",
+                "no person has two records",
+                "shoal.anonymize.method.microaggregation.bound_to_one_row",
+            ),
             _premise(
                 "uniform-permutations",
                 "permutations are uniform, drawn afresh and forgotten",
-                "shoal.anonymize.aggregate.shuffle.shuffle",
+                "shoal.anonymize.aggregate.shuffle",
             ),
             _premise(
                 "order-of-file",
                 "who is grouped with whom does not depend on the order of the file",
-                "shoal.anonymize.method.clusters.Crowd",
+                "shoal.anonymize.cluster.clustering.Clustering",
             ),
             _premise(
                 "parted-attributes",

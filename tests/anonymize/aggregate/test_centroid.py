@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.aggregate import centroid
+from shoal.anonymize import aggregate
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DataError, UsageError
-from tests.anonymize.aggregate.groups import grouped
+from tests.anonymize.groups import grouped
 
 TREE = Taxonomy.of({"any": {"warm": ["red", "orange"], "cold": ["blue", "green", "violet"]}})
 NUMBERS = st.integers(-1000, 1000) | st.floats(-1e6, 1e6)
@@ -29,7 +29,7 @@ def by_group(values, labels):
 def test_means_are_those_of_the_groups_and_keep_the_mean(given_):
     values, labels = given_
     column = np.array(values, dtype=float)
-    shown = centroid.mean(column, labels)
+    shown = aggregate.mean(column, labels)
     for group, members in enumerate(by_group(values, labels)):
         exact = float(sum(map(Fraction, members)) / len(members))
         assert set(shown[labels == group].tolist()) == {shown[labels == group][0]}
@@ -41,14 +41,14 @@ def test_means_are_those_of_the_groups_and_keep_the_mean(given_):
 def test_offsets_move_means_and_medians_and_nothing_else(given_):
     values, labels = given_
     column = np.array(values, dtype=float)
-    for centre in (centroid.mean, centroid.median):
+    for centre in (aggregate.mean, aggregate.median):
         assert centre(column + 1e8, labels) - 1e8 == pytest.approx(centre(column, labels), abs=2e-8)
 
 
 @given(grouped(NUMBERS))
 def test_medians(given_):
     values, labels = given_
-    shown = centroid.median(np.array(values, dtype=float), labels)
+    shown = aggregate.median(np.array(values, dtype=float), labels)
     for group, members in enumerate(by_group(values, labels)):
         assert shown[labels == group][0] == pytest.approx(statistics.median(map(float, members)), abs=1e-9)
 
@@ -56,7 +56,7 @@ def test_medians(given_):
 @given(grouped(st.sampled_from("abc")), st.sampled_from([object, str]))
 def test_modes_and_the_smallest_of_equals(given_, kind):
     values, labels = given_
-    shown = centroid.mode(np.array(values, dtype=kind), labels)
+    shown = aggregate.mode(np.array(values, dtype=kind), labels)
     for group, members in enumerate(by_group(values, labels)):
         most = max(map(members.count, members))
         assert set(shown[labels == group].tolist()) == {min(v for v in members if members.count(v) == most)}
@@ -65,7 +65,7 @@ def test_modes_and_the_smallest_of_equals(given_, kind):
 @given(grouped(st.sampled_from(TREE.leaves)))
 def test_concepts_are_the_least_marginal(given_):
     values, labels = given_
-    shown = centroid.concept(np.array(values, dtype=object), labels, TREE)
+    shown = aggregate.concept(np.array(values, dtype=object), labels, TREE)
     for group, members in enumerate(by_group(values, labels)):
         candidates = TREE.subtree(members)
         costs = {node: sum(TREE.distance(node, v) for v in members) for node in candidates}
@@ -75,19 +75,19 @@ def test_concepts_are_the_least_marginal(given_):
 def test_what_is_refused():
     labels = np.array([0, 0], dtype=np.int32)
     with pytest.raises(UsageError, match=r"labels and values do not fit together; got shapes \(2,\) and \(3,\)"):
-        centroid.mean(np.zeros(3), labels)
+        aggregate.mean(np.zeros(3), labels)
     for wrong in ([0, 2], [-1, 0]):
         with pytest.raises(UsageError, match="without gaps"):
-            centroid.mode(np.zeros(2), np.array(wrong))
+            aggregate.mode(np.zeros(2), np.array(wrong))
     with pytest.raises(DataError, match="missing or infinite"):
-        centroid.mean(np.array([1, np.nan]), labels)
+        aggregate.mean(np.array([1, np.nan]), labels)
     with pytest.raises(DataError, match="not numbers; allowed: numbers; use the mode"):
-        centroid.median(np.array(["a", "b"]), labels)
+        aggregate.median(np.array(["a", "b"]), labels)
     with pytest.raises(UsageError, match="1 names are not in the taxonomy"):
-        centroid.concept(np.array(["red", "grey"], dtype=object), labels, TREE)
+        aggregate.concept(np.array(["red", "grey"], dtype=object), labels, TREE)
 
 
 def test_nobody_is_shown_as_nothing():
     none = np.zeros(0, dtype=np.int32)
-    assert len(centroid.mean(np.zeros(0), none)) == len(centroid.mode(np.zeros(0), none)) == 0
-    assert len(centroid.median(np.zeros(0), none)) == 0
+    assert len(aggregate.mean(np.zeros(0), none)) == len(aggregate.mode(np.zeros(0), none)) == 0
+    assert len(aggregate.median(np.zeros(0), none)) == 0

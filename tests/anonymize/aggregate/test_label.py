@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.aggregate import label
+from shoal.anonymize import aggregate
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DataError
-from tests.anonymize.aggregate.groups import grouped
+from tests.anonymize.groups import grouped
 
 TREE = Taxonomy.of({"any": {"warm": ["red", "orange"], "cold": ["blue", "green", "violet"]}})
 
@@ -19,7 +19,7 @@ TREE = Taxonomy.of({"any": {"warm": ["red", "orange"], "cold": ["blue", "green",
 def test_intervals(given_):
     values, labels = given_
     for column in (np.array(values), np.array(values, dtype=float)):
-        shown = label.interval(column, labels)
+        shown = aggregate.interval(column, labels)
         for group in range(labels.max() + 1):
             low, high = column[labels == group].min(), column[labels == group].max()
             expected = f"[{int(low)}, {int(high)}]" if low < high else f"{int(low)}"
@@ -27,7 +27,7 @@ def test_intervals(given_):
 
 
 def test_fractions_keep_their_digits():
-    assert label.interval(np.array([0.1, 0.30000000000000004, 2.0]), np.array([0, 0, 1])).tolist() == [
+    assert aggregate.interval(np.array([0.1, 0.30000000000000004, 2.0]), np.array([0, 0, 1])).tolist() == [
         "[0.1, 0.30000000000000004]",
         "[0.1, 0.30000000000000004]",
         "2",
@@ -38,7 +38,7 @@ def test_fractions_keep_their_digits():
 def test_sets_and_ancestors(given_):
     values, labels = given_
     column = np.array(values, dtype=object)
-    sets, above = label.members(column, labels), label.ancestor(column, labels, TREE)
+    sets, above = aggregate.members(column, labels), aggregate.ancestor(column, labels, TREE)
     for group in range(labels.max() + 1):
         held = sorted(set(column[labels == group].tolist()))
         assert set(sets[labels == group].tolist()) == {held[0] if len(held) == 1 else "{" + ", ".join(held) + "}"}
@@ -50,6 +50,6 @@ def test_sets_and_ancestors(given_):
 
 def test_intervals_are_of_numbers():
     with pytest.raises(DataError, match="an interval is of finite numbers"):
-        label.interval(np.array(["a"]), np.array([0]))
+        aggregate.interval(np.array(["a"]), np.array([0]))
     with pytest.raises(DataError, match="finite numbers"):
-        label.interval(np.array([np.nan]), np.array([0]))
+        aggregate.interval(np.array([np.nan]), np.array([0]))

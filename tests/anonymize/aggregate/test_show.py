@@ -7,7 +7,7 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from shoal.anonymize.aggregate.show import SHOWS, rule, shown
+from shoal.anonymize.aggregate import SHOWS, aggregate, aggregation_rule
 from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Role, Type
 from shoal.policy.policy import Policy
@@ -70,8 +70,8 @@ def objects(*texts: str) -> np.ndarray:
     ],
 )  # fmt: skip
 def test_each_type_has_its_face(attribute, values, show, named, first, second):
-    assert rule(attribute, show) == named
-    found = shown(attribute, values, LABELS, show)
+    assert aggregation_rule(attribute, show) == named
+    found = aggregate(attribute, values, LABELS, show)
     assert [found[0], found[3]] == [first, second]
     assert (found[:3] == found[0]).all()
     assert (found[3:] == found[3]).all()
@@ -80,15 +80,15 @@ def test_each_type_has_its_face(attribute, values, show, named, first, second):
 def test_missing_values_are_left_out_and_a_group_mostly_without_shows_none():
     attribute = plain("n", Type.INTEGER)
     values = np.ma.masked_array([1, 0, 5, 0, 0, 9], [False, True, False, True, True, False])
-    found = shown(attribute, values, LABELS, "centroid")
+    found = aggregate(attribute, values, LABELS, "centroid")
     assert np.ma.getdata(found)[:3].tolist() == [3.0, 3.0, 3.0]
     assert np.ma.getmaskarray(found).tolist() == [False] * 3 + [True] * 3
     gone = np.ma.masked_all(6, dtype=np.int64)
-    assert np.ma.getmaskarray(shown(attribute, gone, LABELS, "median")).all()
+    assert np.ma.getmaskarray(aggregate(attribute, gone, LABELS, "median")).all()
 
 
 @pytest.mark.parametrize("show", SHOWS)
 def test_text_with_missing_values(show):
     values = np.ma.masked_array(objects("a", "", "a", "b", "b", "b"), [False, True, False, False, False, False])
-    found = shown(plain("c", Type.TEXT), values, LABELS, show)
+    found = aggregate(plain("c", Type.TEXT), values, LABELS, show)
     assert found.tolist() == ["a"] * 3 + ["b"] * 3

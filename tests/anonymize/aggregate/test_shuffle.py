@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.aggregate.shuffle import shuffle
+from shoal.anonymize.aggregate import shuffle
 from shoal.chance.source import Source
 from shoal.errors import UsageError
-from tests.anonymize.aggregate.groups import grouped
+from tests.anonymize.groups import grouped
 
 
 @given(grouped(st.integers(0, 4)), st.integers())

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.anonymize.cluster.clustering import microaggregate
+from shoal.anonymize.cluster.columns import NominalColumn, NumericColumn, OrdinalColumn
 from shoal.anonymize.cluster.insensitive import corners, in_turns, insensitive
-from shoal.anonymize.cluster.microaggregate import microaggregate
-from shoal.anonymize.cluster.points import Nominal, Numeric, Ordinal
 from shoal.data.schema import Missing
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DomainError, ParameterError, UsageError
@@ -28,9 +28,11 @@ def columns(records):
     """A numeric, an ordinal and a nominal column; two of them with missing values."""
     numbers, grades, colours = zip(*records, strict=True)
     return [
-        Numeric(np.array([np.nan if v is None else v for v in numbers], float), "n", Missing.VALUE, low=0, high=4),
-        Ordinal(np.array(grades, dtype=object), "g", levels=GRADES),
-        Nominal(np.array(colours, dtype=object), "c", Missing.VALUE, taxonomy=TREE),
+        NumericColumn(
+            np.array([np.nan if v is None else v for v in numbers], float), "n", Missing.VALUE, low=0, high=4
+        ),
+        OrdinalColumn(np.array(grades, dtype=object), "g", levels=GRADES),
+        NominalColumn(np.array(colours, dtype=object), "c", Missing.VALUE, taxonomy=TREE),
     ]
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.anonymize.cluster.approx import approx
+from shoal.anonymize.cluster.clustering import METHODS, microaggregate
 from shoal.anonymize.cluster.mdav import mdav, vmdav
-from shoal.anonymize.cluster.microaggregate import METHODS, microaggregate
 from shoal.errors import DataError, InfeasibleError, ParameterError, UsageError
 from tests.anonymize.cluster.clouds import loss, paper_table, tables_and_k
 
@@ -144,9 +144,9 @@ def test_k_may_be_everybody():
 @pytest.mark.parametrize(
     ("values", "k", "error", "words"),
     [
-        ([1.0, 2.0], 3, InfeasibleError, "too few records for one group; got 2 records and k = 3"),
-        ([], 2, InfeasibleError, "too few records for one group; got 0 records"),
-        ([1.0, 2.0], 1, ParameterError, "least size of a group is wrong; got 1"),
+        ([1.0, 2.0], 3, InfeasibleError, "too few records for one cluster; got 2 records and k = 3"),
+        ([], 2, InfeasibleError, "too few records for one cluster; got 0 records"),
+        ([1.0, 2.0], 1, ParameterError, "least size of a cluster is wrong; got 1"),
         ([1.0, 2.0], 0, ParameterError, "least size"),
         ([1.0, 2.0], True, ParameterError, "least size"),
         ([1.0, 2.0], 2.0, ParameterError, "least size"),

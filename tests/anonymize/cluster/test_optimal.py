@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.cluster import optimal as univariate
+from shoal.anonymize.cluster import ranking as univariate
 from shoal.anonymize.cluster.mdav import mdav
-from shoal.anonymize.cluster.optimal import optimal
+from shoal.anonymize.cluster.ranking import optimal
 from shoal.errors import DataError
 from tests.anonymize.cluster.clouds import loss, paper_table
 

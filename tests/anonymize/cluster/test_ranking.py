@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.cluster.microaggregate import microaggregate
-from shoal.anonymize.cluster.points import Nominal, Ordinal
+from shoal.anonymize.cluster.clustering import microaggregate
+from shoal.anonymize.cluster.columns import NominalColumn, OrdinalColumn
 from shoal.anonymize.cluster.ranking import MANY, ranking, runs, sorted_rows
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import InfeasibleError, ParameterError, UsageError
@@ -67,9 +67,9 @@ def test_a_k_for_each_column():
 
 def test_ordinal_columns_have_ranks_and_nominal_ones_do_not():
     values = np.array(["low", "high", "mid", "low", "high", "mid"], dtype=object)
-    ordered = [Ordinal(values, "grade", levels=("low", "mid", "high"))]
+    ordered = [OrdinalColumn(values, "grade", levels=("low", "mid", "high"))]
     assert microaggregate(ordered, 2, "ranking").ravel().tolist() == [0, 2, 1, 0, 2, 1]
-    flat = [Nominal(values, "grade", taxonomy=Taxonomy.of({"any": ["low", "mid", "high"]}))]
+    flat = [NominalColumn(values, "grade", taxonomy=Taxonomy.of({"any": ["low", "mid", "high"]}))]
     with pytest.raises(UsageError, match="nominal column has no ranks"):
         microaggregate(flat, 2, "ranking")
 

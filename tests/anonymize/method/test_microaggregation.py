@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.anonymize.cluster.diversify import Wanted
-from shoal.anonymize.method.clusters import Crowd
+from shoal.anonymize.cluster.clustering import Clustering
+from shoal.anonymize.cluster.diversify import DiversityRequirement
 from shoal.anonymize.method.microaggregation import ALL, Microaggregation
 from shoal.chance.source import Source
 from shoal.errors import InfeasibleError, PreconditionError
@@ -23,9 +23,9 @@ QUASI = ("age", "sex", "seen")
 DROP = {"seen": "drop", "sex": "drop"}
 
 
-def run(frame, crowd, show="centroid", name="duckdb", unit=ROW, **roles):
+def run(frame, clustering, show="centroid", name="duckdb", unit=ROW, **roles):
     with Source.seeded(1) as source:
-        return Microaggregation(crowd, show, unit).run(opened(frame, name, **roles), source)
+        return Microaggregation(clustering, show, unit).run(opened(frame, name, **roles), source)
 
 
 def listed(table, *names):
@@ -37,7 +37,7 @@ def listed(table, *names):
 @pytest.mark.parametrize("show", ["centroid", "median", "label"])
 def test_every_face_is_shared_by_k(grouping, show):
     frame = rows(203)
-    made = run(frame, Crowd(7, grouping), show)
+    made = run(frame, Clustering(7, grouping), show)
     assert min(Counter(listed(made.table, *QUASI)).values()) >= 7
     assert np.bincount(made.groups[ALL]).min() >= 7
     untouched = listed(opened(frame), "pay", "grade", "note")
@@ -48,7 +48,7 @@ def test_every_face_is_shared_by_k(grouping, show):
 @pytest.mark.parametrize("grouping", ["ranking", "optimal"])
 def test_one_quasi_identifier_may_be_ranked(grouping):
     frame = rows(100, gaps=0)
-    made = run(frame, Crowd(9, grouping), **DROP)
+    made = run(frame, Clustering(9, grouping), **DROP)
     ages = np.asarray(made.table.collect(["age"])["age"])
     assert min(Counter(ages.tolist()).values()) >= 9
     assert ages.mean() == pytest.approx(np.mean(frame["age"].to_pylist()), rel=1e-12)
@@ -56,59 +56,63 @@ def test_one_quasi_identifier_may_be_ranked(grouping):
     assert (np.diff(ages[order]) >= 0).all()
 
 
-@pytest.mark.parametrize("crowd", [Crowd(5), Crowd(5, "vmdav", Fraction(1)), Crowd(4, "insensitive")])
-def test_engines_agree_to_the_last_bit(crowd):
+@pytest.mark.parametrize(
+    "clustering", [Clustering(5), Clustering(5, "vmdav", Fraction(1)), Clustering(4, "insensitive")]
+)
+def test_engines_agree_to_the_last_bit(clustering):
     frame = rows(120)
-    one, other = (run(frame, crowd, name=name) for name in ("duckdb", "oracle"))
+    one, other = (run(frame, clustering, name=name) for name in ("duckdb", "oracle"))
     assert (one.groups[ALL] == other.groups[ALL]).all()
     assert listed(one.table, *QUASI) == listed(other.table, *QUASI)
 
 
 def test_l_and_t_hold_in_every_class():
     frame = rows(300, gaps=0)
-    made = run(frame, Crowd(5, wanted=Wanted(3, Fraction(3, 10))), grade="confidential")
+    made = run(frame, Clustering(5, requirement=DiversityRequirement(3, Fraction(3, 10))), grade="confidential")
     held: dict[object, set[object]] = {}
     for *face, grade in listed(made.table, *QUASI, "grade"):
         held.setdefault(tuple(face), set()).add(grade)
     assert min(map(len, held.values())) >= 3
     kinds = [
         type(claim.guarantee)
-        for claim in Microaggregation(Crowd(5, wanted=Wanted(3, Fraction(3, 10))), "centroid", ROW).claims()
+        for claim in Microaggregation(
+            Clustering(5, requirement=DiversityRequirement(3, Fraction(3, 10))), "centroid", ROW
+        ).claims()
     ]
     assert kinds == [KAnonymity, LDiversity, TCloseness]
 
 
 def test_a_group_that_came_out_too_small_is_never_published(monkeypatch):
-    monkeypatch.setattr(Crowd, "groups", lambda *_, **__: np.array([0] * 2 + [1] * 38, dtype=np.int32))
+    monkeypatch.setattr(Clustering, "clusters", lambda *_, **__: np.array([0] * 2 + [1] * 38, dtype=np.int32))
     with pytest.raises(PreconditionError, match=r"microaggregation-k.*smaller than k"):
-        run(rows(40), Crowd(3))
+        run(rows(40), Clustering(3))
 
 
 def test_persons_have_one_row_each():
     frame = rows(200).set_column(0, "who", pa.array([f"p{i % 60}" for i in range(200)]))
-    made = run(frame, Crowd(5), unit=Unit.person("who", 1, "add_remove"))
+    made = run(frame, Clustering(5), unit=Unit.person("who", 1, "add_remove"))
     assert made.table.rows() == 60
     with pytest.raises(PreconditionError, match="max_rows: 2"):
-        run(frame, Crowd(5), unit=Unit.person("who", 2, "add_remove"))
+        run(frame, Clustering(5), unit=Unit.person("who", 2, "add_remove"))
 
 
 def test_what_is_refused():
     frame = rows(30)
     with pytest.raises(InfeasibleError, match="30 records and k = 16"):
-        run(frame, Crowd(16))
+        run(frame, Clustering(16))
     with pytest.raises(InfeasibleError, match="30 records and k = 40"):
-        run(frame, Crowd(40))
+        run(frame, Clustering(40))
     with pytest.raises(PreconditionError, match="one quasi-identifier"):
-        run(frame, Crowd(3, "ranking"))
+        run(frame, Clustering(3, "ranking"))
     with pytest.raises(PreconditionError, match="names no quasi-identifier"):
-        Microaggregation(Crowd(3), "centroid", ROW).check(schema(age="other", sex="other", seen="other"))
+        Microaggregation(Clustering(3), "centroid", ROW).check(schema(age="other", sex="other", seen="other"))
     with pytest.raises(InfeasibleError, match="best that any groups reach is l = 3"):
-        run(rows(60, gaps=0), Crowd(5, wanted=Wanted(4, None)), pay="other")
+        run(rows(60, gaps=0), Clustering(5, requirement=DiversityRequirement(4, None)), pay="other")
     same = frame.set_column(1, "age", pa.array([40] * 30))
     with pytest.raises(InfeasibleError, match="every record has the same 'age'"):
-        run(same, Crowd(5), **DROP)
+        run(same, Clustering(5), **DROP)
     for grouping in ("ranking", "optimal"):
         with pytest.raises(InfeasibleError, match="has no order"):
-            run(frame, Crowd(5, grouping), age="drop", seen="drop")
+            run(frame, Clustering(5, grouping), age="drop", seen="drop")
     with pytest.raises(InfeasibleError, match=r"missing values.*grouping: ranking"):
-        run(rows(30, gaps=0.3), Crowd(5, "optimal"), **DROP)
+        run(rows(30, gaps=0.3), Clustering(5, "optimal"), **DROP)

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.anonymize.aggregate import centroid
-from shoal.anonymize.cluster.diversify import Secret, Wanted
-from shoal.anonymize.method.clusters import Crowd
+from shoal.anonymize import aggregate
+from shoal.anonymize.cluster.clustering import Clustering
+from shoal.anonymize.cluster.diversify import ConfidentialColumn, DiversityRequirement
 from shoal.anonymize.method.microaggregation import ALL, Microaggregation
 from shoal.anonymize.method.probabilistic_k import Swap
 from shoal.chance.source import Source
@@ -47,32 +47,32 @@ class Drawn:
 
 
 @cache
-def grouped(crowd, ages, codes, order):
+def grouped(clustering, ages, codes, order):
     """Labels of the real code, for records in file order and one draw; None where it refuses, which is seen too."""
     values, source = {"age": np.array(ages)}, Drawn(order)
-    labels = crowd.groups([AGE], values, source)
-    if not crowd.wanted.nothing:
-        secret = Secret("pay", np.array(codes), ordered=True, absent=max(codes) + 1)
+    labels = clustering.clusters([AGE], values, source)
+    if not clustering.requirement.nothing:
+        secret = ConfidentialColumn("pay", np.array(codes), ordered=True, absent=max(codes) + 1)
         try:
-            labels = crowd.joined(labels, [AGE], values, [secret], source)
+            labels = clustering.merge(labels, [AGE], values, [secret], source)
         except InfeasibleError:
             return None
     return tuple(labels.tolist())
 
 
-def partition(crowd, ages, file, order, codes=None):
+def partition(clustering, ages, file, order, codes=None):
     """Who stands with whom, when people stand in the file in this order and this one is drawn."""
     held = None if codes is None else tuple(codes[who] for who in file)
-    labels = grouped(crowd, tuple(ages[who] for who in file), held, order)
+    labels = grouped(clustering, tuple(ages[who] for who in file), held, order)
     groups = defaultdict(set)
     for who, label in zip(file, labels or (), strict=labels is not None):
         groups[label].add(who)
     return frozenset(map(frozenset, groups.values()))
 
 
-def law(crowd, ages, file, draws, codes=None):
+def law(clustering, ages, file, draws, codes=None):
     """How often each partition of people comes out, over the draws."""
-    return Counter(partition(crowd, ages, file, order, codes) for order in draws)
+    return Counter(partition(clustering, ages, file, order, codes) for order in draws)
 
 
 def every(count):
@@ -86,18 +86,18 @@ def by_row(count):
 
 @pytest.mark.parametrize("grouping", NEAR)
 def test_the_law_of_the_groups_is_the_same_for_every_order_of_the_file(grouping):
-    crowd = Crowd(2, grouping)
-    laws = [law(crowd, FIVE, file, every(5)) for file in every(5)[::7]]
+    clustering = Clustering(2, grouping)
+    laws = [law(clustering, FIVE, file, every(5)) for file in every(5)[::7]]
     assert all(found == laws[0] for found in laws)
-    assert len({tuple(law(crowd, FIVE, file, by_row(5))) for file in every(5)}) > 1
+    assert len({tuple(law(clustering, FIVE, file, by_row(5))) for file in every(5)}) > 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("grouping", NEAR)
 @pytest.mark.parametrize("ages", [FIVE, (7, 7, 7, 7, 1), (4, 3, 2, 2, 1), (5, 5, 3, 3, 3)])
 def test_the_law_of_the_groups_is_the_same_for_every_order_of_every_small_file(grouping, ages):
-    crowd = Crowd(2, grouping)
-    laws = [law(crowd, ages, file, every(5)) for file in every(5)]
+    clustering = Clustering(2, grouping)
+    laws = [law(clustering, ages, file, every(5)) for file in every(5)]
     assert all(found == laws[0] for found in laws)
 
 
@@ -114,7 +114,7 @@ def shown(ages, assigned, groups):
         )
 
 
-def most_certain(crowd, ages, draws, codes=None):
+def most_certain(clustering, ages, draws, codes=None):
     """The largest posterior of any person's value, when the file is sorted by value and all assignments are as likely.
 
     `assigned[i]` is the number of the value record of person i; `codes[v]` its value, where records have equal ones.
@@ -124,7 +124,7 @@ def most_certain(crowd, ages, draws, codes=None):
     for assigned in every(len(ages)):
         file = tuple(np.argsort(assigned).tolist())
         own = None if codes is None else [codes[value] for value in assigned]
-        for groups, often in law(crowd, ages, file, draws, own).items():
+        for groups, often in law(clustering, ages, file, draws, own).items():
             weight = Fraction(often, prod(factorial(len(group)) for group in groups))
             for table, ways in Counter(shown(ages, assigned, groups)).items():
                 total[table] += ways * weight
@@ -136,9 +136,9 @@ def most_certain(crowd, ages, draws, codes=None):
 @pytest.mark.parametrize("grouping", NEAR)
 def test_nobodys_value_is_likelier_than_one_in_k_whatever_the_file_is_sorted_by(grouping):
     """Exactly, by Bayes' rule, over all assignments, draws and permutations; by row the intruder is certain."""
-    crowd = Crowd(2, grouping)
-    assert most_certain(crowd, FIVE, every(5)) <= Fraction(1, 2)
-    assert most_certain(crowd, FIVE, by_row(5)) == 1
+    clustering = Clustering(2, grouping)
+    assert most_certain(clustering, FIVE, every(5)) <= Fraction(1, 2)
+    assert most_certain(clustering, FIVE, by_row(5)) == 1
 
 
 JOINED = ((60, 50, 50, 10, 10, 10), (0, 0, 0, 1, 1, 1))
@@ -146,9 +146,9 @@ JOINED = ((60, 50, 50, 10, 10, 10), (0, 0, 0, 1, 1, 1))
 
 @pytest.mark.parametrize("grouping", NEAR)
 def test_which_groups_are_joined_does_not_depend_on_the_order_of_the_file(grouping):
-    (ages, codes), crowd = JOINED, Crowd(2, grouping, wanted=Wanted(2))
+    (ages, codes), clustering = JOINED, Clustering(2, grouping, requirement=DiversityRequirement(2))
     mixed = [codes[place] for place in (0, 3, 1, 4, 2, 5)]
-    laws = [law(crowd, ages, file, every(6), mixed) for file in every(6)[::300]]
+    laws = [law(clustering, ages, file, every(6), mixed) for file in every(6)[::300]]
     assert all(found == laws[0] for found in laws)
 
 
@@ -156,14 +156,15 @@ def test_which_groups_are_joined_does_not_depend_on_the_order_of_the_file(groupi
 @pytest.mark.parametrize("grouping", ["mdav", "insensitive"])
 def test_nobodys_value_is_likelier_than_one_in_k_where_groups_were_joined(grouping):
     """Values are 0 0 0 1 1 1 and every group shall have both: which groups are joined depends on who has which."""
-    crowd = Crowd(2, grouping, wanted=Wanted(2))
+    clustering = Clustering(2, grouping, requirement=DiversityRequirement(2))
     ages, codes = JOINED
-    assert most_certain(crowd, ages, every(6), codes) <= Fraction(1, 2)
-    assert most_certain(crowd, ages, by_row(6), codes) > Fraction(1, 2)
+    assert most_certain(clustering, ages, every(6), codes) <= Fraction(1, 2)
+    assert most_certain(clustering, ages, by_row(6), codes) > Fraction(1, 2)
 
 
 @pytest.mark.parametrize(
-    "method", [lambda crowd: Swap(crowd, ROW), lambda crowd: Microaggregation(crowd, "centroid", ROW)]
+    "method",
+    [lambda clustering: Swap(clustering, ROW), lambda clustering: Microaggregation(clustering, "centroid", ROW)],
 )
 @pytest.mark.parametrize("grouping", NEAR)
 def test_who_of_equals_stands_with_a_neighbour_is_drawn_in_a_whole_run(grouping, method):
@@ -173,7 +174,7 @@ def test_who_of_equals_stands_with_a_neighbour_is_drawn_in_a_whole_run(grouping,
     seen: Counter = Counter()
     for seed in range(300):
         with Source.seeded(seed) as source:
-            labels = method(Crowd(2, grouping)).run(table, source).groups[ALL]
+            labels = method(Clustering(2, grouping)).run(table, source).groups[ALL]
         trio = labels[1:4].tolist()
         seen[next(place for place in range(3) if trio.count(trio[place]) == 1)] += 1
     assert all(abs(seen[place] - 100) < 49 for place in range(3))  # 6 standard deviations
@@ -186,7 +187,7 @@ def test_equal_quasi_identifiers_are_cut_in_a_drawn_order():
         alone: Counter = Counter()
         for seed in range(200):
             with Source.seeded(seed) as source:
-                made = Microaggregation(Crowd(4, grouping), "centroid", ROW).run(table, source)
+                made = Microaggregation(Clustering(4, grouping), "centroid", ROW).run(table, source)
             labels = made.groups[ALL]
             alone.update(np.flatnonzero(labels[:5] == labels[7]).tolist())
         assert set(alone) == set(range(5))
@@ -194,7 +195,7 @@ def test_equal_quasi_identifiers_are_cut_in_a_drawn_order():
 
 def test_the_last_digit_of_a_mean_does_not_tell_the_order_of_rows():
     numbers, labels = np.random.default_rng(3).gamma(2, 1e3, 60) + 1e7, np.repeat(np.arange(6), 10)
-    means = centroid.mean(numbers, labels)
+    means = aggregate.mean(numbers, labels)
     for seed in range(50):
         order = np.random.default_rng(seed).permutation(60)
-        assert (centroid.mean(numbers[order], labels[order]) == means[order]).all()
+        assert (aggregate.mean(numbers[order], labels[order]) == means[order]).all()

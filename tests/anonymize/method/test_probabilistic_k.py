@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.anonymize.cluster.diversify import Wanted
-from shoal.anonymize.method.clusters import Crowd
+from shoal.anonymize.cluster.clustering import Clustering
+from shoal.anonymize.cluster.diversify import DiversityRequirement
 from shoal.anonymize.method.microaggregation import ALL
 from shoal.anonymize.method.probabilistic_k import Swap
 from shoal.chance.source import Source
@@ -33,7 +33,7 @@ def run(frame, swap, name="duckdb", seed=1, **roles):
 @pytest.mark.parametrize("grouping", ["mdav", "vmdav", "approx", "insensitive"])
 def test_quasi_identifiers_move_together_inside_their_groups(grouping):
     frame = rows(180)
-    made = run(frame, Swap(Crowd(6, grouping), ROW))
+    made = run(frame, Swap(Clustering(6, grouping), ROW))
     labels = made.groups[ALL]
     assert np.bincount(labels).min() >= 6
     before, after = listed(opened(frame), *QUASI), listed(made.table, *QUASI)
@@ -46,7 +46,7 @@ def test_quasi_identifiers_move_together_inside_their_groups(grouping):
 
 def test_ranked_attributes_move_alone_each_in_its_own_groups():
     frame = rows(200)
-    made = run(frame, Swap(Crowd(5, "ranking"), ROW, {"pay": 12}))
+    made = run(frame, Swap(Clustering(5, "ranking"), ROW, {"pay": 12}))
     assert np.bincount(made.groups["pay"]).min() >= 12
     assert 5 <= np.bincount(made.groups["grade"]).min() < 12
     for name in ("pay", "grade"):
@@ -76,7 +76,7 @@ def test_every_partner_is_equally_likely():
             "note": ["a"] * 6,
         }
     )
-    swap, table = Swap(Crowd(3), ROW), opened(frame, "oracle")
+    swap, table = Swap(Clustering(3), ROW), opened(frame, "oracle")
     seen: Counter[int] = Counter()
     for seed in range(900):
         with Source.seeded(seed) as source:
@@ -89,7 +89,7 @@ def test_every_partner_is_equally_likely():
 def test_who_of_equals_stands_at_the_end_of_a_run_is_drawn():
     """Five zeros and three ones in runs of four: one zero stands with the ones; by row it would always be the last."""
     frame = rows(8, gaps=0).set_column(4, "pay", pa.array([0.0] * 5 + [1.0] * 3))
-    swap, table = Swap(Crowd(4, "ranking"), ROW), opened(frame, "oracle", grade="other")
+    swap, table = Swap(Clustering(4, "ranking"), ROW), opened(frame, "oracle", grade="other")
     seen: Counter[int] = Counter()
     for seed in range(500):
         with Source.seeded(seed) as source:
@@ -100,23 +100,23 @@ def test_who_of_equals_stands_at_the_end_of_a_run_is_drawn():
     assert all(abs(count - 100) < 54 for count in seen.values())  # 6 standard deviations
 
 
-@pytest.mark.parametrize(("grouping", "made"), [("mdav", "groups"), ("ranking", "ranked")])
+@pytest.mark.parametrize(("grouping", "made"), [("mdav", "clusters"), ("ranking", "clusters_by_rank")])
 def test_a_group_that_came_out_too_small_is_never_published(monkeypatch, grouping, made):
     short = np.array([0] * 2 + [1] * 38, dtype=np.int32)
-    monkeypatch.setattr(Crowd, made, lambda *_, **__: short)
+    monkeypatch.setattr(Clustering, made, lambda *_, **__: short)
     with pytest.raises(PreconditionError, match=r"probabilistic-k.*smaller than k"):
-        run(rows(40), Swap(Crowd(3, grouping), ROW))
+        run(rows(40), Swap(Clustering(3, grouping), ROW))
 
 
 def test_engines_agree_under_one_key():
     frame = rows(150)
-    for swap in (Swap(Crowd(5), ROW), Swap(Crowd(5, "ranking"), ROW)):
+    for swap in (Swap(Clustering(5), ROW), Swap(Clustering(5, "ranking"), ROW)):
         one, other = (run(frame, swap, name) for name in ("duckdb", "oracle"))
         assert listed(one.table, *one.table.columns) == listed(other.table, *other.table.columns)
 
 
 def test_the_claim_carries_its_limits():
-    first, *_ = Swap(Crowd(5, "ranking"), ROW, {"pay": 3, "grade": 9}).claims(schema())
+    first, *_ = Swap(Clustering(5, "ranking"), ROW, {"pay": 3, "grade": 9}).claims(schema())
     assert first.guarantee == ProbabilisticK(3)
     assert first.status is Status.CONDITION
     assert "nothing of the others in the group" in first.words()
@@ -125,28 +125,30 @@ def test_the_claim_carries_its_limits():
 
 def test_l_and_t_hold_in_the_hidden_groups():
     frame = rows(300, gaps=0)
-    made = run(frame, Swap(Crowd(5, wanted=Wanted(3, Fraction(2, 5))), ROW))
+    made = run(frame, Swap(Clustering(5, requirement=DiversityRequirement(3, Fraction(2, 5))), ROW))
     grades = np.array([grade for (grade,) in listed(opened(frame), "grade")])
     labels = made.groups[ALL]
     assert min(len(set(grades[labels == group])) for group in range(labels.max() + 1)) >= 3
-    runs = run(frame, Swap(Crowd(5, "ranking", wanted=Wanted(2, None)), ROW), pay="other").groups["grade"]
+    runs = run(
+        frame, Swap(Clustering(5, "ranking", requirement=DiversityRequirement(2, None)), ROW), pay="other"
+    ).groups["grade"]
     assert min(len(set(grades[runs == group])) for group in range(runs.max() + 1)) >= 2
 
 
 def test_what_is_refused():
     frame = rows(40)
     with pytest.raises(PreconditionError, match="no confidential attribute"):
-        Swap(Crowd(3), ROW).check(schema(pay="other", grade="other"))
+        Swap(Clustering(3), ROW).check(schema(pay="other", grade="other"))
     with pytest.raises(PreconditionError, match="names no quasi-identifier"):
-        Swap(Crowd(3), ROW).check(schema(age="other", sex="other", seen="other"))
+        Swap(Clustering(3), ROW).check(schema(age="other", sex="other", seen="other"))
     with pytest.raises(InfeasibleError, match="40 records and k = 21"):
-        run(frame, Swap(Crowd(3, "ranking"), ROW, {"pay": 21}))
-    made = run(frame, Swap(Crowd(50, "ranking"), ROW, {"pay": 3, "grade": 3}))
+        run(frame, Swap(Clustering(3, "ranking"), ROW, {"pay": 21}))
+    made = run(frame, Swap(Clustering(50, "ranking"), ROW, {"pay": 3, "grade": 3}))
     assert np.bincount(made.groups["pay"]).min() >= 3  # nobody is in a group of 50
     with pytest.raises(InfeasibleError, match="'sex' has no order"):
-        run(frame, Swap(Crowd(3, "ranking"), ROW), sex="confidential")
+        run(frame, Swap(Clustering(3, "ranking"), ROW), sex="confidential")
     same = frame.set_column(4, "pay", pa.array([7.0] * 40))
     with pytest.raises(InfeasibleError, match="every record has the same 'pay'"):
-        run(same, Swap(Crowd(3, "ranking"), ROW))
+        run(same, Swap(Clustering(3, "ranking"), ROW))
     with pytest.raises(InfeasibleError, match="every record has the same 'pay'"):
-        run(same, Swap(Crowd(3), ROW), grade="other")
+        run(same, Swap(Clustering(3), ROW), grade="other")

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.aggregate import centroid
-from shoal.anonymize.cluster.microaggregate import microaggregate
+from shoal.anonymize import aggregate
+from shoal.anonymize.cluster.clustering import microaggregate
 from shoal.assess.distortion.information_loss import distortion
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DataError, UsageError
@@ -24,7 +24,7 @@ TREE = Taxonomy.of({"all": {"fruit": ["apple", "pear"], "tool": ["saw"]}})
 
 def masked_by_mdav(table, k):
     labels = microaggregate(table, k)
-    return np.column_stack([centroid.mean(np.ascontiguousarray(column), labels) for column in table.T])
+    return np.column_stack([aggregate.mean(np.ascontiguousarray(column), labels) for column in table.T])
 
 
 # theory.md §3: IL of MDAV on z-scores, four decimals, from two independent implementations.

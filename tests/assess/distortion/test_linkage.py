@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.aggregate import centroid
+from shoal.anonymize import aggregate
 from shoal.anonymize.cluster.mdav import mdav
 from shoal.assess.distortion import linkage as module
 from shoal.assess.distortion.linkage import linkage
@@ -100,7 +100,7 @@ def test_a_centroid_is_equally_far_from_both_its_records():
 def test_crowds_of_k_bound_it(seed, k):
     table = np.random.default_rng(seed).normal(size=(40, 2))
     labels = mdav(table, k)
-    masked = np.column_stack([centroid.mean(np.ascontiguousarray(column), labels) for column in table.T])
+    masked = np.column_stack([aggregate.mean(np.ascontiguousarray(column), labels) for column in table.T])
     assert linkage(table, masked).rate <= 100 / k + 1e-9
 
 
@@ -119,7 +119,7 @@ def test_table_6_1(shared_data):
     units = 1.5 * table.max(axis=0)
     for k, printed in {2: "45.3", 5: "18.4", 15: "6.48", 30: "3.33"}.items():
         labels = mdav(table / units, k)
-        masked = np.column_stack([centroid.mean(np.ascontiguousarray(column), labels) for column in table.T])
+        masked = np.column_stack([aggregate.mean(np.ascontiguousarray(column), labels) for column in table.T])
         rate = linkage(table, masked, units=units.tolist()).rate
         assert f"{rate:.{len(printed.partition('.')[2])}f}" == printed
 

@@ -1,29 +1,31 @@
-"""μ-Approx: groups from a forest of short edges, cut where trees grow too large (Domingo-Ferrer, Sebé, Solanas 2008)."""
+"""μ-Approx: clusters from a forest of short edges, cut where trees grow too large (Domingo-Ferrer, Sebé, Solanas 2008)."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.cluster.mdav import Labels, Progress, checked, cloud_of, crowd, quiet
-from shoal.anonymize.kernel.remaining_points import Cloud
+from shoal.anonymize.cluster.mdav import Labels, Progress, check_points, check_size, no_progress, to_remaining_points
+from shoal.anonymize.kernel.remaining_points import RemainingPoints
 
-Tree = dict[int, list[int]]
+Edges = dict[int, list[int]]
 """The neighbours of each record in one tree."""
 
 
-def approx(points: npt.ArrayLike, k: int, *, among: Cloud | None = None, progress: Progress = quiet) -> Labels:
-    """Groups of k to max(2k − 1, 3k − 5) records: the trees of a forest of edges to near neighbours, cut.
+def approx(
+    points: npt.ArrayLike, k: int, *, among: RemainingPoints | None = None, progress: Progress = no_progress
+) -> Labels:
+    """Clusters of k to max(2k − 1, 3k − 5) records: the trees of a forest of edges to near neighbours, cut.
 
     While a tree has fewer than k records, the one of its records that has no edge of its own yet gets one, to the nearest
     of its k − 1 nearest records that lies outside the tree (Aggarwal et al. 2005); trees are taken by their lowest row.
     A tree that is too large is cut in two at a record from which both sides are large enough; where that record serves one
-    side, the parts it held together on the other side are joined to the first of them. Groups are numbered by lowest row.
+    side, the parts it held together on the other side are joined to the first of them. Clusters are numbered by lowest row.
     """
-    table = checked(points)
-    k = crowd(k, len(table))
-    left = cloud_of(table, 1, among)
-    trees = [piece for tree in _forest(left, len(table), k, progress) for piece in _cut(tree, k)]
+    table = check_points(points)
+    k = check_size(k, len(table))
+    left = to_remaining_points(table, 1, among)
+    trees = [piece for tree in _forest(left, len(table), k, progress) for piece in _cut_tree(tree, k)]
     labels = np.empty(len(table), dtype=np.int32)
     for group, tree in enumerate(sorted(trees, key=min)):
         labels[list(tree)] = group
@@ -31,12 +33,12 @@ def approx(points: npt.ArrayLike, k: int, *, among: Cloud | None = None, progres
     return labels
 
 
-def _forest(left: Cloud, count: int, k: int, progress: Progress) -> list[Tree]:
+def _forest(left: RemainingPoints, count: int, k: int, progress: Progress) -> list[Edges]:
     """Trees of at least k records; each record has at most one edge of its own."""
     tree_of = list(range(count))
     members = {row: [row] for row in range(count)}
     roots = list(range(count))  # of each tree, by its number: the record without an edge of its own
-    edges: Tree = {row: [] for row in range(count)}
+    edges: Edges = {row: [] for row in range(count)}
     for row in range(count):
         while len(members[tree_of[row]]) < k:
             tree = tree_of[row]
@@ -56,7 +58,7 @@ def _forest(left: Cloud, count: int, k: int, progress: Progress) -> list[Tree]:
     return [{row: edges[row] for row in rows} for rows in members.values()]
 
 
-def _cut(tree: Tree, k: int) -> list[Tree]:
+def _cut_tree(tree: Edges, k: int) -> list[Edges]:
     """The tree in pieces that are not too large, each with at least k records."""
     done, waiting = [], [tree]
     while waiting:
@@ -68,26 +70,26 @@ def _cut(tree: Tree, k: int) -> list[Tree]:
     return done
 
 
-def _halves(tree: Tree, k: int) -> list[Tree]:
+def _halves(tree: Edges, k: int) -> list[Edges]:
     """Two parts of at least k records each, of a tree of at least 2k and 3k − 4."""
     at, branches = _pivot(tree, k)
     largest = max(branches, key=lambda branch: (len(branch), -branch[0]))
     size, rest = len(largest), len(tree) - len(largest)
     if size >= k and rest >= k:
-        return _parted(tree, set(largest), None)
+        return _part(tree, set(largest), None)
     if rest == k - 1:  # the record next to the cut changes sides
-        return _parted(tree, set(largest) - {largest[0]}, largest[0])
+        return _part(tree, set(largest) - {largest[0]}, largest[0])
     if size == k - 1:
-        return _parted(tree, {*largest, at}, at)
+        return _part(tree, {*largest, at}, at)
     taken: set[int] = set()
     for branch in branches:
         taken |= set(branch)
         if len(taken) >= k - 1:
             break
-    return _parted(tree, taken | {at}, at) if len(taken) == k - 1 else _parted(tree, taken, at)
+    return _part(tree, taken | {at}, at) if len(taken) == k - 1 else _part(tree, taken, at)
 
 
-def _pivot(tree: Tree, k: int) -> tuple[int, list[list[int]]]:
+def _pivot(tree: Edges, k: int) -> tuple[int, list[list[int]]]:
     """A record whose largest branch leaves at least k − 1 records outside it, and its branches, each from its top down."""
     at = min(tree)
     while True:
@@ -98,7 +100,7 @@ def _pivot(tree: Tree, k: int) -> tuple[int, list[list[int]]]:
         at = largest[0]
 
 
-def _branch(tree: Tree, above: int, top: int) -> list[int]:
+def _branch(tree: Edges, above: int, top: int) -> list[int]:
     """The records that are reached through `top` when coming from `above`."""
     found, seen = [top], {above, top}
     for row in found:
@@ -108,7 +110,7 @@ def _branch(tree: Tree, above: int, top: int) -> list[int]:
     return found
 
 
-def _parted(tree: Tree, one: set[int], between: int | None) -> list[Tree]:
+def _part(tree: Edges, one: set[int], between: int | None) -> list[Edges]:
     """The records of one side and those of the other; `between` held parts of a side together and is not on it."""
     parts = []
     for side in (one, set(tree) - one):

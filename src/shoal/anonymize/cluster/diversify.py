@@ -1,11 +1,11 @@
-"""Groups that also hold different confidential values: those that do not are joined with their nearest neighbours.
+"""Clusters with diverse confidential values: those that lack it are merged with their nearest neighbours.
 
-l of a group is how many different values it has, missing ones left out; t how far its values lie from those of the whole
+l of a cluster is how many different values it has, missing ones left out; t how far its values lie from those of the whole
 table, by the earth mover's distance: along the order where values have one (ranks of the values that occur, the ends 1
-apart), else with any two values 1 apart. Joining the worst group with the nearest one until all fit is what Soria-Comas et
-al. (IEEE TKDE 27(11), 2015) call microaggregation and merging. A group of everybody has t = 0 and every value there is, so t
-can always be reached, and l up to the number of values; one group of everybody is refused all the same, because nothing is
-left in it. Joining the nearest is greedy: other groups might have reached more.
+apart), else with any two values 1 apart. Merging the worst cluster with the nearest one until all fit is what Soria-Comas et
+al. (IEEE TKDE 27(11), 2015) call microaggregation and merging. A cluster of everybody has t = 0 and every value there is, so t
+can always be reached, and l up to the number of values; one cluster of everybody is refused all the same, because nothing is
+left in it. Merging the nearest is greedy: other clusters might have reached more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.cluster.mdav import Labels, Progress, quiet
+from shoal.anonymize.cluster.mdav import Labels, Progress, no_progress
 from shoal.errors import InfeasibleError
 
 Floats = npt.NDArray[np.float64]
@@ -26,8 +26,8 @@ Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Secret:
-    """One confidential attribute: the place of each record's value among those that occur, in order where there is one."""
+class ConfidentialColumn:
+    """One confidential attribute: the code of each record's value among those that occur, by rank where values are ordered."""
 
     name: str
     codes: Codes
@@ -36,7 +36,7 @@ class Secret:
     """The code of a missing value: it has a place where distances are taken, and is no value where values are counted."""
 
     @classmethod
-    def of(cls, name: str, values: npt.NDArray[Any], *, ordered: bool) -> Secret:
+    def of(cls, name: str, values: npt.NDArray[Any], *, ordered: bool) -> ConfidentialColumn:
         """From values that compare; a missing value has its own code, after the last."""
         gone = np.ma.getmaskarray(values)
         codes = np.empty(len(values), dtype=np.int64)
@@ -59,8 +59,8 @@ class Secret:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What every group must have: at least `l` different values, and at most a distance of `t`."""
+class DiversityRequirement:
+    """What every cluster must have: at least `l` different confidential values, and at most a distance of `t`."""
 
     l: int | None = None  # noqa: E741 - the literature's letter
     t: Fraction | None = None
@@ -72,7 +72,7 @@ class Wanted:
 
 
 def distance(codes: Codes, overall: Floats, running: Floats, *, ordered: bool) -> float:
-    """The earth mover's distance between a group's values and the table's; `running` is the running sum of `overall`."""
+    """The earth mover's distance between a cluster's values and the table's; `running` is the running sum of `overall`."""
     values, counts = np.unique(codes, return_counts=True)
     inside = counts / len(codes)
     if not ordered:
@@ -90,39 +90,44 @@ def distance(codes: Codes, overall: Floats, running: Floats, *, ordered: bool) -
     return float(max(0.0, (below + above).sum()) / (many - 1))
 
 
-def reached(labels: Labels, secrets: Sequence[Secret]) -> tuple[int, float]:
-    """The smallest l and the largest t over all groups and attributes."""
+def measure_diversity(labels: Labels, confidential: Sequence[ConfidentialColumn]) -> tuple[int, float]:
+    """The smallest l and the largest t over all clusters and confidential attributes."""
     least, most = len(labels), 0.0
     order = np.argsort(labels, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    for secret in secrets:
-        overall = secret.shares()
+    for column in confidential:
+        overall = column.shares()
         running = np.cumsum(overall)
         for rows in groups:
-            own = secret.codes[rows]
-            least = min(least, secret.distinct(own))
-            most = max(most, distance(own, overall, running, ordered=secret.ordered))
+            own = column.codes[rows]
+            least = min(least, column.distinct(own))
+            most = max(most, distance(own, overall, running, ordered=column.ordered))
     return least, most
 
 
-def diverse(
-    labels: Labels, places: Floats, secrets: Sequence[Secret], wanted: Wanted, *, progress: Progress = quiet
+def diversify(
+    labels: Labels,
+    places: Floats,
+    confidential: Sequence[ConfidentialColumn],
+    required: DiversityRequirement,
+    *,
+    progress: Progress = no_progress,
 ) -> Labels:
-    """The groups, with those that lack what is wanted joined to their nearest, the worst first; numbered anew.
+    """The clusters, with those that lack what is required merged with their nearest, the worst first; numbered anew.
 
-    Cost      one search among the averages of all groups for each join.
-    Ties      the group formed first.
+    Cost      one search among the averages of all groups for each merge.
+    Ties      the cluster formed first.
     """
-    if wanted.nothing:
+    if required.nothing:
         return labels
-    _refuse_unreachable(secrets, wanted)
-    joined = _Groups(labels, places, secrets, wanted)
+    _refuse_unreachable(confidential, required)
+    joined = _Clusters(labels, places, confidential, required)
     while (worst := joined.worst()) is not None:
         if joined.count == 2:
-            least, most = reached(joined.labels(), secrets)
+            least, most = measure_diversity(joined.labels(), confidential)
             raise InfeasibleError(
                 "near groups were joined until two were left, and those do not have what is asked for",
-                came=_asked(wanted),
+                came=_requirement_words(required),
                 allowed=f"what the two have reached is l = {least}, t = {most:.4g}",
                 fix="ask for less, or leave l and t out",
             )
@@ -131,24 +136,24 @@ def diverse(
     return joined.labels()
 
 
-def in_runs(labels: Labels, secret: Secret, wanted: Wanted) -> Labels:
+def merge_runs(labels: Labels, column: ConfidentialColumn, required: DiversityRequirement) -> Labels:
     """Runs of one ranked attribute, joined with the next until each has l different values; the rest joins the last."""
-    if wanted.l is None:
+    if required.l is None:
         return labels
-    _refuse_unreachable([secret], wanted)
+    _refuse_unreachable([column], required)
     order = np.argsort(labels, kind="stable")
     bounds = np.append(np.flatnonzero(np.diff(labels[order], prepend=-1)), len(order))
     starts, first = [0], 0
     for stop in bounds[1:-1].tolist():
-        if secret.distinct(secret.codes[order[first:stop]]) >= wanted.l:
+        if column.distinct(column.codes[order[first:stop]]) >= required.l:
             starts.append(stop)
             first = stop
-    if secret.distinct(secret.codes[order[first:]]) < wanted.l and len(starts) > 1:
+    if column.distinct(column.codes[order[first:]]) < required.l and len(starts) > 1:
         starts.pop()
     if len(starts) == 1:
         raise InfeasibleError(
-            f"attribute '{secret.name}': no two runs of ranks have what is asked for",
-            came=_asked(wanted),
+            f"attribute '{column.name}': no two runs of ranks have what is asked for",
+            came=_requirement_words(required),
             allowed="at least two runs",
             fix="ask for a smaller l",
         )
@@ -157,26 +162,28 @@ def in_runs(labels: Labels, secret: Secret, wanted: Wanted) -> Labels:
     return found
 
 
-def _refuse_unreachable(secrets: Sequence[Secret], wanted: Wanted) -> None:
-    for secret in secrets:
-        if wanted.l is not None and secret.different < wanted.l:
+def _refuse_unreachable(confidential: Sequence[ConfidentialColumn], required: DiversityRequirement) -> None:
+    for column in confidential:
+        if required.l is not None and column.different < required.l:
             raise InfeasibleError(
-                f"attribute '{secret.name}' has fewer different values than every group shall show",
-                came=f"l = {wanted.l}",
-                allowed=f"the best that any groups reach is l = {secret.different}",
+                f"attribute '{column.name}' has fewer different values than every group shall show",
+                came=f"l = {required.l}",
+                allowed=f"the best that any groups reach is l = {column.different}",
                 fix="ask for a smaller l",
             )
 
 
-def _asked(wanted: Wanted) -> str:
-    parts = [f"l = {wanted.l}"] if wanted.l is not None else []
-    return ", ".join([*parts, *([f"t = {float(wanted.t):g}"] if wanted.t is not None else [])])
+def _requirement_words(required: DiversityRequirement) -> str:
+    parts = [f"l = {required.l}"] if required.l is not None else []
+    return ", ".join([*parts, *([f"t = {float(required.t):g}"] if required.t is not None else [])])
 
 
-class _Groups:
+class _Clusters:
     """Groups that are being joined: their rows, their averages, and what each lacks."""
 
-    def __init__(self, labels: Labels, places: Floats, secrets: Sequence[Secret], wanted: Wanted) -> None:
+    def __init__(
+        self, labels: Labels, places: Floats, confidential: Sequence[ConfidentialColumn], required: DiversityRequirement
+    ) -> None:
         self.count = int(labels.max()) + 1 if len(labels) else 0
         self.joins = 0
         order = np.argsort(labels, kind="stable")
@@ -186,25 +193,25 @@ class _Groups:
             np.stack([np.bincount(labels, weights=column) for column in places.T], axis=1) / self.sizes[:, None]
         )
         self.size = len(labels)
-        self.secrets, self.wanted = secrets, wanted
-        shares = [secret.shares() for secret in secrets]
+        self.confidential, self.required = confidential, required
+        shares = [column.shares() for column in confidential]
         self.overall = [(own, np.cumsum(own)) for own in shares]
         self.lacks = np.array([self._lack(rows) for rows in self.rows if rows is not None])
 
     def _lack(self, rows: npt.NDArray[np.intp]) -> float:
-        """How far a group is from what is wanted; 0 where it has it."""
+        """How far a group is from what is required; 0 where it has it."""
         lack = 0.0
-        for secret, (overall, running) in zip(self.secrets, self.overall, strict=True):
-            own = secret.codes[rows]
-            if self.wanted.l is not None:
-                lack = max(lack, float(self.wanted.l - secret.distinct(own)))
-            if self.wanted.t is not None:
-                far = distance(own, overall, running, ordered=secret.ordered)
-                lack = max(lack, far - float(self.wanted.t))
+        for column, (overall, running) in zip(self.confidential, self.overall, strict=True):
+            own = column.codes[rows]
+            if self.required.l is not None:
+                lack = max(lack, float(self.required.l - column.distinct(own)))
+            if self.required.t is not None:
+                far = distance(own, overall, running, ordered=column.ordered)
+                lack = max(lack, far - float(self.required.t))
         return lack
 
     def worst(self) -> int | None:
-        """The group that lacks most; None where all have what is wanted."""
+        """The group that lacks most; None where all have what is required."""
         place = int(np.argmax(self.lacks))
         return place if self.lacks[place] > 0 else None
 

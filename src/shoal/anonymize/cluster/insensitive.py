@@ -1,7 +1,7 @@
-"""Groups that one person can barely move: the smallest k of what is left, by total orders fixed in advance (SC13 §6.2–6.3).
+"""Insensitive clusters: the k smallest of what is left, by total orders that are fixed in advance (SC13 §6.2–6.3).
 
 The sequence of orders depends on the declared domains alone, and an order on a record's own values alone; so replacing one
-record changes each group by at most one record (Prop 7). Orders are by the distance of Eq 6.7 to corners of the domain;
+record changes each cluster by at most one record (Prop 7). Orders are by the distance of Eq 6.7 to corners of the domain;
 records equally far are ordered by their values, column after column, and equal records by row. Distances are rounded to floats,
 which is part of the order's definition and depends on nothing but the record.
 """
@@ -13,8 +13,8 @@ from itertools import islice
 
 import numpy as np
 
-from shoal.anonymize.cluster.mdav import Labels, Progress, crowd, quiet
-from shoal.anonymize.cluster.points import Column
+from shoal.anonymize.cluster.columns import MetricColumn
+from shoal.anonymize.cluster.mdav import Labels, Progress, check_size, no_progress
 from shoal.anonymize.cluster.ranking import Rows, runs, sorted_rows
 from shoal.errors import ParameterError, UsageError
 
@@ -37,7 +37,9 @@ def corners(width: int) -> Iterator[Corner]:
         yield tuple(not side for side in corner)
 
 
-def insensitive(columns: Sequence[Column], k: int, *, turns: int | None = None, progress: Progress = quiet) -> Labels:
+def insensitive(
+    columns: Sequence[MetricColumn], k: int, *, turns: int | None = None, progress: Progress = no_progress
+) -> Labels:
     """Insensitive microaggregation, SC13 Alg 6.1: group i is the k smallest of what is left by order i; the rest is last.
 
     `turns` is how many corners take turns: 1 is a single order (Prop 6), which sorts once; by default all corners, up to
@@ -54,12 +56,12 @@ def insensitive(columns: Sequence[Column], k: int, *, turns: int | None = None, 
         raise ParameterError(
             "the number of corners is wrong", came=turns, allowed=f"1 to {min(every, MOST)} for {len(columns)} columns"
         )
-    k = crowd(k, len(columns[0].values))
-    orders = [_ranked(columns, corner) for corner in islice(corners(len(columns)), turns)]
+    k = check_size(k, len(columns[0].values))
+    orders = [_rank(columns, corner) for corner in islice(corners(len(columns)), turns)]
     return runs(orders[0], k) if turns == 1 else in_turns(orders, k, progress=progress)
 
 
-def _ranked(columns: Sequence[Column], corner: Corner) -> Rows:
+def _rank(columns: Sequence[MetricColumn], corner: Corner) -> Rows:
     """The rows by their distance to a corner."""
     total = np.zeros(len(columns[0].values))
     for column, upper in zip(columns, corner, strict=True):
@@ -68,7 +70,7 @@ def _ranked(columns: Sequence[Column], corner: Corner) -> Rows:
     return sorted_rows(total, *(column.order() for column in columns))
 
 
-def in_turns(orders: Sequence[Rows], k: int, *, progress: Progress = quiet) -> Labels:
+def in_turns(orders: Sequence[Rows], k: int, *, progress: Progress = no_progress) -> Labels:
     """The next k records of each order in turn that no group has yet; fewer than 2k at the end are the last group."""
     count = len(orders[0])
     labels = np.full(count, -1, dtype=np.int32)

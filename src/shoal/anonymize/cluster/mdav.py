@@ -1,8 +1,8 @@
-"""Groups of near neighbours: MDAV, and its relative with groups of variable size.
+"""Clusters of near records: MDAV, and its relative with clusters of variable size.
 
-A partition is an int32 array: the group of each record, groups numbered as they were formed. Everything is decided by the
-points and the order of rows: at equal distance the lowest row wins. Points come from `points`, which says how columns
-of different kinds and scales are made comparable.
+A clustering is an int32 array: the cluster of each record, clusters numbered as they were formed. Everything is decided by
+the points and the order of rows: at equal distance the lowest row wins. Points come from `columns.points`, which says how
+columns of different kinds and scales are made comparable.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.kernel.remaining_points import Cloud, Points, cloud
+from shoal.anonymize.kernel.remaining_points import Points, RemainingPoints, remaining_points
 from shoal.errors import DataError, InfeasibleError, ParameterError
 
 Labels = npt.NDArray[np.int32]
 Progress = Callable[[int, int], None]
-"""Told how many records are grouped, and of how many."""
+"""A function that is called with the number of records that have a cluster, and the number of all."""
 LARGEST = 1e150
 """Squares of larger numbers are infinite."""
 
 
-def quiet(done: int, of: int) -> None:
-    """Progress that nobody watches."""
+def no_progress(done: int, of: int) -> None:
+    """Progress that is not shown."""
 
 
-def crowd(k: object, records: int) -> int:
-    """A group size that is one: a whole number from 2 to the number of records."""
+def check_size(k: object, records: int) -> int:
+    """The least cluster size, checked: a whole number from 2 to the number of records."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
-        raise ParameterError("the least size of a group is wrong", came=repr(k), allowed="a whole number from 2 up")
+        raise ParameterError("the least size of a cluster is wrong", came=repr(k), allowed="a whole number from 2 up")
     if records < k:
         raise InfeasibleError(
-            "there are too few records for one group",
+            "there are too few records for one cluster",
             came=f"{records} records and k = {k}",
             allowed="at least k records",
             fix="choose a smaller k" if records > 1 else "bring more records",
@@ -40,13 +40,15 @@ def crowd(k: object, records: int) -> int:
     return int(k)
 
 
-def checked(points: npt.ArrayLike) -> Points:
-    """A table of finite numbers, a row for each record; one column may come as a list."""
+def check_points(points: npt.ArrayLike) -> Points:
+    """The points, checked: a table of finite numbers, a row for each record; one column may come as a list."""
     try:
         table = np.asarray(points, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(
-            "the values are not numbers", allowed="a table of numbers", fix="describe columns of other kinds (points)"
+            "the values are not numbers",
+            allowed="a table of numbers",
+            fix="describe columns of other kinds (cluster.columns)",
         ) from None
     if table.ndim == 1:
         table = table[:, None]
@@ -63,30 +65,32 @@ def checked(points: npt.ArrayLike) -> Points:
     return table
 
 
-def cloud_of(table: Points, k: int, among: Cloud | None) -> Cloud:
-    """The records as a cloud, after a look at whether their distances can be squared."""
+def to_remaining_points(table: Points, k: int, among: RemainingPoints | None) -> RemainingPoints:
+    """The records as remaining points; refused where their distances cannot be squared."""
     if np.abs(table).max() > LARGEST:
         raise DataError(
             "values are too large for distances",
             allowed=f"up to {LARGEST:g} in size",
             fix="use scale='deviation', or smaller units",
         )
-    return cloud(table, k) if among is None else among
+    return remaining_points(table, k) if among is None else among
 
 
-def mdav(points: npt.ArrayLike, k: int, *, among: Cloud | None = None, progress: Progress = quiet) -> Labels:
+def mdav(
+    points: npt.ArrayLike, k: int, *, among: RemainingPoints | None = None, progress: Progress = no_progress
+) -> Labels:
     """MDAV, SC13 Alg 2.1: the record farthest from the average and its k − 1 nearest, then the same opposite, and again.
 
-    Each pair of groups begins at the record farthest from the average of all that are left; the second group begins at
-    the record farthest from that one, of those that the first group has left over. With 2k to 3k − 1 records left there
-    is one more group and the rest; every group has k records, but the last, which has k to 2k − 1.
+    Each pair of clusters begins at the record farthest from the average of all that are left; the second cluster begins at
+    the record farthest from that one, of those that the first cluster has left over. With 2k to 3k − 1 records left there
+    is one more cluster and the rest; every cluster has k records, but the last, which has k to 2k − 1.
 
     Cost      about n²/k distances, or n·log n of them where there are few columns; memory linear in n.
-    Ties      the lowest row, among the farthest as among the nearest; a group's first record is always its own.
+    Ties      the lowest row, among the farthest as among the nearest; a cluster's first record is always its own.
     """
-    table = checked(points)
-    k = crowd(k, len(table))
-    left = cloud_of(table, k, among)
+    table = check_points(points)
+    k = check_size(k, len(table))
+    left = to_remaining_points(table, k, among)
     labels = np.full(len(table), -1, dtype=np.int32)
     group = 0
     while left.left >= 2 * k:
@@ -107,21 +111,26 @@ def mdav(points: npt.ArrayLike, k: int, *, among: Cloud | None = None, progress:
 
 
 def vmdav(
-    points: npt.ArrayLike, k: int, *, gain: float = 0.2, among: Cloud | None = None, progress: Progress = quiet
+    points: npt.ArrayLike,
+    k: int,
+    *,
+    gain: float = 0.2,
+    among: RemainingPoints | None = None,
+    progress: Progress = no_progress,
 ) -> Labels:
-    """V-MDAV (Solanas, Martínez-Ballesté 2006): groups of k, each of which may grow to 2k − 1 by records that lie close.
+    """V-MDAV (Solanas, Martínez-Ballesté 2006): clusters of k, each of which may grow to 2k − 1 by records that lie close.
 
-    Groups begin at the record farthest from the average of all records. The record nearest to a group joins it while its
-    distance to the group is less than `gain` times its distance to the nearest record that is still free. Fewer than
-    k records at the end join the group whose average is nearest, which may so pass 2k − 1.
+    Clusters begin at the record farthest from the average of all records. The record nearest to a cluster joins it while its
+    distance to the cluster is less than `gain` times its distance to the nearest record that is still free. Fewer than
+    k records at the end join the cluster whose average is nearest, which may so pass 2k − 1.
 
-    Gain      0 gives groups of k; about 0.2 suits scattered records, about 1.1 clustered ones.
+    Gain      0 gives clusters of k; about 0.2 suits scattered records, about 1.1 clustered ones.
     """
-    table = checked(points)
-    k = crowd(k, len(table))
+    table = check_points(points)
+    k = check_size(k, len(table))
     if not 0 <= gain < np.inf:
         raise ParameterError("the gain factor is wrong", came=gain, allowed="a number from 0 up")
-    left = cloud_of(table, 1, among)
+    left = to_remaining_points(table, 1, among)
     labels = np.full(len(table), -1, dtype=np.int32)
     outside_in = np.argsort(-_squares(table, left.centre), kind="stable").tolist()
     group = 0
@@ -138,13 +147,13 @@ def vmdav(
         progress(len(table) - left.left, len(table))
     rest = np.flatnonzero(labels < 0)
     if len(rest):
-        labels[rest] = _nearest_group(table, labels, rest, group)
+        labels[rest] = _nearest_cluster(table, labels, rest, group)
     progress(len(table), len(table))
     return labels
 
 
-def _extend(left: Cloud, labels: Labels, members: list[int], most: int, gain: float) -> None:
-    """Let records join the newest group while it pays; `gain` is squared, as distances are."""
+def _extend(left: RemainingPoints, labels: Labels, members: list[int], most: int, gain: float) -> None:
+    """Let records join the newest cluster while it pays; `gain` is squared, as distances are."""
     group = labels[members[0]]
     nearest: dict[int, tuple[float, int]] = {}
     while len(members) < most and left.left:
@@ -162,8 +171,8 @@ def _extend(left: Cloud, labels: Labels, members: list[int], most: int, gain: fl
         members.append(candidate)
 
 
-def _nearest_group(table: Points, labels: Labels, rest: npt.NDArray[np.intp], groups: int) -> Labels:
-    """The group whose average is nearest to each of the records left over; the first one formed of equals."""
+def _nearest_cluster(table: Points, labels: Labels, rest: npt.NDArray[np.intp], groups: int) -> Labels:
+    """The cluster whose average is nearest to each of the records left over; the first one formed of equals."""
     grouped = labels >= 0
     sizes = np.bincount(labels[grouped], minlength=groups)
     means = np.empty((groups, table.shape[1]))
@@ -173,7 +182,7 @@ def _nearest_group(table: Points, labels: Labels, rest: npt.NDArray[np.intp], gr
 
 
 def _squares(table: Points, point: Points) -> Points:
-    """Squared distances to a point, column after column, as every cloud adds them."""
+    """Squared distances to a point, column after column, as all classes of remaining points add them."""
     total = np.zeros(len(table))
     for j in range(table.shape[1]):
         difference = table[:, j] - point[j]

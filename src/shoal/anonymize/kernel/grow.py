@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
+
+from shoal.anonymize.kernel import compile_kernel
 
 MUCH = 50_000
 """More steps than this are compiled."""
@@ -243,30 +244,21 @@ def regroup(
     return kept
 
 
-@cache
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, compiled at its first call; the machine code is kept beside this file for the next process."""
-    import numba
-
-    made: Callable[..., Any] = numba.njit(cache=True, nogil=True)(function)
-    return made
-
-
 def expander(work: float) -> Callable[..., Any]:
     """`expand` for so many sides to look at: compiling takes seconds, and is not worth it for a few thousand."""
-    return compiled(expand) if work > MUCH else expand
+    return compile_kernel(expand) if work > MUCH else expand
 
 
 def refiner(work: float) -> Callable[..., Any]:
     """`refine` for so many nodes."""
-    return compiled(refine) if work > MUCH else refine
+    return compile_kernel(refine) if work > MUCH else refine
 
 
 def regrouper(nodes: int) -> Callable[..., Any]:
     """`regroup` for so many nodes."""
-    return compiled(regroup) if nodes > MUCH // 5 else regroup
+    return compile_kernel(regroup) if nodes > MUCH // 5 else regroup
 
 
 def router(work: float) -> Callable[..., Any]:
     """`route` for so many records times attributes."""
-    return compiled(route) if work > 40 * MUCH else route_levels
+    return compile_kernel(route) if work > 40 * MUCH else route_levels

@@ -25,10 +25,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.aggregate import centroid
-from shoal.anonymize.aggregate.shuffle import shuffle
+from shoal.anonymize import aggregate
+from shoal.anonymize.aggregate import shuffle
 from shoal.anonymize.cluster.mdav import Labels, mdav
-from shoal.anonymize.kernel.remaining_points import Flat
+from shoal.anonymize.kernel.remaining_points import FlatPoints
 from shoal.assess.distortion.correlation import correlations
 from shoal.chance.source import Source
 from shoal.errors import DataError
@@ -195,7 +195,7 @@ class Trial:
         """MDAV-ID: replace every attribute by the mean of its cluster; clusters may be made from some `columns`, on z-scores."""
         points = self.table / self.table.std(axis=0) if standardized else self.table
         labels = _groups(points if columns is None else points[:, columns], k)
-        return np.column_stack([centroid.mean(column, labels) for column in self.table.T])
+        return np.column_stack([aggregate.mean(column, labels) for column in self.table.T])
 
     def swap(self, k: int, source: Source) -> Iterator[Floats]:
         """MDAV-SWAP: permute each confidential attribute, one after the other, in clusters of records near in all others."""
@@ -217,7 +217,7 @@ class Trial:
 
 def _groups(points: Floats, k: int) -> Labels:
     centred = np.ascontiguousarray(points - points.mean(axis=0))
-    return mdav(centred, k, among=Flat(centred))
+    return mdav(centred, k, among=FlatPoints(centred))
 
 
 @dataclass(frozen=True)

@@ -35,21 +35,21 @@ def certificate(
     plan: SyntacticPlan, file: str, files: Mapping[str, str], account: Account, date: str
 ) -> dict[str, Any]:
     """The certificate of a table that has been written; `account` is the dataset's before this release."""
-    first, crowd, schema = plan.claims[0], plan.method.crowd, plan.policy.schema
+    first, clustering, schema = plan.claims[0], plan.method.clustering, plan.policy.schema
     content: dict[str, Any] = {
         **opening(plan, date),
         "guarantee": {
             "kind": first.guarantee.kind,
             "k": plan.k,
-            "l": crowd.wanted.l,
-            "t": None if crowd.wanted.t is None else exact_text(crowd.wanted.t),
+            "l": clustering.requirement.l,
+            "t": None if clustering.requirement.t is None else exact_text(clustering.requirement.t),
             "unit": plan.unit.to_saved(),
             "status": first.status.value,
         },
         "method": plan.method.name,
         "grouping": {
-            "name": crowd.grouping,
-            "gain": exact_text(crowd.gain) if crowd.grouping == "vmdav" else None,
+            "name": clustering.grouping,
+            "gain": exact_text(clustering.gain) if clustering.grouping == "vmdav" else None,
             "crowds": plan.crowds(),
         },
         "theorems": [theorem_entry(name, counted_answers(plan)) for name in first.theorems],

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.anonymize.cluster.diversify import Wanted
-from shoal.anonymize.method.clusters import GAIN, Crowd
+from shoal.anonymize.cluster.clustering import GAIN, Clustering
+from shoal.anonymize.cluster.diversify import DiversityRequirement
 from shoal.anonymize.method.microaggregation import Microaggregation
 from shoal.anonymize.method.probabilistic_k import Swap
 from shoal.data.schema import Attribute, Schema
@@ -72,13 +72,13 @@ class SyntacticPlan(Plan):
         return f"<SyntacticPlan of '{self.policy.dataset}': {self.method.name}, k {self.k}, no differential privacy>"
 
     @classmethod
-    def clusters(cls, policy: Policy) -> Crowd:
+    def clusters(cls, policy: Policy) -> Clustering:
         """The clusters that a policy asks for."""
         asked = cls.asked(policy)
         if asked.k is None:
             raise PolicyError(f"release: {asked.method} needs k")
         gain = GAIN if asked.gain is None else asked.gain
-        return Crowd(asked.k, asked.grouping or "mdav", gain, Wanted(asked.l, asked.t))
+        return Clustering(asked.k, asked.grouping or "mdav", gain, DiversityRequirement(asked.l, asked.t))
 
     @classmethod
     def verification(cls) -> Verification:
@@ -134,22 +134,30 @@ class SyntacticPlan(Plan):
 
     def _diversity_words(self) -> str:
         """The l and t that every cluster has, where they are asked for."""
-        wanted = self.method.crowd.wanted
+        wanted = self.method.clustering.requirement
         also = [f"shows at least {wanted.l} different values of each confidential attribute"] if wanted.l else []
         also += [f"has confidential values within {exact_text(wanted.t)} of the whole table's"] if wanted.t else []
         return f" Every group also {' and '.join(also)}." if also else ""
 
     def facts(self) -> list[tuple[str, str, str]]:
-        crowd = self.method.crowd
+        clustering = self.method.clustering
         each = self.crowds()
         own = ", ".join(f"{name} {k}" for name, k in each.items()) if len(set(each.values())) > 1 else str(self.k)
         return [
             ("dataset", self.policy.dataset, f"plan {self.lock.sha256[:16]}"),
             ("method", self.method.name, "no differential privacy"),
             ("k", own, "the smallest group"),
-            ("grouping", crowd.grouping, GROUPED[crowd.grouping]),
-            *([("l", str(crowd.wanted.l), "different values in each group")] if crowd.wanted.l else []),
-            *([("t", exact_text(crowd.wanted.t), "earth mover's distance, at most")] if crowd.wanted.t else []),
+            ("grouping", clustering.grouping, GROUPED[clustering.grouping]),
+            *(
+                [("l", str(clustering.requirement.l), "different values in each group")]
+                if clustering.requirement.l
+                else []
+            ),
+            *(
+                [("t", exact_text(clustering.requirement.t), "earth mover's distance, at most")]
+                if clustering.requirement.t
+                else []
+            ),
             ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
             ("ledger", "unbounded", "it has no price; later certificates of the dataset mention it"),
         ]
@@ -159,7 +167,7 @@ class SyntacticPlan(Plan):
         return "What each attribute shows: " + ", ".join(f"{name}: {rule}" for name, rule in shows.items()) + "."
 
     def to_json(self) -> dict[str, Any]:
-        crowd, first = self.method.crowd, self.claims[0]
+        clustering, first = self.method.clustering, self.claims[0]
         return {
             "dataset": self.policy.dataset,
             "method": self.method.name,
@@ -167,9 +175,9 @@ class SyntacticPlan(Plan):
             "delta": None,
             "k": self.k,
             "crowds": self.crowds(),
-            "l": crowd.wanted.l,
-            "t": None if crowd.wanted.t is None else float(crowd.wanted.t),
-            "grouping": crowd.grouping,
+            "l": clustering.requirement.l,
+            "t": None if clustering.requirement.t is None else float(clustering.requirement.t),
+            "grouping": clustering.grouping,
             "shows": self.method.rules(self.policy.schema),
             "unit": self.unit.to_saved(),
             "status": first.status.value,
@@ -202,7 +210,7 @@ class MicroaggregationPlan(SyntacticPlan):
 
     @property
     def k(self) -> int:
-        return self.method.crowd.k
+        return self.method.clustering.k
 
     @property
     def claims(self) -> tuple[Claim, ...]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.cluster.columns import as_objects, column_of, numbers, taxonomy_of
 from shoal.anonymize.cluster.mdav import Labels
-from shoal.anonymize.cluster.records import as_objects, column, numbers, taxonomy
 from shoal.data.domain import Values
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.schema import Attribute
@@ -77,7 +77,9 @@ def column_change(attribute: Attribute, rule: str, before: Array, after: Array, 
         shown[np.ma.getmaskarray(after)] = np.nan
         return ColumnChange(attribute, rule, own, shown)
     known = attribute.hierarchy is not None and rule != "set"
-    return ColumnChange(attribute, rule, _names(before), _names(after), taxonomy(attribute, before) if known else None)
+    return ColumnChange(
+        attribute, rule, _names(before), _names(after), taxonomy_of(attribute, before) if known else None
+    )
 
 
 def _names(values: Array) -> Array:
@@ -96,7 +98,7 @@ def as_numbers(attribute: Attribute, values: Array) -> Floats | None:
 
 def _floats(attribute: Attribute, values: Array) -> Floats:
     if attribute.type is Type.ORDINAL:
-        own = column(attribute, values)
+        own = column_of(attribute, values)
         found, gone = np.array(own.order(), dtype=np.float64), np.ma.getmaskarray(values)
     else:
         plain = numbers(values)

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.cluster.mdav import Labels
-from shoal.anonymize.method.clusters import Masked
-from shoal.anonymize.method.microaggregation import ALL
+from shoal.anonymize.method.microaggregation import ALL, MaskedMicrodata
 from shoal.assess.disclosure.report import Confidential
 from shoal.assess.distortion.correlation import correlation_change
 from shoal.assess.distortion.information_loss import ColumnDistortion, distortion
@@ -49,7 +48,7 @@ ATTEMPTS = (100, 2000)
 
 
 def write_counted_report(
-    plan: SyntacticPlan, table: Table, masked: Masked, private: Path, content: dict[str, Any]
+    plan: SyntacticPlan, table: Table, masked: MaskedMicrodata, private: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
     """Write report.json and report.html into the custodian's folder."""
     from shoal.publish.report.counted_page import counted_page
@@ -59,7 +58,9 @@ def write_counted_report(
     return values
 
 
-def counted_report(plan: SyntacticPlan, table: Table, masked: Masked, content: dict[str, Any]) -> dict[str, Any]:
+def counted_report(
+    plan: SyntacticPlan, table: Table, masked: MaskedMicrodata, content: dict[str, Any]
+) -> dict[str, Any]:
     """The report as plain values."""
     schema, rules = plan.policy.schema, plan.method.rules(plan.policy.schema)
     treated = [attribute for attribute in schema.published if rules[attribute.name] != "as it is"]
@@ -101,7 +102,7 @@ def counted_report(plan: SyntacticPlan, table: Table, masked: Masked, content: d
     return found
 
 
-def _groups_of(masked: Masked, name: str) -> Labels:
+def _groups_of(masked: MaskedMicrodata, name: str) -> Labels:
     return masked.groups.get(name, next(iter(masked.groups.values())))
 
 
@@ -112,7 +113,7 @@ def _own_k(plan: SyntacticPlan, name: str) -> int:
 # --- rows and groups ----------------------------------------------------------------------------------------------
 
 
-def _rows(table: Table, masked: Masked) -> dict[str, Any]:
+def _rows(table: Table, masked: MaskedMicrodata) -> dict[str, Any]:
     return {"in": table.rows(), "taking_part": masked.original.rows(), "published": masked.table.rows()}
 
 
@@ -177,7 +178,9 @@ def _attribute(change: ColumnDistortion, one: ColumnChange, rows: int) -> dict[s
     }
 
 
-def _correlations(schema: Schema, masked: Masked, columns: Mapping[str, ColumnChange]) -> dict[str, Any] | None:
+def _correlations(
+    schema: Schema, masked: MaskedMicrodata, columns: Mapping[str, ColumnChange]
+) -> dict[str, Any] | None:
     """How far correlations of quasi-identifiers and confidential attributes moved; None where there is none to compare."""
     asked = (*schema.quasi, *schema.confidential)
     others = [one.name for one in asked if one.name not in columns]
@@ -277,7 +280,7 @@ def _successes(sizes: npt.NDArray[np.int64], chance: Source) -> int:
 # --- what groups give away ----------------------------------------------------------------------------------------
 
 
-def _disclosure(plan: SyntacticPlan, masked: Masked) -> list[dict[str, Any]]:
+def _disclosure(plan: SyntacticPlan, masked: MaskedMicrodata) -> list[dict[str, Any]]:
     """For each confidential attribute: groups in which it is constant, and the l and t that all groups reach.
 
     Counted on what the published table shows where groups have one face; on the hidden groups otherwise.

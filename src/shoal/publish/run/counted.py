@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shoal.anonymize.method.clusters import Masked
+from shoal.anonymize.method.microaggregation import MaskedMicrodata
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.errors import UsageError
@@ -23,7 +23,7 @@ class SyntacticJob(Job):
 
     def __init__(self, plan: SyntacticPlan) -> None:
         self.plan = plan
-        self.masked: Masked | None = None
+        self.masked: MaskedMicrodata | None = None
         self._file: bytes | None = None
 
     def charge(self, ledger: Ledger, table: Table, file: bytes | None) -> None:  # noqa: ARG002 - nothing is paid

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shoal.anonymize.method.clusters import Masked, unused
-from shoal.anonymize.method.microaggregation import ALL
+from shoal.anonymize.cluster.clustering import unused_name
+from shoal.anonymize.method.microaggregation import ALL, MaskedMicrodata
 from shoal.assess.disclosure.measures import observe
 from shoal.assess.disclosure.report import Confidential
 from shoal.data.domain import Values
@@ -20,10 +20,10 @@ SLACK = 1e-9
 """The arithmetic of a distance."""
 
 
-def hidden_groups(plan: SyntacticPlan, masked: Masked) -> list[Confidential]:
+def hidden_groups(plan: SyntacticPlan, masked: MaskedMicrodata) -> list[Confidential]:
     """What the hidden groups show of each confidential attribute."""
     secrets = [bare(one) for one in plan.policy.schema.confidential]
-    column = unused(masked.original, "group")
+    column = unused_name(masked.original, "group")
     crowd = Attribute(column, Role.QUASI, Type.INTEGER)
     found: list[Confidential] = []
     for name, labels in masked.groups.items():
@@ -32,9 +32,9 @@ def hidden_groups(plan: SyntacticPlan, masked: Masked) -> list[Confidential]:
     return found
 
 
-def refuse_alike(plan: SyntacticPlan, masked: Masked) -> None:
+def refuse_alike(plan: SyntacticPlan, masked: MaskedMicrodata) -> None:
     """A CSV file writes an empty text and a missing one alike, and then groups would show fewer values than were counted."""
-    if plan.method.crowd.wanted.nothing or plan.format != "csv":
+    if plan.method.clustering.requirement.nothing or plan.format != "csv":
         return
     texts = [
         one.name for one in plan.policy.schema.confidential if one.type in (Type.TEXT, Type.CATEGORY, Type.ORDINAL)
@@ -50,9 +50,9 @@ def refuse_alike(plan: SyntacticPlan, masked: Masked) -> None:
             )
 
 
-def recount(plan: SyntacticPlan, masked: Masked) -> None:
+def recount(plan: SyntacticPlan, masked: MaskedMicrodata) -> None:
     """VerificationError where the hidden groups of a swap do not have the l and t that are promised."""
-    wanted = plan.method.crowd.wanted
+    wanted = plan.method.clustering.requirement
     if wanted.nothing or plan.shows_classes:
         return
     for one in hidden_groups(plan, masked):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.cluster.microaggregate import microaggregate
-from shoal.anonymize.cluster.points import Nominal, Numeric, Ordinal, Scale, embedded, points
+from shoal.anonymize.cluster.clustering import microaggregate
+from shoal.anonymize.cluster.columns import NominalColumn, NumericColumn, OrdinalColumn, Scale, embed, points
 from shoal.data.schema import Missing
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DataError, DomainError, UsageError
@@ -25,7 +25,7 @@ def apart(places):
 
 @pytest.mark.parametrize("tree", [EVEN, FLAT, Taxonomy.of({"any": ["x"]})])
 def test_places_are_as_far_apart_as_the_taxonomy_says(tree):
-    assert apart(embedded(tree)) == pytest.approx(tree.distances(), abs=1e-7)
+    assert apart(embed(tree)) == pytest.approx(tree.distances(), abs=1e-7)
 
 
 @st.composite
@@ -37,7 +37,7 @@ def random_trees(draw):
 @given(random_trees())
 def test_leaves_of_any_tree_have_places(tree):
     taxonomy = Taxonomy(tree)
-    assert apart(embedded(taxonomy)) == pytest.approx(taxonomy.distances(), abs=2e-5)
+    assert apart(embed(taxonomy)) == pytest.approx(taxonomy.distances(), abs=2e-5)
 
 
 def test_where_no_places_exist_nearer_stays_nearer():
@@ -46,7 +46,7 @@ def test_where_no_places_exist_nearer_stays_nearer():
     for _ in range(3):
         tree |= {f"{node}{i}": node for node in tree for i in range(4) if f"{node}{i}" not in tree}
     taxonomy = Taxonomy(tree, tuple(tree))
-    raised = apart(embedded(taxonomy)) ** 2 - taxonomy.distances() ** 2
+    raised = apart(embed(taxonomy)) ** 2 - taxonomy.distances() ** 2
     off = ~np.eye(len(raised), dtype=bool)
     assert raised[off].min() > 0.001
     assert raised[off].max() < raised[off].min() + 1e-7 < 0.1
@@ -63,15 +63,15 @@ def test_places_for_the_shared_hierarchies(shared_data, table):
             chain = ["(root)", *(f"{i}:{name}" for i, name in reversed(list(enumerate(above)))), f"leaf:{value}"]
             tree.update(dict(zip(chain[1:], chain, strict=False)))
         taxonomy = Taxonomy(tree)
-        assert apart(embedded(taxonomy)) == pytest.approx(taxonomy.distances(), abs=1e-6)
+        assert apart(embed(taxonomy)) == pytest.approx(taxonomy.distances(), abs=1e-6)
 
 
 def test_mixed_records_are_as_far_apart_as_equation_6_7_says():
     ages, grades, colours = [20.0, 35.0, 80.0], ["low", "high", "mid"], ["red", "blue", "green"]
     columns = [
-        Numeric(np.array(ages), "age", low=0, high=100),
-        Ordinal(np.array(grades, dtype=object), "grade", levels=("low", "mid", "high")),
-        Nominal(np.array(colours, dtype=object), "colour", taxonomy=EVEN),
+        NumericColumn(np.array(ages), "age", low=0, high=100),
+        OrdinalColumn(np.array(grades, dtype=object), "grade", levels=("low", "mid", "high")),
+        NominalColumn(np.array(colours, dtype=object), "colour", taxonomy=EVEN),
     ]
     found = apart(points(columns, Scale.DOMAIN))
     across = EVEN.distance(*EVEN.boundaries)
@@ -87,29 +87,29 @@ def test_mixed_records_are_as_far_apart_as_equation_6_7_says():
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=50))
 def test_standardized_numbers(values):
     column = np.array(values, dtype=float)
-    scores = points([Numeric(column)], Scale.DEVIATION)[:, 0]
+    scores = points([NumericColumn(column)], Scale.DEVIATION)[:, 0]
     if len(set(values)) == 1:
         assert not scores.any()
     else:
         assert scores == pytest.approx((column - column.mean()) / column.std(), abs=1e-9)
     for same in (column + 1e8, column * 2.0**-80, np.array(values), np.array(values) + 2**62 - 2000):
-        assert points([Numeric(same)], Scale.DEVIATION)[:, 0].tolist() == scores.tolist()
-    assert points([Numeric(column)], Scale.NONE)[:, 0].tolist() == (column - column.min()).tolist()
+        assert points([NumericColumn(same)], Scale.DEVIATION)[:, 0].tolist() == scores.tolist()
+    assert points([NumericColumn(column)], Scale.NONE)[:, 0].tolist() == (column - column.min()).tolist()
 
 
 def test_the_whole_range_of_floats():
-    huge = points([Numeric(np.array([-1.7e308, 0.0, 1.7e308]))], Scale.DEVIATION)[:, 0]
+    huge = points([NumericColumn(np.array([-1.7e308, 0.0, 1.7e308]))], Scale.DEVIATION)[:, 0]
     assert huge == pytest.approx([-(1.5**0.5), 0, 1.5**0.5])
-    tiny = points([Numeric(np.array([0.0, 5e-324, 1e-323]))], Scale.DEVIATION)[:, 0]
+    tiny = points([NumericColumn(np.array([0.0, 5e-324, 1e-323]))], Scale.DEVIATION)[:, 0]
     assert tiny == pytest.approx([-(1.5**0.5), 0, 1.5**0.5])
-    whole = points([Numeric(np.array([-(2**63), 2**63 - 1]))], Scale.DEVIATION)[:, 0]
+    whole = points([NumericColumn(np.array([-(2**63), 2**63 - 1]))], Scale.DEVIATION)[:, 0]
     assert whole == pytest.approx([-1, 1])
 
 
 @pytest.mark.parametrize("scale", list(Scale))
 def test_every_attribute_weighs_the_same_by_deviation(scale):
     values = np.array(["red", "red", "blue", "violet"], dtype=object)
-    places = points([Nominal(values, taxonomy=EVEN)], scale)
+    places = points([NominalColumn(values, taxonomy=EVEN)], scale)
     variance = ((places - places.mean(axis=0)) ** 2).sum() / 4
     assert (variance == pytest.approx(1)) == (scale is Scale.DEVIATION)
 
@@ -118,29 +118,29 @@ def test_missing_values_are_refused_or_a_value_of_their_own():
     masked = np.ma.masked_array([1.0, 2.0, 5.0, 9.0], [False, True, False, True])
     for gone in (masked, np.array([1.0, np.nan, 5.0, np.nan]), np.array([1.0, None, 5.0, None], dtype=object)):
         with pytest.raises(DataError, match="attribute 'age': values are missing; got 2 of 4; allowed: none; leave"):
-            points([Numeric(gone, "age")], Scale.DEVIATION)
-        found = apart(points([Numeric(gone, "age", Missing.VALUE)], Scale.DEVIATION))
+            points([NumericColumn(gone, "age")], Scale.DEVIATION)
+        found = apart(points([NumericColumn(gone, "age", Missing.VALUE)], Scale.DEVIATION))
         assert found[1, 3] == 0
         assert found[0, 2] == pytest.approx(2)
         assert found[0, 1] == found[2, 1] == pytest.approx(2**0.5)
-    nothing = points([Numeric(np.full(3, np.nan), "age", Missing.VALUE)], Scale.DEVIATION)
+    nothing = points([NumericColumn(np.full(3, np.nan), "age", Missing.VALUE)], Scale.DEVIATION)
     assert not apart(nothing).any()
     colours = np.array(["red", None, "blue"], dtype=object)
-    assert apart(points([Nominal(colours, "c", Missing.VALUE, taxonomy=EVEN)], Scale.DOMAIN))[0, 1] > 1
+    assert apart(points([NominalColumn(colours, "c", Missing.VALUE, taxonomy=EVEN)], Scale.DOMAIN))[0, 1] > 1
 
 
 def test_what_is_refused():
     with pytest.raises(DomainError, match="attribute 'c': 1 values are not among the declared ones; declare every"):
-        points([Nominal(np.array(["red", "grey"], dtype=object), "c", taxonomy=EVEN)], Scale.DOMAIN)
+        points([NominalColumn(np.array(["red", "grey"], dtype=object), "c", taxonomy=EVEN)], Scale.DOMAIN)
     with pytest.raises(UsageError, match="nominal column without a taxonomy"):
-        points([Nominal(np.array(["red"], dtype=object), "c")], Scale.DOMAIN)
+        points([NominalColumn(np.array(["red"], dtype=object), "c")], Scale.DOMAIN)
     with pytest.raises(DataError, match="attribute 'n': values are infinite"):
-        points([Numeric(np.array([1.0, np.inf]), "n")], Scale.NONE)
+        points([NumericColumn(np.array([1.0, np.inf]), "n")], Scale.NONE)
     with pytest.raises(DataError, match="attribute 'n': values are not numbers"):
-        points([Numeric(np.array(["a"], dtype=object), "n")], Scale.NONE)
+        points([NumericColumn(np.array(["a"], dtype=object), "n")], Scale.NONE)
     with pytest.raises(UsageError, match="columns of different lengths; got 1, 2"):
-        points([Numeric(np.zeros(1)), Numeric(np.zeros(2))], Scale.NONE)
+        points([NumericColumn(np.zeros(1)), NumericColumn(np.zeros(2))], Scale.NONE)
     with pytest.raises(UsageError, match="records without columns"):
         points([], Scale.NONE)
     with pytest.raises(UsageError, match="domain beside columns"):
-        microaggregate([Numeric(np.zeros(4))], 2, domain=[(0, 1)])
+        microaggregate([NumericColumn(np.zeros(4))], 2, domain=[(0, 1)])

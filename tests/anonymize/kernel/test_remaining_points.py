@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 
 from shoal.anonymize.cluster.mdav import mdav, vmdav
 from shoal.anonymize.kernel import remaining_points as clouds
-from shoal.anonymize.kernel.remaining_points import Flat, Plain, Tree, cloud
+from shoal.anonymize.kernel.remaining_points import FlatPoints, PlainPoints, TreePoints, remaining_points
 from tests.anonymize.cluster.clouds import tables, tables_and_k
 
-KINDS = [Plain, pytest.param(Flat, marks=pytest.mark.slow), pytest.param(Tree, marks=pytest.mark.slow)]  # compiled
+KINDS = [
+    PlainPoints,
+    pytest.param(FlatPoints, marks=pytest.mark.slow),
+    pytest.param(TreePoints, marks=pytest.mark.slow),
+]  # compiled
 
 
 def squares(table, point):
@@ -55,7 +59,7 @@ def written_out(table, k):
 @given(tables_and_k())
 def test_plain_mdav_is_the_written_one(given_):
     table, k = given_
-    assert mdav(table, k, among=Plain(table)).tolist() == written_out(table, k).tolist()
+    assert mdav(table, k, among=PlainPoints(table)).tolist() == written_out(table, k).tolist()
 
 
 @pytest.mark.slow
@@ -65,12 +69,12 @@ def test_flat_and_tree_equal_their_twin(given_, leaf):
     table, k = given_
     before, clouds.LEAF = clouds.LEAF, leaf
     try:
-        expected = mdav(table, k, among=Plain(table)).tolist()
-        assert mdav(table, k, among=Flat(table)).tolist() == expected
-        assert mdav(table, k, among=Tree(table)).tolist() == expected
-        expected = vmdav(table, k, gain=0.5, among=Plain(table)).tolist()
-        assert vmdav(table, k, gain=0.5, among=Flat(table)).tolist() == expected
-        assert vmdav(table, k, gain=0.5, among=Tree(table)).tolist() == expected
+        expected = mdav(table, k, among=PlainPoints(table)).tolist()
+        assert mdav(table, k, among=FlatPoints(table)).tolist() == expected
+        assert mdav(table, k, among=TreePoints(table)).tolist() == expected
+        expected = vmdav(table, k, gain=0.5, among=PlainPoints(table)).tolist()
+        assert vmdav(table, k, gain=0.5, among=FlatPoints(table)).tolist() == expected
+        assert vmdav(table, k, gain=0.5, among=TreePoints(table)).tolist() == expected
     finally:
         clouds.LEAF = before
 
@@ -80,9 +84,9 @@ def test_flat_and_tree_equal_their_twin(given_, leaf):
 def test_twins_agree_on_thousands(width):
     rng = np.random.default_rng(width)
     for table in (rng.normal(size=(3000, width)), rng.integers(0, 4, (3000, width)).astype(float)):
-        expected = mdav(table, 7, among=Plain(table))
-        assert np.array_equal(mdav(table, 7, among=Flat(table)), expected)
-        assert np.array_equal(mdav(table, 7, among=Tree(table)), expected)
+        expected = mdav(table, 7, among=PlainPoints(table))
+        assert np.array_equal(mdav(table, 7, among=FlatPoints(table)), expected)
+        assert np.array_equal(mdav(table, 7, among=TreePoints(table)), expected)
 
 
 @pytest.mark.slow
@@ -96,7 +100,7 @@ def test_near_and_far_by_definition_also_from_a_record_that_is_gone(table, data)
     distances = squares(table, table[row])
     near = sorted((i for i in stay if i != row), key=lambda i: (distances[i], i))[:count]
     far = min(stay, key=lambda i: (-distances[i], i))
-    for kind in (Plain, Flat, Tree):
+    for kind in (PlainPoints, FlatPoints, TreePoints):
         left = kind(table)
         left.drop(np.array(sorted(gone), dtype=np.int64))
         found = left.near(row, count)
@@ -122,8 +126,8 @@ def test_the_average_forgets_what_is_gone(kind):
 def test_small_inputs_compile_nothing_and_trees_are_for_few_independent_columns():
     rng = np.random.default_rng(5)
     wide = rng.normal(size=(30_000, 13))
-    assert isinstance(cloud(wide[:1000], 3), Plain)
-    assert isinstance(cloud(wide[:, :5], 3), Tree)
-    assert isinstance(cloud(wide, 3), Flat)
-    assert isinstance(cloud(wide[:, :3] @ rng.normal(size=(3, 13)), 3), Tree)
-    assert isinstance(cloud(np.zeros((30_000, 13)), 3), Tree)
+    assert isinstance(remaining_points(wide[:1000], 3), PlainPoints)
+    assert isinstance(remaining_points(wide[:, :5], 3), TreePoints)
+    assert isinstance(remaining_points(wide, 3), FlatPoints)
+    assert isinstance(remaining_points(wide[:, :3] @ rng.normal(size=(3, 13)), 3), TreePoints)
+    assert isinstance(remaining_points(np.zeros((30_000, 13)), 3), TreePoints)

@@ -1,9 +1,9 @@
 """Records as points: columns of different kinds made comparable, each by a rule that is said and not guessed.
 
     kind      coordinate                          one unit is, by deviation       by domain (SC13 Eq 6.7)
-    Numeric   the number                          its standard deviation          the width of the declared domain
-    Ordinal   the rank in the declared order      the ranks' standard deviation   the number of steps
-    Nominal   a place for each value, as far      the records' distance from      the distance of the boundaries
+    NumericColumn   the number                          its standard deviation          the width of the declared domain
+    OrdinalColumn   the rank in the declared order      the ranks' standard deviation   the number of steps
+    NominalColumn   a place for each value, as far      the records' distance from      the distance of the boundaries
               apart as the taxonomy says          their average, root mean square (6.2, 6.3)
 
 With Scale.NONE a number is taken as it is. A column that does not vary has no deviation and becomes zeros; columns that repeat
@@ -16,7 +16,7 @@ A missing value is refused, or (Missing.VALUE) a value of its own: in the middle
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -26,8 +26,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.schema import Missing
+from shoal.data.domain import Interval, Values
+from shoal.data.hierarchy.base import Hierarchy
+from shoal.data.hierarchy.level import ValueLevel
+from shoal.data.schema import Attribute, Missing
 from shoal.data.taxonomy import Taxonomy
+from shoal.data.type import Type, texts
 from shoal.errors import DataError, DomainError, ParameterError, UsageError
 
 Array = npt.NDArray[Any]
@@ -43,7 +47,7 @@ class Scale(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Column(ABC):
+class MetricColumn(ABC):
     """One attribute of all records; None, NaN and masked values are missing."""
 
     values: Array
@@ -117,7 +121,7 @@ class Column(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Numeric(Column):
+class NumericColumn(MetricColumn):
     """Numbers; `low` and `high` are the declared ends of their domain."""
 
     low: float | None = None
@@ -137,7 +141,7 @@ class Numeric(Column):
         line = moved.astype(np.float64)
         if scale is Scale.NONE:
             return np.asarray(line[:, None])
-        return standardized(np.ldexp(line, -np.frexp(line.max())[1])[:, None])
+        return standardize(np.ldexp(line, -np.frexp(line.max())[1])[:, None])
 
     def reaches(self, upper: bool) -> Floats:
         low, high = self.low, self.high
@@ -169,7 +173,7 @@ class Numeric(Column):
 
 
 @dataclass(frozen=True, eq=False)
-class Ordinal(Column):
+class OrdinalColumn(MetricColumn):
     """Values with a declared order, lowest first."""
 
     levels: Sequence[str] = ()
@@ -177,7 +181,7 @@ class Ordinal(Column):
     def places(self, scale: Scale) -> Floats:
         ranks = self.keys()[:, None].astype(np.float64)
         if scale is Scale.DEVIATION:
-            return standardized(ranks)
+            return standardize(ranks)
         return self._share(ranks) if scale is Scale.DOMAIN else ranks
 
     def _share(self, ranks: Floats) -> Floats:
@@ -192,7 +196,7 @@ class Ordinal(Column):
 
 
 @dataclass(frozen=True, eq=False)
-class Nominal(Column):
+class NominalColumn(MetricColumn):
     """Values without an order, and a taxonomy that says how near they are."""
 
     taxonomy: Taxonomy | None = None
@@ -207,9 +211,9 @@ class Nominal(Column):
         return self.taxonomy
 
     def places(self, scale: Scale) -> Floats:
-        found = embedded(self.tree)[_codes(self, self.tree.values)]
+        found = embed(self.tree)[_codes(self, self.tree.values)]
         if scale is Scale.DEVIATION:
-            return standardized(found)
+            return standardize(found)
         across = self.tree.distance(*self.tree.boundaries)
         return found / across if scale is Scale.DOMAIN and across else found
 
@@ -223,7 +227,7 @@ class Nominal(Column):
         return alphabet[_codes(self, self.tree.values)]
 
 
-def points(columns: Sequence[Column], scale: Scale) -> Floats:
+def points(columns: Sequence[MetricColumn], scale: Scale) -> Floats:
     """The records as points whose Euclidean distance is that of SC13 Eq 6.7, or of z-scores; see the table above."""
     if not columns:
         raise UsageError("records without columns", fix="name at least one column")
@@ -232,7 +236,7 @@ def points(columns: Sequence[Column], scale: Scale) -> Floats:
     return np.hstack([column.coordinates(scale) for column in columns])
 
 
-def standardized(places: Floats) -> Floats:
+def standardize(places: Floats) -> Floats:
     """Less their average, in units of their root mean square distance from it; zeros where nothing varies."""
     if not len(places):
         return places
@@ -241,7 +245,7 @@ def standardized(places: Floats) -> Floats:
     return moved / deviation if deviation and (places != places[0]).any() else np.zeros_like(places)
 
 
-def embedded(tree: Taxonomy) -> Floats:
+def embed(tree: Taxonomy) -> Floats:
     """A place for each value of a taxonomy, so that Euclidean distances are those of Eq 6.6.
 
     Values are placed one after the other, each in the space of those before it and at most one dimension more: a
@@ -266,7 +270,7 @@ def embedded(tree: Taxonomy) -> Floats:
     return kept if kept.shape[1] else np.zeros((count, 1))
 
 
-def _codes(column: Column, known: Sequence[str]) -> Array:
+def _codes(column: MetricColumn, known: Sequence[str]) -> Array:
     """The place of each value that is there in a declared list."""
     index = {value: i for i, value in enumerate(known)}
     present = column.present
@@ -277,3 +281,91 @@ def _codes(column: Column, known: Sequence[str]) -> Array:
             f"attribute '{column.name}': {unknown} values are not among the declared ones", fix="declare every value"
         )
     return codes
+
+
+# --- the columns of a table -------------------------------------------------------------------------------------------
+
+ROOT = "*"
+MOST_CONCEPTS = 1_000
+"""A nominal attribute with more different values than this has no places: distances would need as many dimensions."""
+
+
+def columns_of(attributes: Sequence[Attribute], values: Mapping[str, Array]) -> list[MetricColumn]:
+    """One column for each attribute, from arrays in row order; what is missing is masked."""
+    return [column_of(attribute, values[attribute.name]) for attribute in attributes]
+
+
+def column_of(attribute: Attribute, values: Array) -> MetricColumn:
+    """One attribute: numbers, dates and times on a line, ordered values by rank, others by a taxonomy."""
+    name, missing = attribute.name, attribute.missing
+    if attribute.outside.value == "suppress":
+        missing = Missing.VALUE  # what lay outside is missing now
+    if attribute.type.numeric or attribute.type is Type.BOOLEAN:
+        low, high = ends(attribute)
+        return NumericColumn(numbers(values), name, missing, low, high)
+    if attribute.type is Type.ORDINAL and isinstance(attribute.domain, Values):
+        return OrdinalColumn(as_objects(values), name, missing, attribute.domain.values)
+    return NominalColumn(as_objects(values), name, missing, taxonomy_of(attribute, values))
+
+
+def numbers(values: Array) -> Array:
+    """Dates as days, times as microseconds, truth as 0 and 1; numbers as they are."""
+    data, gone = np.ma.getdata(values), np.ma.getmaskarray(values)
+    if data.dtype.kind in "Mb":
+        data = data.astype(np.int64)
+    return np.ma.masked_array(data, gone) if gone.any() else data
+
+
+def as_objects(values: Array) -> Array:
+    """Texts as objects, None where one is missing."""
+    data = np.array(np.ma.getdata(values), dtype=object)
+    data[np.ma.getmaskarray(values)] = None
+    return data
+
+
+def ends(attribute: Attribute) -> tuple[float | None, float | None]:
+    """The declared ends of a domain of numbers, dates or times, as numbers."""
+    if attribute.type is Type.BOOLEAN:
+        return 0.0, 1.0
+    domain = attribute.domain
+    if not isinstance(domain, Interval):
+        return None, None
+    kind = {Type.DATE: "datetime64[D]", Type.DATETIME: "datetime64[us]"}.get(attribute.type)
+    found = [np.datetime64(end).astype(kind).astype(np.int64) if kind else end for end in (domain.low, domain.high)]
+    return float(found[0]), float(found[1])
+
+
+def taxonomy_of(attribute: Attribute, values: Array) -> Taxonomy:
+    """What says how near values are: the hierarchy's tree over the values that occur, or one concept above them all."""
+    present = sorted(set(texts(np.array(np.ma.getdata(values)[~np.ma.getmaskarray(values)], dtype=object))))
+    if len(present) > MOST_CONCEPTS:
+        raise DataError(
+            f"attribute '{attribute.name}': too many different values to compare",
+            came=f"{len(present):,}",
+            allowed=f"at most {MOST_CONCEPTS:,} for a column without numbers",
+            fix="give it the role other or drop, or recode it first",
+        )
+    if attribute.hierarchy is None or not present:
+        return Taxonomy({ROOT: None, **{value: ROOT for value in present if value != ROOT}}, tuple(present) or None)
+    above = _labels(attribute.hierarchy, present)
+    for level, labels in enumerate(above):
+        if any(label is None for label in labels):
+            raise DataError(
+                f"attribute '{attribute.name}': its hierarchy lacks a value that occurs",
+                came=f"level {level}",
+                fix="add every value of the domain to the hierarchy",
+            )
+    rows = [tuple(str(label) for label in row) for row in zip(*above, strict=True)]
+    return Taxonomy.of_rows(rows, present)
+
+
+def _labels(hierarchy: Hierarchy, present: list[str]) -> list[list[str | None]]:
+    """Each value's label at each level; one concept above all where the last level is not one."""
+    array = np.array(present, dtype=object)
+    found: list[list[str | None]] = [
+        list(present)
+        if isinstance(level, ValueLevel)
+        else [None if label is None else str(label) for label in level.apply(array)]
+        for level in hierarchy.levels
+    ]
+    return found if len(set(found[-1])) <= 1 else [*found, [ROOT] * len(present)]

@@ -1,1 +1,0 @@
-"""What a group shows: its centre, a label, or its own values in another order."""
