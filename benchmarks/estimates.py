@@ -68,7 +68,7 @@ def visits(rows=30_000, seed=1):
 
 def stand_in(seed, rows=30_000):
     """A made-up world with as many values as Adult has."""
-    from shoal.datasets.simulated import stand_in as made
+    from shoal.datasets.simulate import simulate as made
     from shoal.policy.policy import Policy
 
     sizes = [16, 2, 5, 7, 16, 41, 8, 14]

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from shoal.datasets.visits import parts_of, write_visits
+from shoal.datasets.visits import chunks, write_visits
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench"
 
@@ -25,7 +25,7 @@ def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     write_visits(FOLDER / "first.parquet", 1000, 0, force=True)  # loads what is loaded once
     print(f"{f'{rows:,} visits':40}{'CPU s':>10}{'wall s':>10}")
-    timed("drawn", lambda: sum(1 for _ in parts_of(rows, 2026)))
+    timed("drawn", lambda: sum(1 for _ in chunks(rows, 2026)))
     for name in ("visits.parquet", "visits.csv"):
         timed(f"drawn and written to {name}", lambda name=name: write_visits(FOLDER / name, rows, 2026, force=True))
         (FOLDER / name).unlink()

@@ -178,10 +178,10 @@ def work(job, path):
     beta, k = Fraction(1, 2), 20
     schema, levels = (wide_schema(), {}) if job == "wide" else engine.meaning()
     if job == "wide":
-        from shoal.datasets.simulated import stand_in
+        from shoal.datasets.simulate import simulate
 
         with Source.seeded(1) as source:
-            path = stand_in(schema, WIDE_ROWS, source)
+            path = simulate(schema, WIDE_ROWS, source)
     out = Path(tempfile.mkdtemp()) / "out.parquet"
     start = time.process_time(), time.perf_counter()
     table = DuckDB().scan(path, schema)

@@ -33,7 +33,7 @@ from shoal.anonymize.generalize.tree.sides import SideTree
 from shoal.chance.source import Source
 from shoal.data.cells import Cells, cells
 from shoal.data.schema import Schema
-from shoal.datasets.simulated import stand_in
+from shoal.datasets.simulate import simulate
 from shoal.datasets.visits import visits
 from shoal.engine.base import open_engine
 from shoal.guarantee.safe_k.frontier import setting_by_preference
@@ -68,7 +68,7 @@ class World:
             table = visits(self.rows, self.seed).select([each.name for each in schema.attributes])
         else:
             with Source.seeded(f"world {self.seed}") as source:
-                table = stand_in(schema, self.rows, source, skew=self.skew, dependence=self.dependence)
+                table = simulate(schema, self.rows, source, skew=self.skew, dependence=self.dependence)
         pieces = tuple(cells(attribute) for attribute in schema.published)
         counted = open_engine().scan(table, schema).recode({each.name: each.level for each in pieces})
         return CellCounts.of(counted.count_by([each.name for each in pieces]), pieces)

@@ -35,7 +35,7 @@ def test_a_seed_names_a_table():
 
 def test_chunks_do_not_share_people(monkeypatch):
     monkeypatch.setattr(visits, "CHUNK", 100)
-    parts = [set(part["patient_id"].cells.tolist()) for part in visits.parts_of(250, 5)]
+    parts = [set(part["patient_id"].cells.tolist()) for part in visits.chunks(250, 5)]
     assert [len(part) > 10 for part in parts] == [True] * 3
     assert not parts[0] & parts[1] | parts[1] & parts[2] | parts[0] & parts[2]
     assert visits.visits(250, 5).num_rows == 250

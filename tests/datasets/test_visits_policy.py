@@ -9,7 +9,7 @@ import pytest
 
 from shoal.data.schema import Role
 from shoal.datasets import hospital, visits
-from shoal.datasets import visits_policy as declared
+from shoal.datasets import visits as declared
 from shoal.errors import UsageError
 from shoal.policy.policy import Policy
 

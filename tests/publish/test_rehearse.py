@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from shoal.chance.source import Source
-from shoal.datasets.simulated import stand_in
+from shoal.datasets.simulate import simulate
 from shoal.errors import DomainError, ParameterError
 from shoal.ledger import ledger as ledgers
 from shoal.publish.rehearse import Proportion, Spread, rehearse
@@ -34,7 +34,7 @@ def test_the_numbers_are_those_of_the_plan_run_by_hand(found):
     made, results, wholes, originals = planned(), [], [], []
     for number in range(3):
         source = Source.seeded(f"rehearsal 0 {number}")
-        table = OracleEngine().scan(stand_in(made.schema, 3000, source.stream("stand-in")), made.schema)
+        table = OracleEngine().scan(simulate(made.schema, 3000, source.stream("stand-in")), made.schema)
         recoding = made.method.settle(table, source.stream("settle"))
         cells = made.method.run(table, recoding, source.stream("release")).collect(["age", "place"])
         results.append(cells)

@@ -1,7 +1,7 @@
 """How the cells of one attribute are drawn: from its declared domain and hierarchy, or from what is publicly known of it.
 
-A law takes places between 0 and 1, one for each row, and gives values. Places next to each other give values next to
-each other, in numbers as in a hierarchy; so rows whose places lie together have something in common.
+A distribution takes numbers between 0 and 1, one for each row, and gives values. Numbers next to each other give values next
+to each other, on a line as in a hierarchy; so rows whose numbers lie together have something in common.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shoal.data.domain import Interval, Line, Pattern, Values
 from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, MaskLevel
 from shoal.data.schema import Attribute, Type
 from shoal.data.type import point
-from shoal.datasets.marginals import Marginal
+from shoal.datasets.marginals import PublicMarginal
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ CALENDAR = 0.25
 LONG = 3.0
 """A first or last interval so many times longer than the middle one is a tail, fuller where it begins."""
 DIGITS = 2.0**30
-"""How finely a place is read before fresh chance takes over."""
+"""How finely a number is read before fresh random bits take over."""
 
 BOOLEAN = ("false", "true")
 
@@ -52,16 +52,16 @@ def uniform(chance: Source, size: int) -> Floats:
     return (chance.words(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-class Law(ABC):
-    """How the cells of an attribute come about."""
+class Distribution(ABC):
+    """The distribution of the values of one attribute."""
 
     @abstractmethod
     def draw(self, at: Floats, gone: Mask, chance: Source) -> pa.Array:
-        """The value at each place, missing where `gone` says so."""
+        """The value at each number between 0 and 1, missing where `gone` says so."""
 
 
-def law(attribute: Attribute, chance: Source, skew: float, known: Marginal | None) -> Law:
-    """The law of an attribute in one world: as publicly known, or as chance and the declared domain make it.
+def distribution_of(attribute: Attribute, chance: Source, skew: float, known: PublicMarginal | None) -> Distribution:
+    """The distribution of an attribute in one simulated table: as publicly known, or drawn at random over the declared domain.
 
     `skew` 0 makes every value as likely as the next. Otherwise each attribute has a skew of its own, from half of it to
     four times as much: some columns hold nearly one value, and others spread. (Two times, before a look at Adult.)
@@ -69,11 +69,11 @@ def law(attribute: Attribute, chance: Source, skew: float, known: Marginal | Non
     usual = skew * float(2.0 ** (3 * uniform(chance, 1)[0] - 1))
     domain = attribute.domain
     if isinstance(domain, Values) or attribute.type is Type.BOOLEAN:
-        return _listed(attribute, chance, usual, known)
+        return _over_values(attribute, chance, usual, known)
     if isinstance(domain, Interval):
-        return _span(attribute, domain, chance, usual, known)
+        return _over_range(attribute, domain, chance, usual, known)
     if isinstance(domain, Pattern):
-        return _text(attribute, domain, chance, usual, known)
+        return _over_pattern(attribute, domain, chance, usual, known)
     raise UsageError(
         f"attribute '{attribute.name}': no domain is declared, so nothing can be drawn in its place",
         fix="declare what may occur, or give the attribute the role drop",
@@ -84,7 +84,7 @@ def law(attribute: Attribute, chance: Source, skew: float, known: Marginal | Non
 
 
 @dataclass(frozen=True)
-class Listed(Law):
+class ValueDistribution(Distribution):
     """Values of a list; `order` says how they lie beside each other, `weights` go with that order."""
 
     type: Type
@@ -95,7 +95,7 @@ class Listed(Law):
     def draw(self, at: Floats, gone: Mask, chance: Source) -> pa.Array:  # noqa: ARG002
         import pyarrow as pa
 
-        cell, _ = found_in(self.weights, at)
+        cell, _ = locate(self.weights, at)
         used, place = np.unique(self.order[cell], return_inverse=True)
         texts = [self.values[code] for code in used.tolist()]
         if self.type in (Type.CATEGORY, Type.ORDINAL, Type.TEXT):
@@ -113,7 +113,7 @@ _DTYPES = {
 }
 
 
-def _listed(attribute: Attribute, chance: Source, skew: float, known: Marginal | None) -> Listed:
+def _over_values(attribute: Attribute, chance: Source, skew: float, known: PublicMarginal | None) -> ValueDistribution:
     values = attribute.domain.values if isinstance(attribute.domain, Values) else BOOLEAN
     place = {value: i for i, value in enumerate(values)}
     groups = [] if attribute.hierarchy is None else attribute.hierarchy.levels
@@ -138,7 +138,7 @@ def _listed(attribute: Attribute, chance: Source, skew: float, known: Marginal |
             weights = np.zeros(len(values))
             weights[[place[text] for text in known.texts]] = known.shares
             weights = weights[order]
-    return Listed(attribute.type, values, order, _positive(weights))
+    return ValueDistribution(attribute.type, values, order, _positive(weights))
 
 
 def _codes(level: GroupLevel, values: tuple[str, ...]) -> Ints:
@@ -182,7 +182,7 @@ def _positive(weights: Floats) -> Floats:
     return weights if weights.sum() > 0 else np.ones_like(weights)
 
 
-def found_in(weights: Floats, at: Floats) -> tuple[Ints, Floats]:
+def locate(weights: Floats, at: Floats) -> tuple[Ints, Floats]:
     """The cell that each place falls into, and how far into it."""
     running = np.cumsum(weights)
     running /= running[-1]
@@ -195,7 +195,7 @@ def found_in(weights: Floats, at: Floats) -> tuple[Ints, Floats]:
 
 
 @dataclass(frozen=True)
-class Span(Law):
+class RangeDistribution(Distribution):
     """Numbers, dates or times in steps along a line; `starts` and `sizes` count from its lower end."""
 
     line: Line
@@ -208,7 +208,7 @@ class Span(Law):
     def draw(self, at: Floats, gone: Mask, chance: Source) -> pa.Array:  # noqa: ARG002
         import pyarrow as pa
 
-        cell, part = found_in(self.weights, at)
+        cell, part = locate(self.weights, at)
         bend = self.bend[cell]
         part = np.where(bend > 0, part ** np.abs(bend), 1 - (1 - part) ** np.abs(bend))
         offset = self.starts[cell] + part * self.sizes[cell]
@@ -225,7 +225,9 @@ class Span(Law):
         return pa.array(value.view("datetime64[us]") if kind is Type.DATETIME else value, mask=gone)
 
 
-def _span(attribute: Attribute, domain: Interval, chance: Source, skew: float, known: Marginal | None) -> Span:
+def _over_range(
+    attribute: Attribute, domain: Interval, chance: Source, skew: float, known: PublicMarginal | None
+) -> RangeDistribution:
     line = Line.of(attribute.type, domain)
     step = 1 if line.type is not Type.DECIMAL else 0
     if known is not None:
@@ -233,7 +235,7 @@ def _span(attribute: Attribute, domain: Interval, chance: Source, skew: float, k
         starts = np.array([float(low - line.low) for low, _ in ends])
         sizes = np.array([float(high - low + step) for low, high in ends])
         shares = _positive(known.shares) if known.ranges else np.ones(1)
-        return Span(line, starts, sizes, shares, np.ones(len(ends)))
+        return RangeDistribution(line, starts, sizes, shares, np.ones(len(ends)))
     edges, declared = _ruler(attribute, line, step)
     starts, sizes = edges[:-1], np.diff(edges)
     calm = CALENDAR if line.type in (Type.DATE, Type.DATETIME) else 1.0
@@ -244,7 +246,7 @@ def _span(attribute: Attribute, domain: Interval, chance: Source, skew: float, k
         bend[0] = -LONG
     if declared and sizes[-1] > middle:
         bend[-1] = LONG
-    return Span(line, starts, sizes, weights, bend)
+    return RangeDistribution(line, starts, sizes, weights, bend)
 
 
 def _ruler(attribute: Attribute, line: Line, step: int) -> tuple[Floats, bool]:
@@ -267,7 +269,7 @@ def _ruler(attribute: Attribute, line: Line, step: int) -> tuple[Floats, bool]:
 
 
 @dataclass(frozen=True)
-class Text(Law):
+class PatternDistribution(Distribution):
     """Texts of a pattern, letter by letter: what comes before decides which letters are common in the next place."""
 
     places: tuple[str, ...]
@@ -283,7 +285,7 @@ class Text(Law):
         for letters in reversed(self.places) if self.backwards else self.places:
             count = len(letters)
             weights = np.arange(1, count + 1, dtype=np.float64) ** -self.skew
-            cell, at = found_in(weights, at)
+            cell, at = locate(weights, at)
             turned = (cell + chance.integers(count, int(node.max(initial=0)) + 1)[node]) % count
             drawn.append(np.array(list(letters), dtype=object)[turned])
             if count > 1:
@@ -295,11 +297,15 @@ class Text(Law):
         return compute.if_else(pa.array(gone), pa.scalar(None, pa.string()), joined)
 
 
-def _text(attribute: Attribute, domain: Pattern, chance: Source, skew: float, known: Marginal | None) -> Law:
+def _over_pattern(
+    attribute: Attribute, domain: Pattern, chance: Source, skew: float, known: PublicMarginal | None
+) -> Distribution:
     if known is not None:
         order = chance.permutation(len(known.texts))
         values, weights = (known.texts, known.shares[order]) if known.texts else (("",), np.ones(1))
-        return Listed(attribute.type, values, order if known.texts else np.zeros(1, np.int64), _positive(weights))
+        return ValueDistribution(
+            attribute.type, values, order if known.texts else np.zeros(1, np.int64), _positive(weights)
+        )
     if domain.places is None or not prod(map(len, domain.places)):
         raise UsageError(
             f"attribute '{attribute.name}': texts cannot be made from its pattern",
@@ -309,4 +315,4 @@ def _text(attribute: Attribute, domain: Pattern, chance: Source, skew: float, kn
         )
     levels = () if attribute.hierarchy is None else attribute.hierarchy.levels
     mask = next((level for level in levels if isinstance(level, MaskLevel)), None)
-    return Text(domain.places, 0.7 * skew, mask is not None and mask.side == "left")
+    return PatternDistribution(domain.places, 0.7 * skew, mask is not None and mask.side == "left")

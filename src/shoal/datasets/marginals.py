@@ -26,7 +26,7 @@ _FORMS = "{value: share, ...} or, for numbers, dates and times, [[low, high, sha
 
 
 @dataclass(frozen=True)
-class Marginal:
+class PublicMarginal:
     """Shares that add up to one with the share missing; what they are shares of is told in one of three ways."""
 
     shares: npt.NDArray[np.float64]
@@ -56,10 +56,10 @@ def load(path: Path | str) -> dict[str, Any]:
     return tree
 
 
-def resolved(schema: Schema, marginals: Marginals | None) -> dict[str, Marginal]:
+def check_marginals(schema: Schema, marginals: Marginals | None) -> dict[str, PublicMarginal]:
     """Each marginal held against the schema; an error that names the attribute where one does not fit."""
     names = [attribute.name for attribute in schema.published]
-    found: dict[str, Marginal] = {}
+    found: dict[str, PublicMarginal] = {}
     for name, asked in (marginals or {}).items():
         if name not in names:
             raise UsageError("marginals of no published attribute", came=name, allowed=", ".join(names))
@@ -67,7 +67,7 @@ def resolved(schema: Schema, marginals: Marginals | None) -> dict[str, Marginal]
     return found
 
 
-def _marginal(attribute: Attribute, asked: object) -> Marginal:
+def _marginal(attribute: Attribute, asked: object) -> PublicMarginal:
     where = f"marginals of '{attribute.name}'"
     if isinstance(asked, Mapping) and asked:
         return _of_values(attribute, asked, where)
@@ -76,7 +76,7 @@ def _marginal(attribute: Attribute, asked: object) -> Marginal:
     raise UsageError(f"{where}: no shares", came=spell(asked), allowed=_FORMS)
 
 
-def _of_values(attribute: Attribute, asked: Mapping[Any, Any], where: str) -> Marginal:
+def _of_values(attribute: Attribute, asked: Mapping[Any, Any], where: str) -> PublicMarginal:
     texts = [MISSING if key is None else spell(key) for key in asked]
     if len(set(texts)) != len(texts):
         raise UsageError(f"{where}: a value is named twice", fix="name each value once")
@@ -89,12 +89,12 @@ def _of_values(attribute: Attribute, asked: Mapping[Any, Any], where: str) -> Ma
     if isinstance(domain, Interval):
         at = [_point(attribute, text, where) for text in named]
         order = sorted(range(len(at)), key=lambda i: at[i])
-        return Marginal(given[order], missing, ranges=tuple((at[i], at[i]) for i in order))
+        return PublicMarginal(given[order], missing, ranges=tuple((at[i], at[i]) for i in order))
     if isinstance(domain, Pattern):
         inside = domain.inside(np.array(named, dtype=object)) if named else np.ones(0, bool)
         _refuse_strange([text for text, fits in zip(named, inside, strict=True) if not fits], attribute, where)
-        return Marginal(given, missing, named)
-    return Marginal(given, missing, named, _level(attribute, named, where))
+        return PublicMarginal(given, missing, named)
+    return PublicMarginal(given, missing, named, _level(attribute, named, where))
 
 
 def _level(attribute: Attribute, named: tuple[str, ...], where: str) -> int:
@@ -109,7 +109,7 @@ def _level(attribute: Attribute, named: tuple[str, ...], where: str) -> int:
     return 0
 
 
-def _of_ranges(attribute: Attribute, asked: Sequence[Any], where: str) -> Marginal:
+def _of_ranges(attribute: Attribute, asked: Sequence[Any], where: str) -> PublicMarginal:
     if not attribute.type.numeric or not isinstance(attribute.domain, Interval):
         raise UsageError(
             f"{where}: ranges need numbers, dates or times between two ends",
@@ -127,7 +127,7 @@ def _of_ranges(attribute: Attribute, asked: Sequence[Any], where: str) -> Margin
     if backwards or any(after[0] < before[1] + apart for before, after in pairwise(ranges)):
         both = "both ends are included" if apart else "one may begin where the last ends"
         raise UsageError(f"{where}: ranges run backwards or into each other", fix=f"low <= high; {both}")
-    return Marginal(np.array([shares[i] for i in order]), 0.0, ranges=ranges)
+    return PublicMarginal(np.array([shares[i] for i in order]), 0.0, ranges=ranges)
 
 
 def _point(attribute: Attribute, value: object, where: str) -> Fraction:

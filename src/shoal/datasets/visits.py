@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import resources
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.datasets import hospital
-from shoal.datasets.visits_policy import write_policy
 from shoal.errors import ParameterError, UsageError
-from shoal.page.files import refuse_overwriting
+from shoal.page import files
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COLUMNS", "arrays", "parts_of", "visits", "write_policy", "write_visits"]
+__all__ = ["COLUMNS", "arrays", "chunks", "policy_files", "visits", "write_policy", "write_visits"]
 
 CHUNK = 500_000
 """Rows that are drawn together; people do not reach from one chunk into the next."""
@@ -41,7 +41,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Column:
+class VisitColumn:
     """Cells as numbers or dates, or as places in a list of labels; `missing` marks the empty ones."""
 
     cells: Array
@@ -49,7 +49,7 @@ class Column:
     missing: npt.NDArray[np.bool_] | None = None
 
     @classmethod
-    def joined(cls, parts: list[Column]) -> Column:
+    def concatenate(cls, parts: list[VisitColumn]) -> VisitColumn:
         """The cells of several chunks, one after the other."""
         lost = [part.missing for part in parts if part.missing is not None]
         return cls(
@@ -70,26 +70,32 @@ class Column:
 
 
 def visits(rows: int, seed: int) -> pa.Table:
-    """A PyArrow table of visits with plain text columns."""
+    """The visits as a PyArrow table with plain text columns.
+
+    Raises     ParameterError where rows is below 1 or seed below 0.
+
+    >>> visits(1000, seed=1).column_names[:3]
+    ['patient_id', 'age', 'sex']
+    """
     import pyarrow as pa
 
     return pa.concat_tables(_texts(part) for part in _tables(rows, seed)).combine_chunks()
 
 
 def arrays(rows: int, seed: int) -> dict[str, Array]:
-    """The same visits as NumPy arrays, masked where cells are missing."""
-    parts = list(parts_of(rows, seed))
-    return {name: Column.joined([part[name] for part in parts]).array() for name in COLUMNS}
+    """The visits as NumPy arrays by column name, masked where cells are missing."""
+    parts = list(chunks(rows, seed))
+    return {name: VisitColumn.concatenate([part[name] for part in parts]).array() for name in COLUMNS}
 
 
 def write_visits(path: Path | str, rows: int, seed: int, *, force: bool = False) -> Path:
     """Write visits to .csv or .parquet, a chunk at a time; the file appears whole or not at all."""
     path = Path(path)
-    refuse_overwriting(path, force=force)
+    files.refuse_overwriting(path, force=force)
     kind = path.suffix.lower()
     if kind not in WRITERS:
         raise UsageError("visits are written to .csv or .parquet", came=path.name, allowed=", ".join(WRITERS))
-    _asked(rows, seed)
+    _check_arguments(rows, seed)
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         WRITERS[kind](unfinished, _tables(rows, seed))
@@ -121,16 +127,16 @@ def _write_parquet(path: Path, tables: Iterator[pa.Table]) -> None:
 WRITERS: dict[str, Callable[[Path, Iterator[Any]], None]] = {".csv": _write_csv, ".parquet": _write_parquet}
 
 
-def parts_of(rows: int, seed: int) -> Iterator[dict[str, Column]]:
+def chunks(rows: int, seed: int) -> Iterator[dict[str, VisitColumn]]:
     """The visits in chunks."""
-    _asked(rows, seed)
+    _check_arguments(rows, seed)
     for number, start in enumerate(range(0, rows, CHUNK)):
         # Test data, and chance that carries no promise: a seeded generator is what is wanted.
         chance = np.random.Generator(np.random.PCG64([seed, number]))  # noqa: TID251
         yield _draw(min(CHUNK, rows - start), start, chance)
 
 
-def _asked(rows: int, seed: int) -> None:
+def _check_arguments(rows: int, seed: int) -> None:
     for name, value, least in (("rows", rows, 1), ("seed", seed, 0)):
         if type(value) is not int or value < least:
             raise ParameterError(
@@ -138,7 +144,7 @@ def _asked(rows: int, seed: int) -> None:
             )
 
 
-def _draw(rows: int, first: int, chance: np.random.Generator) -> dict[str, Column]:  # noqa: TID251 - as above
+def _draw(rows: int, first: int, chance: np.random.Generator) -> dict[str, VisitColumn]:  # noqa: TID251 - as above
     def uniform(size: int) -> Floats:
         return chance.random(size)
 
@@ -176,22 +182,22 @@ def _draw(rows: int, first: int, chance: np.random.Generator) -> dict[str, Colum
     mean = hospital.STAY_OF_CHAPTER[chapter] * (0.6 + age[who] / 80.0) * np.where(department == 0, 0.3, 1.0)
     stay = np.minimum(np.log1p(-uniform(rows)) / np.log(mean / (1.0 + mean)), LONGEST_STAY).astype(np.int64)
 
-    def lost(share: float) -> npt.NDArray[np.bool_]:
+    def some_missing(share: float) -> npt.NDArray[np.bool_]:
         return uniform(rows) < share
 
     zips = hospital.ZIPS_PER_REGION * region + town
     return {
-        "patient_id": Column(1 + first + who),
-        "age": Column(age[who]),
-        "sex": Column(sex[who].astype(np.int8), hospital.SEXES),
-        "region": Column(region[who].astype(np.int8), tuple(name for name, *_ in hospital.REGIONS)),
-        "zip": Column(zips[who].astype(np.int16), hospital.ZIPS, lost(0.006)),
-        "visit": Column(np.datetime64("2024-01-01") + day.astype(np.int64)),
-        "diagnosis": Column(code.astype(np.int16), hospital.CODES, lost(0.003)),
-        "department": Column(department.astype(np.int8), hospital.DEPARTMENTS),
-        "insurance": Column(insurance[who].astype(np.int8), hospital.INSURANCES, lost(0.012)),
-        "stay": Column(stay),
-        "income": Column(income[who], None, lost(0.04)),
+        "patient_id": VisitColumn(1 + first + who),
+        "age": VisitColumn(age[who]),
+        "sex": VisitColumn(sex[who].astype(np.int8), hospital.SEXES),
+        "region": VisitColumn(region[who].astype(np.int8), tuple(name for name, *_ in hospital.REGIONS)),
+        "zip": VisitColumn(zips[who].astype(np.int16), hospital.ZIPS, some_missing(0.006)),
+        "visit": VisitColumn(np.datetime64("2024-01-01") + day.astype(np.int64)),
+        "diagnosis": VisitColumn(code.astype(np.int16), hospital.CODES, some_missing(0.003)),
+        "department": VisitColumn(department.astype(np.int8), hospital.DEPARTMENTS),
+        "insurance": VisitColumn(insurance[who].astype(np.int8), hospital.INSURANCES, some_missing(0.012)),
+        "stay": VisitColumn(stay),
+        "income": VisitColumn(income[who], None, some_missing(0.04)),
     }
 
 
@@ -218,7 +224,7 @@ def _insurances(age: Ints, income: Floats, uniform: Floats) -> Ints:
 def _tables(rows: int, seed: int) -> Iterator[pa.Table]:
     import pyarrow as pa
 
-    for part in parts_of(rows, seed):
+    for part in chunks(rows, seed):
         yield pa.table({name: column.arrow() for name, column in part.items()})
 
 
@@ -238,3 +244,43 @@ def _empty() -> pa.Table:
         "income": pa.float64(),
     }
     return pa.schema([(name, types.get(name, pa.string())) for name in COLUMNS]).empty_table()
+
+
+# --- their policy ------------------------------------------------------------------------------------------------------
+
+WHOLE = "*"
+
+
+def policy_files() -> dict[str, str]:
+    """The texts of `policy.yaml` and of the hierarchies beside it: a table in ARX's form, and a tree."""
+    policy = resources.files("shoal.datasets").joinpath("visits.yaml").read_text(encoding="utf-8")
+    return {"policy.yaml": policy, "hierarchies/diagnosis.csv": _diagnoses(), "hierarchies/region.yaml": _regions()}
+
+
+def write_policy(folder: Path | str, *, force: bool = False) -> Path:
+    """Write policy and hierarchies into a folder, which is made if need be; gives the path of the policy."""
+    texts = {Path(folder) / name: text for name, text in policy_files().items()}
+    for path in texts:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.refuse_overwriting(path, force=force)
+    for path, text in texts.items():
+        files.write(path, text, force=force)
+    return Path(folder) / "policy.yaml"
+
+
+def _diagnoses() -> str:
+    """Code, block, chapter."""
+    rows = [
+        (f"{letter}{block}{code}", f"{letter}{block} {name}", f"{letter} {chapter}", WHOLE)
+        for letter, chapter, blocks in hospital.CHAPTERS
+        for block, name in enumerate(blocks, start=1)
+        for code in range(1, hospital.CODES_PER_BLOCK + 1)
+    ]
+    return "".join(";".join(row) + "\n" for row in rows)
+
+
+def _regions() -> str:
+    parts: dict[str, list[str]] = {}
+    for name, part, _, _ in hospital.REGIONS:
+        parts.setdefault(part, []).append(name)
+    return "Anywhere:\n" + "".join(f"  {part}: [{', '.join(names)}]\n" for part, names in parts.items())

@@ -15,8 +15,8 @@ import numpy as np
 
 from shoal.anonymize.generalize.base import Recoding
 from shoal.chance.source import Source
-from shoal.datasets.marginals import Marginals, resolved
-from shoal.datasets.simulated import DEPENDENCE, MOST_ROWS, SKEW, stand_in
+from shoal.datasets.marginals import Marginals, check_marginals
+from shoal.datasets.simulate import DEPENDENCE, MOST_ROWS, SKEW, simulate
 from shoal.engine.base import Engine, Table
 from shoal.errors import ParameterError
 from shoal.publish.plan.safe_k import SafeKPlan
@@ -211,7 +211,7 @@ def rehearse(
     """
     sizes = [rows] if isinstance(rows, int) else list(rows)
     _refuse(sizes, runs, seed)
-    known = resolved(plan.schema, marginals)
+    known = check_marginals(plan.schema, marginals)
     if engine is None:
         from shoal.engine.base import open_engine
 
@@ -289,7 +289,7 @@ def _run(
     """One stand-in through the whole of the plan, with chance of its own."""
     method, schema = plan.method, plan.schema
     with source.stream("stand-in") as world:
-        frame = stand_in(schema, rows, world, unit=method.unit, marginals=marginals, skew=skew, dependence=dependence)
+        frame = simulate(schema, rows, world, unit=method.unit, marginals=marginals, skew=skew, dependence=dependence)
     table = engine.scan(frame, schema)
     taking_part = rows_taking_part(plan, table)
     found = []

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from shoal.chance.source import Source
-from shoal.datasets.simulated import stand_in
+from shoal.datasets.simulate import simulate
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import PolicyError, ShoalError, UsageError
 from shoal.ledger.ledger import Ledger
@@ -24,7 +24,7 @@ def published_or_refused(seed: int, folder) -> bool:
     except ShoalError:
         return False
     try:
-        table = stand_in(planned.schema, 300, Source.seeded(seed), unit=planned.policy.unit)
+        table = simulate(planned.schema, 300, Source.seeded(seed), unit=planned.policy.unit)
     except UsageError as error:
         if "texts cannot be made from its pattern" not in str(error):
             raise
@@ -74,7 +74,7 @@ attributes:
 release: {method: safe-k, epsilon: 1, delta: 1e-6, sampling: {beta: 0.1}, recoding: {levels: {row: 1}}}
 """
     planned = plan(Policy.parse(text))
-    table = stand_in(planned.schema, 300, Source.seeded(1))
+    table = simulate(planned.schema, 300, Source.seeded(1))
     if broken:
         monkeypatch.setattr("shoal.policy.text.editing.ENDLESS", 120)
     with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:

@@ -13,7 +13,7 @@ from shoal.chance.source import Source
 from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
 from shoal.datasets.marginals import load
-from shoal.datasets.simulated import stand_in
+from shoal.datasets.simulate import simulate
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import DomainError, ParameterError, ShoalError, UsageError
 from shoal.guarantee.unit import Unit
@@ -25,7 +25,7 @@ NAMES = ("one", "two", "three", "four")
 
 
 def made(schema, rows=500, seed=0, **more):
-    return stand_in(schema, rows, Source.seeded(seed), **more)
+    return simulate(schema, rows, Source.seeded(seed), **more)
 
 
 def schema_of(*attributes):
@@ -97,15 +97,15 @@ def schemas(draw):
 
 @settings(max_examples=60)
 @given(schemas(), st.integers(1, 60), st.integers(0, 2**32), st.floats(0, 10), st.floats(0, 1), st.booleans())
-def test_every_stand_in_is_accepted_by_the_engine(schema, rows, seed, skew, dependence, person):
+def test_every_simulated_table_is_accepted_by_the_engine(schema, rows, seed, skew, dependence, person):
     unit = Unit.person("who", 2, "add_remove") if person else None
-    table = stand_in(schema, rows, Source.seeded(seed), unit=unit, skew=skew, dependence=dependence)
+    table = simulate(schema, rows, Source.seeded(seed), unit=unit, skew=skew, dependence=dependence)
     assert table.column_names == list(schema.names)
     assert OracleEngine().scan(table, schema).rows() == rows
 
 
 @pytest.mark.parametrize("example", ["visits", "clinic"])
-def test_the_examples_have_stand_ins(example):
+def test_the_examples_can_be_simulated(example):
     from tests.datasets.test_visits_policy import EXAMPLE
 
     schema = Policy.load(EXAMPLE.parent / example / "policy.yaml").schema
@@ -334,5 +334,5 @@ def test_what_cannot_be_drawn_is_refused(domain):
     "wrong", [{"rows": 0}, {"rows": 1.5}, {"rows": True}, {"skew": -1}, {"skew": float("nan")}, {"dependence": 2}]
 )
 def test_numbers_out_of_range_are_refused(wrong):
-    with pytest.raises(ParameterError, match="of a stand-in"):
+    with pytest.raises(ParameterError, match="of a simulated table"):
         made(TREE, **wrong)

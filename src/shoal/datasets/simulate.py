@@ -1,8 +1,8 @@
-"""A stand-in for a table that nobody has looked at: rows that fit a schema, drawn from its declared domains alone.
+"""Simulated tables: rows that fit a schema, drawn from its declared domains alone, before anybody looks at the data.
 
 What a careful statistician assumes without data, and nothing more: a few values are common and many are rare, parts of
 a hierarchy are common or rare together, numbers have one hump, some cells are missing, some people have many rows, and
-attributes hang together because people fall into a few kinds. Each source is another such world.
+attributes depend on each other because people fall into a few kinds. Each source of randomness gives another such table.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from shoal.chance.source import Source
 from shoal.data.schema import Attribute, Missing, Role, Schema, Type
-from shoal.datasets.distributions import Floats, Ints, Law, found_in, law, uniform
-from shoal.datasets.marginals import Marginal, Marginals, resolved
+from shoal.datasets.distributions import Distribution, Floats, Ints, distribution_of, locate, uniform
+from shoal.datasets.marginals import Marginals, PublicMarginal, check_marginals
 from shoal.errors import ParameterError
 from shoal.guarantee.unit import Unit
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SKEW = 1.0
-"""At 1, the r-th most common value of a branch is r^-0.5 to r^-4 as common as the first, as each attribute's chance has it."""
+"""At 1, the r-th most common value of a branch is r^-0.5 to r^-4 times as common as the first; each attribute draws its own."""
 DEPENDENCE = 0.5
 """Half of all cells follow the kind of person that the row is about."""
 KINDS = 6
@@ -34,7 +34,7 @@ MISSING_SHARES = (0.001, 0.05)
 """Where missing values are allowed, half of the attributes have some: a share between these, on a log scale."""
 
 
-def stand_in(
+def simulate(
     schema: Schema,
     rows: int,
     source: Source,
@@ -44,21 +44,28 @@ def stand_in(
     skew: float = SKEW,
     dependence: float = DEPENDENCE,
 ) -> pa.Table:
-    """A PyArrow table of so many rows that fits the schema; the same for the same seed, and another for every other.
+    """A simulated table of so many rows that fits the schema, as a PyArrow table; the same for the same seed.
 
-    `unit` says which column names a person: people then have one row or more, a few of them many. `marginals` are
-    what is publicly known (see `marginals.Marginals`); attributes that they do not name are assumed. `skew` is 0 for
-    values that are all as common as each other; `dependence` is 0 for attributes that know nothing of each other.
+    Arguments  unit, whose column names a person: people then have one row or more, a few of them many; marginals, what is
+               publicly known (see `marginals.Marginals`), where other attributes are assumed; skew, 0 for values that are
+               all equally common; dependence, 0 for attributes that are independent.
+    Raises     ParameterError where rows, skew or dependence is out of range; UsageError where an attribute has no domain.
+
+    >>> from shoal.data.domain import Interval
+    >>> from shoal.data.schema import Attribute
+    >>> schema = Schema((Attribute("age", Role.QUASI, Type.INTEGER, Interval(0, 110)),))
+    >>> simulate(schema, 1000, Source.seeded(1)).num_rows
+    1000
     """
     import pyarrow as pa
 
     _refuse(rows, skew, dependence)
-    known = resolved(schema, marginals)
+    known = check_marginals(schema, marginals)
     person = unit.column if unit is not None and unit.whose == "person" else None
     with source.stream("people") as chance:
         who = _people(rows, 1 if unit is None else unit.max_rows, chance) if person is not None else np.arange(rows)
         people = int(who[-1]) + 1
-        kind, _ = found_in(_kinds(), uniform(chance, people))
+        kind, _ = locate(_kinds(), uniform(chance, people))
     columns: dict[str, pa.Array] = {}
     for attribute in schema.attributes:
         if attribute.role is Role.DROP:
@@ -75,11 +82,19 @@ def stand_in(
 
 def _refuse(rows: int, skew: float, dependence: float) -> None:
     if type(rows) is not int or not 1 <= rows <= MOST_ROWS:
-        raise ParameterError("rows of a stand-in", came=rows, allowed=f"a whole number from 1 to {MOST_ROWS:,}")
+        raise ParameterError(
+            "the rows of a simulated table are no number that is allowed",
+            came=rows,
+            allowed=f"a whole number from 1 to {MOST_ROWS:,}",
+        )
     if not 0 <= skew <= 10:
-        raise ParameterError("skew of a stand-in", came=skew, allowed="a number from 0 to 10")
+        raise ParameterError(
+            "the skew of a simulated table is out of range", came=skew, allowed="a number from 0 to 10"
+        )
     if not 0 <= dependence <= 1:
-        raise ParameterError("dependence of a stand-in", came=dependence, allowed="a number from 0 to 1")
+        raise ParameterError(
+            "the dependence of a simulated table is out of range", came=dependence, allowed="a number from 0 to 1"
+        )
 
 
 def _people(rows: int, most: int, chance: Source) -> Ints:
@@ -95,7 +110,7 @@ def _kinds() -> Floats:
 
 def _cells(
     attribute: Attribute,
-    known: Marginal | None,
+    known: PublicMarginal | None,
     world: Source,
     chance: Source,
     kind: Ints,
@@ -108,7 +123,7 @@ def _cells(
     A cell takes a place in the stretch of its kind with the probability `dependence`, anywhere otherwise; stretches
     are as long as kinds are common, so over all rows every place is as likely as any other, and marginals are kept.
     """
-    own: Law = law(attribute, world, skew, known)
+    own: Distribution = distribution_of(attribute, world, skew, known)
     order = world.permutation(KINDS)
     length = _kinds()
     begin = np.empty(KINDS)
@@ -131,7 +146,9 @@ def _names(attribute: Attribute, number: Ints, world: Source) -> pa.Array:
 
     if attribute.domain is not None:
         at = (number + 0.5) / (int(number[-1]) + 1)
-        return law(replace(attribute, hierarchy=None), world, 0.0, None).draw(at, np.zeros(len(at), bool), world)
+        return distribution_of(replace(attribute, hierarchy=None), world, 0.0, None).draw(
+            at, np.zeros(len(at), bool), world
+        )
     if attribute.type in (Type.DATE, Type.DATETIME):
         return pa.array(number.astype(f"datetime64[{'D' if attribute.type is Type.DATE else 's'}]"))
     if attribute.type is Type.BOOLEAN:
