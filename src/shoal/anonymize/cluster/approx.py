@@ -21,6 +21,10 @@ def approx(
     of its k − 1 nearest records that lies outside the tree (Aggarwal et al. 2005); trees are taken by their lowest row.
     A tree that is too large is cut in two at a record from which both sides are large enough; where that record serves one
     side, the parts it held together on the other side are joined to the first of them. Clusters are numbered by lowest row.
+
+    Promise   every cluster has at least k records; no privacy by itself.
+    Requires  finite numbers; at least k records.
+    Reads     the points and the order of the rows.
     """
     table = check_points(points)
     k = check_size(k, len(table))

@@ -45,7 +45,9 @@ def insensitive(
     `turns` is how many corners take turns: 1 is a single order (Prop 6), which sorts once; by default all corners, up to
     64. Every group has k records but the last, which has k to 2k − 1.
 
+    Promise   replacing one record changes each cluster by at most one record (SC13 Prop 7); no privacy by itself.
     Requires  domains that were declared: bounds, lists of values, taxonomies.
+    Reads     the values of the columns; of the order of rows only which of equal records comes first.
     Cost      one sort and one list of rows for each corner.
     """
     if not columns:

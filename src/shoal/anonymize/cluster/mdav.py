@@ -85,8 +85,14 @@ def mdav(
     the record farthest from that one, of those that the first cluster has left over. With 2k to 3k − 1 records left there
     is one more cluster and the rest; every cluster has k records, but the last, which has k to 2k − 1.
 
+    Promise   every cluster has at least k records; no privacy by itself.
+    Requires  finite numbers; at least k records.
+    Reads     the points and the order of the rows.
     Cost      about n²/k distances, or n·log n of them where there are few columns; memory linear in n.
     Ties      the lowest row, among the farthest as among the nearest; a cluster's first record is always its own.
+
+    >>> mdav([1.0, 2.0, 9.0, 10.0], 2).tolist()
+    [0, 0, 1, 1]
     """
     table = check_points(points)
     k = check_size(k, len(table))
@@ -124,6 +130,9 @@ def vmdav(
     distance to the cluster is less than `gain` times its distance to the nearest record that is still free. Fewer than
     k records at the end join the cluster whose average is nearest, which may so pass 2k − 1.
 
+    Promise   every cluster has at least k records; no privacy by itself.
+    Requires  finite numbers; at least k records.
+    Reads     the points and the order of the rows.
     Gain      0 gives clusters of k; about 0.2 suits scattered records, about 1.1 clustered ones.
     """
     table = check_points(points)

@@ -72,18 +72,25 @@ def runs(order: Rows, k: int) -> Labels:
 
 
 def ranking(values: npt.ArrayLike, k: int | Sequence[int]) -> npt.NDArray[np.int32]:
-    """The groups of each column, one column of labels each: runs of k in rank, numbered from the smallest values up.
+    """The clusters of each column, one column of labels each: runs of k in rank, numbered from the smallest values up.
 
     `k` is one number, or one for each column. Equal values are ranked by row. Cost: one sort for each column.
+
+    Promise   every cluster of a column has at least k records; no privacy by itself.
+    Requires  finite numbers; at least k records.
+    Reads     each column by itself, and the order of the rows where values are equal.
+
+    >>> ranking([[3.0], [1.0], [2.0], [9.0]], 2).ravel().tolist()
+    [1, 0, 0, 1]
     """
     table = check_points(values)
-    wanted = list(k) if isinstance(k, Sequence) else [k] * table.shape[1]
-    if len(wanted) != table.shape[1]:
+    sizes = list(k) if isinstance(k, Sequence) else [k] * table.shape[1]
+    if len(sizes) != table.shape[1]:
         raise ParameterError(
-            "another number of group sizes than columns", came=len(wanted), allowed=f"one, or {table.shape[1]}"
+            "another number of group sizes than columns", came=len(sizes), allowed=f"one, or {table.shape[1]}"
         )
     labels = np.empty(table.shape, dtype=np.int32, order="F")
-    for j, size in enumerate(wanted):
+    for j, size in enumerate(sizes):
         column = np.ascontiguousarray(table[:, j])
         labels[:, j] = runs(sorted_rows(column), check_size(size, len(table)))
     return labels
@@ -123,10 +130,17 @@ def shortest_path(values: Any, k: int) -> Any:
 
 
 def optimal(values: npt.ArrayLike, k: int) -> Labels:
-    """The partition of one numeric column with the least squared error of all whose groups have at least k records.
+    """The partition of one numeric column with the least squared error of all whose clusters have at least k records.
 
-    Groups are neighbours in rank, numbered from the smallest values up, each with k to 2k − 1 records; equal values are
+    Clusters are neighbours in rank, numbered from the smallest values up, each with k to 2k − 1 records; equal values are
     ranked by row. Cost: sorting, and 2k steps for each record.
+
+    Promise   every cluster has at least k records; no privacy by itself.
+    Requires  one column of finite numbers; at least k records.
+    Reads     the column, and the order of the rows where values are equal.
+
+    >>> optimal([1.0, 2.0, 3.0, 90.0, 91.0], 2).tolist()
+    [0, 0, 0, 1, 1]
     """
     table = check_points(values)
     if table.shape[1] != 1:
