@@ -217,9 +217,9 @@ def plot(lines, file):
     """Rows against detail, and rows against total variation: one line for each epsilon, a point for each beta."""
     from matplotlib.figure import Figure
 
-    from shoal.page.style import COLOURS, look
+    from shoal.page.plots import COLOURS, plot_style
 
-    with look():
+    with plot_style():
         figure = Figure(figsize=(9, 4), layout="constrained")
         for axes, key, words in zip(
             figure.subplots(1, 2),

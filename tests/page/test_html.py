@@ -8,9 +8,11 @@ import jinja2
 import pytest
 
 from shoal.page import html
-from shoal.page.picture import Axis, Picture, Series
+from shoal.page.picture import Picture, PlotAxis, Series
 
-PICTURE = Picture("A <picture>", Axis("x"), Axis("y"), [Series("line", [0, 1], [0, 1])], caption='Words & "more".')
+PICTURE = Picture(
+    "A <picture>", PlotAxis("x"), PlotAxis("y"), [Series("line", [0, 1], [0, 1])], caption='Words & "more".'
+)
 
 
 def test_an_inline_picture_has_its_own_ids_and_words():

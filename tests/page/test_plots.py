@@ -11,21 +11,21 @@ from matplotlib.axes import Axes
 
 from shoal.errors import UsageError
 from shoal.page import plots
-from shoal.page.picture import Axis, Level, Mark, Picture, Region, Series
+from shoal.page.picture import Mark, Picture, PlotAxis, ReferenceLine, Series, ShadedRegion
 
 
 def picture(*, log=False, caption="Words about it."):
     return Picture(
         title="A picture",
-        x=Axis("x (unit)", log=log),
-        y=Axis("y (unit)", log=True),
+        x=PlotAxis("x (unit)", log=log),
+        y=PlotAxis("y (unit)", log=True),
         series=[
             Series("first", [1, 2, 3], [1e-2, 1e-4, 1e-6]),
             Series("second", [1, 2, 3], [1e-1, 1e-4, 1.1e-6], 1, dashed=True),
         ],
         marks=[Mark(2, 1e-4, "here")],
-        levels=[Level(1e-6, "floor")],
-        regions=[Region(1, 1.5, "silent")],
+        levels=[ReferenceLine(1e-6, "floor")],
+        regions=[ShadedRegion(1, 1.5, "silent")],
         legend=[("solid", False), ("dashed", True)],
         caption=caption,
     )
@@ -81,12 +81,12 @@ def test_no_global_state():
 def test_pyplot_is_never_loaded():
     code = (
         "import sys\nfrom shoal.page import plots\nfrom shoal.page.picture import *\n"
-        "plots.render(plots.side_by_side([Picture('t', Axis('x'), Axis('y'), [Series('s', [0, 1], [0, 1])])]), 'png')\n"
+        "plots.render(plots.side_by_side([Picture('t', PlotAxis('x'), PlotAxis('y'), [Series('s', [0, 1], [0, 1])])]), 'png')\n"
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_long_title_is_folded():
-    long = Picture("word " * 30, Axis("x"), Axis("y"), [Series("", [0, 1], [0, 1], named=False)])
+    long = Picture("word " * 30, PlotAxis("x"), PlotAxis("y"), [Series("", [0, 1], [0, 1], named=False)])
     assert "\n" in plots.draw(long).get_title(loc="left")

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and never in place of another unless asked."""
+"""Writing files: whole or not at all, and never over an existing file unless that is asked for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shoal.errors import UsageError
 
 
 def refuse_overwriting(path: Path, *, force: bool) -> None:
-    """Raise before any work is done if the file is there and may not be replaced, or could not be written."""
+    """Raise UsageError, before any work is done, if the file exists and may not be replaced, or cannot be written."""
     if path.is_dir():
         raise UsageError("a folder stands where a file should go", came=path, fix="name a file")
     if path.exists() and not force:
@@ -20,7 +20,11 @@ def refuse_overwriting(path: Path, *, force: bool) -> None:
 
 
 def write(path: Path, content: bytes | str, *, force: bool) -> Path:
-    """Write under a temporary name in the same folder, then rename."""
+    """Write a file under a temporary name in the same folder, then rename it.
+
+    Arguments  `path`: the file; `content`: bytes, or text in UTF-8; `force`: replace a file that exists
+    Raises     UsageError where the file exists, is a folder, or its folder does not exist
+    """
     refuse_overwriting(path, force=force)
     data = content.encode() if isinstance(content, str) else content
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -1,4 +1,4 @@
-"""Pages of words: script-free HTML from templates and plain values, with pictures inside."""
+"""Pages: HTML without scripts, from templates and plain values, with pictures inside."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shoal.page.style import PAGE_SIZE
+from shoal.page.plots import PAGE_SIZE
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def page(template: str, values: Mapping[str, Any]) -> str:
-    """Fill a template of this room; a value that the template names and nobody gave is an error."""
+    """Fill a template of `page/templates`; a value that the template names and that is not given is an error."""
     return _environment().get_template(f"{template}.html").render(values)
 
 
 def inline(picture: Picture, name: str) -> str:
-    """A picture as SVG inside a page: no declarations, ids of its own, its words as text; the page prints the caption."""
+    """Give a picture as SVG for the inside of a page: no declarations, ids of its own; the page prints the caption."""
     from markupsafe import Markup, escape
 
     from shoal.page.plots import render, side_by_side

@@ -1,4 +1,4 @@
-"""What a plot shows, as plain values: series, marks, reference lines, words. No drawing here."""
+"""The content of a plot as plain values: series, marks, reference lines, words. `plots` and `svg` draw it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Axis:
-    """One axis: its label with the unit, and its scale."""
+class PlotAxis:
+    """An axis of a plot: its label with the unit, and its scale."""
 
     label: str
     log: bool = False
@@ -18,7 +18,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """One line (or dots) with its name; lines with the same `colour` belong together, `dashed` tells them apart."""
+    """A line (or dots) with its name; lines of the same `colour` belong together, `dashed` distinguishes them."""
 
     label: str
     x: Sequence[float]
@@ -31,7 +31,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point that the words speak of; `right` and `above` say where there is room for its name."""
+    """A point with a name; `right` and `above` say on which side the name is written."""
 
     x: float
     y: float
@@ -41,16 +41,16 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Level:
-    """A horizontal reference, such as the floor below which no delta can be had."""
+class ReferenceLine:
+    """A horizontal reference line with its name, such as the smallest delta that can be reached."""
 
     y: float
     text: str
 
 
 @dataclass(frozen=True)
-class Region:
-    """A stretch of the horizontal axis with something to say about it."""
+class ShadedRegion:
+    """A shaded part of the horizontal axis with words about it."""
 
     start: float
     end: float
@@ -59,15 +59,19 @@ class Region:
 
 @dataclass(frozen=True)
 class Picture:
-    """One plot: everything that `plots.draw` needs."""
+    """The content of one plot.
+
+    >>> Picture("Squares", PlotAxis("x"), PlotAxis("x²"), [Series("x²", [0, 1, 2], [0, 1, 4])]).title
+    'Squares'
+    """
 
     title: str
-    x: Axis
-    y: Axis
+    x: PlotAxis
+    y: PlotAxis
     series: Sequence[Series]
     caption: str = ""
     marks: Sequence[Mark] = ()
-    levels: Sequence[Level] = ()
-    regions: Sequence[Region] = ()
+    levels: Sequence[ReferenceLine] = ()
+    regions: Sequence[ShadedRegion] = ()
     legend: Sequence[tuple[str, bool]] = field(default=())
     """What solid and dashed lines mean, as (words, dashed)."""

@@ -1,21 +1,73 @@
-"""The one place that draws: a picture in, matplotlib axes out, or the bytes of a file that repeat."""
+"""Plots by matplotlib, in one style: a `Picture` in, axes or the bytes of a file out; equal pictures give equal bytes."""
 
 from __future__ import annotations
 
 import io
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
-from shoal.page.picture import Axis, Picture, Series
-from shoal.page.style import COLOURS, INK, QUIET, SIZE, look
+from shoal.page.picture import Picture, PlotAxis, Series
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#B8860B", "#444444")
+"""Blue, vermilion, green, purple, ochre, grey: Okabe and Ito's order, darkened where white paper needs it."""
+
+INK, QUIET, FAINT = "#1a1a1a", "#5a5a5a", "#d9d9d9"
+SIZE = (7.2, 4.6)
+"""Inches of a figure on paper."""
+PAGE_SIZE = (5.6, 4.1)
+"""Inches of a figure inside a page, which a telephone shows at two thirds of its size."""
+
+RULES: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "mathtext.fontset": "dejavusans",
+    "text.color": INK,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 10,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.6,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "lines.linewidth": 1.9,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.dpi": 200,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "shoal",
+    "pdf.fonttype": 42,
+    "path.simplify": True,
+}
+
+
+@contextmanager
+def plot_style() -> Iterator[None]:
+    """Draw and save in the style of Shoal; matplotlib's settings outside are not changed."""
+    import matplotlib as mpl
+
+    rules: Any = RULES
+    with mpl.rc_context(rules):
+        yield
+
 
 # Nothing about the moment or the machine goes into a file.
 FORMATS: dict[str, dict[str, Any]] = {
@@ -29,8 +81,8 @@ _CAPTION_WIDTH = 15
 
 
 def draw(picture: Picture, axes: Axes | None = None) -> Axes:
-    """Draw one picture, on its own figure or on the axes given; captions belong to a figure of their own."""
-    with look():
+    """Draw one picture, on a figure of its own (with its caption) or on the axes given (without)."""
+    with plot_style():
         if axes is None:
             figure = _figure(1, picture.caption, SIZE)
             axes = figure.subplots()
@@ -45,8 +97,8 @@ def draw(picture: Picture, axes: Axes | None = None) -> Axes:
 
 
 def side_by_side(pictures: Sequence[Picture], size: tuple[float, float] = SIZE) -> Figure:
-    """Several pictures in one figure, each with its own axes of `size` inches."""
-    with look():
+    """Draw several pictures in one figure, each on axes of `size` inches."""
+    with plot_style():
         caption = " ".join(picture.caption for picture in pictures if picture.caption)
         figure = _figure(len(pictures), caption, size)
         panels = figure.subplots(1, len(pictures), squeeze=False)[0]
@@ -56,10 +108,10 @@ def side_by_side(pictures: Sequence[Picture], size: tuple[float, float] = SIZE) 
 
 
 def render(figure: Figure, kind: str) -> bytes:
-    """The bytes of a file: png, svg or pdf; equal for equal pictures."""
+    """Give the bytes of a file: png, svg or pdf; equal for equal pictures."""
     if kind not in FORMATS:
         raise UsageError("unknown kind of picture", came=kind, allowed=", ".join(FORMATS))
-    with look():
+    with plot_style():
         out = io.BytesIO()
         figure.savefig(out, format=kind, metadata=FORMATS[kind])
         return out.getvalue()
@@ -81,7 +133,7 @@ def _figure(panels: int, caption: str, size: tuple[float, float]) -> Figure:
 
 
 def _scale(axes: Axes, picture: Picture) -> None:
-    """Labels and scales; a logarithmic axis that spans little gets plain numbers instead of powers of ten."""
+    """Set labels and scales; a logarithmic axis that spans little gets plain numbers instead of powers of ten."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
     for name, axis in (("x", picture.x), ("y", picture.y)):
@@ -101,7 +153,7 @@ def _scale(axes: Axes, picture: Picture) -> None:
 
 
 def _round_numbers(low: float, high: float) -> list[float]:
-    """1, 2, 5, 10, ... around a span of less than three powers of ten; nothing for a longer one."""
+    """List 1, 2, 5, 10, ... around a span of less than three powers of ten; nothing for a longer one."""
     if high / low > 1500:
         return []
     return [m * 10**e for e in range(-9, 9) for m in (1, 2, 5) if low / 2 <= m * 10**e <= high * 2]
@@ -123,14 +175,14 @@ def _plot(axes: Axes, series: Series) -> None:
 
 
 def _limits(axes: Axes, picture: Picture) -> None:
-    def given(axis: Axis, current: tuple[float, float]) -> tuple[float, float]:
+    def resolve(axis: PlotAxis, current: tuple[float, float]) -> tuple[float, float]:
         low, high = axis.limits
         return (current[0] if low is None else low, current[1] if high is None else high)
 
     axes.margins(x=0.02)
     axes.autoscale_view()
-    axes.set_xlim(*given(picture.x, axes.get_xlim()))
-    axes.set_ylim(*given(picture.y, axes.get_ylim()))
+    axes.set_xlim(*resolve(picture.x, axes.get_xlim()))
+    axes.set_ylim(*resolve(picture.y, axes.get_ylim()))
 
 
 def _references(axes: Axes, picture: Picture) -> None:
@@ -165,7 +217,7 @@ _SMALL: dict[str, Any] = {"fontsize": 8.5, "color": QUIET}
 
 
 def _name(axes: Axes, picture: Picture) -> None:
-    """Names at the right end of their lines, moved apart where they would touch, and a legend for line styles."""
+    """Write names at the right end of their lines, moved apart where they would touch, and a legend for line styles."""
     from matplotlib.lines import Line2D
 
     named = [series for series in picture.series if series.named and len(series.x)]
@@ -185,7 +237,7 @@ def _name(axes: Axes, picture: Picture) -> None:
 
 
 def _apart(heights: list[float], gap: float, top: float) -> list[float]:
-    """The same heights with at least `gap` between neighbours, none above the top."""
+    """Move heights so that neighbours are at least `gap` apart, and none is above the top."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     placed = list(heights)
     for before, here in pairwise(order):

@@ -231,7 +231,7 @@ def _draw(total: Composition, delta: Fraction, path: Path, force: bool) -> None:
     """Epsilon at delta when the whole list is run 1, 2, 4, ... times."""
     from shoal.guarantee.compose import compose as put_together
     from shoal.page import files, plots
-    from shoal.page.picture import Axis, Picture, Series
+    from shoal.page.picture import Picture, PlotAxis, Series
 
     bounds: dict[str, list[tuple[float, float]]] = {"basic": [], "advanced": [], "pld": []}
     with progress.bar("growth", len(REPEATS)) as tick:
@@ -249,8 +249,8 @@ def _draw(total: Composition, delta: Fraction, path: Path, force: bool) -> None:
     ]
     picture = Picture(
         title="How the total grows when the whole list is repeated",
-        x=Axis("times the whole list is run", log=True, ticks=REPEATS),
-        y=Axis(f"total epsilon at delta = {float(delta):.3g}", log=True),
+        x=PlotAxis("times the whole list is run", log=True, ticks=REPEATS),
+        y=PlotAxis(f"total epsilon at delta = {float(delta):.3g}", log=True),
         series=series,
         caption="Each run draws fresh samples. pld: privacy-loss distributions are composed; basic: epsilons and deltas add up; "
         "advanced: Kairouz, Oh and Viswanath's square-root bound.",

@@ -19,7 +19,7 @@ from shoal.guarantee.rounding import exact, text_up
 from shoal.guarantee.safe_k import curve as safe_k
 from shoal.guarantee.safe_k.setting import solve
 from shoal.lab.papers.comparison import Finding, Reproduction, digits, erratum, statement
-from shoal.page.picture import Axis, Picture, Series
+from shoal.page.picture import Picture, PlotAxis, Series
 
 ELEVEN = {"1": ("11", "2.40", "1e-5"), "0.1": ("2", "0.69", "1e-6"), "0.01": ("1.1", "0.095", "1e-7")}
 """beta: e^epsilon, epsilon and delta of an algorithm that is (ln 11, 1e-5)-DP, as LQS11 Table 1 prints them."""
@@ -244,8 +244,8 @@ def figure_6() -> Reproduction:
     )
     picture = Picture(
         title="Figure 6: what a crowd buys at delta = 1e-6",
-        x=Axis("k, the smallest group that is shown", log=True),
-        y=Axis("smallest epsilon", limits=(0, None)),
+        x=PlotAxis("k, the smallest group that is shown", log=True),
+        y=PlotAxis("smallest epsilon", limits=(0, None)),
         series=series,
         legend=LINES,
         caption="Published lines end at -ln(1 - beta), below which that theorem is silent.",
@@ -289,8 +289,8 @@ def figure_7() -> Reproduction:
     ]
     picture = Picture(
         title="LQS10 Figure 7: f beyond epsilon_0 (k = 20, beta = 0.2)",
-        x=Axis("z = epsilon / epsilon_0"),
-        y=Axis("f(z)", log=True),
+        x=PlotAxis("z = epsilon / epsilon_0"),
+        y=PlotAxis("f(z)", log=True),
         series=[Series(f"epsilon_0 = {start}", grid, values, i) for i, (start, values) in enumerate(curves.items())],
         caption="delta at z times epsilon_0 is at most delta_0 f(z). The curves level off because delta_0 f tends to "
         "(beta e^(1 - beta))^k, which is not zero.",
@@ -327,8 +327,8 @@ def _family(title: str, members: list[tuple[str, int, str]]) -> Picture:
         series.append(_inverse(label, whole, partial(safe_k.delta_tight, k, beta), colour, dashed=True))
     return Picture(
         title=title,
-        x=Axis("epsilon", limits=(0, 2)),
-        y=Axis("1 / delta (higher is better)", log=True),
+        x=PlotAxis("epsilon", limits=(0, 2)),
+        y=PlotAxis("1 / delta (higher is better)", log=True),
         series=series,
         legend=LINES,
         caption="Published lines begin at -ln(1 - beta), below which that theorem is silent; the tight ones have no gap.",

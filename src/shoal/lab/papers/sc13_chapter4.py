@@ -22,7 +22,7 @@ from shoal.mechanism.staircase.distribution import (
 )
 from shoal.mechanism.staircase.inner import best_inner
 from shoal.mechanism.staircase.mechanism import OptimalNoise
-from shoal.page.picture import Axis, Level, Mark, Picture, Series
+from shoal.page.picture import Mark, Picture, PlotAxis, ReferenceLine, Series
 
 EPSILONS = ("0.1", "0.5", "1")
 VARIANCES = {"Laplace": ("200.00", "8.00", "2.00"), "optimal": ("199.92", "7.92", "1.92")}
@@ -269,8 +269,8 @@ def figure_4_1() -> Reproduction:
     grid = np.linspace(-4, 4, 2 * STEPS + 1)
     picture = Picture(
         title="SC13 Figure 4.1: mass moved towards zero",
-        x=Axis("noise"),
-        y=Axis("density", limits=(0, None)),
+        x=PlotAxis("noise"),
+        y=PlotAxis("density", limits=(0, None)),
         series=[
             Series("new", *step_line(distribution, 4), 0, named=False),
             Series("Laplace", grid.tolist(), (np.exp(-np.abs(grid)) / 2).tolist(), 1, dashed=True, named=False),
@@ -304,11 +304,11 @@ def figure_4_2() -> Reproduction:
     below = [float(d) for d, own in zip(grid, ours, strict=True) if own < 2]
     picture = Picture(
         title="SC13 Figure 4.2: the variance against d",
-        x=Axis("d, half the length of the first step"),
-        y=Axis("variance", limits=(1.9, None)),
+        x=PlotAxis("d, half the length of the first step"),
+        y=PlotAxis("variance", limits=(1.9, None)),
         series=[Series("optimal noise", grid.tolist(), ours, 0, named=False)],
         marks=[Mark(best.distribution.inner[0], least, f"{least:.4f} at d = {best.distribution.inner[0]:.4f}")],
-        levels=[Level(2.0, "Laplace: 2")],
+        levels=[ReferenceLine(2.0, "Laplace: 2")],
         caption=f"Epsilon 1, sensitivity 1. Below Laplace from d = {below[0]:.2f} to {below[-1]:.2f}.",
     )
     return Reproduction(findings, [], [picture])
@@ -339,13 +339,13 @@ def figure_4_3() -> Reproduction:
     longer = max(float(d) for d, length in zip(grid[:-10], ours[:-10], strict=True) if length > laplace)
     picture = Picture(
         title="SC13 Figure 4.3: the 95 % interval against d",
-        x=Axis("d, half the length of the first step"),
-        y=Axis("length of the 95 % interval", limits=(5.985, None)),
+        x=PlotAxis("d, half the length of the first step"),
+        y=PlotAxis("length of the 95 % interval", limits=(5.985, None)),
         series=[Series("optimal noise", grid.tolist(), ours, 0, named=False)],
         marks=[
             Mark(best.distribution.inner[0], least, f"{least:.4f} at d = {best.distribution.inner[0]:.4f}", right=False)
         ],
-        levels=[Level(laplace, f"Laplace: {laplace:.4f}")],
+        levels=[ReferenceLine(laplace, f"Laplace: {laplace:.4f}")],
         caption=f"Epsilon 1, sensitivity 1. Below d = {longer:.2f} the interval is longer than Laplace's, at the d of the least "
         "variance too.",
     )
@@ -402,8 +402,8 @@ def figure_4_6() -> Reproduction:
     series.append(Series("both (Laplace)", grid.tolist(), curve, 2, dashed=True))
     picture = Picture(
         title="SC13 Figure 4.6: two densities that keep epsilon 1",
-        x=Axis("noise in one answer, none in the other", limits=(0, 40)),
-        y=Axis("joint density", log=True, limits=(1e-5, 0.05)),
+        x=PlotAxis("noise in one answer, none in the other", limits=(0, 40)),
+        y=PlotAxis("joint density", log=True, limits=(1e-5, 0.05)),
         series=series,
         legend=LINES,
         caption="Answers move by 1 and by 10; S_0 has the half-sides 0.1 and 1. Laplace noise falls equally fast in both "
@@ -457,8 +457,8 @@ def figure_4_7() -> Reproduction:
     )
     picture = Picture(
         title="SC13 Figure 4.7: each component by itself",
-        x=Axis("noise in the component", limits=(0, 40)),
-        y=Axis("density", log=True, limits=(1e-4, 1)),
+        x=PlotAxis("noise in the component", limits=(0, 40)),
+        y=PlotAxis("density", log=True, limits=(1e-4, 1)),
         series=series,
         legend=LINES,
         caption="Epsilon 1; the first answer moves by at most 1, the second by at most 10.",
@@ -563,8 +563,8 @@ def _protected_areas(number: str, sides: tuple[float, float], moved: str) -> Rep
     room = 1.1 * radius
     picture = Picture(
         title=f"SC13 Figure {number}: answers that move by {a:g} and by {b:g}",
-        x=Axis("first answer", limits=(-room, room)),
-        y=Axis("second answer", limits=(-room, room)),
+        x=PlotAxis("first answer", limits=(-room, room)),
+        y=PlotAxis("second answer", limits=(-room, room)),
         series=[square, diamond],
         legend=(("S_f: what one person can move", False), ("what Laplace noise protects", True)),
         caption=f"Laplace noise protects {ball / box:.3g} times the area that it has to. Noise in boxes protects S_f alone.",
@@ -600,13 +600,13 @@ def sum_pictures() -> tuple[Picture, Picture]:
         [Series(name, counts, [row[i] for row in table], i, dots=True) for i, name in enumerate(names)]
         for table in (volumes, errors)
     ]
-    x = Axis("sums answered together", log=True, ticks=SUMS)
+    x = PlotAxis("sums answered together", log=True, ticks=SUMS)
     return (
-        Picture("Volume of the 95 % region", x, Axis("volume", log=True), lines[0]),
+        Picture("Volume of the 95 % region", x, PlotAxis("volume", log=True), lines[0]),
         Picture(
             "Expected absolute error",
             x,
-            Axis("mean |error| / range", log=True, ticks=(1, 2, 5, 10, 20, 50, 100)),
+            PlotAxis("mean |error| / range", log=True, ticks=(1, 2, 5, 10, 20, 50, 100)),
             lines[1],
         ),
     )

@@ -19,7 +19,7 @@ from shoal.mechanism.refinement.factors import RefinementCurve
 from shoal.mechanism.refinement.mechanism import ExpectedDistance, KnowledgeRefinement
 from shoal.mechanism.refinement.prior import HistogramPrior, Prior, UniformPrior, as_prior
 from shoal.mechanism.refinement.response import RefinedDistribution
-from shoal.page.picture import Axis, Mark, Picture, Series
+from shoal.page.picture import Mark, Picture, PlotAxis, Series
 
 ROWS: dict[str, tuple[float, tuple[str, ...]]] = {
     "0.1": (0.1, ("200", "0.476", "0.077", "0.475", "0.525")),
@@ -296,8 +296,8 @@ def figure_5_1() -> Reproduction:
     best = KnowledgeRefinement(UniformPrior(), math.log(2), "statistical")
     picture = Picture(
         title="SC13 Figure 5.1: answers to neighbouring tables",
-        x=Axis("answer", limits=(0, 1)),
-        y=Axis("density", limits=(0, 1.8)),
+        x=PlotAxis("answer", limits=(0, 1)),
+        y=PlotAxis("density", limits=(0, 1.8)),
         series=[Series("f(D) = 0.3", *outline(here), 0), Series("f(D') = 0.7", *outline(there), 1)],
         marks=[Mark(0.6, left, "0.6, far"), Mark(0.6, right, "0.6, near", above=True)],
         caption=f"Uniform prior, epsilon ln 2, alpha_u = {UP}, alpha_d = {mechanism.alpha_d:g}.",
@@ -347,8 +347,8 @@ def figure_5_2() -> Reproduction:
     ]
     picture = Picture(
         title="SC13 Figure 5.2: one person's value is 0.5",
-        x=Axis("answer", limits=(0, 1)),
-        y=Axis("density", limits=(0, 2.4)),
+        x=PlotAxis("answer", limits=(0, 1)),
+        y=PlotAxis("density", limits=(0, 2.4)),
         series=[
             Series("pure", *outline(distribution), 0, named=False),
             Series("with delta", *outline(more), 1, dashed=True, named=False),
@@ -401,8 +401,8 @@ def figure_5_3() -> Reproduction:
         series.append(Series(f"f(D) = {truth}", *outline(leaky), i, dashed=True, named=False))
     picture = Picture(
         title="SC13 Figure 5.3: a statistical question with two true answers",
-        x=Axis("answer", limits=(0, 1)),
-        y=Axis("density", limits=(0, 1.8)),
+        x=PlotAxis("answer", limits=(0, 1)),
+        y=PlotAxis("density", limits=(0, 1.8)),
         series=series,
         marks=[
             Mark(truths[0], 1.5, f"{float(moved):.2g} more at 0.166", above=True),
@@ -452,8 +452,8 @@ def figure_5_5() -> Reproduction:
     ]
     picture = Picture(
         title="SC13 Figure 5.5: a Boolean value with Laplace noise",
-        x=Axis("answer"),
-        y=Axis("density", limits=(0, None)),
+        x=PlotAxis("answer"),
+        y=PlotAxis("density", limits=(0, None)),
         series=series,
         marks=[Mark(0.5, math.exp(-1), "0.5")],
         caption="Epsilon 1, scale 1/2: an absent person counts as 1/2. An answer below 0.5 becomes 0, any other 1.",
@@ -531,8 +531,8 @@ def figure_5_7() -> Reproduction:
     )  # fmt: skip
     picture = Picture(
         title="SC13 Figure 5.7: one person's value is 0.5",
-        x=Axis("answer", limits=(-1, 2)),
-        y=Axis("density", log=True, limits=(0.02, 10), ticks=(0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)),
+        x=PlotAxis("answer", limits=(-1, 2)),
+        y=PlotAxis("density", log=True, limits=(0.02, 10), ticks=(0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)),
         series=series,
         legend=(("uniform prior, refined", False), ("Laplace noise", True)),
         caption="A refined answer lies in [0, 1]. Laplace noise has the scale 1/epsilon, as in the thesis.",
@@ -587,8 +587,8 @@ def _bars(title: str, answers: dict[str, tuple[float, float]], caption: str, log
         series.append(Series(label, x, y, i))
     return Picture(
         title=title,
-        x=Axis("answer", limits=(-1.8, 2.8)),
-        y=Axis("probability", log=log, limits=(floor, 2.0 if log else 1.0)),
+        x=PlotAxis("answer", limits=(-1.8, 2.8)),
+        y=PlotAxis("probability", log=log, limits=(floor, 2.0 if log else 1.0)),
         series=series,
         caption=caption,
     )
@@ -687,8 +687,8 @@ def person_picture() -> Picture:
     series.append(Series("Laplace, plain", x, laplace_errors(), 5, dashed=True))
     return Picture(
         "A question about one person",
-        Axis("epsilon", log=True, ticks=(0.05, 0.1, 0.2, 0.5, 1, 2, 4)),
-        Axis("expected absolute error / range", log=True),
+        PlotAxis("epsilon", log=True, ticks=(0.05, 0.1, 0.2, 0.5, 1, 2, 4)),
+        PlotAxis("expected absolute error / range", log=True),
         series,
         legend=(("prior, refined", False), ("Laplace noise, cut to the range", True)),
     )

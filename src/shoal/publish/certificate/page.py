@@ -9,9 +9,9 @@ from typing import Any
 from shoal.guarantee.rounding import exact, text_up
 from shoal.guarantee.sentences import growth, plain, short
 from shoal.guarantee.unit import Unit
-from shoal.page.drawing import curve
 from shoal.page.html import page
-from shoal.page.picture import Axis, Mark, Picture, Series
+from shoal.page.picture import Mark, Picture, PlotAxis, Series
+from shoal.page.svg import draw_curve
 
 STATUS = {
     "proved": "The promise follows from the theorems below for a plan that was fixed without the data, as the custodian says of "
@@ -190,7 +190,7 @@ def _curve(certificate: dict[str, Any], unit: Unit) -> dict[str, Any]:
     picture = _picture(points, exact(promised["epsilon"]), exact(promised["delta"]), unit)
     return {
         "about_curve": _about_curve(certificate, unit),
-        "curve_picture": curve(picture),
+        "curve_picture": draw_curve(picture),
         "curve_caption": picture.caption,
         "curve": [
             (_cost(point["epsilon"]), text_up(exact(point["delta"])), point["epsilon"] == promised["epsilon"])
@@ -203,8 +203,8 @@ def _picture(points: list[dict[str, str]], epsilon: Fraction, delta: Fraction, u
     places = [(float(exact(point["epsilon"])), float(exact(point["delta"]))) for point in points]
     return Picture(
         title=f"delta of the whole release at each epsilon, for {unit.words()}",
-        x=Axis("epsilon (log of the largest ratio)"),
-        y=Axis("delta", log=True),
+        x=PlotAxis("epsilon (log of the largest ratio)"),
+        y=PlotAxis("delta", log=True),
         series=[Series("", [e for e, _ in places], [d for _, d in places], dots=True, named=False)],
         marks=[Mark(float(epsilon), float(delta), "promised")],
         caption="Lower is better. The dots are the values of the table below, joined by straight lines; what is promised lies "

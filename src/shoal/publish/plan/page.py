@@ -15,7 +15,7 @@ from shoal.guarantee.safe_k.frontier import FrontierPoint, ReleaseCurve, frontie
 from shoal.guarantee.safe_k.setting import Setting, published_delta
 from shoal.guarantee.theorem import theorem
 from shoal.page import html
-from shoal.page.picture import Axis, Level, Mark, Picture, Region, Series
+from shoal.page.picture import Mark, Picture, PlotAxis, ReferenceLine, Series, ShadedRegion
 from shoal.publish.plan.base import Plan
 
 if TYPE_CHECKING:
@@ -124,14 +124,14 @@ def curve_picture(curve: ReleaseCurve) -> Picture:
     low = min(y for line in series for y in line.y)
     return Picture(
         title=_title(curve),
-        x=Axis("epsilon of the whole release (log of the largest ratio)", limits=(0, top)),
-        y=Axis(
+        x=PlotAxis("epsilon of the whole release (log of the largest ratio)", limits=(0, top)),
+        y=PlotAxis(
             "delta (what is added after the ratio)", log=True, limits=(min(low, floor) / 30 if one else low / 30, 1.5)
         ),
         series=series,
         marks=[Mark(float(own), float(curve.total.delta), "promised", right=not step, above=not step)],
-        levels=[Level(floor, "floor: beta to the power k")] if one else [],
-        regions=[Region(0, silent, "published theorem silent")] if silent > 0.06 * top else [],
+        levels=[ReferenceLine(floor, "floor: beta to the power k")] if one else [],
+        regions=[ShadedRegion(0, silent, "published theorem silent")] if silent > 0.06 * top else [],
         caption=_caption(curve, spoken=bool(spoken)),
     )
 
@@ -176,8 +176,8 @@ def frontier_picture(plan: Setting, choices: list[FrontierPoint]) -> Picture:
         marks.append(Mark(finest.k, float(finest.beta), f"finest detail: k = {finest.k}"))
     return Picture(
         title="The same promise, other choices",
-        x=Axis("k, the smallest group that is shown", log=True),
-        y=Axis("beta, the share of rows sampled (at most)", limits=(0, 1)),
+        x=PlotAxis("k, the smallest group that is shown", log=True),
+        y=PlotAxis("beta, the share of rows sampled (at most)", limits=(0, 1)),
         series=[Series("", [c.k for c in choices], [float(c.beta) for c in choices], dots=True, named=False)],
         marks=marks,
         caption="Every point keeps the epsilon and delta of this table. To the right: more rows, in larger groups. Detail is "

@@ -7,7 +7,7 @@ from math import ceil, floor
 from typing import Any
 
 from shoal.page.html import page
-from shoal.page.shifts import histograms, records
+from shoal.page.svg import draw_histograms, draw_records
 from shoal.publish.certificate.page import Fact, counted
 
 SHOWS = {
@@ -186,11 +186,11 @@ def _column(column: dict[str, Any], one: dict[str, Any], kind: str) -> dict[str,
     low, high = column["edges"][0], column["edges"][-1]
     ends = moment(low), moment(high)
     spread = f"Histograms of {name}, before and after"
-    pictures = [histograms(column["before"], column["after"], ends, name, spread)]
+    pictures = [draw_histograms(column["before"], column["after"], ends, name, spread)]
     if column["records"]:
         width = (high - low) or 1.0  # very large whole numbers may lie in one float
         places = [((a - low) / width, (b - low) / width) for a, b in column["records"]]
-        pictures.append(records(places, ends, name, f"{name}: what {len(places)} records had, and what they show"))
+        pictures.append(draw_records(places, ends, name, f"{name}: what {len(places)} records had, and what they show"))
     caption = "Left: grey before, blue after."
     if kind != "faces":
         caption = "Left: before and after are the same, because values only changed places."

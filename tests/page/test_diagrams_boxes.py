@@ -6,17 +6,17 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from shoal.page.boxes import Box, Panel, boxes_side_by_side, draw_boxes
-from shoal.page.picture import Axis
+from shoal.page.diagrams import BoxDiagram, DiagramBox, boxes_side_by_side, draw_boxes
+from shoal.page.picture import PlotAxis
 from shoal.page.plots import render
 
 BOXES = (
-    Box(0, 20, 0, 60, "41"),
-    Box(20, 100, 0, 60, "330"),
-    Box(0, 99.5, 60, 120, "", shown=False),
-    Box(99.5, 100, 60, 120, "no room for this"),
+    DiagramBox(0, 20, 0, 60, "41"),
+    DiagramBox(20, 100, 0, 60, "330"),
+    DiagramBox(0, 99.5, 60, 120, "", shown=False),
+    DiagramBox(99.5, 100, 60, 120, "no room for this"),
 )
-AGE, INCOME = Axis("age"), Axis("income")
+AGE, INCOME = PlotAxis("age"), PlotAxis("income")
 
 
 def patches(axes):
@@ -24,7 +24,7 @@ def patches(axes):
 
 
 def test_every_box_has_its_place_and_an_edge():
-    axes = draw_boxes(Panel("Boxes", BOXES), AGE, INCOME)
+    axes = draw_boxes(BoxDiagram("Boxes", BOXES), AGE, INCOME)
     assert isinstance(axes, Axes)
     edges = [patch.get_bbox().extents.tolist() for patch in patches(axes) if not patch.get_fill()]
     assert edges == [[box.left, box.bottom, box.right, box.top] for box in BOXES]
@@ -33,38 +33,38 @@ def test_every_box_has_its_place_and_an_edge():
 
 
 def test_what_is_not_shown_is_hatched():
-    axes = draw_boxes(Panel("Boxes", BOXES), AGE, INCOME)
+    axes = draw_boxes(BoxDiagram("Boxes", BOXES), AGE, INCOME)
     hatched = [patch.get_bbox().extents.tolist() for patch in patches(axes) if patch.get_hatch()]
     assert hatched == [[0, 60, 99.5, 120]]
 
 
 def test_words_stand_where_they_fit():
-    axes = draw_boxes(Panel("Boxes", BOXES), AGE, INCOME)
+    axes = draw_boxes(BoxDiagram("Boxes", BOXES), AGE, INCOME)
     assert [text.get_text() for text in axes.texts] == ["41", "330"]
     assert axes.texts[1].get_position() == (60, 30)
 
 
 def test_records_are_points_and_limits_can_be_given():
     points = [(3.0, 4.0), (50.5, 60.5)]
-    axes = draw_boxes(Panel("Boxes", BOXES, points), Axis("age", limits=(-5, 110)), INCOME)
+    axes = draw_boxes(BoxDiagram("Boxes", BOXES, points), PlotAxis("age", limits=(-5, 110)), INCOME)
     (line,) = axes.lines
     assert line.get_xydata().tolist() == [list(point) for point in points]
     assert axes.get_xlim() == (-5, 110)
 
 
 def test_no_boxes_are_an_empty_picture():
-    axes = draw_boxes(Panel("Nothing", ()), AGE, INCOME)
+    axes = draw_boxes(BoxDiagram("Nothing", ()), AGE, INCOME)
     assert (axes.get_xlim(), patches(axes)) == ((0, 1), [])
 
 
 def test_panels_stand_side_by_side_and_name_the_vertical_axis_once():
-    figure = boxes_side_by_side([Panel("One", BOXES), Panel("Two", BOXES[:2])], AGE, INCOME)
+    figure = boxes_side_by_side([BoxDiagram("One", BOXES), BoxDiagram("Two", BOXES[:2])], AGE, INCOME)
     assert [axes.get_ylabel() for axes in figure.axes] == ["income", ""]
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["One", "Two"]
 
 
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_the_same_boxes_give_the_same_bytes(kind):
-    panel = Panel("Boxes", BOXES, [(1, 2)])
+    panel = BoxDiagram("Boxes", BOXES, [(1, 2)])
     first, second = (render(draw_boxes(panel, AGE, INCOME).figure, kind) for _ in range(2))
     assert first == second

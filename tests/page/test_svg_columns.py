@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import re
 
-from shoal.page.shifts import BOTTOM, HEIGHT, SIDE, TOP, WIDTH, histograms, records
+from shoal.page.svg import SIDE, SMALL_BOTTOM, SMALL_HEIGHT, SMALL_TOP, SMALL_WIDTH, draw_histograms, draw_records
 from tests.publish.reading import Page
 
 
 def test_bars_are_as_tall_as_their_counts():
-    drawn = histograms([2, 4, 0], [4, 1, 1], ("0", "3"), "age", "words")
+    drawn = draw_histograms([2, 4, 0], [4, 1, 1], ("0", "3"), "age", "words")
     tall = [float(value) for value in re.findall(r'<rect[^>]*height="([\d.]+)"', drawn)]
     assert len(tall) == 2
-    assert tall[1] == 2 * tall[0] == HEIGHT - BOTTOM - TOP
+    assert tall[1] == 2 * tall[0] == SMALL_HEIGHT - SMALL_BOTTOM - SMALL_TOP
     assert drawn.count("<polyline") == 1
     assert Page(drawn).faults == []
     assert ">age<" in drawn
 
 
 def test_records_lie_between_the_ends():
-    drawn = records([(0, 0), (1, 1), (0.5, 0)], ("0", "9"), "age", "words")
+    drawn = draw_records([(0, 0), (1, 1), (0.5, 0)], ("0", "9"), "age", "words")
     places = re.findall(r'<circle[^>]*cx="([\d.]+)" cy="([\d.]+)"', drawn)
-    bottom = HEIGHT - BOTTOM
+    bottom = SMALL_HEIGHT - SMALL_BOTTOM
     assert [(float(x), float(y)) for x, y in places] == [
-        (SIDE, bottom), (WIDTH - 16, TOP), (SIDE + (WIDTH - 16 - SIDE) / 2, bottom),
+        (SIDE, bottom), (SMALL_WIDTH - 16, SMALL_TOP), (SIDE + (SMALL_WIDTH - 16 - SIDE) / 2, bottom),
     ]  # fmt: skip
     assert Page(drawn).faults == []
 
 
 def test_names_are_escaped():
     for drawn in (
-        histograms([1], [1], ("<a>", "b"), "<script>", 'a "quoted" <word>'),
-        records([(0, 0)], ("<a>", "b"), "<script>", 'a "quoted" <word>'),
+        draw_histograms([1], [1], ("<a>", "b"), "<script>", 'a "quoted" <word>'),
+        draw_records([(0, 0)], ("<a>", "b"), "<script>", 'a "quoted" <word>'),
     ):
         assert "<script>" not in drawn
         assert "<a>" not in drawn
@@ -39,4 +39,4 @@ def test_names_are_escaped():
 
 
 def test_nothing_to_draw_is_an_empty_frame():
-    assert "<rect" not in histograms([], [], ("0", "1"), "age", "words")
+    assert "<rect" not in draw_histograms([], [], ("0", "1"), "age", "words")

@@ -9,7 +9,7 @@ from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.hierarchy.build import hierarchy
 from shoal.data.hierarchy.spans import spans
 from shoal.data.schema import Type
-from shoal.page.levels import draw_levels
+from shoal.page.diagrams import draw_levels
 from shoal.page.plots import render
 
 TREE = {"r": {"b": ["x", "z"], "a": ["y"]}}

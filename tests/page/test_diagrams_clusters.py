@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.patches import Polygon, Rectangle
 
-from shoal.page.groups import Groups, colour, draw_groups, hull, side_by_side
-from shoal.page.plots import render
-from shoal.page.style import COLOURS
+from shoal.page.diagrams import ClusterDiagram, cluster_colour, clusters_side_by_side, draw_clusters, hull
+from shoal.page.plots import COLOURS, render
 
 SQUARE = [(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]
 
@@ -30,7 +29,9 @@ def test_every_point_lies_inside_its_hull(points):
 
 
 def test_a_picture_has_its_points_patches_and_centres():
-    axes = draw_groups(Groups("two", [*SQUARE, (9.0, 9.0), (9.0, 8.0)], [0, 0, 0, 0, 1, 1], [(1.0, 1.0), (9.0, 8.5)]))
+    axes = draw_clusters(
+        ClusterDiagram("two", [*SQUARE, (9.0, 9.0), (9.0, 8.0)], [0, 0, 0, 0, 1, 1], [(1.0, 1.0), (9.0, 8.5)])
+    )
     assert axes.get_title(loc="left") == "two"
     assert sum(isinstance(patch, Polygon) for patch in axes.patches) == 4  # a rim and a face for each group
     records, centres = axes.collections
@@ -40,36 +41,38 @@ def test_a_picture_has_its_points_patches_and_centres():
 
 
 def test_labels_and_moves():
-    labels = draw_groups(Groups("label", SQUARE, [0] * 4, boxes=[(0, 0, 2, 2)]))
+    labels = draw_clusters(ClusterDiagram("label", SQUARE, [0] * 4, boxes=[(0, 0, 2, 2)]))
     (box,) = [patch for patch in labels.patches if isinstance(patch, Rectangle)]
     assert (box.get_xy(), box.get_width(), box.get_height()) == ((0, 0), 2, 2)
-    moved = draw_groups(Groups("shuffle", SQUARE, [0] * 4, moves=[(SQUARE[0], SQUARE[1]), (SQUARE[1], SQUARE[0])]))
+    moved = draw_clusters(
+        ClusterDiagram("shuffle", SQUARE, [0] * 4, moves=[(SQUARE[0], SQUARE[1]), (SQUARE[1], SQUARE[0])])
+    )
     assert len(moved.texts) == 2
     assert len(moved.collections) == 1
     assert len(moved.collections[0].get_facecolors()) == 4  # full: the values themselves are published
 
 
 def test_cuts_without_patches():
-    axes = draw_groups(Groups("ranks", SQUARE, [0, 1, 1, 0], cuts=([1.0], [0.5, 1.5]), patches=False))
+    axes = draw_clusters(ClusterDiagram("ranks", SQUARE, [0, 1, 1, 0], cuts=([1.0], [0.5, 1.5]), patches=False))
     assert len(axes.lines) == 3
     assert not axes.patches
 
 
 def test_several_pictures_share_a_width():
-    one = Groups("one", SQUARE, [0, 0, 1, 1])
-    three = side_by_side([one] * 3)
-    four = side_by_side([one] * 4)
+    one = ClusterDiagram("one", SQUARE, [0, 0, 1, 1])
+    three = clusters_side_by_side([one] * 3)
+    four = clusters_side_by_side([one] * 4)
     assert three.get_figwidth() == pytest.approx(7)
     assert four.get_figwidth() == pytest.approx(7)
     assert four.get_figheight() == pytest.approx(2 * three.get_figheight())
     assert [axes.axison for axes in four.axes] == [True] * 4 + [False] * 2
-    assert side_by_side([one], 2).get_figwidth() == pytest.approx(3.5)
+    assert clusters_side_by_side([one], 2).get_figwidth() == pytest.approx(3.5)
 
 
 def test_equal_pictures_are_equal_bytes():
-    one = Groups("one", SQUARE, [0, 0, 1, 1], [(1.0, 1.0)])
-    assert render(side_by_side([one]), "svg") == render(side_by_side([one]), "svg")
+    one = ClusterDiagram("one", SQUARE, [0, 0, 1, 1], [(1.0, 1.0)])
+    assert render(clusters_side_by_side([one]), "svg") == render(clusters_side_by_side([one]), "svg")
 
 
 def test_colours_come_round():
-    assert colour(len(COLOURS)) == colour(0)
+    assert cluster_colour(len(COLOURS)) == cluster_colour(0)

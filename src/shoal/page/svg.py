@@ -1,0 +1,176 @@
+"""Pictures written as SVG without a library: real text, the page's own colours, and the same bytes with every library version.
+
+A certificate is verified by rendering its page again, so its picture may not depend on a plotting library.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shoal.page.picture import Picture
+
+WIDTH, HEIGHT = 480.0, 320.0
+LEFT, RIGHT, TOP, BOTTOM = 66.0, 14.0, 14.0, 52.0
+"""Space around the drawing: the labels of the vertical axis, and two lines of words below."""
+LOWEST = 1e-300
+"""Smaller values are drawn here: smaller floats are not normal numbers."""
+_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def draw_curve(picture: Picture) -> str:
+    """Draw a picture with a logarithmic vertical axis as SVG inside a page; title and caption are for screen readers."""
+    from markupsafe import Markup, escape
+
+    xs = [x for series in picture.series for x in series.x] + [mark.x for mark in picture.marks]
+    ys = [y for series in picture.series for y in series.y] + [mark.y for mark in picture.marks]
+    across, up = _across(max(xs)), _up(max(min(ys), LOWEST), max(*ys, LOWEST))
+    lines = [
+        *_grid(across, up),
+        _text("axis", "middle", f'x="{_px((LEFT + WIDTH - RIGHT) / 2)}" y="{_px(HEIGHT - 10)}"', picture.x.label),
+        _text(
+            "axis",
+            "middle",
+            f'transform="translate(14 {_px((TOP + HEIGHT - BOTTOM) / 2)}) rotate(-90)"',
+            picture.y.label,
+        ),
+    ]
+    for series in picture.series:
+        places = [(_x(x, across), _y(y, up)) for x, y in zip(series.x, series.y, strict=True)]
+        lines.append(f'<polyline class="line" points="{" ".join(f"{_px(x)},{_px(y)}" for x, y in places)}"/>')
+        if series.dots:
+            lines += [f'<circle class="dot" cx="{_px(x)}" cy="{_px(y)}" r="3.2"/>' for x, y in places]
+    for mark in picture.marks:
+        x, y = _x(mark.x, across), _y(mark.y, up)
+        after = x < WIDTH * 0.6
+        lines.append(f'<circle class="mark" cx="{_px(x)}" cy="{_px(y)}" r="5.5"/>')
+        place = f'x="{_px(x + (10 if after else -10))}" y="{_px(max(y - 8, TOP + 10))}"'
+        lines.append(_text("name", "start" if after else "end", place, mark.text))
+    words = escape(f"{picture.title}. {picture.caption}")
+    head = f'<svg class="drawn" role="img" aria-label="{words}" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}">'
+    return Markup("\n".join([head, *lines, "</svg>"]))  # noqa: S704 - our own drawing, every text escaped
+
+
+def _text(kind: str, anchor: str, place: str, words: str) -> str:
+    from markupsafe import escape
+
+    return f'<text class="{kind}" {place} text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def _px(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def _across(largest: float) -> list[float]:
+    """Choose round ticks from 0 to just past the largest value: four to eight of them."""
+    power = 10.0 ** math.floor(math.log10(largest)) if largest > 0 else 1.0
+    step = next(s * power for s in (0.2, 0.5, 1, 2) if largest / (s * power) <= 7.0)
+    return [step * i for i in range(math.ceil(largest / step - 1e-9) + 1)]
+
+
+def _up(smallest: float, largest: float) -> list[int]:
+    """Choose powers of ten around the values, evenly spaced, at most eight."""
+    low, high = math.floor(math.log10(smallest)), math.ceil(math.log10(largest))
+    high = max(high, low + 1)
+    step = next((s for s in _STEPS if (high - low) / s <= 7), _STEPS[-1])
+    start = math.floor(low / step) * step
+    return list(range(start, start + step * math.ceil((high - start) / step) + 1, step))
+
+
+def _x(value: float, ticks: Sequence[float]) -> float:
+    return LEFT + (WIDTH - LEFT - RIGHT) * value / ticks[-1]
+
+
+def _y(value: float, powers: Sequence[int]) -> float:
+    share = (math.log10(max(value, LOWEST)) - powers[0]) / (powers[-1] - powers[0])
+    return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * share
+
+
+def _grid(across: Sequence[float], up: Sequence[int]) -> list[str]:
+    bottom, lines = HEIGHT - BOTTOM, []
+    for power in up:
+        y = bottom - (bottom - TOP) * (power - up[0]) / (up[-1] - up[0])
+        lines.append(f'<path class="grid" d="M{_px(LEFT)} {_px(y)}H{_px(WIDTH - RIGHT)}"/>')
+        named = "1" if power == 0 else f"1e{power}"
+        lines.append(f'<text x="{_px(LEFT - 7)}" y="{_px(y + 4)}" text-anchor="end">{named}</text>')
+    for tick in across:
+        x = _x(tick, across)
+        lines.append(f'<path class="grid" d="M{_px(x)} {_px(TOP)}V{_px(bottom)}"/>')
+        lines.append(f'<text x="{_px(x)}" y="{_px(bottom + 17)}" text-anchor="middle">{tick:.10g}</text>')
+    return lines
+
+
+SMALL_WIDTH, SMALL_HEIGHT = 360.0, 230.0
+SMALL_LEFT, SMALL_RIGHT, SMALL_TOP, SMALL_BOTTOM = 16.0, 16.0, 12.0, 44.0
+"""Space around the drawing; below it two lines of words."""
+SIDE = 52.0
+"""Space for the words of a vertical axis."""
+
+
+def draw_histograms(
+    before: Sequence[float], after: Sequence[float], ends: tuple[str, str], name: str, words: str
+) -> str:
+    """Draw two histograms in even bins, `before` as grey bars, `after` as a line of steps; `ends` name the outer edges."""
+    from markupsafe import Markup
+
+    bins, most = max(1, len(before)), max([*before, *after, 1])
+    bottom, tall = SMALL_HEIGHT - SMALL_BOTTOM, SMALL_HEIGHT - SMALL_BOTTOM - SMALL_TOP
+    step = (SMALL_WIDTH - SMALL_LEFT - SMALL_RIGHT) / bins
+    bars = [
+        f'<rect class="before" x="{_px(SMALL_LEFT + i * step)}" y="{_px(bottom - tall * count / most)}" '
+        f'width="{_px(max(step - 1, step / 2))}" height="{_px(tall * count / most)}"/>'
+        for i, count in enumerate(before)
+        if count
+    ]
+    places = [(SMALL_LEFT, bottom)]
+    for i, count in enumerate(after):
+        y = bottom - tall * count / most
+        places += [(SMALL_LEFT + i * step, y), (SMALL_LEFT + (i + 1) * step, y)]
+    places.append((SMALL_WIDTH - SMALL_RIGHT, bottom))
+    lines = [
+        *bars,
+        f'<polyline class="line" points="{" ".join(f"{_px(x)},{_px(y)}" for x, y in places)}"/>',
+        f'<path class="grid" d="M{_px(SMALL_LEFT)} {_px(bottom)}H{_px(SMALL_WIDTH - SMALL_RIGHT)}"/>',
+        *_ends(SMALL_LEFT, ends, name),
+    ]
+    return Markup("\n".join([_head(words), *lines, "</svg>"]))  # noqa: S704 - our own drawing, every text escaped
+
+
+def draw_records(places: Sequence[tuple[float, float]], ends: tuple[str, str], name: str, words: str) -> str:
+    """Draw records by original value (across) and published value (up), as shares of one range; and the line of no change."""
+    from markupsafe import Markup
+
+    bottom = SMALL_HEIGHT - SMALL_BOTTOM
+    wide, tall = SMALL_WIDTH - SIDE - SMALL_RIGHT, bottom - SMALL_TOP
+    dots = [
+        f'<circle class="dot thin" cx="{_px(SIDE + wide * x)}" cy="{_px(bottom - tall * y)}" r="2.2"/>'
+        for x, y in places
+    ]
+    lines = [
+        f'<path class="grid" d="M{_px(SIDE)} {_px(SMALL_TOP)}V{_px(bottom)}H{_px(SMALL_WIDTH - SMALL_RIGHT)}"/>',
+        f'<path class="same" d="M{_px(SIDE)} {_px(bottom)}L{_px(SMALL_WIDTH - SMALL_RIGHT)} {_px(SMALL_TOP)}"/>',
+        *dots,
+        *_ends(SIDE, ends, f"{name}, before"),
+        _text("axis", "middle", f'transform="translate(34 {_px((SMALL_TOP + bottom) / 2)}) rotate(-90)"', "shown"),
+    ]
+    return Markup("\n".join([_head(words), *lines, "</svg>"]))  # noqa: S704 - our own drawing, every text escaped
+
+
+def _head(words: str) -> str:
+    from markupsafe import escape
+
+    return f'<svg class="drawn half" role="img" aria-label="{escape(words)}" viewBox="0 0 {SMALL_WIDTH:.0f} {SMALL_HEIGHT:.0f}">'
+
+
+def _ends(left: float, ends: tuple[str, str], name: str) -> list[str]:
+    """Write the ends of the horizontal axis, and its name below them."""
+    from markupsafe import escape
+
+    y = SMALL_HEIGHT - SMALL_BOTTOM + 16
+    return [
+        f'<text x="{_px(left)}" y="{_px(y)}">{escape(ends[0])}</text>',
+        f'<text x="{_px(SMALL_WIDTH - SMALL_RIGHT)}" y="{_px(y)}" text-anchor="end">{escape(ends[1])}</text>',
+        _text("axis", "middle", f'x="{_px((left + SMALL_WIDTH - SMALL_RIGHT) / 2)}" y="{_px(y + 18)}"', name),
+    ]
