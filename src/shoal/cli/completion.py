@@ -25,7 +25,7 @@ HOW = {
 @click.argument("shell", type=click.Choice(list(HOW)))
 @json_option
 def completion(shell: str, as_json: bool) -> None:
-    """Print the script that completes the commands and options of `shoal` in SHELL.
+    """Print the script that completes the commands and options of `shoal` in a shell.
 
     \b
     bash   eval "$(shoal completion bash)"   in ~/.bashrc

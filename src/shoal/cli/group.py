@@ -25,7 +25,7 @@ SECTIONS = {
         "plan": ("publish.plan", "What a policy promises, before any row is read."),
         "rehearse": ("publish.rehearse", "What to expect of a release, from simulated tables."),
         "release": ("publish.release", "Publish a table as its policy says, with a certificate."),
-        "verify": ("publish.verify", "Compute a release's certificate again and compare."),
+        "verify": ("publish.verify", "Recompute what a release and its certificate say."),
         "share": ("publish.share", "Pack the public files of a release, and nothing else."),
     },
     "Ask a table that is not published": {

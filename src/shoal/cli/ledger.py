@@ -110,9 +110,9 @@ def export_ledger(dataset: str | None, out: Path | None, force: bool, ledger: st
     next_step=("Publish once more.", "shoal release policy.yaml visits.csv --out visits-2027 --again"),
 )
 @click.argument("dataset")
-@click.option("--policy", metavar="FILE", type=click.Path(path_type=Path), help="The policy whose cost counts.")
-@click.option("--epsilon", metavar="E", help="Or a cost by its numbers: epsilon,")
-@click.option("--delta", metavar="D", default="0", show_default=True, help="and delta.")
+@click.option("--policy", metavar="FILE", type=click.Path(path_type=Path), help="The policy of the releases.")
+@click.option("--epsilon", metavar="E", help="In place of a policy: the epsilon of one release.")
+@click.option("--delta", metavar="D", default="0", show_default=True, help="The delta of one release.")
 @ledger_option
 @json_option
 def forecast_releases(
@@ -156,8 +156,8 @@ def forecast_releases(
     next_step=("See what is left of it.", "shoal ledger show hospital-visits"),
 )
 @click.argument("dataset")
-@click.option("--epsilon", required=True, metavar="E", help="The most that may be spent in all: epsilon,")
-@click.option("--delta", required=True, metavar="D", help="and delta.")
+@click.option("--epsilon", required=True, metavar="E", help="The epsilon that may be spent in all.")
+@click.option("--delta", required=True, metavar="D", help="The delta that may be spent in all.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it stays in the record.")
 @click.option("--analyst", metavar="NAME", help="Fix the share of this analyst instead of the dataset's budget.")
 @click.option("--new-ledger", is_flag=True, help="Begin a new ledger at that path, with nothing spent.")

@@ -27,7 +27,7 @@ WORDS = {True: "ok    ", False: "FAILED", None: "NOT VERIFIED"}
 @json_option
 @click.pass_context
 def verify(context: click.Context, folder: Path, everything: bool, as_json: bool) -> None:
-    """Compute everything in a release FOLDER, or in its zip file, again and compare; exit code 3 if anything differs."""
+    """Recompute what can be recomputed in a release FOLDER, or in its zip file; exit code 3 if anything differs."""
     from shoal.publish.verify.release import verify as check
 
     with progress.spinner("verifying"):

@@ -65,11 +65,15 @@ class AskOptions:
 _where = click.option("--where", metavar="CONDITION", help="Only rows that satisfy it.")
 
 
-def _options(*more: Decorator, epsilon: bool = True) -> Decorator:
-    """The options of one kind of question: `more` of its own, then those that every kind has."""
+_epsilon = click.option(
+    "--epsilon", required=True, metavar="E", help="The price of the question; a smaller one means more noise."
+)
+
+
+def _options(*own: Decorator) -> Decorator:
+    """The options of one kind of question: its `own`, then those that every kind has."""
     shared = (
-        click.option("--epsilon", required=epsilon, metavar="E", help="What the question may cost."),
-        *more,
+        *own,
         click.option("--price", is_flag=True, help="Print the price and the expected error; charge nothing."),
         click.option("--analyst", metavar="NAME", help="Ask within this analyst's share of the budget."),
         ledger_option,
@@ -130,8 +134,8 @@ _NEXT = (
 def ask(context: click.Context, dataset: str) -> None:
     """Ask a registered DATASET a question, or a batch of questions, and get the answer with noise.
 
-    The price is charged before the answer is drawn. A question that is refused costs nothing; the same question asked
-    again is answered from the record and costs nothing.
+    The price is charged before the answer is drawn. A question that is refused costs nothing; the same question at the
+    same or a smaller epsilon is answered from the record and costs nothing.
     """
     context.obj = dataset
 
@@ -149,7 +153,7 @@ def ask(context: click.Context, dataset: str) -> None:
     ),
 )
 @click.argument("condition", default="everything")
-@_options(_prior(), _noise("refinement"))
+@_options(_epsilon, _prior(), _noise("refinement"))
 def count(dataset: str, condition: str, **shared: Any) -> None:
     """Count the rows that satisfy CONDITION, or all rows where none is given."""
     _ask({"count": {"where": condition}}, AskOptions(dataset, **shared))
@@ -165,7 +169,7 @@ def count(dataset: str, condition: str, **shared: Any) -> None:
     next_step=_NEXT,
 )
 @click.argument("attribute")
-@_options(_where, _prior(), _noise("refinement"))
+@_options(_epsilon, _where, _prior(), _noise("refinement"))
 def sum_of(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
     """Add up the values of ATTRIBUTE, a number whose domain the policy declares."""
     _ask({"sum": {"attribute": attribute, **_rows(where)}}, AskOptions(dataset, **shared))
@@ -181,7 +185,7 @@ def sum_of(dataset: str, attribute: str, where: str | None, **shared: Any) -> No
     next_step=_NEXT,
 )
 @click.argument("attribute")
-@_options(_where, _noise())
+@_options(_epsilon, _where, _noise())
 def mean(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
     """Compute the mean of ATTRIBUTE, a number, a date or a time."""
     _ask({"mean": {"attribute": attribute, **_rows(where)}}, AskOptions(dataset, **shared))
@@ -197,7 +201,7 @@ def mean(dataset: str, attribute: str, where: str | None, **shared: Any) -> None
     next_step=_NEXT,
 )
 @click.argument("attribute")
-@_options(_where, _noise())
+@_options(_epsilon, _where, _noise())
 def variance(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
     """Compute the variance of ATTRIBUTE, a number."""
     _ask({"variance": {"attribute": attribute, **_rows(where)}}, AskOptions(dataset, **shared))
@@ -214,7 +218,7 @@ def variance(dataset: str, attribute: str, where: str | None, **shared: Any) -> 
 )
 @click.argument("attribute")
 @click.argument("share", metavar="Q")
-@_options(_where)
+@_options(_epsilon, _where)
 def quantile(dataset: str, attribute: str, share: str, where: str | None, **shared: Any) -> None:
     """Find the value of ATTRIBUTE with a share Q of the rows at or below it; 0.5 is the median."""
     q = numbers.read_number(share, "q")
@@ -235,6 +239,7 @@ def quantile(dataset: str, attribute: str, share: str, where: str | None, **shar
 )
 @click.argument("attribute", metavar="ATTRIBUTE[@LEVEL]")
 @_options(
+    _epsilon,
     click.option("--edges", metavar="A,B,...", help="Count between these numbers or dates, and beyond them."),
     click.option("--values", metavar="A,B,...", help="Count these values, and all others together."),
     _where,
@@ -258,7 +263,7 @@ def histogram(
     next_step=_NEXT,
 )
 @click.argument("attributes", nargs=-1, required=True, metavar="ATTRIBUTE[@LEVEL]...")
-@_options(_where, _noise())
+@_options(_epsilon, _where, _noise())
 def contingency(dataset: str, attributes: tuple[str, ...], where: str | None, **shared: Any) -> None:
     """Count the rows by several attributes together, each by value or by a LEVEL of its hierarchy."""
     _ask({"contingency": {"attributes": list(attributes), **_rows(where)}}, AskOptions(dataset, **shared))
@@ -275,7 +280,7 @@ def contingency(dataset: str, attributes: tuple[str, ...], where: str | None, **
 )
 @click.argument("identity", metavar="ID")
 @click.argument("attribute")
-@_options(_prior(required=True))
+@_options(_epsilon, _prior(required=True))
 def value_of(dataset: str, identity: str, attribute: str, **shared: Any) -> None:
     """Draw the value of ATTRIBUTE of the one unit (a person, say) named ID, refined from what you know already."""
     _ask({"value_of": {"person": identity, "attribute": attribute}}, AskOptions(dataset, **shared))
@@ -295,7 +300,8 @@ def value_of(dataset: str, identity: str, attribute: str, **shared: Any) -> None
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @_options(
-    click.option("--delta", metavar="D", help="Delta of the batch: it pays for a total below the sum."), epsilon=False
+    click.option("--epsilon", metavar="E", help="The price of each question for which the file names none."),
+    click.option("--delta", metavar="D", help="The delta of the batch, which pays for a total below the sum."),
 )
 def batch(dataset: str, file: Path, **shared: Any) -> None:
     """Ask the questions in FILE, which are fixed in advance and charged together as one."""
