@@ -213,18 +213,18 @@ def _print(found: Setting, points: list[CurveRow] | None, choices: list[Frontier
     for sentence in sentences(found):
         output.print_paragraph(sentence)
         output.print_line()
-    output.print_table(("", "", ""), number_rows(found))
+    output.print_table(("", "", ""), _number_rows(found))
     if points is not None:
         output.print_line()
-        head, rows = curve_rows(found, points)
+        head, rows = _curve_rows(found, points)
         output.print_table(head, rows, right=range(len(head)))
     if choices is not None:
         output.print_line()
-        output.print_table(*frontier_rows(choices), right=(0, 1, 2))
+        output.print_table(*_frontier_rows(choices), right=(0, 1, 2))
 
 
-def number_rows(found: Setting) -> list[tuple[str, str, str]]:
-    """The four numbers, which of them was solved, and the bounds beside each other."""
+def _number_rows(found: Setting) -> list[tuple[str, str, str]]:
+    """The four numbers, which of them was solved, and both bounds of delta."""
     from shoal.guarantee.rounding import text_down, text_up
     from shoal.guarantee.sentences import short
 
@@ -269,8 +269,8 @@ def number_rows(found: Setting) -> list[tuple[str, str, str]]:
     ]
 
 
-def curve_rows(found: Setting, points: list[CurveRow]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """epsilon and the deltas at it, rounded up."""
+def _curve_rows(found: Setting, points: list[CurveRow]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """For each point of the curve epsilon and the deltas at it, rounded up."""
     from shoal.guarantee.rounding import text_up
     from shoal.guarantee.sentences import short
 
@@ -289,8 +289,8 @@ def curve_rows(found: Setting, points: list[CurveRow]) -> tuple[tuple[str, ...],
     return head, rows
 
 
-def frontier_rows(choices: list[FrontierPoint]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """k, the largest beta rounded down, and what the choice is good for."""
+def _frontier_rows(choices: list[FrontierPoint]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """For each choice k, the largest beta rounded down, and what the choice is good for."""
     from shoal.guarantee.rounding import text_down
 
     rows: list[tuple[str, ...]] = [(str(c.k), text_down(c.beta), f"{c.class_size:.0f}", c.meaning) for c in choices]
