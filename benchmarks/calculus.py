@@ -68,7 +68,7 @@ def main() -> None:
         [
             (
                 f"{n} releases, k = 20, beta = .15",
-                milliseconds(lambda n=n: compose([(SafeKSampling(20, ".15"), n)]).pld("1e-6"), 3),
+                milliseconds(lambda n=n: compose([(SafeKSampling(20, ".15"), n)]).pld_epsilon("1e-6"), 3),
             )
             for n in (1, 28, 300)
         ],

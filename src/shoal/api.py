@@ -83,13 +83,13 @@ class Composed:
 def compose(parts: Iterable[composing.Part], delta: Number) -> Composed:
     """The total of guarantees, each or (guarantee, times), at `delta`: releases from fresh samples and DP mechanisms."""
     total = composing.compose(parts)
-    remove, add = total.pld(delta, "remove"), total.pld(delta, "add")
+    remove, add = total.pld_epsilon(delta, "remove"), total.pld_epsilon(delta, "add")
     return Composed(
         epsilon=total.epsilon_at(delta),
         delta=float(safe_k.check_delta(delta)),
         count=total.count,
-        basic=total.basic(delta),
-        advanced=total.advanced(delta),
+        basic=total.basic_epsilon(delta),
+        advanced=total.advanced_epsilon(delta),
         pld=max(remove, add),
         pld_remove=remove,
         pld_add=add,

@@ -5,15 +5,13 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee.plain_sample import (
     check_published,
-    classify,
     failure_probability,
-    is_good_sample,
     keeps_privacy,
     published_rate,
     sample_rate,
@@ -120,26 +118,6 @@ def test_lemma_two_fails_for_infrequent_values():
     limit = 350 * 0.2 + 2 * math.log(2 / 0.005)
     tail = sum(binomial(350, j, 0.2) for j in range(math.floor(limit) + 1, 351))
     assert tail == pytest.approx(0.064, abs=5e-4)
-
-
-def test_classes_of_values_and_good_samples():
-    counts = {"a": 5, "b": 100, "c": 100_000}
-    found = classify(counts, rate=".1", epsilon=".2", delta=".01")
-    assert (found.rare, found.infrequent, found.common) == (("a",), ("b",), ("c",))
-    assert is_good_sample(counts, {"b": 15, "c": 10_000}, rate=".1", epsilon=".2", delta=".01")
-    assert not is_good_sample(counts, {"a": 1, "b": 15, "c": 10_000}, rate=".1", epsilon=".2", delta=".01")
-    assert not is_good_sample(counts, {"b": 60}, rate=".1", epsilon=".2", delta=".01")
-    assert not is_good_sample(counts, {"c": 12_000}, rate=".1", epsilon=".2", delta=".01")
-
-
-@settings(max_examples=25)
-@given(TABLES)
-def test_a_good_sample_keeps_privacy(counts):
-    """CM06 Lemma 1 with its own epsilon' = max(2(p + e), 6p)."""
-    p = e = 0.05
-    sample = [min(n, math.floor(n * p)) if n >= 2 * math.log(len(counts) / 0.005) / e else 0 for n in counts]
-    assert is_good_sample(counts, sample, rate=p, epsilon=e, delta=".01")
-    assert keeps_privacy(counts, sample, epsilon=max(2 * (p + e), 6 * p))
 
 
 def test_no_rate_is_safe_says_which_values_and_what_merging_gives():

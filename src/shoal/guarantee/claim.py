@@ -46,7 +46,14 @@ Randomness = Literal["operating system", "test seed", "none needed"]
 
 
 class Status(Enum):
-    """How a claim is known to hold, from strongest to weakest."""
+    """How a claim is known to hold, from strongest to weakest.
+
+    Arguments  the word that certificates print, as in `Status("proved")`
+    Raises     ValueError for a word that is not one of the five
+
+    >>> [status.value for status in Status][:2]
+    ['proved', 'proved with condition']
+    """
 
     PROVED = "proved"
     CONDITION = "proved with condition"
@@ -129,7 +136,19 @@ class _Statement:
 
 @dataclass(frozen=True)
 class Claim(_Statement):
-    """What holds, for whom, by which theorems, under which conditions, with which source of randomness."""
+    """What holds, for whom, by which theorems, under which conditions, with which source of randomness.
+
+    Plans, methods and sessions make claims from numbers that they have evaluated. By hand only a claim that promises nothing
+    can be made.
+
+    Arguments  `guarantee` is what holds, `unit` whose data it hides, `status` how it is known, `theorems` are names of the
+               registry, `conditions` are sentences, `randomness` says where chance came from
+    Raises     UsageError for any status but `none`, and for a claim that breaks the rules of its status
+
+    >>> from shoal.guarantee.differential import PureDP
+    >>> Claim(PureDP(1), Unit.row("add_remove"), Status.NONE).words()
+    'No guarantee is made.'
+    """
 
     maker: InitVar[object] = None
 

@@ -46,16 +46,16 @@ class Composition:
         """How many mechanisms run in all."""
         return sum(n for _, n in self.parts)
 
-    def basic(self, delta: Number) -> float:
+    def basic_epsilon(self, delta: Number) -> float:
         """Sum of the epsilons and of the deltas (theorem `basic-composition`); curves share what delta is left equally."""
-        return _sum_up(self._shared(check_delta(delta)))
+        return _sum_up(self._share_delta(check_delta(delta)))
 
-    def advanced(self, delta: Number) -> float:
+    def advanced_epsilon(self, delta: Number) -> float:
         """Kairouz, Oh and Viswanath 2015, Theorem 3.5 (theorem `advanced-composition`): half of delta pays for the tail."""
         d = check_delta(delta)
         if d <= 0:
             return math.inf
-        costs = self._shared(d / 2)
+        costs = self._share_delta(d / 2)
         if costs is None:
             return math.inf
         with precise():
@@ -65,7 +65,7 @@ class Composition:
             drift = mean + (2 * square * (2 / decimal(d)).ln()).sqrt()
             return min(up(drift * (1 + GUARD)), _sum_up(costs))
 
-    def pld(self, delta: Number, direction: str = "both") -> float:
+    def pld_epsilon(self, delta: Number, direction: str = "both") -> float:
         """The composed privacy-loss distribution's epsilon (theorem `pld-composition`); infinity where it is unreliable."""
         d = float(check_delta(delta))
         if d < RELIABLE_DELTA:
@@ -96,11 +96,7 @@ class Composition:
             return 1.0
         return min(1.0, up(sum((own[1] * n for own, n in owned), start=Fraction(0))))
 
-    def curve(self, epsilons: Sequence[float]) -> list[float]:
-        """delta at many epsilons."""
-        return [self.delta_at(e) for e in epsilons]
-
-    def _shared(self, delta: Fraction) -> list[tuple[Fraction, int]] | None:
+    def _share_delta(self, delta: Fraction) -> list[tuple[Fraction, int]] | None:
         """Each part's epsilon; parts with a delta of their own keep it, curves share the rest. None if it is not enough."""
         left = delta - sum((part.own[1] * n for part, n in self.parts if part.own), start=Fraction(0))
         curves = sum(n for part, n in self.parts if not part.own)
@@ -115,14 +111,19 @@ class Composition:
     @property
     def _totals(self) -> tuple[Distribution, Distribution]:
         """The composed distributions of removing and of adding a record."""
-        return _composed(self.parts)
+        return _distributions(self.parts)
 
 
 def compose(parts: Iterable[Part]) -> Composition:
     """Put parts together, each a guarantee or a pair (guarantee, how many times).
 
-    Raises CompositionError for a guarantee that does not compose: syntactic ones, sample privacy, and
-    privacy under sampling that has not been turned into plain DP by a fresh sample.
+    Arguments  `parts` are differential guarantees, each alone or with how many times it runs
+    Raises     CompositionError for a guarantee that does not compose: syntactic ones, sample privacy, and privacy under
+               sampling that has not been turned into plain DP by a fresh sample; UsageError without a part
+
+    >>> from shoal.guarantee.differential import PureDP
+    >>> compose([(PureDP("0.1"), 3)]).basic_epsilon(0)
+    0.30000000000000004
     """
     pairs: list[tuple[DifferentialPrivacy, int]] = []
     for item in parts:
@@ -141,7 +142,7 @@ def compose(parts: Iterable[Part]) -> Composition:
         pairs.append((part, n))
     if not pairs:
         raise UsageError("nothing to compose", fix="give at least one guarantee")
-    return Composition(tuple(_merged(pairs)))
+    return Composition(tuple(_merge(pairs)))
 
 
 def composed_within(parts: Sequence[tuple[Guarantee, int]], epsilon: Fraction, delta: Fraction) -> bool:
@@ -164,11 +165,11 @@ def _within(found: Composition, epsilon: Fraction, delta: Fraction) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _smallest_epsilon(composition: Composition, delta: Fraction) -> float:
-    return min(composition.basic(delta), composition.advanced(delta), composition.pld(delta))
+    return min(composition.basic_epsilon(delta), composition.advanced_epsilon(delta), composition.pld_epsilon(delta))
 
 
 @functools.lru_cache(maxsize=16)
-def _composed(parts: tuple[tuple[DifferentialPrivacy, int], ...]) -> tuple[Distribution, Distribution]:
+def _distributions(parts: tuple[tuple[DifferentialPrivacy, int], ...]) -> tuple[Distribution, Distribution]:
     grid = min(GRID, max(1e-7, min(part.spread for part, _ in parts) / 200))
     pairs = [(part.distributions(grid), n) for part, n in parts]
     remove, add = (
@@ -192,7 +193,7 @@ def people_at_risk(people: int, delta: Number) -> float:
     return min(1.0, up(n * check_delta(delta)))
 
 
-def _merged(pairs: list[tuple[DifferentialPrivacy, int]]) -> list[tuple[DifferentialPrivacy, int]]:
+def _merge(pairs: list[tuple[DifferentialPrivacy, int]]) -> list[tuple[DifferentialPrivacy, int]]:
     counts: dict[DifferentialPrivacy, int] = {}
     for part, n in pairs:
         counts[part] = counts.get(part, 0) + n

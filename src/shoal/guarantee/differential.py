@@ -1,7 +1,7 @@
-"""Differential privacy as values: pure, approximate, whole curves, and privacy that lives on one sample.
+"""Differential privacy as values: pure, approximate, whole curves, f-smooth bounds, and privacy under sampling.
 
 Each prints itself, compares by implication, and gives delta at any epsilon and epsilon at any delta,
-rounded up. `SampledDP` is the odd one out: it does not compose on the sample it was made for.
+rounded up. `SampledDP` alone does not compose: it holds for one run on one fresh sample. `amplify` says what sampling is worth.
 """
 
 from __future__ import annotations
@@ -75,7 +75,16 @@ class DifferentialPrivacy(Guarantee):
 
 @dataclass(frozen=True)
 class PureDP(DifferentialPrivacy):
-    """epsilon-differential privacy: no outcome is more than e^epsilon times as likely with one unit's data as without."""
+    """epsilon-differential privacy: no outcome is more than e^epsilon times as likely with one unit's data as without.
+
+    Arguments  `epsilon` is a number from 0 to 700, or its text; it is kept exactly
+    Raises     ParameterError for what is no such number
+
+    >>> PureDP("0.5") >= PureDP(1)  # 0.5-DP implies 1-DP
+    True
+    >>> PureDP(1).delta_at("0.5")
+    0.28764913...
+    """
 
     epsilon: Fraction
     kind: ClassVar[str] = "pure-dp"
@@ -105,7 +114,16 @@ class PureDP(DifferentialPrivacy):
 
 @dataclass(frozen=True)
 class ApproxDP(DifferentialPrivacy):
-    """(epsilon, delta)-differential privacy."""
+    """(epsilon, delta)-differential privacy: no event is more likely than e^epsilon times its likelihood without, plus delta.
+
+    Arguments  `epsilon` is a number from 0 to 700, `delta` one from 0 to 1, or their texts; both are kept exactly
+    Raises     ParameterError for what is no such number
+
+    >>> ApproxDP(1, "1e-6").epsilon_at("1e-6")
+    1.0
+    >>> ApproxDP(1, "1e-6").implies(ApproxDP(2, "1e-5"))
+    True
+    """
 
     epsilon: Fraction
     delta: Fraction
@@ -156,7 +174,19 @@ class ApproxDP(DifferentialPrivacy):
 
 @dataclass(frozen=True)
 class SafeKSampling(DifferentialPrivacy):
-    """Sampling at rate beta, then dropping tuples seen fewer than k times, with the whole curve delta*(epsilon)."""
+    """Random sampling at rate beta, then safe k-anonymization with minimum class size k, with the whole curve delta*(epsilon).
+
+    One row is added or removed. The recoding does not depend on the data, and tuples of the sample seen fewer than k times are
+    suppressed (theorem `safe-k-tight`; its dominating pair composes without loss). In files its kind is `sampled-crowd`.
+
+    Arguments  `k` is a whole number from 1 to a million, `beta` a number above 0 and below 1, or its text
+    Raises     ParameterError for what is no such number; PreconditionError for beta = 1, which is no sampling
+
+    >>> SafeKSampling(20, "0.1").delta_at(1)
+    2.76068725...e-15
+    >>> SafeKSampling(30, "0.1").implies(SafeKSampling(20, "0.2"))
+    True
+    """
 
     k: int
     beta: Fraction
@@ -203,14 +233,23 @@ class SafeKSampling(DifferentialPrivacy):
 
     def words(self) -> str:
         return (
-            f"the privacy of hiding in a crowd of {self.k} behind a random sample at rate {float(self.beta):g}: "
+            f"a random sample at rate {float(self.beta):g}, then suppression of tuples seen fewer than {self.k} times: "
             f"for example ({text_up(1.0)}, {text_up(self.delta_at(1))})-differential privacy"
         )
 
 
 @dataclass(frozen=True)
 class LaplaceDP(DifferentialPrivacy):
-    """Laplace noise whose scale is sensitivity / epsilon, with its whole curve."""
+    """Laplace noise whose scale is sensitivity / epsilon, with its whole curve.
+
+    Arguments  `epsilon` is a number above 0, or its text
+    Raises     ParameterError for what is no such number
+
+    >>> LaplaceDP(1).delta_at(1)
+    0.0
+    >>> LaplaceDP(1).delta_at("0.5") < PureDP(1).delta_at("0.5")
+    True
+    """
 
     epsilon: Fraction
     kind: ClassVar[str] = "laplace-dp"
@@ -249,7 +288,14 @@ class LaplaceDP(DifferentialPrivacy):
 
 @dataclass(frozen=True)
 class GaussianDP(DifferentialPrivacy):
-    """Gaussian noise of standard deviation sensitivity / mu, with its whole curve (Balle and Wang 2018)."""
+    """Gaussian noise of standard deviation sensitivity / mu, with its whole curve (Balle and Wang 2018).
+
+    Arguments  `mu` is a number above 0, or its text
+    Raises     ParameterError for what is no such number
+
+    >>> round(GaussianDP("0.5").epsilon_at("1e-6"), 3)
+    2.254
+    """
 
     mu: Fraction
     kind: ClassVar[str] = "gaussian-dp"
@@ -296,7 +342,16 @@ class GaussianDP(DifferentialPrivacy):
 
 @dataclass(frozen=True)
 class SampledDP(Guarantee):
-    """(beta, epsilon, delta)-DP under sampling (LQS11 Definition 3): private if run once on a fresh sample at rate beta."""
+    """(beta, epsilon, delta)-DP under sampling (LQS11 Definition 3): private if run once on a fresh sample at rate beta.
+
+    It does not compose on one sample; `on_fresh_sample` gives the plain differential privacy of one run, which composes.
+
+    Arguments  `beta` is a number above 0 and below 1, `epsilon` one from 0 to 700, `delta` one from 0 to 1, or their texts
+    Raises     ParameterError for what is no such number; `on_same_sample` raises CompositionError
+
+    >>> SampledDP("0.2", 1, "1e-6").on_fresh_sample() == ApproxDP(1, "1e-6")
+    True
+    """
 
     beta: Fraction
     epsilon: Fraction
@@ -363,7 +418,7 @@ def _positive(value: Number, name: str) -> Fraction:
 
 @dataclass(frozen=True)
 class AmplifiedBudget:
-    """The (epsilon, delta) that holds after, or is allowed before, sampling."""
+    """The epsilon and delta that hold after sampling at `rate`, or that may be spent on the sample."""
 
     epsilon: float
     delta: float
@@ -374,6 +429,12 @@ def amplify(epsilon: Number, delta: Number, rate: Number, from_rate: Number = 1)
     """Epsilon and delta at sampling rate `rate` of what is (epsilon, delta) at `from_rate` (theorem `amplification`).
 
     LQS11 Theorem 1: epsilon becomes ln(1 + r (e^epsilon - 1)) and delta becomes r delta, r = rate / from_rate.
+
+    Arguments  `epsilon` and `delta` hold on what was sampled at `from_rate` (1: on the whole table); `rate` is at most that
+    Raises     ParameterError for numbers out of range, and for a rate above `from_rate`
+
+    >>> amplify(1, "1e-6", "0.1").epsilon
+    0.15856507...
     """
     e, d = check_epsilon(epsilon), check_delta(delta)
     share = _share(rate, from_rate)
@@ -384,9 +445,15 @@ def amplify(epsilon: Number, delta: Number, rate: Number, from_rate: Number = 1)
 
 
 def allowance(epsilon: Number, delta: Number, rate: Number) -> AmplifiedBudget:
-    """The inverse: the budget a mechanism may spend on data that are a fresh sample at `rate`, for a target on the whole.
+    """The budget that a mechanism may spend on a fresh sample at `rate`, for a target on the whole: the inverse of `amplify`.
 
     Both numbers are rounded down, so that amplifying them stays within the target.
+
+    Arguments  `epsilon` and `delta` are the target on the whole table, `rate` is the sampling rate
+    Raises     ParameterError for numbers out of range
+
+    >>> round(allowance("0.15857", "1e-7", "0.1").epsilon, 4)
+    1.0
     """
     e, d = check_epsilon(epsilon), check_delta(delta)
     share = _share(rate, 1)
@@ -435,7 +502,18 @@ class SmoothBound:
 
 @dataclass(frozen=True)
 class SmoothDP(Guarantee):
-    """f-smooth (epsilon_0, delta_0)-DP of one or more fresh-sample releases (LQS10 Definition 5, Theorem 5)."""
+    """f-smooth (epsilon_0, delta_0)-DP of one or more fresh-sample releases (LQS10 Definition 5, Theorem 5).
+
+    delta_0 f(z) bounds delta at epsilon = z epsilon_0 for all z >= 1. It is Chernoff's bound on the published d, so it is
+    weaker than the tight curve; but it is one formula, and it composes by hand.
+
+    Arguments  `parts` are the bounds of the releases; `SmoothDP.of(k, beta, epsilon)` makes that of one
+    Raises     UsageError without a part; PreconditionError where epsilon_0 is below -ln(1 - beta), or z below 1
+
+    >>> bound = SmoothDP.of(20, "0.1", 1)
+    >>> bound.delta_at(2) < bound.delta, bound.compose(bound).epsilon
+    (True, Fraction(2, 1))
+    """
 
     parts: tuple[SmoothBound, ...]
     kind: ClassVar[str] = "smooth-dp"

@@ -69,7 +69,7 @@ class SamplePrivacy(Guarantee):
 
 @dataclass(frozen=True)
 class SafeRate:
-    """A safe sampling rate, what it rests on, and which values hold it down (for the holder's eyes)."""
+    """A safe sampling rate, what it rests on, and which values hold it down (for the custodian's eyes)."""
 
     rate: float
     bound: SampleBound
@@ -104,22 +104,22 @@ class SafeRate:
         return SamplePrivacy(self.c, self.epsilon, self.delta, self.rate)
 
 
-@dataclass(frozen=True)
-class ValueClasses:
-    """CM06 Definition 4: the values by how often they occur."""
-
-    rare: tuple[object, ...]
-    infrequent: tuple[object, ...]
-    common: tuple[object, ...]
-
-
 def sample_rate(counts: Counts, *, epsilon: Number, delta: Number, c: int = 1, bound: str = "exact") -> SafeRate:
     """The largest rate at which a plain sample of a table with these value counts is (c, epsilon, delta)-private.
 
     bound='exact' is theorem `sample-exact` (ours); bound='published' is theorem `sample-published`, CM06's
     formula at the internal epsilon that gives the largest rate for this target. Rounded down.
+
+    Arguments  `counts` says how many rows each value has, as a mapping or as a list; `epsilon` and `delta` are above 0, and
+               delta below 1; `c` is how many rows may take other values together
+    Raises     ParameterError for numbers out of range and for counts that are no whole numbers from 1 up; UsageError for an
+               unknown bound
+
+    >>> found = sample_rate({"flu": 5000, "cold": 4000}, epsilon=1, delta="0.01")
+    >>> round(found.rate, 3), found.publishable
+    (0.481, True)
     """
-    names, sizes = _named(counts)
+    names, sizes = _names_and_sizes(counts)
     target, d, rows = _check_target(epsilon), check_delta(delta), whole(c, "c")
     if not 0 < d < 1:
         raise ParameterError("delta is not a failure probability", came=delta, allowed="0 < delta < 1")
@@ -145,47 +145,20 @@ def sample_rate(counts: Counts, *, epsilon: Number, delta: Number, c: int = 1, b
 
 def failure_probability(counts: Counts, *, rate: Number, epsilon: Number, c: int = 1) -> float:
     """The chance that a sample at this rate is not (c, epsilon)-private (c > 1: at most), rounded up (theorem `sample-exact`)."""
-    _, sizes = _named(counts)
+    _, sizes = _names_and_sizes(counts)
     return _failure(sizes, _caps(sizes, _check_target(epsilon), whole(c, "c")), float(exact(rate, "rate")))
 
 
 def keeps_privacy(counts: Counts, sample: Counts, *, epsilon: Number, c: int = 1) -> bool:
     """Whether one given sample keeps (c, epsilon): every value at most as often as its cap."""
-    _, sizes = _named(counts)
-    drawn = _aligned(counts, sample, sizes)
+    _, sizes = _names_and_sizes(counts)
+    drawn = _align(counts, sample, sizes)
     return bool(np.all(drawn <= _caps(sizes, _check_target(epsilon), whole(c, "c"))))
-
-
-def classify(counts: Counts, *, rate: Number, epsilon: Number, delta: Number, c: int = 1) -> ValueClasses:
-    """CM06 Definition 4 (and section 5 for c rows), at the paper's internal epsilon."""
-    names, sizes = _named(counts)
-    p, e, rows = float(exact(rate, "rate")), float(_check_target(epsilon)), whole(c, "c")
-    log_term = _log_term(len(sizes), float(check_delta(delta)))
-    spare = rows if rows > 1 else 0
-    rare = sizes < 2 * log_term / e + spare
-    common = ~rare & (sizes - spare >= 12 * log_term / p)
-
-    def pick(mask: npt.NDArray[np.bool_]) -> tuple[object, ...]:
-        return tuple(name for name, chosen in zip(names, mask.tolist(), strict=True) if chosen)
-
-    return ValueClasses(pick(rare), pick(~rare & ~common), pick(common))
-
-
-def is_good_sample(counts: Counts, sample: Counts, *, rate: Number, epsilon: Number, delta: Number) -> bool:
-    """CM06 Definition 5: sufficient for privacy; its probability is not claimed (erratum to Lemma 2)."""
-    _, sizes = _named(counts)
-    drawn = _aligned(counts, sample, sizes)
-    p, e = float(exact(rate, "rate")), float(_check_target(epsilon))
-    log_term = _log_term(len(sizes), float(check_delta(delta)))
-    rare = sizes < 2 * log_term / e
-    common = ~rare & (sizes >= 12 * log_term / p)
-    limit = np.where(common, sizes * p + np.sqrt(3 * sizes * p * log_term), sizes * p + 2 * log_term)
-    return bool(np.all(drawn <= np.where(rare, 0, limit)))
 
 
 def published_rate(counts: Counts, *, epsilon: Number, delta: Number, c: int = 1) -> tuple[float, float]:
     """CM06 Theorem 3 or 7 at the paper's own epsilon: the rate p, and the epsilon' it proves; p = 0 if it proves nothing."""
-    _, sizes = _named(counts)
+    _, sizes = _names_and_sizes(counts)
     rate = _theorem_rate(np.sort(sizes), float(_check_target(epsilon)), float(check_delta(delta)), whole(c, "c"))
     return rate, _theorem_epsilon(len(sizes), rate, float(exact(epsilon)), float(exact(delta)), c)
 
@@ -298,7 +271,7 @@ def _cap(n: int, target: Fraction, c: int) -> int:
     return low
 
 
-def _named(counts: Counts) -> tuple[list[object], npt.NDArray[np.int64]]:
+def _names_and_sizes(counts: Counts) -> tuple[list[object], npt.NDArray[np.int64]]:
     if isinstance(counts, Mapping):
         names, values = list(counts), list(counts.values())
     else:
@@ -312,7 +285,7 @@ def _named(counts: Counts) -> tuple[list[object], npt.NDArray[np.int64]]:
     return names, np.array(values, dtype=np.int64)
 
 
-def _aligned(counts: Counts, sample: Counts, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _align(counts: Counts, sample: Counts, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     if isinstance(counts, Mapping) and isinstance(sample, Mapping):
         drawn = [int(sample.get(name, 0)) for name in counts]
     elif not isinstance(counts, Mapping) and not isinstance(sample, Mapping):

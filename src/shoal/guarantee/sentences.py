@@ -1,4 +1,4 @@
-"""The promise in plain words: three sentences for a person, and warnings for the one who holds the table.
+"""The promise in plain words: three sentences for a person, and warnings for the custodian.
 
 delta* certifies (epsilon, delta)-DP and is never called the probability of a bad outcome; the published d is.
 """
@@ -46,15 +46,15 @@ def as_float(value: Fraction, *, cost: bool) -> float:
 def sentences(plan: Setting, unit: Unit | None = None, *, drawn_before: bool = False, tuned: bool = False) -> list[str]:
     """What is promised, what the two numbers mean, and what it rests on; `unit` where a policy names it."""
     ratio, delta = growth(plan.epsilon), plain(plan.delta)
-    recoding = _recoding(plan.epsilon_recoding, tuned)
+    recoding = _recoding_clause(plan.epsilon_recoding, tuned)
     ground = (
-        f"This rests on {_listed(plan.theorems)}: {_sampling(plan, unit, drawn_before)}; the recoding is {recoding}; "
-        f"and no group of fewer than {plan.k} equal rows is shown."
+        f"This rests on {_theorem_list(plan.theorems)}: {_sampling_clause(plan, unit, drawn_before)}; "
+        f"the recoding is {recoding}; and no group of fewer than {plan.k} equal rows is shown."
     )
-    return [_promised(ratio, delta, unit or plan.unit), _about_delta(plan, ratio, delta), ground]
+    return [_promise_sentence(ratio, delta, unit or plan.unit), _delta_sentence(plan, ratio, delta), ground]
 
 
-def _promised(ratio: str, delta: str, unit: Unit) -> str:
+def _promise_sentence(ratio: str, delta: str, unit: Unit) -> str:
     without = f"without {'it' if unit.max_rows == 1 else 'them'}"
     other = without if unit.neighbours == "add_remove" else "with any other in place"
     return (
@@ -63,7 +63,7 @@ def _promised(ratio: str, delta: str, unit: Unit) -> str:
     )
 
 
-def _recoding(paid: Fraction, tuned: bool) -> str:
+def _recoding_clause(paid: Fraction, tuned: bool) -> str:
     if paid:
         return f"chosen on the full table by a mechanism that spends epsilon {short(paid, cost=True)}"
     return (
@@ -74,23 +74,23 @@ def _recoding(paid: Fraction, tuned: bool) -> str:
 def view_sentences(
     total: ApproxDP, plans: Sequence[Setting], unit: Unit | None = None, *, tuned: bool = False
 ) -> list[str]:
-    """The same for many narrow tables that keep one promise together."""
+    """The three sentences of a release of many narrow tables that keep one promise together."""
     first = plans[0]
     ratio, delta = growth(total.epsilon), plain(total.delta)
-    rates, crowds = sorted({plan.beta for plan in plans}), sorted({plan.k for plan in plans})
+    rates, sizes = sorted({plan.beta for plan in plans}), sorted({plan.k for plan in plans})
     rate = short(rates[0], cost=False) if len(rates) == 1 else f"{short(rates[0], cost=False)} or more"
-    crowd = str(crowds[0]) if len(crowds) == 1 else f"its own k, {crowds[0]} to {crowds[-1]},"
-    recoding = _recoding(sum((plan.epsilon_recoding for plan in plans), Fraction(0)), tuned)
+    size = str(sizes[0]) if len(sizes) == 1 else f"its own k, {sizes[0]} to {sizes[-1]},"
+    recoding = _recoding_clause(sum((plan.epsilon_recoding for plan in plans), Fraction(0)), tuned)
     one = "one is" if len(plans) == 1 else f"{len(plans)} tables are"
     ground = (
         f"{one[:1].upper()}{one[1:]} published, each from its own fresh sample, and what they cost together is composed "
         "as distributions of privacy loss (theorem pld-composition): for each of them every row is kept with probability "
-        f"{rate}, independently; the recoding is {recoding}; and no group of fewer than {crowd} equal rows is shown."
+        f"{rate}, independently; the recoding is {recoding}; and no group of fewer than {size} equal rows is shown."
     )
-    return [_promised(ratio, delta, unit or first.unit), _about_delta(first, ratio, delta), ground]
+    return [_promise_sentence(ratio, delta, unit or first.unit), _delta_sentence(first, ratio, delta), ground]
 
 
-def _sampling(plan: Setting, unit: Unit | None, drawn_before: bool) -> str:
+def _sampling_clause(plan: Setting, unit: Unit | None, drawn_before: bool) -> str:
     rate = short(plan.beta, cost=False)
     if drawn_before:
         each = "row" if unit is None else unit.name
@@ -98,12 +98,12 @@ def _sampling(plan: Setting, unit: Unit | None, drawn_before: bool) -> str:
     return f"each row is kept with probability {rate}, independently and from a fresh source of randomness"
 
 
-def _listed(theorems: tuple[str, ...]) -> str:
+def _theorem_list(theorems: tuple[str, ...]) -> str:
     *most, last = theorems
     return f"the theorems {', '.join(most)} and {last}" if most else f"the theorem {last}"
 
 
-def _about_delta(plan: Setting, ratio: str, delta: str) -> str:
+def _delta_sentence(plan: Setting, ratio: str, delta: str) -> str:
     if plan.bound == "published":
         return (
             f"Except with probability {delta} the release is one that is between 1/{ratio} and {ratio} times as likely without "
@@ -118,7 +118,7 @@ def _about_delta(plan: Setting, ratio: str, delta: str) -> str:
 def about_people(people: int, plan: Setting, named: str = "people") -> str | None:
     """n times delta in words, when it is not far below one (LQS10 section 6); `named` says of what there are n."""
     together = people_at_risk(people, plan.delta)
-    if exact_product(people, plan) >= 1:
+    if people * plan.delta >= 1:
         return (
             f"{people:,} {named} times delta {plain(plan.delta)} is 1 or more: a release that exposes one of them outright "
             f"would meet this promise; ask for a delta far below {text_down(Fraction(1, people))}"
@@ -129,8 +129,3 @@ def about_people(people: int, plan: Setting, named: str = "people") -> str | Non
             "kept, but it leaves that much room for exposing one of them; ask for a smaller delta"
         )
     return None
-
-
-def exact_product(people: int, plan: Setting) -> Fraction:
-    """n times delta, exactly."""
-    return people * plan.delta

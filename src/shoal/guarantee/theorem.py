@@ -232,7 +232,7 @@ _ALL = (
         "give a dominating pair on a grid.",
         (
             _FRESH,
-            _premise("reliable-delta", "delta is at least 1e-11", "compose.Composition.pld"),
+            _premise("reliable-delta", "delta is at least 1e-11", "compose.Composition.pld_epsilon"),
             _premise("parts-fixed", "the parts are fixed in advance", "custodian"),
         ),
     ),

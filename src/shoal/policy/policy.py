@@ -27,9 +27,26 @@ from shoal.policy.validation import validate
 
 @dataclass(frozen=True)
 class Policy:
-    """What was asked, with the schema and the unit that it means; immutable.
+    """What a person asks for, with the schema and the unit that it means; immutable, and no row of the table is needed.
 
-    `model` is the file key by key, `text` the file as the person wrote it, `folder` where its hierarchies lie.
+    `Policy.load` reads a file, `Policy.parse` its text, `Policy.of` plain values.
+
+    Arguments  `model` is the file key by key, `schema` its attributes with domains and hierarchies, `unit` whose data are
+               hidden, `text` the file as the person wrote it, `folder` where its hierarchies lie, `file` its name in
+               errors, `hashes` the hash of the file that each hierarchy was read from
+    Raises     PolicyError with everything that is wrong in a policy, each problem with its key, its line, what is allowed
+               and what to do
+
+    >>> age = {"role": "quasi", "type": "integer", "domain": [0, 110]}
+    >>> keys = {
+    ...     "version": 1,
+    ...     "dataset": "visits",
+    ...     "unit": "row",
+    ...     "neighbours": "add_remove",
+    ...     "attributes": {"age": age},
+    ... }
+    >>> Policy.of(keys).unit.words()
+    'one row added or removed'
     """
 
     model: PolicyModel

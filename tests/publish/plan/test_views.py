@@ -83,7 +83,7 @@ def test_the_golden_composition_of_all_pairs_of_eight_attributes():
     assert len(made.views) == 28
     assert {view.method.promise.k for view in made.views} == {20}
     assert compose(made.parts).epsilon_at(Fraction("1e-6")) == pytest.approx(0.987, abs=0.001)
-    assert compose(made.parts).basic(Fraction("1e-6")) > 5
+    assert compose(made.parts).basic_epsilon(Fraction("1e-6")) > 5
 
 
 @pytest.mark.slow

@@ -146,7 +146,11 @@ def _compose(parts: Parts) -> Composition:
 def _at_delta(total: Composition, delta: Fraction) -> dict[str, Any]:
     from shoal.guarantee.sentences import as_float
 
-    bounds = {"basic": total.basic(delta), "advanced": total.advanced(delta), "pld": total.pld(delta)}
+    bounds = {
+        "basic": total.basic_epsilon(delta),
+        "advanced": total.advanced_epsilon(delta),
+        "pld": total.pld_epsilon(delta),
+    }
     best = total.epsilon_at(delta)
     winner = "single" if total.count == 1 else min(bounds, key=lambda name: bounds[name])
     return {
@@ -157,8 +161,8 @@ def _at_delta(total: Composition, delta: Fraction) -> dict[str, Any]:
         "bound": winner,
         "theorem": None if winner == "single" else f"{winner}-composition",
         **bounds,
-        "pld_remove": total.pld(delta, "remove"),
-        "pld_add": total.pld(delta, "add"),
+        "pld_remove": total.pld_epsilon(delta, "remove"),
+        "pld_add": total.pld_epsilon(delta, "add"),
     }
 
 

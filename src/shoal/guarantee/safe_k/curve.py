@@ -100,7 +100,7 @@ def delta(k: int, beta: Number, epsilon: Number, bound: str = "tight") -> float:
 
 def delta_exactly(k: int, beta: Number, epsilon: Number, bound: str = "tight") -> Fraction:
     """The same as a fraction: beta^k itself where the curve has reached its floor, else above the truth by 1e-40 of it."""
-    return {"tight": _tight, "published": _published}[check_bound(bound)](
+    return {"tight": _tight, "published": _published_exactly}[check_bound(bound)](
         check_k(k), check_beta(beta), check_epsilon(epsilon)
     )
 
@@ -182,7 +182,7 @@ def _add(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
         return _above(binomial_at_most(k - 1, n - 1, beta, lambda j: (gamma * n - j) / (n - j)))
 
 
-def _published(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
+def _published_exactly(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
     with precise():
         beta, ratio = decimal(rate), decimal(epsilon).exp()
         if ratio * (1 - beta) < 1 - _TIE:

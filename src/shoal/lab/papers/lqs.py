@@ -81,7 +81,7 @@ def section_2_7() -> Reproduction:
             digits(
                 "epsilon of 50 outputs at epsilon 0.02 and delta 0",
                 "1",
-                total.basic(0),
+                total.basic_epsilon(0),
                 f"{composed:.4g} at delta 1e-6",
             ),
             statement(

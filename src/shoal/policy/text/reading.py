@@ -72,7 +72,7 @@ def read_yaml(text: str, file: str = "policy") -> Document:
 @lru_cache(maxsize=8)
 def _read_cached(text: str) -> Document:
     """The document of a text; a text that is written, checked, parsed and locked is read once, not once for each."""
-    builder = _Builder()
+    builder = _DocumentBuilder()
     if len(text) > _LONGEST:
         raise RefusedPolicyError([Problem((), "too long to be a policy", f"{len(text)} letters")])
     try:
@@ -116,7 +116,7 @@ class _Open:
     line: int = 0
 
 
-class _Builder:
+class _DocumentBuilder:
     """Takes one event at a time; keeps what is open on a stack of its own, so that depth cannot harm."""
 
     def __init__(self) -> None:

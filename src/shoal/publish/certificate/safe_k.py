@@ -78,7 +78,7 @@ def _views(plan: SafeKPlan) -> dict[str, Any]:
         if chooser is None
         else {"epsilon": exact_text(chooser.epsilon), "of": len(chooser.candidates), "steps": chooser.steps},
         "composed": text_up(exact(composed.epsilon_at(plan.total.delta)), DIGITS),
-        "basic": text_up(exact(composed.basic(plan.total.delta)), DIGITS),
+        "basic": text_up(exact(composed.basic_epsilon(plan.total.delta)), DIGITS),
     }
 
 
