@@ -31,8 +31,8 @@ def test_a_citation_is_recognized_and_an_unknown_one_is_missed():
 
 @pytest.mark.parametrize("theorem", THEOREMS.values(), ids=lambda theorem: theorem.name)
 def test_the_sources_of_a_theorem_have_entries(theorem):
-    assert citations(theorem.source) <= HEADINGS
-    assert citations(theorem.source) or "Shoal" in theorem.source
+    assert citations(theorem.citation) <= HEADINGS
+    assert citations(theorem.citation) or "Shoal" in theorem.citation
 
 
 def test_short_names_in_the_tree_have_entries_with_anchors():

@@ -36,16 +36,22 @@ def test_pages_and_theorems_are_the_same_set():
 
 
 def squeeze(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
+    return re.sub(r"\s+", " ", re.sub(r"\[(\w+)\]\(\.\./bibliography\.md#\w+\)", r"\1", text))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_page_says_what_the_registry_says(name):
     page, theorem = squeeze(PAGES[name]), THEOREMS[name]
     assert f"# {theorem.title} Theorem `{name}`." in page
-    assert theorem.source in page
+    assert theorem.citation in page
     for heading in ("Statement", "Source", "Preconditions", "Proof", "What it does not say", "Where the code is"):
         assert f"## {heading} " in page
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_page_links_the_works_that_it_cites_by_short_name(name):
+    for work in set(re.findall(r"\b(?:LQS|CM|SC)\d\d\b", PAGES[name])):
+        assert f"[{work}](../bibliography.md#{work.lower()})" in PAGES[name]
 
 
 def table(page: str) -> list[tuple[str, str]]:

@@ -44,7 +44,7 @@ class Theorem:
 
     name: str
     title: str
-    source: str
+    citation: str
     statement: str
     premises: tuple[Premise, ...]
 

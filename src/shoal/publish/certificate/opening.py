@@ -44,7 +44,7 @@ def theorem_entry(name: str, answers: Mapping[str, PremiseAnswer]) -> dict[str, 
     return {
         "name": name,
         "title": known.title,
-        "source": known.source,
+        "source": known.citation,
         "statement": known.statement,
         "premises": [_premise(name, premise, answers) for premise in known.premises],
     }

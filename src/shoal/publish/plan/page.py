@@ -91,7 +91,7 @@ def _theorem(name: str) -> dict[str, Any]:
     return {
         "name": known.name,
         "statement": known.statement,
-        "source": known.source,
+        "source": known.citation,
         "premises": [premise.text for premise in known.premises],
     }
 
