@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class How(Enum):
+class PremiseStatus(Enum):
     """How a premise is known to be met in one release; there is no fourth way, and no default."""
 
     CHECKED = "checked by the program"
@@ -22,7 +22,7 @@ class How(Enum):
 class PremiseAnswer:
     """How one plan meets one premise, in a closed word and in a sentence."""
 
-    how: How
+    how: PremiseStatus
     detail: str
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Status
-from shoal.guarantee.theorem import THEOREMS, How
+from shoal.guarantee.theorem import THEOREMS, PremiseAnswer, PremiseStatus
 from shoal.publish.certificate.counted import counted_answers
 from shoal.publish.certificate.opening import theorem_entry
 from shoal.publish.certificate.premises import FIXED_WITHOUT_DATA, safe_k_answers
@@ -40,6 +40,7 @@ KINDS = {
     "views chosen": PAIRS | {"release.views": {"choose": {"epsilon": "0.2", "count": 2}}},
 }
 COUNTED = ("microaggregation", "diverse", "swap")
+STATUSES = {status.value for status in PremiseStatus}
 CUSTODIANS = {"recoding-fixed", *FIXED_WITHOUT_DATA}
 """What `proved` leaves to the custodian: that the plan was fixed without the data."""
 
@@ -65,12 +66,35 @@ def test_a_plan_answers_for_each_premise_it_cites(made):
     for premise in premises(made):
         assert found[premise.key].detail
         if premise.enforced_by == "custodian":
-            assert found[premise.key].how is not How.CHECKED, premise.text
+            assert found[premise.key].how is not PremiseStatus.CHECKED, premise.text
     entries = [theorem_entry(name, found) for name in made.claims[0].theorems]
     assert [each["id"] for entry in entries for each in entry["premises"]] == [each.key for each in premises(made)]
 
 
 @pytest.mark.slow
+def test_each_theorem_of_the_registry_is_answered_for_as_a_whole_or_refused(made):
+    found = answers(made)
+    for name, theorem in THEOREMS.items():
+        if all(premise.key in found for premise in theorem.premises):
+            entry = theorem_entry(name, found)
+            assert [each["id"] for each in entry["premises"]] == [premise.key for premise in theorem.premises]
+            assert all(each["how"] in STATUSES and each["checked"] for each in entry["premises"])
+        else:
+            with pytest.raises(PreconditionError, match=name):
+                theorem_entry(name, found)
+
+
+@pytest.mark.parametrize("name", sorted(THEOREMS))
+def test_what_the_custodian_alone_knows_cannot_be_called_checked(name):
+    theorem = THEOREMS[name]
+    checked = {premise.key: PremiseAnswer(PremiseStatus.CHECKED, "by a test") for premise in theorem.premises}
+    if any(premise.enforced_by == "custodian" for premise in theorem.premises):
+        with pytest.raises(PreconditionError, match=name):
+            theorem_entry(name, checked)
+    else:
+        assert len(theorem_entry(name, checked)["premises"]) == len(theorem.premises)
+
+
 def test_no_answer_is_the_default_of_another(made):
     found = answers(made)
     for name in made.claims[0].theorems:
@@ -83,7 +107,7 @@ def test_no_answer_is_the_default_of_another(made):
 @pytest.mark.slow
 def test_what_only_the_custodian_knows_is_in_the_status(made):
     found, status = answers(made), made.claims[0].status
-    said = {premise.key for premise in premises(made) if found[premise.key].how is How.STATED}
+    said = {premise.key for premise in premises(made) if found[premise.key].how is PremiseStatus.STATED}
     if status is Status.PROVED:
         assert said <= CUSTODIANS
         assert all("only the custodian can know" in found[key].detail for key in said)
@@ -101,7 +125,7 @@ def test_what_only_the_custodian_knows_is_in_the_status(made):
 def test_what_was_printed_as_checked_is_the_custodians(kind, key):
     made = planned(KINDS[kind])
     assert key in {premise.key for premise in premises(made)}
-    assert answers(made)[key].how is How.STATED
+    assert answers(made)[key].how is PremiseStatus.STATED
 
 
 def test_a_tree_on_a_sample_of_its_own_was_not_settled_on_the_whole_table():
@@ -113,9 +137,9 @@ def test_a_tree_on_a_sample_of_its_own_was_not_settled_on_the_whole_table():
 
 def test_rows_are_units_because_the_custodian_says_so():
     each_row = plan(counted("microaggregation", {"unit": "row"}))
-    assert counted_answers(each_row)["one-record-each"].how is How.STATED
+    assert counted_answers(each_row)["one-record-each"].how is PremiseStatus.STATED
     named = plan(counted("microaggregation", {"unit": {"column": "patient", "max_rows": 1}}))
-    assert counted_answers(named)["one-record-each"].how is How.BUILT
+    assert counted_answers(named)["one-record-each"].how is PremiseStatus.BUILT
 
 
 def test_a_premise_has_one_key_and_a_key_one_premise():

@@ -7,7 +7,7 @@ from typing import Any
 
 from shoal import __version__
 from shoal.errors import PreconditionError
-from shoal.guarantee.theorem import How, Premise, PremiseAnswer, theorem
+from shoal.guarantee.theorem import Premise, PremiseAnswer, PremiseStatus, theorem
 from shoal.publish.plan.base import Plan
 from shoal.publish.verify.standalone import KNOWN_VERSION as VERSION
 from shoal.publish.verify.standalone import seal
@@ -52,12 +52,12 @@ def theorem_entry(name: str, answers: Mapping[str, PremiseAnswer]) -> dict[str, 
 
 def _premise(name: str, premise: Premise, answers: Mapping[str, PremiseAnswer]) -> dict[str, str]:
     answer = answers.get(premise.key)
-    if answer is None or (answer.how is How.CHECKED and premise.enforced_by == "custodian"):
+    if answer is None or (answer.how is PremiseStatus.CHECKED and premise.enforced_by == "custodian"):
         raise PreconditionError(
             name,
             "the plan does not say how this premise is met",
             came=premise.text,
-            allowed=", ".join(how.value for how in How),
+            allowed=", ".join(how.value for how in PremiseStatus),
             fix="this is a fault of ours: please report it",
         )
     return {"id": premise.key, "text": premise.text, "how": answer.how.value, "checked": answer.detail}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shoal.guarantee.theorem import How, PremiseAnswer
+from shoal.guarantee.theorem import PremiseAnswer, PremiseStatus
 from shoal.publish.plan.safe_k import SafeKPlan
 
 LOCKED = "in the locked plan, which was charged before a row was drawn"
@@ -18,17 +18,17 @@ DRAFTED = "parts of the policy were drafted from the data and nobody has confirm
 
 def checked(detail: str) -> PremiseAnswer:
     """A line of the program raises where it is not met, and that line ran."""
-    return PremiseAnswer(How.CHECKED, detail)
+    return PremiseAnswer(PremiseStatus.CHECKED, detail)
 
 
 def built(detail: str) -> PremiseAnswer:
     """The program makes it so."""
-    return PremiseAnswer(How.BUILT, detail)
+    return PremiseAnswer(PremiseStatus.BUILT, detail)
 
 
 def stated(detail: str) -> PremiseAnswer:
     """Only the custodian can know."""
-    return PremiseAnswer(How.STATED, detail)
+    return PremiseAnswer(PremiseStatus.STATED, detail)
 
 
 CHECKED_WHEN_PLANNING = {
