@@ -59,8 +59,11 @@ def write_table(path: Path, rows: int = 600, seed: int = 1, patients: int | None
 def publish(
     folder: Path, changes: dict[str, object] | None = None, *, name: str = "out", rows: int = 600, **options
 ) -> Release:
-    """Plan and release the clinic's table into a folder, with a ledger beside it."""
+    """Plan and release the clinic's table into a folder, with a ledger beside it.
+
+    Without the custodian's report, which takes longer than all the rest, unless a test asks for it: `report=True`.
+    """
     table = options.pop("table", None) or write_table(folder / "table.csv", rows)
-    options.setdefault("again", True)
+    options = {"again": True, "report": False} | options
     with Ledger(str(folder / "ledger.sqlite")) as ledger:
         return release(planned(changes), table, folder / name, ledger=ledger, engine=open_engine("duckdb"), **options)

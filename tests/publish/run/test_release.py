@@ -35,7 +35,7 @@ def published(folder):
 
 @pytest.mark.slow
 def test_a_release_holds_groups_of_k_and_verifies(tmp_path):
-    made = publish(tmp_path)
+    made = publish(tmp_path, report=True)
     header, *rows = published(made.folder)
     assert header == ["age", "sex", "diag"]
     assert min(Counter(map(tuple, rows)).values()) >= planned().promise.k
@@ -84,7 +84,7 @@ def test_fewer_than_two_crowds_is_a_word_to_the_holder_and_no_refusal(tmp_path):
     """Whether a release appears must not depend on one row more or less."""
     made = publish(tmp_path, rows=2 * planned().promise.k - 1)
     assert any("fewer than 2k" in note for note in made.notes)
-    assert not publish(tmp_path, rows=200, name="enough").notes
+    assert not publish(tmp_path, rows=200, name="enough", report=True).notes
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_a_report_that_fails_does_not_take_the_release_with_it(tmp_path, monkeyp
         raise KeyError("x")
 
     monkeypatch.setattr("shoal.publish.report.safe_k.write_safe_k_report", broken)
-    made = publish(tmp_path)
+    made = publish(tmp_path, report=True)
     require(verify(made.folder))
     assert made.holder is None
     assert "KeyError" in made.notes[0]
@@ -163,7 +163,7 @@ def test_a_report_that_fails_does_not_take_the_release_with_it(tmp_path, monkeyp
 @pytest.mark.parametrize("changes", [{"neighbours": "replace_one"}, {"unit": {"column": "patient", "max_rows": 2}}])
 def test_repeats_for_other_units_add_up_exactly(tmp_path, changes):
     repeated = {**changes, "release.repeat": 3, "release.epsilon": "0.7", "budget": None}
-    made = publish(tmp_path, repeated, rows=3000, report=False)
+    made = publish(tmp_path, repeated, rows=3000)
     require(verify(made.folder))
     assert "basic-composition" in [entry["name"] for entry in made.certificate["theorems"]]
 
@@ -203,7 +203,7 @@ def test_a_drafted_policy_says_so(tmp_path):
         "dataset": "two",
     }
     table = write_table(tmp_path / "two.csv", 2000, seed=2)
-    require(verify(publish(tmp_path, both, name="both", table=table, report=False).folder))
+    require(verify(publish(tmp_path, both, name="both", table=table).folder))
 
 
 def test_a_seeded_release_is_refused(tmp_path):
@@ -224,11 +224,11 @@ def test_budget_refusal_changes_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_existing_targets(tmp_path):
-    publish(tmp_path)
+    publish(tmp_path, report=True)
     with pytest.raises(UsageError, match="the folder exists"):
         publish(tmp_path)
     before = (tmp_path / "out" / "certificate.json").read_text()
-    publish(tmp_path, force=True)
+    publish(tmp_path, force=True, report=True)
     assert (tmp_path / "out" / "certificate.json").read_text() != before
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
@@ -285,7 +285,7 @@ def stage(name):
 changes = {"release.recoding": "tree"}
 if sys.argv[2] == "choosing the views":
     changes = {"release.views": {"choose": {"epsilon": "0.2", "count": 2}}}
-publish(Path(sys.argv[1]), changes, stage=stage)
+publish(Path(sys.argv[1]), changes, stage=stage, report=True)
 """
 
 
@@ -354,7 +354,7 @@ def test_suppressed_values_leave_no_trace(tmp_path, format_):
     rows = ["patient,age,sex,code,day", *(f"p{i},40,f,12345,2025-01-02" for i in range(400))]
     rows.insert(200, f"px,{sentinel['age']},m,{sentinel['code']},{sentinel['day']}")
     (tmp_path / "lone.csv").write_text("\n".join(rows) + "\n")
-    made = publish(tmp_path, attributes, table=tmp_path / "lone.csv", report=False)
+    made = publish(tmp_path, attributes, table=tmp_path / "lone.csv")
     assert made.rows_published > 100
     if format_ == "csv":
         text = (made.folder / "table.csv").read_text()
