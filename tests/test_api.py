@@ -18,6 +18,7 @@ def test_delta_takes_one_or_many_epsilons():
     assert (np.diff(many.ravel()) < 0).all()
 
 
+@pytest.mark.slow
 def test_solve_amplify_compose_and_sample_rate():
     assert shoal.solve(epsilon=1, delta=1e-6, beta=0.2).k == 12
     assert shoal.amplify(epsilon=1, delta=0, rate=0.1).epsilon == pytest.approx(0.1586, abs=1e-4)
@@ -28,6 +29,7 @@ def test_solve_amplify_compose_and_sample_rate():
     assert len(shoal.frontier(1, 1e-6)) > 10
 
 
+@pytest.mark.slow
 def test_every_public_name_is_there_and_no_other():
     assert all(getattr(shoal, name) is not None for name in shoal.__all__)
     assert set(dir(shoal)) >= set(shoal.__all__)

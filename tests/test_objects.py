@@ -30,12 +30,14 @@ def released(place):
     return shoal.release(str(place / "policy.yaml"), place / "table.csv", place / "out", ledger=ledger, new_ledger=True)
 
 
+@pytest.mark.slow
 def test_a_policy_file_is_planned_by_its_path(place):
     by_path, by_text = shoal.plan(place / "policy.yaml"), shoal.plan(str(place / "policy.yaml"))
     assert by_path.lock == by_text.lock == shoal.plan(shoal.Policy.load(place / "policy.yaml")).lock
     assert shoal.rehearse(place / "policy.yaml", rows=300, runs=2).dataset == "clinic"
 
 
+@pytest.mark.slow
 def test_a_release_takes_paths(released):
     assert released.rows_published > 0
     assert len(shoal.verify(released.folder)) > 20
@@ -77,6 +79,7 @@ def test_the_folder_and_the_ledger_are_paths(place):
         shoal.release(place / "policy.yaml", place / "table.csv", place / "two", ledger=3)
 
 
+@pytest.mark.slow
 def test_a_ledger_and_a_repeat_have_to_be_meant(place, released):
     assert released.new_ledger
     with pytest.raises(shoal.ShoalError, match="there is no ledger here"):
@@ -85,6 +88,7 @@ def test_a_ledger_and_a_repeat_have_to_be_meant(place, released):
         shoal.release(place / "policy.yaml", place / "table.csv", place / "two", ledger=place / "ledger.sqlite")
 
 
+@pytest.mark.slow
 def test_objects_print_short_and_without_records(place, released):
     policy = shoal.Policy.load(place / "policy.yaml")
     plan = shoal.plan(policy)
@@ -117,6 +121,7 @@ def test_objects_print_short_and_without_records(place, released):
     assert "600" not in repr(released)  # the size of the original is the holder's
 
 
+@pytest.mark.slow
 def test_a_plan_has_a_page(place):
     from tests.publish.reading import Page
 

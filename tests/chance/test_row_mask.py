@@ -52,6 +52,7 @@ def test_masks_agree_with_the_cipher_by_hand(file_id, start):
     assert standard(beta).words(start, 10, file_id).tolist() == [second for _, second in blocks]
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, WORD - 1 - 50),
     st.integers(0, 50),

@@ -27,6 +27,7 @@ def temporary() -> set[str]:
     return {path.name for path in Path(tempfile.gettempdir()).glob("shoal-release-*")}
 
 
+@pytest.mark.slow
 def test_a_zip_is_verified_and_loaded_like_its_folder(packed):
     zipped, folder = packed
     before = temporary()

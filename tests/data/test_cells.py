@@ -123,6 +123,7 @@ def test_sizes_are_exact():
     assert isinstance(cells(attribute("type: integer, domain: [3, 12]")).level, ValueLevel)
 
 
+@pytest.mark.slow
 def test_the_work_grows_with_the_values_and_not_with_values_times_labels(monkeypatch):
     """Counted, not timed: each value and each edge is made a point a few times, however many edges there are."""
     import shoal.data.cells as module

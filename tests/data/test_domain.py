@@ -57,6 +57,7 @@ def test_other_patterns_are_not_guessed(pattern):
     assert letters_by_place(pattern) is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["[0-9]", "[a-c]", "x", r"\.", "[A-Z]{2}", r"\d"]), min_size=1, max_size=5))
 def test_every_text_of_a_simple_pattern_matches_it(parts):
     pattern = "".join(parts)

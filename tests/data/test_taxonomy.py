@@ -153,6 +153,7 @@ def slow_distance(found, a, b):
     return log2(1 + (len(one | two) - len(one & two)) / len(one | two))
 
 
+@pytest.mark.slow
 @given(taxonomies())
 def test_distance_is_a_metric_and_matches_the_sets(found):
     nodes = found.nodes
@@ -166,6 +167,7 @@ def test_distance_is_a_metric_and_matches_the_sets(found):
     assert np.all(matrix[:, None, :] <= matrix[:, :, None] + matrix[None, :, :] + 1e-12)
 
 
+@pytest.mark.slow
 @given(taxonomies())
 def test_diameter_boundaries_and_marginality_match_their_definitions(found):
     values = found.values
@@ -178,6 +180,7 @@ def test_diameter_boundaries_and_marginality_match_their_definitions(found):
     assert slow_distance(found, first, second) == pytest.approx(max(slow_distance(found, first, v) for v in values))
 
 
+@pytest.mark.slow
 @given(taxonomies(), st.data())
 def test_one_replaced_value_moves_no_marginality_farther_than_the_diameter(found, data):
     value = st.sampled_from(found.values)
@@ -189,6 +192,7 @@ def test_one_replaced_value_moves_no_marginality_farther_than_the_diameter(found
     assert moved.max() <= found.diameter + 1e-9
 
 
+@pytest.mark.slow
 @given(taxonomies(), st.data())
 def test_a_centroid_is_the_least_marginal_of_the_spanned_taxonomy(found, data):
     sample = data.draw(st.dictionaries(st.sampled_from(found.values), st.integers(1, 4), min_size=1))
@@ -199,6 +203,7 @@ def test_a_centroid_is_the_least_marginal_of_the_spanned_taxonomy(found, data):
     assert set(sample) <= set(spanned)
 
 
+@pytest.mark.slow
 @given(taxonomies())
 def test_a_taxonomy_is_a_hierarchy_by_depth(found):
     built = hierarchy({"taxonomy": nested(found)}, Type.CATEGORY, Values(found.values))

@@ -95,6 +95,7 @@ def schemas(draw):
     return Schema((*attributes, Attribute("who", Role.IDENTIFIER, draw(st.sampled_from(list(Type))))))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(schemas(), st.integers(1, 60), st.integers(0, 2**32), st.floats(0, 10), st.floats(0, 1), st.booleans())
 def test_every_simulated_table_is_accepted_by_the_engine(schema, rows, seed, skew, dependence, person):
@@ -104,6 +105,7 @@ def test_every_simulated_table_is_accepted_by_the_engine(schema, rows, seed, ske
     assert OracleEngine().scan(table, schema).rows() == rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", ["visits", "clinic"])
 def test_the_examples_can_be_simulated(example):
     from tests.datasets.test_visits_policy import EXAMPLE
@@ -115,12 +117,14 @@ def test_the_examples_can_be_simulated(example):
         assert scanned.recode(hierarchies).rows() == 2000
 
 
+@pytest.mark.slow
 def test_hierarchies_of_every_kind_are_covered():
     for seed in range(5):
         levels = {a.name: a.hierarchy.level(1) for a in TREE.published if a.hierarchy}
         assert DuckDB().scan(made(TREE, 3000, seed), TREE).recode(levels).rows() == 3000
 
 
+@pytest.mark.slow
 def test_a_million_values():
     many = schema_of(column(Values(tuple(f"v{i}" for i in range(10**6)))))
     assert DuckDB().scan(made(many, 2000), many).rows() == 2000

@@ -54,6 +54,7 @@ PARSERS: list[Parser] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
     document = Sybil(parsers=PARSERS, path=str(page.parent)).parse(page)

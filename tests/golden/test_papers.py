@@ -15,6 +15,7 @@ TABLE_2 = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", list(TABLE_2))
 def test_lqs11_table_2_from_the_planner(beta):
     for epsilon, printed in zip(EPSILONS, TABLE_2[beta], strict=True):
@@ -27,6 +28,7 @@ def test_lqs11_table_2_from_the_planner(beta):
 TABLE_1 = ["11", "2.40", "1e-5", "2", "0.69", "1e-6", "1.1", "0.095", "1e-7", "1", "0.159", "0.017"]
 
 
+@pytest.mark.slow
 def test_lqs11_table_1_is_compared_as_printed():
     (table,) = answer("paper", "lqs11-table-1")["papers"]
     assert [finding["printed"] for finding in table["findings"]] == TABLE_1
@@ -37,6 +39,7 @@ def test_lqs11_section_2_7_fifty_times_two_hundredths():
     assert answer("compose", "--sampled", "0.2,0.02,0,times=50", "--delta", "0")["epsilon"] == 1.0
 
 
+@pytest.mark.slow
 def test_cm06_errata_numbers():
     (errata,) = answer("paper", "cm06-errata")["papers"]
     lemma, theorem = errata["findings"]

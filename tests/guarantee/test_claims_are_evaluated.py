@@ -153,6 +153,7 @@ def test_a_sample_of_people_with_several_rows_is_refused():
         SafeK(plan.promise, plan.method.partition, plan.method.unit, drawn_before=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "changes"),
     [
@@ -169,6 +170,7 @@ def test_a_plan_that_promises_too_much_is_refused(kind, changes):
         replace(planned(kind), **changes)
 
 
+@pytest.mark.slow
 def test_a_plan_of_views_that_promises_too_much_is_refused():
     plan = clinic({"release.views": "pairs", "release.delta": "1e-4"})
     with pytest.raises(PreconditionError, match="costs more than the plan promises"):
@@ -183,6 +185,7 @@ def test_a_plan_promises_to_the_unit_of_its_policy():
 # --- randomness ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_key_that_is_given_carries_no_guarantee(tmp_path):
     fresh = SecretKey.fresh()
     for key in (SecretKey(bytearray(32)), fresh):
@@ -213,6 +216,7 @@ def test_a_key_in_two_hands_is_trusted_in_neither():
     assert not key.derive("stream", "x", 0).carries_guarantee
 
 
+@pytest.mark.slow
 def test_the_public_names_alone_give_no_proved_claim():
     program = (
         "import shoal\n"

@@ -75,6 +75,7 @@ def test_failure_probability_by_enumeration(counts, rate, epsilon, c):
     assert failure_probability(counts, rate=rate, epsilon=epsilon, c=c) == pytest.approx(fails, rel=1e-6)
 
 
+@pytest.mark.slow
 @given(TABLES, st.sampled_from(["0.1", "0.3", "0.8"]), st.sampled_from(["0.001", "0.01", "0.1"]), st.integers(1, 4))
 def test_the_exact_rate_is_the_largest_and_beats_the_published_one(counts, epsilon, delta, c):
     exact = sample_rate(counts, epsilon=epsilon, delta=delta, c=c)

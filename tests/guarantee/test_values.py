@@ -152,6 +152,7 @@ def test_smooth_bound_is_above_the_published_one_and_starts_at_one():
     assert smooth.delta_at(700) >= smooth.floor() == pytest.approx((0.2 * math.exp(0.8)) ** 20)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 80), st.integers(1, 90).map(lambda b: Fraction(b, 100)), st.integers(0, 300))
 def test_smooth_bound_covers_published_everywhere(k, beta, hundredths):
     """Chernoff also covers the class sizes below k/gamma that LQS10's proof passes over."""
@@ -195,6 +196,7 @@ NUMBERS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(NUMBERS)
 def test_rounding_goes_the_right_way_by_one_step_at_most(value):
     above, below = rounding.up(value), rounding.down(value)
@@ -225,6 +227,7 @@ def test_exact_reads_text_and_shortest_decimals():
             rounding.exact(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [10, 1500, 1501, 5000, 10**7])
 def test_binomial_mass_and_tails_against_high_precision(n):
     p = Decimal("0.013")

@@ -55,6 +55,7 @@ def test_planted_file_fails_the_script(tmp_path):
     assert "planted.txt:1: names a path of one machine" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_repository_names_no_address():
     done = check("addresses.py")
     assert done.returncode == 0, done.stderr

@@ -40,6 +40,7 @@ def ledger(tmp_path):
 # --- answers ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_answer_is_recorded_once_and_costs_nothing(ledger, tmp_path):
     receipt = ask(ledger)
     assert ledger.recorded_answers("visits", "count", "table") == []
@@ -267,6 +268,7 @@ def _askers(url, name, barrier, results):
     results.put(charged)
 
 
+@pytest.mark.slow
 def test_four_processes_never_overrun_and_lose_no_charge(tmp_path):
     url = str(tmp_path / "ledger.sqlite")
     with Ledger(url) as ledger:

@@ -57,6 +57,7 @@ def test_delta_is_a_budget_too(ledger):
         spend(ledger, cost("0.01", "2e-7"))
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=12))
 def test_never_more_than_the_budget(tmp_path_factory, prices):
     with Ledger(str(tmp_path_factory.mktemp("l") / "l.sqlite")) as ledger:
@@ -145,6 +146,7 @@ def test_one_neighbouring_relation(ledger):
         spend(ledger, neighbours="replace_one")
 
 
+@pytest.mark.slow
 def test_what_informs_is_smaller_than_what_enforces(ledger):
     crowd = Cost.of("0.31", "1e-6", [(SafeKSampling(20, "0.15"), 1)])
     for _ in range(5):
@@ -254,6 +256,7 @@ def _race(url, barrier, results):
             results.put("charged")
 
 
+@pytest.mark.slow
 def test_exactly_as_many_processes_win_as_the_budget_allows(tmp_path):
     url = str(tmp_path / "ledger.sqlite")
     Ledger(url).close()

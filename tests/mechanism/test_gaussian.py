@@ -68,6 +68,7 @@ def test_a_grid_too_fine_to_sum_over_falls_back_on_concentrated_privacy():
     assert noise.interval(0.95)[0, 1] == pytest.approx(1.959964 * noise.scale, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_one_cell_of_a_histogram_is_calibrated_like_one_number():
     one = Gaussian.for_target(ApproxDP(1, "1e-6"), sensitivity=Sensitivity(1, ROW), grid=1)
     cells = Gaussian.for_target(ApproxDP(1, "1e-6"), sensitivity=Sensitivity.cells(50, ROW), grid=1)

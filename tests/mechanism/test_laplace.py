@@ -105,6 +105,7 @@ def test_a_bad_sensitivity_is_refused():
         Sensitivity(1, "row")
 
 
+@pytest.mark.slow
 @given(fractions, fractions, steps)
 def test_rounding_moves_an_answer_by_no_more_than_the_steps(x, y, g):
     one, other = (int(to_steps([v], (g,), 1)[0]) for v in (x, y))
@@ -113,6 +114,7 @@ def test_rounding_moves_an_answer_by_no_more_than_the_steps(x, y, g):
     assert abs(one * g - x) <= g / 2
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 4))
 def test_the_total_on_the_grid_bounds_every_move(data, count):
     grid = tuple(data.draw(st.lists(steps, min_size=count, max_size=count)))
@@ -137,6 +139,7 @@ def test_the_total_on_the_grid_bounds_every_move(data, count):
 # --- the grid -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.integers(-(2**70), 2**70), st.floats(-1e18, 1e18)), min_size=1, max_size=6), steps)
 def test_rounding_is_exact_for_every_kind_of_number(values, g):
     expected = [(Fraction(v) / g + Fraction(1, 2)).__floor__() for v in values]
@@ -144,6 +147,7 @@ def test_rounding_is_exact_for_every_kind_of_number(values, g):
     assert [int(s) for s in to_steps(np.array(values, dtype=object), (g,) * len(values), len(values))] == expected
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=6), steps)
 def test_whole_numbers_take_the_fast_way_to_the_same_steps(values, g):
     expected = [(Fraction(v) / g + Fraction(1, 2)).__floor__() for v in values]

@@ -63,6 +63,7 @@ def test_panels_stand_side_by_side_and_name_the_vertical_axis_once():
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["One", "Two"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_the_same_boxes_give_the_same_bytes(kind):
     panel = BoxDiagram("Boxes", BOXES, [(1, 2)])

@@ -30,6 +30,7 @@ def test_groups_stand_in_one_piece():
     assert bands[0].words == "3 values"
 
 
+@pytest.mark.slow
 def test_masks_show_letters_of_their_side():
     right = spans(hierarchy({"mask": "right"}, Type.TEXT, Pattern("[0-9]{5}")))
     assert [band.words for band in right][:2] == ["100,000 values", "10,000 labels"]
@@ -43,6 +44,7 @@ def test_masks_show_letters_of_their_side():
     assert [cell[2] for cell in listed[1].cells] == ["*a", "*b"]
 
 
+@pytest.mark.slow
 def test_the_picture_names_levels_and_labels_that_fit():
     bands = spans(hierarchy({"intervals": [1, 50], "above": 100}, Type.INTEGER, Interval(0, 110)))
     axes = draw_levels("Ages", bands)
@@ -53,6 +55,7 @@ def test_the_picture_names_levels_and_labels_that_fit():
     assert render(axes.figure, "png") == render(draw_levels("Ages", bands).figure, "png")
 
 
+@pytest.mark.slow
 def test_a_level_with_too_many_labels_is_hatched():
     axes = draw_levels("Codes", spans(hierarchy({"mask": "right"}, Type.TEXT, Pattern("[0-9]{5}"))))
     words = {text.get_text() for text in axes.texts}

@@ -15,6 +15,7 @@ PICTURE = Picture(
 )
 
 
+@pytest.mark.slow
 def test_an_inline_picture_has_its_own_ids_and_words():
     first, second = html.inline(PICTURE, "one"), html.inline(PICTURE, "two")
     ids = [set(re.findall(r' id="([^"]+)"', text)) for text in (first, second)]

@@ -41,6 +41,7 @@ def test_draw_returns_axes_with_labels():
     assert axes.get_legend() is not None
 
 
+@pytest.mark.slow
 def test_pictures_can_share_a_figure():
     figure = plots.side_by_side([picture(), picture(log=True)])
     assert len(figure.axes) == 2
@@ -53,6 +54,7 @@ def test_names_of_lines_that_end_together_do_not_touch():
     assert heights[1] - heights[0] > 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 def test_bytes_repeat_and_carry_no_date(kind):
     first, second = (plots.render(plots.side_by_side([picture()]), kind) for _ in range(2))
@@ -62,6 +64,7 @@ def test_bytes_repeat_and_carry_no_date(kind):
     assert b"CreationDate" not in first
 
 
+@pytest.mark.slow
 def test_other_pictures_have_other_bytes():
     first, second = (plots.render(plots.side_by_side([picture(caption=c)]), "svg") for c in ("one", "two"))
     assert first != second
@@ -72,12 +75,14 @@ def test_an_unknown_kind_is_refused():
         plots.render(plots.side_by_side([picture()]), "gif")
 
 
+@pytest.mark.slow
 def test_no_global_state():
     before = dict(mpl.rcParams)
     plots.render(plots.side_by_side([picture()]), "png")
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.slow
 def test_pyplot_is_never_loaded():
     code = (
         "import sys\nfrom shoal.page import plots\nfrom shoal.page.picture import *\n"

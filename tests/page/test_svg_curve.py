@@ -29,6 +29,7 @@ def test_words_are_escaped():
     assert "x &amp; y</text>" in text
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.floats(0.01, 700), st.floats(0, 1)), min_size=1, max_size=12),
 )

@@ -42,11 +42,13 @@ def survives(text: str) -> None:
         assert refused.to_json()["exit_code"] == 2
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_text(text):
     survives(text)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 @example("{[a]: b}")
 @example("? {a: b}\n: c")
@@ -60,6 +62,7 @@ def test_text_that_looks_like_yaml(text):
     survives(text)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_policy_with_letters_changed(data):
     """Cut, double or replace a stretch of a good policy."""
@@ -93,6 +96,7 @@ HIERARCHIES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from(PATHS), TREES | st.dictionaries(HIERARCHIES, TREES, max_size=2)),

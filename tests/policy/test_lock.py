@@ -51,6 +51,7 @@ def test_the_order_of_keys_does_not_count():
     assert lock("".join(turned)) == lock(BASE)
 
 
+@pytest.mark.slow
 def test_fixed_levels_and_views_have_one_form():
     assert lock(base(recoding={"levels": {"age": 0}})) == lock(base(recoding={"levels": {"zip": 0}}))
     assert (
@@ -142,6 +143,7 @@ def test_a_lock_without_files_is_itself_a_policy_with_the_same_lock():
     assert lock(text) == locked
 
 
+@pytest.mark.slow
 @given(st.permutations(range(5)), st.integers(0, 5))
 @settings(max_examples=30)
 def test_any_order_and_any_blanks(order, blanks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.statistical.fit import fits, p_value, same_law
 
@@ -17,6 +18,7 @@ def law(rate):
     return binom.pmf(np.arange(21), 20, rate)
 
 
+@pytest.mark.slow
 def test_p_values_are_uniform_under_the_right_law():
     values = [p_value(np.bincount(coins(seed, 0.3), minlength=21), law(0.3) * 10_000) for seed in range(200)]
     assert 0.4 < np.mean(values) < 0.6

@@ -44,6 +44,7 @@ def ranks(orders):
     return total
 
 
+@pytest.mark.slow
 def test_all_orders_of_four_are_alike(effort):
     source = Source.seeded("orders")
     even = np.full(24, 1 / 24)

@@ -37,6 +37,7 @@ def test_means_are_those_of_the_groups_and_keep_the_mean(given_):
     assert shown.mean() == pytest.approx(column.mean(), rel=1e-12, abs=1e-8)
 
 
+@pytest.mark.slow
 @given(grouped(st.integers(-100, 100)))
 def test_offsets_move_means_and_medians_and_nothing_else(given_):
     values, labels = given_
@@ -62,6 +63,7 @@ def test_modes_and_the_smallest_of_equals(given_, kind):
         assert set(shown[labels == group].tolist()) == {min(v for v in members if members.count(v) == most)}
 
 
+@pytest.mark.slow
 @given(grouped(st.sampled_from(TREE.leaves)))
 def test_concepts_are_the_least_marginal(given_):
     values, labels = given_

@@ -34,6 +34,7 @@ def test_fractions_keep_their_digits():
     ]
 
 
+@pytest.mark.slow
 @given(grouped(st.sampled_from(TREE.leaves)))
 def test_sets_and_ancestors(given_):
     values, labels = given_

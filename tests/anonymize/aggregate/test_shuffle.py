@@ -15,6 +15,7 @@ from shoal.errors import UsageError
 from tests.anonymize.groups import grouped
 
 
+@pytest.mark.slow
 @given(grouped(st.integers(0, 4)), st.integers())
 def test_marginals_are_kept_exactly_in_every_group(given_, seed):
     values, labels = given_

@@ -34,6 +34,7 @@ def random_trees(draw):
     return {"0": None} | {str(i): str(max(0, i - step)) for i, step in enumerate(above, 1)}
 
 
+@pytest.mark.slow
 @given(random_trees())
 def test_leaves_of_any_tree_have_places(tree):
     taxonomy = Taxonomy(tree)

@@ -50,6 +50,7 @@ def test_a_missing_value_has_a_place_after_the_last_and_is_no_value():
     assert measure_diversity(np.array([0, 0, 1, 1], dtype=np.int32), [secret])[0] == 1
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.integers(2, 4))
 def test_every_group_has_what_is_wanted_and_keeps_its_size(seed, least):
     chance = np.random.default_rng(seed)

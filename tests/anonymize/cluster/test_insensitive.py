@@ -44,6 +44,7 @@ def contents(records, labels):
     return groups
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(RECORD, min_size=2, max_size=40), RECORD, st.data())
 def test_one_record_moves_every_group_by_at_most_one(records, other, data):
@@ -59,6 +60,7 @@ def test_one_record_moves_every_group_by_at_most_one(records, other, data):
         assert sum((theirs - ours).values()) <= 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=60), st.data())
 def test_groups_by_definition(records, data):
     k = data.draw(st.integers(2, min(8, len(records))))

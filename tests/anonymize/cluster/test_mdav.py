@@ -27,6 +27,7 @@ def sizes(labels):
     return counts
 
 
+@pytest.mark.slow
 @given(tables_and_k())
 def test_mdav_groups_have_k_records_and_the_last_up_to_2k(given_):
     table, k = given_
@@ -41,6 +42,7 @@ def test_mdav_groups_have_k_records_and_the_last_up_to_2k(given_):
     assert (table == before).all()
 
 
+@pytest.mark.slow
 @given(tables_and_k(), st.sampled_from([0, 0.2, 1.1, 50]))
 def test_vmdav_groups_have_at_least_k_records(given_, gain):
     table, k = given_
@@ -71,6 +73,7 @@ def test_vmdav_lets_a_natural_group_be_larger():
     assert loss(clumps, vmdav(clumps, 3, gain=1.1)) < loss(clumps, mdav(clumps, 3)) / 100
 
 
+@pytest.mark.slow
 @given(tables_and_k(), st.sampled_from(["mdav", "vmdav", "approx"]))
 def test_offsets_and_factors_change_nothing(given_, method):
     table, k = given_
@@ -90,6 +93,7 @@ def test_any_factor_changes_nothing_where_nothing_ties():
     )
 
 
+@pytest.mark.slow
 @given(tables_and_k(widest=3))
 def test_constant_and_repeated_columns(given_):
     table, k = given_
@@ -100,6 +104,7 @@ def test_constant_and_repeated_columns(given_):
     assert sizes(microaggregate(np.hstack([table, table, -3 * table + 7]), k)).min() >= k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_losses(shared_data, name):
     table = paper_table(shared_data, name)
@@ -115,6 +120,7 @@ def test_relatives_lose_about_as_much(shared_data, name):
     assert loss(table, microaggregate(table, 5, "approx")) < 2 * GOLDEN[name][5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_frames(kind):
     table = np.random.default_rng(2).normal(size=(60, 2))

@@ -48,6 +48,7 @@ def brute(values, k):
     return best(values)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-9, 9) | st.integers(-1000, 1000), min_size=2, max_size=8), st.integers(2, 4))
 def test_no_partition_is_better(values, k):
     k = min(k, len(values))
@@ -77,6 +78,7 @@ def test_the_compiled_search_is_the_plain_one(monkeypatch):
     assert optimal(column, 5).tolist() == plain
 
 
+@pytest.mark.slow
 def test_better_than_mdav_on_every_census_column(shared_data):
     table = paper_table(shared_data, "census")
     for j in range(table.shape[1]):

@@ -29,6 +29,7 @@ def test_each_column_is_cut_into_runs(given_):
         assert (np.diff(labels[in_rank, j]) >= 0).all()
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 3), max_size=200), st.lists(st.integers(0, 1), min_size=200, max_size=200))
 def test_rows_are_sorted_by_value_then_ties_then_row(values, second):
     values, second = np.array(values, dtype=float), np.array(second[: len(values)])

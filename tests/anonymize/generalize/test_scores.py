@@ -78,6 +78,7 @@ def table_of(score, top):
     return []
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(rows, settings_of_scores)
 def test_scores_are_what_they_say(table, setting):
@@ -91,6 +92,7 @@ def test_scores_are_what_they_say(table, setting):
         assert found.dtype == np.int64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 5, 20])
 @pytest.mark.parametrize("beta", ["0.05", "0.3", "0.85"])
 def test_expected_records_are_exact_in_the_table(k, beta):
@@ -128,6 +130,7 @@ def test_no_step_is_larger_than_claimed_and_the_claim_is_reached(k, beta):
         assert score.monotone == (score.name != "discernibility")
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(rows, st.data(), settings_of_scores)
 def test_neighbours_differ_by_at_most_the_spread(table, data, setting):
@@ -170,6 +173,7 @@ def test_scores_are_listed_and_cite_a_theorem():
     assert all(score.theorem in THEOREMS for score in SCORES.values())
 
 
+@pytest.mark.slow
 @given(rows)
 @settings(max_examples=15)
 def test_the_roll_up_equals_its_twin_for_every_score(table):

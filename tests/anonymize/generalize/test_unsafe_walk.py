@@ -67,6 +67,7 @@ def audit():
     return {name: refuted(scheme, name) for name, scheme in (("walked", walked), ("chosen", chosen))}
 
 
+@pytest.mark.slow
 def test_the_walk_is_refuted(audit):
     # towns are hidden if and only if the rare record is in the sample: in beta of the runs, against never
     contradicted, told_apart = audit["walked"]
@@ -74,6 +75,7 @@ def test_the_walk_is_refuted(audit):
     assert told_apart > 0.8 * RUNS
 
 
+@pytest.mark.slow
 def test_the_safe_choice_is_not_refuted(audit):
     contradicted, told_apart = audit["chosen"]
     assert not contradicted

@@ -50,6 +50,7 @@ def found(columns, counts, costs, score, slack, *, best=0, bound=None):
 SCORES = [Ramp(2, Fraction(1, 2)), Ramp(5, Fraction(1, 3)), Records(2, Fraction(1, 2)), Records(4, Fraction(9, 10))]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.integers(0, 10**6),
@@ -70,6 +71,7 @@ def test_the_schemes_near_the_best_are_those_that_all_scores_give(seed, rows, at
         assert (near.others, near.floor) == (len(scores) - len(want), scores.max() - slack)
 
 
+@pytest.mark.slow
 def test_a_bound_that_is_too_low_is_noticed():
     # the negative control: half the bound leaves out schemes that reach the floor
     missed = 0

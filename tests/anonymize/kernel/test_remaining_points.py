@@ -56,6 +56,7 @@ def written_out(table, k):
     return labels
 
 
+@pytest.mark.slow
 @given(tables_and_k())
 def test_plain_mdav_is_the_written_one(given_):
     table, k = given_
@@ -123,6 +124,7 @@ def test_the_average_forgets_what_is_gone(kind):
         assert left.centre[j] == pytest.approx(float(exact), rel=3e-16)
 
 
+@pytest.mark.slow
 def test_small_inputs_compile_nothing_and_trees_are_for_few_independent_columns():
     rng = np.random.default_rng(5)
     wide = rng.normal(size=(30_000, 13))

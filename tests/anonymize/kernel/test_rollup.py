@@ -37,6 +37,7 @@ def tables(draw):
     return columns, counts
 
 
+@pytest.mark.slow
 @given(tables(), st.data())
 def test_the_roll_up_equals_its_twin(table, data):
     columns, counts = table
@@ -48,6 +49,7 @@ def test_the_roll_up_equals_its_twin(table, data):
     assert ours.tolist() == one_by_one(single, counts, fingerprint, within=within).tolist()
 
 
+@pytest.mark.slow
 @given(tables(), st.integers(0, 30), st.booleans(), st.data())
 def test_dropping_what_is_worth_nothing_changes_no_score(table, void, told_apart, data):
     columns, counts = table
@@ -102,6 +104,7 @@ def test_threads_and_the_order_of_rows_change_nothing(threads):
     assert np.array_equal(score_all(mixed, counts[order], fingerprint, threads=threads), expected)
 
 
+@pytest.mark.slow
 def test_wide_keys_do_not_overflow():
     # 70 attributes of 100,000 values: 1,190 bits if they were packed; more than NumPy has axes
     rng = np.random.default_rng(5)

@@ -33,6 +33,7 @@ def listed(table, *names):
     return list(zip(*(found[name].tolist() for name in names), strict=True))  # None where one is missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouping", ["mdav", "vmdav", "approx", "insensitive"])
 @pytest.mark.parametrize("show", ["centroid", "median", "label"])
 def test_every_face_is_shared_by_k(grouping, show):
@@ -96,6 +97,7 @@ def test_persons_have_one_row_each():
         run(frame, Clustering(5), unit=Unit.person("who", 2, "add_remove"))
 
 
+@pytest.mark.slow
 def test_what_is_refused():
     frame = rows(30)
     with pytest.raises(InfeasibleError, match="30 records and k = 16"):

@@ -84,6 +84,7 @@ def by_row(count):
     return [tuple(range(count))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouping", NEAR)
 def test_the_law_of_the_groups_is_the_same_for_every_order_of_the_file(grouping):
     clustering = Clustering(2, grouping)
@@ -133,6 +134,7 @@ def most_certain(clustering, ages, draws, codes=None):
     return max(Fraction(found, total[table]) for table, held in weights.items() for found in held.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouping", NEAR)
 def test_nobodys_value_is_likelier_than_one_in_k_whatever_the_file_is_sorted_by(grouping):
     """Exactly, by Bayes' rule, over all assignments, draws and permutations; by row the intruder is certain."""
@@ -144,6 +146,7 @@ def test_nobodys_value_is_likelier_than_one_in_k_whatever_the_file_is_sorted_by(
 JOINED = ((60, 50, 50, 10, 10, 10), (0, 0, 0, 1, 1, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouping", NEAR)
 def test_which_groups_are_joined_does_not_depend_on_the_order_of_the_file(grouping):
     (ages, codes), clustering = JOINED, Clustering(2, grouping, requirement=DiversityRequirement(2))
@@ -162,6 +165,7 @@ def test_nobodys_value_is_likelier_than_one_in_k_where_groups_were_joined(groupi
     assert most_certain(clustering, ages, by_row(6), codes) > Fraction(1, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [lambda clustering: Swap(clustering, ROW), lambda clustering: Microaggregation(clustering, "centroid", ROW)],
@@ -180,6 +184,7 @@ def test_who_of_equals_stands_with_a_neighbour_is_drawn_in_a_whole_run(grouping,
     assert all(abs(seen[place] - 100) < 49 for place in range(3))  # 6 standard deviations
 
 
+@pytest.mark.slow
 def test_equal_quasi_identifiers_are_cut_in_a_drawn_order():
     frame = rows(8, gaps=0).set_column(1, "age", pa.array([30] * 5 + [60] * 3))
     table = opened(frame, "oracle", sex="drop", seen="drop")

@@ -30,6 +30,7 @@ def run(frame, swap, name="duckdb", seed=1, **roles):
         return swap.run(opened(frame, name, **roles), source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouping", ["mdav", "vmdav", "approx", "insensitive"])
 def test_quasi_identifiers_move_together_inside_their_groups(grouping):
     frame = rows(180)
@@ -44,6 +45,7 @@ def test_quasi_identifiers_move_together_inside_their_groups(grouping):
     assert listed(made.table, "pay", "grade", "note") == listed(opened(frame), "pay", "grade", "note")
 
 
+@pytest.mark.slow
 def test_ranked_attributes_move_alone_each_in_its_own_groups():
     frame = rows(200)
     made = run(frame, Swap(Clustering(5, "ranking"), ROW, {"pay": 12}))
@@ -63,6 +65,7 @@ def test_ranked_attributes_move_alone_each_in_its_own_groups():
     assert (np.diff([known[runs == group].max() for group in range(runs.max() + 1)]) >= 0).all()
 
 
+@pytest.mark.slow
 def test_every_partner_is_equally_likely():
     """Two groups of three: whose quasi-identifiers record 0 shows, over many keys."""
     frame = pa.table(
@@ -86,6 +89,7 @@ def test_every_partner_is_equally_likely():
     assert all(abs(count - 300) < 71 for count in seen.values())
 
 
+@pytest.mark.slow
 def test_who_of_equals_stands_at_the_end_of_a_run_is_drawn():
     """Five zeros and three ones in runs of four: one zero stands with the ones; by row it would always be the last."""
     frame = rows(8, gaps=0).set_column(4, "pay", pa.array([0.0] * 5 + [1.0] * 3))
@@ -108,6 +112,7 @@ def test_a_group_that_came_out_too_small_is_never_published(monkeypatch, groupin
         run(rows(40), Swap(Clustering(3, grouping), ROW))
 
 
+@pytest.mark.slow
 def test_engines_agree_under_one_key():
     frame = rows(150)
     for swap in (Swap(Clustering(5), ROW), Swap(Clustering(5, "ranking"), ROW)):
@@ -123,6 +128,7 @@ def test_the_claim_carries_its_limits():
     assert "equal or near each other" in first.words()
 
 
+@pytest.mark.slow
 def test_l_and_t_hold_in_the_hidden_groups():
     frame = rows(300, gaps=0)
     made = run(frame, Swap(Clustering(5, requirement=DiversityRequirement(3, Fraction(2, 5))), ROW))
@@ -135,6 +141,7 @@ def test_l_and_t_hold_in_the_hidden_groups():
     assert min(len(set(grades[runs == group])) for group in range(runs.max() + 1)) >= 2
 
 
+@pytest.mark.slow
 def test_what_is_refused():
     frame = rows(40)
     with pytest.raises(PreconditionError, match="no confidential attribute"):

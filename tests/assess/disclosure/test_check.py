@@ -64,6 +64,7 @@ def test_adult_coarser(shared_data):
     assert found.k > 1
 
 
+@pytest.mark.slow
 def test_fars(shared_data):
     table = shared_data / "fars_subset" / "fars_subset.csv"
     with table.open(encoding="utf-8") as file:
@@ -76,6 +77,7 @@ def test_fars(shared_data):
     assert found.t == pytest.approx(expected[5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "frame", [lambda table: table, pa.Table.to_pandas, pl.from_arrow, lambda t: pl.from_arrow(t).lazy()]
 )
@@ -88,6 +90,7 @@ def test_frames_say_what_files_say(policy, tmp_path, frame):
     assert [one.distance for one in found.confidential] == ["hierarchical", "ordered", "ordered"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lenient", [False, True])
 def test_visits_against_the_definitions(policy, lenient):
     table = visits(1500, 3)
@@ -116,6 +119,7 @@ def test_visits_against_the_definitions(policy, lenient):
             assert one.measures.t_ordered == pytest.approx(max(oracle.ordered(share, q) for share in p))
 
 
+@pytest.mark.slow
 def test_a_recoded_table_is_read_as_labels(policy, tmp_path):
     """A published table holds labels where the policy declares numbers; check reads it, and says so."""
     levels = {"age": 2, "visit": 3}

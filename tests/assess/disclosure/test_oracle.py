@@ -61,6 +61,7 @@ def third(number):
     return None if number is None else "low" if number < 3 else "mid" if number < 6 else "high"
 
 
+@pytest.mark.slow
 @given(tables, st.booleans(), st.sampled_from([0.5, 1.0, 1.5, 4.0]))
 def test_all_measures(table, is_lenient, c):
     width, rows = table
@@ -99,6 +100,7 @@ def test_all_measures(table, is_lenient, c):
         assert (one.homogeneous_classes, one.homogeneous_rows) == (len(single), sum(map(len, single)))
 
 
+@pytest.mark.slow
 @given(tables)
 def test_blocks_of_crowds_do_not_matter(table):
     width, rows = table

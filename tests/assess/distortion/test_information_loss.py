@@ -28,6 +28,7 @@ def masked_by_mdav(table, k):
 
 
 # theory.md §3: IL of MDAV on z-scores, four decimals, from two independent implementations.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "losses"),
     [

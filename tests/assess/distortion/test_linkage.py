@@ -42,6 +42,7 @@ def tables(draw):
     return table, table + random.integers(-1, 2, table.shape) / 2
 
 
+@pytest.mark.slow
 @given(tables())
 def test_a_double_loop(pair):
     original, masked = pair
@@ -96,6 +97,7 @@ def test_a_centroid_is_equally_far_from_both_its_records():
     assert linkage(original + 1e6, middle + 1e6).expected == pytest.approx(2.0)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6))
 def test_crowds_of_k_bound_it(seed, k):
     table = np.random.default_rng(seed).normal(size=(40, 2))

@@ -54,6 +54,7 @@ def test_parts_give_each_view_its_own_k_and_beta(tmp_path):
     assert [(view.k, view.beta) for view in loaded.views] == [(20, Fraction(3, 20)), (25, Fraction(2, 5))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["csv", "parquet"])
 def test_a_published_table_loads_and_its_labels_have_meanings(tmp_path, output):
     made = publish(tmp_path, {"release.output": output})
@@ -71,6 +72,7 @@ def test_a_published_table_loads_and_its_labels_have_meanings(tmp_path, output):
     assert found.low <= young <= found.high
 
 
+@pytest.mark.slow
 def test_published_views_load(tmp_path):
     made = publish(tmp_path, {"release.views": "pairs", "release.recoding": {"levels": {"age": 1}}}, rows=5000)
     loaded = load(made.folder)
@@ -80,6 +82,7 @@ def test_published_views_load(tmp_path):
     assert len(loaded.synthetic(50)) == 50
 
 
+@pytest.mark.slow
 def test_a_published_tree_loads_with_its_boxes(tmp_path):
     made = publish(tmp_path, {"release.recoding": {"tree": {"epsilon": 0.3}}}, rows=3000)
     loaded = load(made.folder)

@@ -61,6 +61,7 @@ def homes(request, tmp_path_factory):
     return load(made.folder), rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "place", "values"),
     [
@@ -94,6 +95,7 @@ def test_a_label_is_found_whatever_it_looks_like(homes, where, place, values):
     assert found.low > 0.7 * true
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [{"size": 3}, {"size": {"value": "3"}}, {"sex": "f"}, {"sex": {"m"}}], ids=repr)
 def test_a_declared_value_under_a_coarser_label_has_the_interval_of_that_label(homes, where):
     loaded, rows = homes
@@ -103,6 +105,7 @@ def test_a_declared_value_under_a_coarser_label_has_the_interval_of_that_label(h
     assert found.high >= covered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "words"),
     [
@@ -121,6 +124,7 @@ def test_what_nobody_can_have_is_refused_and_not_answered_with_nothing(homes, wh
         homes[0].count(where)
 
 
+@pytest.mark.slow
 def test_names_that_are_no_texts_and_unknown_names_are_refused_in_words(homes):
     loaded, _ = homes
     with pytest.raises(UsageError, match="one by one; got list"):
@@ -129,11 +133,13 @@ def test_names_that_are_no_texts_and_unknown_names_are_refused_in_words(homes):
         loaded.axis("nobody")
 
 
+@pytest.mark.slow
 def test_both_forms_spell_labels_alike(homes):
     assert homes[0].table().meanings["rent"].texts == ("1.5", "2", "2.25")
     assert homes[0].marginal("since").labels == (("2024-01-01", "2024-01-02"),)
 
 
+@pytest.mark.slow
 def test_one_label_for_everybody_is_one_cell(homes):
     found = homes[0].marginal("sex", level=1 - 1e-9)
     assert found.labels == (("*",),)

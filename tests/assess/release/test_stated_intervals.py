@@ -51,6 +51,7 @@ def coverage(loaded, truth, asked, value, shrink=1.0):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", [(9, 14), (0, 6), (1, 1), (25, 3)])
 def test_counts_shares_totals_and_cells(tmp_path, truth):
     loaded = opened(tmp_path / "one", [keep("a", ["x", "y"])])
@@ -65,6 +66,7 @@ def test_counts_shares_totals_and_cells(tmp_path, truth):
         assert coverage(loaded, truth, ask, value) >= LEVEL - 1e-9, name
 
 
+@pytest.mark.slow
 def test_narrower_ones_are_caught(tmp_path):
     loaded = opened(tmp_path / "one", [keep("a", ["x", "y"])])
     asked = {

@@ -21,6 +21,7 @@ def loaded(tmp_path_factory):
     return load(write_pairs(tmp_path_factory.mktemp("r") / "pairs", SIZES, truth, 20, "0.15", rng))
 
 
+@pytest.mark.slow
 def test_it_keeps_the_views_within_sampling_error(loaded):
     fitted = loaded.consistent()
     made = loaded.synthetic(20_000, source=Source.seeded(1))
@@ -38,6 +39,7 @@ def test_it_keeps_the_views_within_sampling_error(loaded):
             assert distance(rng.multinomial(20_000, apart / apart.sum()).astype(float), shares) > 1.5 * chance
 
 
+@pytest.mark.slow
 def test_it_has_as_many_rows_as_there_are_records_and_repeats_for_a_seed(loaded):
     made = loaded.synthetic(source=Source.seeded(2))
     assert len(made) == round(loaded.consistent().total)

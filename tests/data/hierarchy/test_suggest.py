@@ -66,6 +66,7 @@ def test_round_numbers(least, found):
     assert round_number(Fraction(str(least))) == Fraction(str(found))
 
 
+@pytest.mark.slow
 @given(st.integers(-(10**6), 10**6), st.integers(0, 10**5), st.booleans())
 def test_numbers_get_a_few_levels_that_hold(low, span, whole):
     kind = Type.INTEGER if whole else Type.DECIMAL
@@ -75,6 +76,7 @@ def test_numbers_get_a_few_levels_that_hold(low, span, whole):
     check(built, np.linspace(low, low + span, 300).astype("int64" if whole else "float64"))
 
 
+@pytest.mark.slow
 @given(
     st.dates(dt.date(1900, 1, 1), dt.date(2050, 1, 1)),
     st.integers(0, 50_000),
@@ -87,6 +89,7 @@ def test_dates_get_levels_that_hold(start, span, kind):
     check(built, days.astype("M8[D]" if kind is Type.DATE else "M8[us]"))
 
 
+@pytest.mark.slow
 @given(st.lists(st.text("abc ", min_size=1, max_size=4), min_size=1, max_size=20, unique=True))
 def test_ordered_values_get_neighbours(values):
     domain = Values(tuple(values))

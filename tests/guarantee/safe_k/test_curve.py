@@ -75,6 +75,7 @@ PLACES = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(PLACES)
 def test_never_below_and_within_a_ten_billionth_of_high_precision(place):
     k, beta, epsilon = place
@@ -106,6 +107,7 @@ def test_the_corners_of_the_range(k, beta, epsilon):
     assert oracle.relative_error(found, truth) < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "beta", "epsilon"),
     [
@@ -143,6 +145,7 @@ def test_published_is_not_monotone_in_beta():
 SMALL = st.tuples(st.integers(1, 60), st.integers(1, 99).map(lambda b: Fraction(b, 100)), st.integers(0, 400))
 
 
+@pytest.mark.slow
 @given(SMALL)
 def test_monotone(place):
     k, beta, hundredths = place

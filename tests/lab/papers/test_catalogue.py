@@ -10,6 +10,7 @@ from shoal.lab.papers.catalogue import RESULTS, find_results
 from shoal.lab.papers.comparison import Verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(RESULTS))
 def test_it_reproduces(name):
     result = RESULTS[name].run()
@@ -18,6 +19,7 @@ def test_it_reproduces(name):
     assert all(finding.difference for finding in result.findings)
 
 
+@pytest.mark.slow
 def test_pictures_belong_to_figures():
     drawn = [name for name in RESULTS if RESULTS[name].run().pictures]
     assert drawn == [name for name in RESULTS if "figure" in name]
@@ -32,6 +34,7 @@ def test_choosing_by_name_by_paper_and_all():
         find_results(["nothing"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "wrong", "source"),
     [
@@ -49,6 +52,7 @@ def test_a_wrong_number_is_noticed(monkeypatch, module, name, wrong, source):
     assert not RESULTS[source].run().holds
 
 
+@pytest.mark.slow
 def test_the_tight_curve_is_never_above_the_published_bound():
     for picture in lqs.figure_3().pictures:
         solid = {series.label: series for series in picture.series if not series.dashed}

@@ -27,6 +27,7 @@ def divergence(first: dict, second: dict, ratio: Fraction) -> Fraction:
     return sum((max(Fraction(0), first[v] - ratio * second[v]) for v in first), Fraction(0))
 
 
+@pytest.mark.slow
 @given(prior=listed(), epsilon=EPSILONS, delta=DELTAS)
 def test_an_individual_answer_keeps_its_delta_against_the_prior(prior, epsilon, delta):
     mechanism, ratio = KnowledgeRefinement(prior, epsilon, delta=delta), growth(epsilon)
@@ -40,6 +41,7 @@ def test_an_individual_answer_keeps_its_delta_against_the_prior(prior, epsilon, 
         assert divergence(before, law, ratio) <= Fraction(delta) * (1 + Fraction(1, 10**30))
 
 
+@pytest.mark.slow
 @given(prior=listed(), epsilon=EPSILONS, delta=DELTAS, up=st.sampled_from([None, "1", "1.05"]))
 def test_two_statistical_answers_keep_their_delta(prior, epsilon, delta, up):
     mechanism, ratio = KnowledgeRefinement(prior, epsilon, "statistical", delta=delta, alpha_u=up), growth(epsilon)
@@ -48,6 +50,7 @@ def test_two_statistical_answers_keep_their_delta(prior, epsilon, delta, up):
     assert most <= Fraction(delta) * (1 + Fraction(1, 10**30))
 
 
+@pytest.mark.slow
 @given(prior=listed(), epsilon=EPSILONS, delta=DELTAS)
 def test_a_replaced_person_keeps_the_wider_claim(prior, epsilon, delta):
     mechanism = KnowledgeRefinement(prior, epsilon, delta=delta)
@@ -118,6 +121,7 @@ def test_figures_of_a_line_with_a_delta():
     assert law.near_probability == pytest.approx(2 / 3 + 0.1)
 
 
+@pytest.mark.slow
 def test_a_delta_makes_the_answer_nearer_in_every_prior():
     for prior, truth in ((HUNDRED, 40), (UniformPrior(), 0.4)):
         plain, moved = (KnowledgeRefinement(prior, 1, delta=delta) for delta in (0, "0.2"))

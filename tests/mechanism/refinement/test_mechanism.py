@@ -100,6 +100,7 @@ def test_the_density_and_the_curve_of_figure_5_1():
 # --- exact laws and exact privacy ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(prior=listed(), epsilon=EPSILONS, truth=st.integers(-6, 6))
 def test_listed_values_follow_the_three_factor_rule(prior, epsilon, truth):
     for mechanism in (
@@ -110,6 +111,7 @@ def test_listed_values_follow_the_three_factor_rule(prior, epsilon, truth):
         assert mechanism.distribution(truth).masses == plain_rule(prior, truth, curve.up, curve.down)
 
 
+@pytest.mark.slow
 @given(prior=listed(), epsilon=EPSILONS)
 def test_an_individual_answer_stays_within_epsilon_of_the_prior(prior, epsilon):
     mechanism, most = KnowledgeRefinement(prior, epsilon), growth(epsilon)
@@ -120,6 +122,7 @@ def test_an_individual_answer_stays_within_epsilon_of_the_prior(prior, epsilon):
         assert all(before[v] / most <= law[v] <= before[v] * most for v in before)
 
 
+@pytest.mark.slow
 @given(prior=listed(), epsilon=EPSILONS, choice=st.sampled_from([None, "1", "1.1"]))
 def test_two_statistical_answers_stay_within_epsilon_of_each_other(prior, epsilon, choice):
     mechanism, most = (
@@ -165,6 +168,7 @@ class Few(QuantilePrior):
 PLACES = st.lists(st.sampled_from([-3.0, -1.0, 0.0, 0.5, 0.5, 2.0, 7.0]), min_size=2, max_size=12)
 
 
+@pytest.mark.slow
 @given(
     places=PLACES,
     epsilon=EPSILONS,
@@ -217,6 +221,7 @@ def test_what_cannot_be_placed_gives_the_prior(truth):
 # --- the best factor ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(prior=listed(), epsilon=EPSILONS)
 def test_no_other_factor_has_a_smaller_expected_distance(prior, epsilon):
     best = KnowledgeRefinement(prior, epsilon, "statistical")
@@ -230,6 +235,7 @@ def test_no_other_factor_has_a_smaller_expected_distance(prior, epsilon):
         assert best.expected_error <= other.expected_error + 1e-12
 
 
+@pytest.mark.slow
 def test_the_best_factor_of_a_uniform_prior():
     best = KnowledgeRefinement(UniformPrior(), 1, "statistical")
     others = [

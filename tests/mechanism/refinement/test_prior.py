@@ -105,6 +105,7 @@ def test_heavy_tails_end_with_the_last_step():
     assert law.near_size == pytest.approx(0.9, abs=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [stats.norm(3, 2), stats.pareto(2)])
 def test_a_thousand_points_are_enough_for_an_expected_error(law):
     mechanism = KnowledgeRefinement(law, 1)
@@ -139,6 +140,7 @@ def test_what_is_no_prior_is_refused(meant):
         KnowledgeRefinement(meant)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("meant", [stats.poisson(10**9), dict.fromkeys(range(70_000), Fraction(1, 70_000))])
 def test_too_many_values_are_refused(meant):
     with pytest.raises(ParameterError, match="too many"):
@@ -194,6 +196,7 @@ def test_no_true_answer_is_an_error(prior, distance, truth):
     assert len(law.sample(Source.seeded(1), 3)) == 3
 
 
+@pytest.mark.slow
 def test_a_missing_value_that_compares_with_nothing_gives_the_prior():
     pandas = pytest.importorskip("pandas")
     law = KnowledgeRefinement({"a": "1/2", "b": "1/2"}, 1).distribution(pandas.NA)

@@ -48,6 +48,7 @@ def cells(law, drawn):
     return np.diff(ends), np.searchsorted(marks, drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prior", "truth"), LINES)
 @pytest.mark.parametrize("delta", ["0", "0.1"])
 def test_numbers_on_a_line(prior, truth, delta):

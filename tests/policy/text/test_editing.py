@@ -115,6 +115,7 @@ def test_values_that_need_quotes_get_them():
     assert policy.schema["answer"].domain.values == tuple(value for value in odd if value)
 
 
+@pytest.mark.slow
 def test_keys_of_several_words_are_not_broken_over_lines():
     # found by a fuzz: the lock of such a policy could not be read again, so its release was charged and then refused
     head = {"version": 1, "dataset": "d", "unit": "row", "neighbours": "add_remove"}
@@ -126,6 +127,7 @@ def test_keys_of_several_words_are_not_broken_over_lines():
         assert set(policy.schema["a"].hierarchy.labels(1)) == set(groups)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=8).filter(

@@ -18,6 +18,7 @@ TRAPS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trap", TRAPS)
 @pytest.mark.parametrize("style", ["{}", "'{}'", '"{}"'])
 def test_a_value_is_the_text_that_was_typed(trap, style):

@@ -114,6 +114,7 @@ class Recorder:
         return answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [(3, "f", "u"), (None, "m", "p"), (99, "m", "q")])
 def test_the_same_answers_give_the_same_tree_and_one_record_moves_each_survey_by_its_price(monkeypatch, extra):
     """The proof, run: given equal answers everything is equal, and the truths differ where the survey is charged."""
@@ -251,6 +252,7 @@ def test_every_record_shows_its_own_box():
             assert count <= counts[label]
 
 
+@pytest.mark.slow
 def test_engines_row_order_and_compilation_do_not_matter(monkeypatch):
     columns = people(3000)
     turned = {name: own.take(pa.array(np.random.default_rng(3).permutation(3000))) for name, own in columns.items()}
@@ -264,6 +266,7 @@ def test_engines_row_order_and_compilation_do_not_matter(monkeypatch):
     assert by_levels.digest() == grown(columns, name="oracle").apply(opened(columns, WIDE, "oracle")).digest()
 
 
+@pytest.mark.slow
 def test_detail_where_records_are_dense():
     columns = people(20_000)
     found = grown(columns, paid="1")
@@ -278,6 +281,7 @@ def test_detail_where_records_are_dense():
     assert mean < 0.15
 
 
+@pytest.mark.slow
 def test_boxes_that_turn_out_small_are_put_back(monkeypatch):
     """Told that every box is all but empty, the second survey's counts undo what was divided; noisy the truth, they do not."""
     columns = people(20_000)
@@ -310,6 +314,7 @@ def test_a_wide_attribute_with_little_behind_it_stays_even():
     assert model.smooth(piece, heavy + noisy, 100_000.0, Fraction(1, 100), 5.0)[7] > 0.9
 
 
+@pytest.mark.slow
 def test_weights_ranges_and_depth():
     columns = people(5000)
     kept = grown(columns, weights={"age": Fraction(0), "sex": Fraction(0)})
@@ -335,6 +340,7 @@ def test_what_cannot_grow():
     assert single.labels == (("a",),)
 
 
+@pytest.mark.slow
 def test_many_attributes():
     names = [f"x{i}" for i in range(60)]
     text = HEAD + "".join(f"  {name}: {{role: quasi, type: integer, domain: [0, 9]}}\n" for name in names)

@@ -22,6 +22,7 @@ SPECS = (
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(SPECS), st.booleans(), st.randoms(use_true_random=False))
 def test_every_node_is_a_run_and_divides_into_its_kids(spec, missing, chance):
     found = cells(attribute(spec, missing="value" if missing else "refuse"))
@@ -77,6 +78,7 @@ def test_what_is_too_coarse():
     assert not tree.too_coarse(3).any()  # the top of the hierarchy asks for nothing
 
 
+@pytest.mark.slow
 @given(st.sampled_from(SPECS), st.booleans(), st.randoms(use_true_random=False))
 def test_a_stranger_can_tell_which_labels_fit(spec, missing, chance):
     found = cells(attribute(spec, missing="value" if missing else "refuse"))
