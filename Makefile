@@ -8,7 +8,11 @@ PYTHON ?=
 VENV ?= .venv
 WORKERS ?= 2
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install -c constraints.txt
+
+# A run starts many interpreters: what one of them has compiled the others use, also where the machine says otherwise.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test quick check slow docs bench clean
 
@@ -21,11 +25,12 @@ demo: $(VENV)/.runtime ## install what is needed and run the demonstration into 
 # The tests run even when a check has failed, so that one call tells everything.
 test: $(VENV)/.dev ## every check and every test, the documentation included
 	@checked=0; $(MAKE) check || checked=1; \
-	    $(BIN)/python -m pytest -n $(WORKERS) || exit 1; \
+	    $(PYTEST) || exit 1; \
 	    [ $$checked -eq 0 ] || { echo "the tests passed and the checks did not: see above" >&2; exit 1; }
 
+# A test that takes more than about 0.15 s of CPU is marked slow; every file of tests keeps a fast one where it can.
 quick: $(VENV)/.dev ## the fast tests, in under a minute
-	@$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	@$(PYTEST) -m "not slow"
 
 check: $(VENV)/.dev ## format, lint, types, import contracts, addresses
 	@$(BIN)/ruff format --check --quiet .
@@ -35,7 +40,7 @@ check: $(VENV)/.dev ## format, lint, types, import contracts, addresses
 	@$(BIN)/python scripts/addresses.py
 
 slow: $(VENV)/.dev ## the long statistical runs and many more examples
-	@$(BIN)/python -m pytest -n $(WORKERS) --run-slow
+	@$(PYTEST) --run-slow
 
 docs: $(VENV)/.dev ## build the documentation into build/docs, offline, warnings are errors
 	@$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
