@@ -146,5 +146,5 @@ def test_share_has_a_default_name_json_and_never_overwrites(copied):
 
 
 @pytest.mark.slow
-def test_the_holders_folder_is_not_packed(made):
-    assert "holder's folder" in refused("share", made / "out.holder", code=2)["wrong"]
+def test_the_custodians_folder_is_not_packed(made):
+    assert "custodian's folder" in refused("share", made / "out.holder", code=2)["wrong"]
