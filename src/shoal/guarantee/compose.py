@@ -1,4 +1,4 @@
-"""What many releases cost together: basic, advanced, and privacy-loss-distribution composition.
+"""What many mechanisms cost together: basic, advanced, and privacy-loss-distribution composition; noisy measurements.
 
 Only guarantees that compose may enter: a release from a fresh sample does, a second result from the
 same sample does not. The parts are fixed in advance; budgets chosen as one goes along need basic
@@ -15,7 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from shoal.errors import CompositionError, UsageError
+from shoal.errors import CompositionError, PreconditionError, UsageError
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy
 from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, up, whole
@@ -202,3 +202,62 @@ def _merge(pairs: list[tuple[DifferentialPrivacy, int]]) -> list[tuple[Different
 
 def _sum_up(costs: list[tuple[Fraction, int]] | None) -> float:
     return math.inf if costs is None else up(sum((n * e for e, n in costs), start=Fraction(0)))
+
+
+# --- noisy measurements ----------------------------------------------------------------------------------------------
+# A measurement counts the records of each box of a partition, and of each cell of each attribute within its box, with
+# two-sided geometric noise on the whole numbers. A record stands in one box, and in one cell of each attribute: adding it
+# moves one count by one and, for each attribute, one cell by one (theorem `surveyed-tree`).
+
+
+@dataclass(frozen=True)
+class MeasurementBudget:
+    """The epsilons of one noisy measurement: of the boxes' counts, and of each attribute's histogram."""
+
+    count: Fraction
+    histogram: Fraction
+    attributes: int
+
+    def __post_init__(self) -> None:
+        if self.count <= 0 or self.histogram <= 0 or self.attributes < 1:
+            raise PreconditionError(
+                "surveyed-tree",
+                "a measurement without noise has no finite epsilon",
+                came=f"{float(self.count):g} for counts, {float(self.histogram):g} for each of {self.attributes} histograms",
+                allowed="every epsilon above 0",
+            )
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What the measurement costs when one record is added or removed."""
+        return self.count + self.attributes * self.histogram
+
+
+def measurement_budgets(
+    epsilon: Fraction, attributes: int, shares: Sequence[Fraction], counts: Fraction | Sequence[Fraction]
+) -> tuple[MeasurementBudget, ...]:
+    """Divide epsilon between measurements by `shares`, and each between its counts and its histograms.
+
+    `counts` is the part of a measurement that its counts take: one for all, or one for each.
+    """
+    parts = (counts,) * len(shares) if isinstance(counts, Fraction) else tuple(counts)
+    if sum(shares, Fraction(0)) > 1 or any(share <= 0 for share in shares):
+        raise PreconditionError(
+            "surveyed-tree", "the measurements' shares exceed the whole", came=", ".join(str(float(s)) for s in shares)
+        )
+    if len(parts) != len(shares) or any(not 0 < part < 1 for part in parts):
+        raise PreconditionError(
+            "surveyed-tree",
+            "a measurement's share is divided between its counts and its histograms",
+            came=", ".join(str(float(part)) for part in parts),
+            allowed="a part above 0 and below 1 for each measurement",
+        )
+    return tuple(
+        MeasurementBudget(epsilon * share * part, epsilon * share * (1 - part) / attributes, attributes)
+        for share, part in zip(shares, parts, strict=True)
+    )
+
+
+def epsilon_of_measurements(measurements: Sequence[MeasurementBudget]) -> Fraction:
+    """What all measurements cost together, each of a partition that the answers before it may have shaped."""
+    return sum((one.epsilon for one in measurements), Fraction(0))

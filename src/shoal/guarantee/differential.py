@@ -473,7 +473,7 @@ def _share(rate: Number, from_rate: Number) -> Fraction:
 
 @dataclass(frozen=True)
 class SmoothBound:
-    """The f-smooth bound of one sampled crowd, from epsilon_0 = `epsilon` on (LQS10 Theorem 6)."""
+    """The f-smooth bound of one release by sampling and safe k-anonymization, from epsilon_0 = `epsilon` on (LQS10 Theorem 6)."""
 
     k: int
     beta: Fraction

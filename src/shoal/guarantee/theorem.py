@@ -116,7 +116,7 @@ _ALL = (
     ),
     Theorem(
         "safe-k-dominating-pair",
-        "A sampled crowd is as hard to see through as M against M + 1",
+        "Sampling and safe k-anonymization are dominated by M against M + 1",
         "Shoal",
         "With M negative binomial (records passed over before the k-th is sampled), (M, M + 1) dominates the mechanism "
         "at every order in both directions, and each order is attained.",
@@ -310,13 +310,15 @@ _ALL = (
         "surveyed-tree",
         "A tree of boxes grown on noisy counts",
         "Shoal; the geometric mechanism of Ghosh, Roughgarden and Sundararajan 2009, composed",
-        "A survey adds two-sided geometric noise to the count of each box of a partition and to each cell's count of each "
-        "attribute within its box. It costs the epsilon of its counts plus that of each attribute's histogram; surveys of "
+        "A measurement adds two-sided geometric noise to the count of each box of a partition and to each cell's count of each "
+        "attribute within its box. It costs the epsilon of its counts plus that of each attribute's histogram; measurements of "
         "partitions that are computed from earlier answers add up, and every tree computed from the answers is covered.",
         (
-            _premise("survey-epsilons", "every epsilon of a survey is above 0", "tree.MeasurementBudget"),
+            _premise("survey-epsilons", "every epsilon of a measurement is above 0", "compose.MeasurementBudget"),
             _premise(
-                "survey-shares", "the surveys' shares add up to no more than the whole", "tree.measurement_budgets"
+                "survey-shares",
+                "the measurements' shares add up to no more than the whole",
+                "compose.measurement_budgets",
             ),
             _premise("cells-fixed", "cells, weights, k and beta are fixed without the data", "custodian"),
         ),
@@ -329,7 +331,7 @@ _ALL = (
         "moves by at most one when a record is added; drawing views one after another with probability proportional to "
         "exp(epsilon distance / 2) costs the sum of the epsilons, and the histograms cost theirs.",
         (
-            _premise("survey-epsilons", "every epsilon of a survey is above 0", "tree.MeasurementBudget"),
+            _premise("survey-epsilons", "every epsilon of a measurement is above 0", "compose.MeasurementBudget"),
             _premise(
                 "candidates-fixed", "the candidates and how many are chosen are fixed without the data", "custodian"
             ),
@@ -372,7 +374,7 @@ _ALL = (
     ),
     Theorem(
         "microaggregation-k",
-        "Groups with one face are k-anonymous",
+        "Microaggregated groups are k-anonymous",
         "SC13 section 2.3; Domingo-Ferrer and Torra 2005",
         "If people are divided into groups of at least k by their quasi-identifiers, and everybody in a group shows the same "
         "quasi-identifiers, then every combination of them that occurs, occurs at least k times.",
@@ -443,8 +445,8 @@ _ALL = (
         "knowledge-refinement-delta",
         "A refinement that moves a little mass to the answer",
         "SC13 section 5.2, with the masses corrected",
-        "Moving delta e^-epsilon (a question about one person) or delta/(1 + e^epsilon) (any question) of a refined law from "
-        "the farthest values to the nearest is (epsilon, delta)-DP.",
+        "Moving delta e^-epsilon (a question about one person) or delta/(1 + e^epsilon) (any question) of a refined "
+        "distribution from the farthest values to the nearest is (epsilon, delta)-DP.",
         (_FACTORS, _MOVED, _PRIOR, _PRIOR_FIXED, _ONE_PERSON),
     ),
 )
@@ -455,11 +457,11 @@ _NOISE = (
         "Laplace noise on a grid",
         "Dwork, McSherry, Nissim and Smith 2006; Ghosh, Roughgarden and Sundararajan 2009",
         "Rounding each component to its grid and adding two-sided geometric noise of scale T/epsilon is epsilon-DP, with T the "
-        "most that the rounded components move in sum.",
+        "L1 sensitivity of the rounded components.",
         (
             _premise(
                 "noise-scale",
-                "the scale is at least the sum of the moves over epsilon",
+                "the scale is at least the L1 sensitivity over epsilon",
                 "shoal.mechanism.laplace.Laplace",
             ),
             _premise(
@@ -538,7 +540,7 @@ _NOISE = (
         "answer-sensitivity",
         "How far one unit moves an answer",
         "Shoal; SC13 Proposition 4 for disjoint parts",
-        "Each row adds a whole number of steps between two ends that the policy fixes, or nothing: so the reach of a sum "
+        "Each row adds a whole number of steps between two ends that the policy fixes, or nothing: so the sensitivity of a sum "
         "is known exactly, and parts that share no row move together no farther than one of them (two, for replace_one).",
         (
             _premise(

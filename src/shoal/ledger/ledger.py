@@ -53,7 +53,7 @@ class Receipt:
 
 
 class Ledger:
-    """An append-only record, one for all datasets of a holder."""
+    """An append-only record, one for all datasets of a custodian."""
 
     def __init__(self, url: str | None = None, clock: Callable[[], datetime] | None = None) -> None:
         self._store = Store(url or default_url())
@@ -183,7 +183,7 @@ class Ledger:
                         f"the share of '{name}' in dataset '{dataset}' is fixed",
                         came=budget.words(),
                         allowed=analyst.budget.words(),
-                        fix="keep to it, or let the holder change it openly",
+                        fix="keep to it, or let the custodian change it openly",
                     )
                 return analyst
             if budget is None:

@@ -56,7 +56,7 @@ class Account:
     questions: int = 0
     """How many questions were charged; those of a batch count one each."""
     rate: Fraction | None = None
-    """The rate at which all that was charged was drawn from a population, where the holder knows it."""
+    """The rate at which all that was charged was drawn from a population, where the custodian knows it."""
     analysts: tuple[AnalystBudget, ...] = ()
 
     @property

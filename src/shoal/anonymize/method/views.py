@@ -14,7 +14,7 @@ from shoal.chance.source import Source
 from shoal.data.cells import Cells, cells
 from shoal.data.type import texts
 from shoal.engine.base import ABSENT, Counts, RecodeRequest, Table
-from shoal.guarantee.tree import MeasurementBudget, measurement_budgets
+from shoal.guarantee.compose import MeasurementBudget, measurement_budgets
 
 MOST_ASKED = 4096
 """Views that are read in one pass."""

@@ -5,7 +5,7 @@ fewer than k times. Two bounds on what that leaks:
 
 `tight`      delta*, the exact hockey-stick divergence in the worst class (theorem `safe-k-tight`, ours).
              With M the number of records passed over before the k-th is sampled (negative binomial),
-             the mechanism is exactly as hard to see through as M against M + 1, at every epsilon.
+             the pair (M, M + 1) dominates the mechanism and is attained, at every epsilon.
 `published`  d, the probability of a bad outcome (theorem `safe-k-published`, LQS11 Theorem 5).
 
 Both come back as the smallest float that is not below the true value.
@@ -42,10 +42,10 @@ _TIE = Decimal(10) ** -12
 
 
 def check_k(k: int) -> int:
-    """A crowd size: a whole number from 1 to a million."""
+    """A minimum class size: a whole number from 1 to a million."""
     whole = exact(k, "k")
     if whole.denominator != 1 or not 1 <= whole <= MAX_K:
-        raise ParameterError("k is not a crowd size", came=k, allowed=f"a whole number from 1 to {MAX_K:,}")
+        raise ParameterError("k is not a minimum class size", came=k, allowed=f"a whole number from 1 to {MAX_K:,}")
     return int(whole)
 
 

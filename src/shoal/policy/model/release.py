@@ -295,7 +295,7 @@ class SamplingModel(PolicyPart):
     )
     prefer: Annotated[Prefer, BeforeValidator(Word("rows", "balance", "detail"))] = Field(
         default="balance",
-        description="With `beta: auto`: a larger sample in larger crowds (`rows`), a smaller one in finer `detail`, "
+        description="With `beta: auto`: a larger sample in larger classes (`rows`), a smaller one in finer `detail`, "
         "or a `balance`.",
     )
 
@@ -342,7 +342,8 @@ class ReleaseModel(PolicyPart):
     delta: Delta | None = Field(default=None, description="The delta of the whole release.")
     k: FromOne | None = Field(
         default=None,
-        description="The smallest crowd that is published; for `safe-k` found from the promise when left out.",
+        description="The minimum size of a class, or of a group, that is published; for `safe-k` found from the promise "
+        "when left out.",
     )
     l: FromTwo | None = Field(  # noqa: E741
         None, description="How many distinct confidential values each group must hold."

@@ -14,8 +14,8 @@ from shoal.anonymize.generalize.tree import safe_tree as growing
 from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError
+from shoal.guarantee.compose import MeasurementBudget, epsilon_of_measurements, measurement_budgets
 from shoal.guarantee.safe_k.curve import delta_tight
-from shoal.guarantee.tree import MeasurementBudget, epsilon_of_measurements, measurement_budgets
 from shoal.policy.policy import Policy
 from shoal.publish.verify.standalone import divides
 from tests.engine.oracle import engine_named

@@ -31,9 +31,9 @@ from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError
+from shoal.guarantee.compose import MeasurementBudget, epsilon_of_measurements, measurement_budgets
 from shoal.guarantee.differential import allowance
 from shoal.guarantee.rounding import exact, exact_text, text_down
-from shoal.guarantee.tree import MeasurementBudget, epsilon_of_measurements, measurement_budgets
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
