@@ -18,7 +18,7 @@ class Guarantee(ABC):
 
     @abstractmethod
     def words(self) -> str:
-        """In plain words, a sentence without its full stop."""
+        """The guarantee in plain words: a sentence without its full stop."""
 
     @abstractmethod
     def implies(self, other: Guarantee) -> bool:
@@ -31,7 +31,7 @@ class Guarantee(ABC):
         return other.implies(self) if isinstance(other, Guarantee) else NotImplemented
 
     def to_saved(self) -> dict[str, Any]:
-        """As plain values with exact text for numbers; `shoal.guarantee.claim.load_guarantee` reads it back."""
+        """The guarantee as plain values with exact text for numbers; `shoal.guarantee.claim.load_guarantee` reads it back."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         return {"kind": self.kind, **{name: _plain(value) for name, value in values.items()}}
 

@@ -123,7 +123,7 @@ class _Statement:
         return f"{self.status.value.capitalize()}: {self.guarantee.words()}{whose}.{conditions}"
 
     def to_saved(self) -> dict[str, Any]:
-        """As plain values, for a file."""
+        """The statement as plain values, for a file."""
         return {
             "guarantee": self.guarantee.to_saved(),
             "unit": None if self.unit is None else self.unit.to_saved(),
@@ -184,7 +184,7 @@ class StatedClaim(_Statement):
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> StatedClaim:
-        """As a file has it."""
+        """The claim that a file states, read from its plain values."""
         unit = saved["unit"]
         return cls(
             load_guarantee(saved["guarantee"]),

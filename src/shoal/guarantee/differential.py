@@ -525,7 +525,7 @@ class SmoothDP(Guarantee):
 
     @classmethod
     def of(cls, k: int, beta: Number, epsilon: Number) -> SmoothDP:
-        """The bound of one release."""
+        """The f-smooth bound of one release at rate beta with minimum class size k, from epsilon_0 = `epsilon` on."""
         return cls((SmoothBound(k, beta, epsilon),))
 
     @property
@@ -562,7 +562,10 @@ class SmoothDP(Guarantee):
             return min(1.0, guarded_up(self._delta() * max(limits)))
 
     def compose(self, other: SmoothDP) -> SmoothDP:
-        """Both, each from its own fresh sample: sums of epsilon_0 and delta_0, the larger f (LQS10 Theorem 5)."""
+        """The bound of both releases, each from its own fresh sample: sums of epsilon_0 and delta_0, the larger f.
+
+        LQS10 Theorem 5.
+        """
         return SmoothDP(self.parts + other.parts)
 
     def implies(self, other: Guarantee) -> bool:
@@ -585,7 +588,7 @@ class SmoothDP(Guarantee):
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> SmoothDP:
-        """Back from a file."""
+        """The bound that `to_saved` wrote."""
         return cls(tuple(SmoothBound(*part) for part in saved["parts"]))
 
     def _delta(self) -> Decimal:

@@ -40,7 +40,7 @@ class Premise:
 
 @dataclass(frozen=True)
 class Theorem:
-    """A named result."""
+    """A named result: its title, citation, statement and premises; its proof is docs/proofs/<name>.md."""
 
     name: str
     title: str
@@ -580,5 +580,5 @@ THEOREMS: dict[str, Theorem] = {entry.name: entry for entry in (*_ALL, *_NOISE)}
 
 
 def theorem(name: str) -> Theorem:
-    """The theorem of that name."""
+    """The theorem of a name; KeyError for a name that is not in the registry."""
     return THEOREMS[name]

@@ -57,12 +57,12 @@ class Unit:
 
     @classmethod
     def row(cls, neighbours: Neighbours) -> Unit:
-        """One row of the table."""
+        """The unit that is one row of the table."""
         return cls("row", neighbours, None, 1)
 
     @classmethod
     def person(cls, column: str, max_rows: int, neighbours: Neighbours) -> Unit:
-        """All rows with one value of `column`, at most `max_rows` of them."""
+        """The unit that is all rows with one value of `column`, at most `max_rows` of them."""
         if not column:
             raise _without_column()
         return cls("person", neighbours, column, max_rows)
@@ -120,7 +120,7 @@ class Unit:
     # --- in files ----------------------------------------------------------------------------------------------------
 
     def to_saved(self) -> dict[str, Any]:
-        """As plain values, for a file."""
+        """The unit as plain values, for a file."""
         return {
             "whose": self.whose,
             "neighbours": self.neighbours,
@@ -130,7 +130,7 @@ class Unit:
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Unit:
-        """Back from a file, in which a person is always named by a column."""
+        """The unit that `to_saved` wrote; in a file a person is always named by a column."""
         if saved["whose"] == "person" and not saved["column"]:
             raise _without_column()
         return cls(saved["whose"], saved["neighbours"], saved["column"], saved["max_rows"])

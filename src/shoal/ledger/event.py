@@ -41,7 +41,7 @@ class Cost:
 
     @classmethod
     def of(cls, epsilon: Number, delta: Number, parts: list[tuple[Guarantee, int]]) -> Cost:
-        """From numbers as a person writes them."""
+        """The cost of numbers as a person writes them."""
         return cls(told_from_zero(epsilon), check_delta(delta), tuple(parts))
 
     def __post_init__(self) -> None:
@@ -51,11 +51,11 @@ class Cost:
             raise UsageError("a cost needs differential guarantees", fix="record a syntactic release as unbounded")
 
     def words(self) -> str:
-        """(epsilon, delta), rounded up."""
+        """The cost as (epsilon, delta), rounded up."""
         return f"({text_up(self.epsilon)}, {text_up(self.delta)})"
 
     def to_saved(self) -> dict[str, Any]:
-        """As plain values with exact text."""
+        """The cost as plain values with exact text."""
         return {
             "epsilon": exact_text(self.epsilon),
             "delta": exact_text(self.delta),
@@ -64,7 +64,7 @@ class Cost:
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Cost:
-        """Back from a file."""
+        """The cost that `to_saved` wrote."""
         parts = [(load_guarantee(part["guarantee"]), part["times"]) for part in saved["parts"]]
         return cls.of(saved["epsilon"], saved["delta"], parts)
 
@@ -78,7 +78,7 @@ class Budget:
 
     @classmethod
     def of(cls, epsilon: Number, delta: Number) -> Budget:
-        """From numbers as a person writes them."""
+        """The budget of numbers as a person writes them."""
         budget = cls(told_from_zero(epsilon), check_delta(delta))
         if budget.delta >= 1:
             raise ParameterError("a budget with delta = 1 allows everything", came=delta, allowed="0 <= delta < 1")
@@ -87,16 +87,16 @@ class Budget:
         return budget
 
     def words(self) -> str:
-        """(epsilon, delta)."""
+        """The budget as (epsilon, delta), exactly."""
         return f"({exact_text(self.epsilon)}, {exact_text(self.delta)})"
 
     def to_saved(self) -> dict[str, Any]:
-        """As plain values with exact text."""
+        """The budget as plain values with exact text."""
         return {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta)}
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any]) -> Budget:
-        """Back from a file."""
+        """The budget that `to_saved` wrote."""
         return cls.of(saved["epsilon"], saved["delta"])
 
 
@@ -124,11 +124,11 @@ class Event:
 
     @property
     def intact(self) -> bool:
-        """Whether the hash is the one its content has."""
+        """Whether the hash of the event is that of its content."""
         return self.hash == digest(self.number, self.time, self.dataset, self.kind, self.payload, self.previous)
 
     def to_saved(self) -> dict[str, Any]:
-        """As plain values, for export."""
+        """The event as plain values, for export."""
         return {
             "version": VERSION,
             "number": self.number,
@@ -156,7 +156,7 @@ def writable(value: Fraction, digits: int = ASKED) -> bool:
 
 
 def refuse_unwritable(name: str, value: Fraction, digits: int = ASKED) -> None:
-    """A number that is too long."""
+    """Raise ParameterError for a number that is too long to be written exactly."""
     if not writable(value, digits):
         raise ParameterError(
             f"{name} is too long to be written exactly",

@@ -64,16 +64,16 @@ class Ledger:
 
     @property
     def url(self) -> str:
-        """Where it is kept."""
+        """The path or address of the ledger."""
         return self._store.url
 
     @property
     def is_new(self) -> bool:
-        """Whether it was new when it was opened: nothing had been spent."""
+        """Whether there was no ledger before this one was opened, so that nothing had been spent."""
         return self._store.is_new
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the ledger; its file is free for others."""
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -145,7 +145,7 @@ class Ledger:
         ]
 
     def same_release(self, dataset: str, plan: str, table: bytes, file: bytes | None = None) -> list[Event]:
-        """Those of this very plan for this very table: to charge it again would be a repeat."""
+        """The charges of this very plan for this very table: to charge it again would be a repeat."""
         own = {self.fingerprint(content) for content in (table, file) if content is not None}
         return [
             event for event in self.same_plan(dataset, plan) if own.intersection(event.payload.get("fingerprints", ()))
@@ -224,7 +224,7 @@ class Ledger:
         return made
 
     def registration(self, dataset: str) -> Registration | None:
-        """What was last registered under this name."""
+        """The last registration of a dataset; None where there is none."""
         saved = self._trusted_state().account(dataset).registration
         return None if saved is None else Registration.from_saved(dataset, saved)
 
@@ -300,11 +300,11 @@ class Ledger:
         return Budget(min(b.epsilon for b in lefts), min(b.delta for b in lefts)) if lefts else None
 
     def datasets(self) -> list[str]:
-        """All names, in order of their first event."""
+        """The names of all datasets, in order of their first event."""
         return list(dict.fromkeys(event.dataset for event in self._store.events()))
 
     def events(self, dataset: str | None = None) -> list[Event]:
-        """What happened, to one dataset or to all."""
+        """The events of one dataset, or of all."""
         return [event for event in self._store.events() if dataset in (None, event.dataset)]
 
     def verify(self) -> int:
@@ -346,13 +346,13 @@ class Ledger:
             yield self._state, writer
 
     def _current_state(self) -> LedgerState:
-        """The state as it stands."""
+        """The state of the ledger after its last event."""
         with self._lock:
             self._state.extend(self._store.events(self._state.since))
             return self._state
 
     def _trusted_state(self) -> LedgerState:
-        """The same, unless an event does not fit the chain: then nothing is given from it."""
+        """The state of the ledger after its last event; LedgerError where an event does not fit the chain."""
         state = self._current_state()
         refusals.refuse_broken_chain(state)
         return state

@@ -18,7 +18,7 @@ ENOUGH = 30
 
 
 def refuse_broken_chain(state: LedgerState) -> None:
-    """A chain that was changed."""
+    """Refuse to sum up a ledger whose chain of events was changed."""
     if state.broken_at is not None:
         raise LedgerError(
             f"event {state.broken_at} of the ledger does not fit the chain, so its sums cannot be trusted",
@@ -29,7 +29,7 @@ def refuse_broken_chain(state: LedgerState) -> None:
 def refuse_renamed_table(
     dataset: str, fingerprints: Sequence[str], columns: Mapping[str, int], state: LedgerState
 ) -> None:
-    """A table that is known under another name: as a whole, by its file, or by its columns.
+    """Refuse a table that is known under another name: as a whole, by its file, or by its columns.
 
     By its columns where more than half of the columns of the one that has fewer are columns of the other, value by value as
     often, and the columns that they share are worth `ENOUGH` bits: by chance that does not happen.
@@ -58,7 +58,7 @@ def _one_name(wrong: str, dataset: str, owner: str) -> BudgetError:
 
 
 def refuse_used_sample(account: AccountState, uses_sample: bool) -> None:
-    """A second use of a table that is itself the sample, one of the two being private under sampling alone."""
+    """Refuse a second use of a table that is itself the sample, one of the two being private under sampling alone."""
     spent = bool(account.charges) or account.unbounded > 0
     if account.sample_used or (uses_sample and spent):
         raise PreconditionError(
@@ -70,7 +70,7 @@ def refuse_used_sample(account: AccountState, uses_sample: bool) -> None:
 
 
 def refuse_other_unit(account: AccountState, unit: Unit | None) -> None:
-    """A cost for another unit than the first."""
+    """Refuse a cost for another unit than that of the first charge."""
     if unit is not None and account.charges and account.charges[0].get("unit") != unit.to_saved():
         raise BudgetError(
             f"dataset '{account.dataset}' has been charged for another unit",
@@ -81,7 +81,7 @@ def refuse_other_unit(account: AccountState, unit: Unit | None) -> None:
 
 
 def refuse_other_neighbours(account: AccountState, neighbours: Neighbours) -> None:
-    """A cost under another neighbouring relation than the one before."""
+    """Refuse a cost under another neighbouring relation than that of the charge before."""
     if account.charges and account.charges[-1]["neighbours"] != neighbours:
         raise BudgetError(
             f"dataset '{account.dataset}' has been charged under another neighbouring relation",
@@ -92,7 +92,7 @@ def refuse_other_neighbours(account: AccountState, neighbours: Neighbours) -> No
 
 
 def refuse_other_rate(account: AccountState, rate: Fraction | None) -> None:
-    """Another word on how the table was drawn, after it was counted on."""
+    """Refuse another sampling rate than the one that earlier charges counted on."""
     if account.charges and account.stated_rate != rate:
         raise BudgetError(
             f"dataset '{account.dataset}' has been charged as drawn at another rate",
@@ -103,7 +103,7 @@ def refuse_other_rate(account: AccountState, rate: Fraction | None) -> None:
 
 
 def refuse_overrun(whose: str, spent: Budget, cost: Cost, ceiling: Budget | None) -> None:
-    """A cost that does not fit."""
+    """Refuse a cost that does not fit into what is left of a budget."""
     if ceiling is None:
         return
     if spent.epsilon + cost.epsilon > ceiling.epsilon or spent.delta + cost.delta > ceiling.delta:
@@ -118,13 +118,13 @@ def refuse_overrun(whose: str, spent: Budget, cost: Cost, ceiling: Budget | None
 
 
 def _short(value: Fraction) -> str:
-    """As it was written, unless it was computed and runs on."""
+    """A number exactly, if its text is short, else rounded down."""
     written = exact_text(value)
     return written if len(written) <= _LONG else text_down(value)
 
 
 def no_budget(dataset: str) -> BudgetError:
-    """A session that nothing would stop."""
+    """The error of a session in a dataset without a budget: nothing would ever stop its questions."""
     return BudgetError(
         f"dataset '{dataset}' has no budget, so nothing would ever stop its questions",
         fix="write `budget: {epsilon: ..., delta: ...}` into the policy and register the table again, or fix one with "
@@ -133,7 +133,7 @@ def no_budget(dataset: str) -> BudgetError:
 
 
 def refuse_unwritable_sum(sums: Iterable[Budget], cost: Cost) -> None:
-    """A cost after which a sum could no longer be written down: fractions of many different denominators.
+    """Refuse a cost after which a sum could no longer be written down: fractions of many different denominators.
 
     Decimals are always taken. They lengthen a sum once, by no more digits than one of them has.
     """
@@ -149,6 +149,6 @@ def refuse_unwritable_sum(sums: Iterable[Budget], cost: Cost) -> None:
 
 
 def refuse_other_registration(account: AccountState, unit: dict[str, Any], neighbours: Neighbours) -> None:
-    """A dataset that is registered for another unit or relation than it was charged for."""
+    """Refuse to register a dataset for another unit or relation than it was charged for."""
     refuse_other_unit(account, Unit.from_saved(unit))
     refuse_other_neighbours(account, neighbours)

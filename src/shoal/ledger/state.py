@@ -42,7 +42,7 @@ class AnalystBudget:
 
 @dataclass(frozen=True)
 class Account:
-    """Where one dataset stands."""
+    """The account of one dataset: its budget, its costs, and what is left. A value; `AccountState` is what changes."""
 
     dataset: str
     budget: Budget | None
@@ -61,7 +61,7 @@ class Account:
 
     @property
     def spent(self) -> Budget:
-        """The sum of all charges: what enforces."""
+        """The sum of all charges; the budget is enforced against it."""
         return total((cost.epsilon for cost in self.costs), (cost.delta for cost in self.costs))
 
     @property
@@ -106,12 +106,12 @@ def ceiling(budget: Budget | None, rate: Fraction | None) -> Budget | None:
 
 
 def total(epsilons: Sequence[Fraction] | Any, deltas: Sequence[Fraction] | Any) -> Budget:
-    """The sums of both."""
+    """The budget that is the sum of epsilons and the sum of deltas."""
     return Budget(sum(epsilons, start=Fraction(0)), sum(deltas, start=Fraction(0)))
 
 
 def difference(budget: Budget, spent: Budget) -> Budget:
-    """What is left, never below nothing."""
+    """What is left of a budget; each number is at least 0."""
     zero = Fraction(0)
     return Budget(max(zero, budget.epsilon - spent.epsilon), max(zero, budget.delta - spent.delta))
 
@@ -150,11 +150,11 @@ class Registration:
         return self.fingerprints[0]
 
     def with_fingerprints(self, fingerprints: tuple[str, ...], columns: tuple[tuple[str, int], ...]) -> Registration:
-        """The same, of a table that was looked at."""
+        """The registration with the fingerprints of its table and of each column."""
         return replace(self, fingerprints=fingerprints, columns=columns)
 
     def to_saved(self) -> dict[str, Any]:
-        """As plain values with exact text."""
+        """The registration as plain values with exact text."""
         return {
             "policy": self.policy,
             "lock": self.lock,
@@ -167,7 +167,7 @@ class Registration:
 
     @classmethod
     def from_saved(cls, dataset: str, saved: dict[str, Any]) -> Registration:
-        """Back from an event."""
+        """The registration that `to_saved` wrote into an event."""
         sampled = None if saved["sampled"] is None else exact(saved["sampled"])
         unit = Unit.from_saved(saved["unit"])
         fingerprints, columns = tuple(saved["fingerprints"]), tuple((name, bits) for name, bits in saved["columns"])
@@ -193,7 +193,7 @@ class RecordedAnswer:
 
 @dataclass
 class AccountState:
-    """One dataset, with running sums."""
+    """The running sums of one dataset, from its events."""
 
     dataset: str
     budget: Budget | None = None
@@ -215,7 +215,7 @@ class AccountState:
 
     @property
     def spent(self) -> Budget:
-        """The running sum as a budget."""
+        """The sum of all charges so far."""
         return total([self.epsilon], [self.delta])
 
     @property
@@ -372,7 +372,7 @@ def first_broken(events: list[Event], genesis: str) -> int | None:
 
 
 def account_after(dataset: str, events: list[Event], genesis: str) -> Account:
-    """Where a dataset stands after these events."""
+    """The account of a dataset after these events."""
     state = LedgerState(genesis)
     state.extend(events)
     return account_of(state, dataset)

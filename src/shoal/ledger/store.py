@@ -37,7 +37,7 @@ def default_url() -> str:
 
 
 class Store:
-    """Events in order, appended and never changed."""
+    """The database of events in order, appended and never changed, and of recorded answers."""
 
     def __init__(self, url: str) -> None:
         address, path = _address(url)
@@ -54,7 +54,7 @@ class Store:
             """What the first event is chained to."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database."""
         self._engine.dispose()
 
     @property
@@ -64,7 +64,7 @@ class Store:
             return _secret(connection)
 
     def events(self, since: int = 0) -> list[Event]:
-        """All of them in order, or those from number `since` on."""
+        """The events in order, from number `since` on."""
         with self._reading() as connection:
             return _events(connection, since)
 
@@ -85,7 +85,7 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """A look that holds up nobody who writes."""
+        """A connection that reads and blocks no writer."""
         with self._translate_errors(), self._reader.begin() as connection:
             yield connection
 
@@ -127,7 +127,7 @@ class Store:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Database errors in our grammar."""
+        """Turn errors of the database into LedgerError."""
         from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
         try:
@@ -150,7 +150,7 @@ class Store:
 
 
 class Appender:
-    """The one who may write now."""
+    """What may append to the store while it holds the exclusive lock."""
 
     def __init__(self, connection: Connection, genesis: str) -> None:
         self._connection = connection
@@ -186,7 +186,7 @@ class Appender:
         return event
 
     def put(self, content: bytes) -> str:
-        """Keep what was answered; its hash."""
+        """Store the content of an answer under its hash; gives the hash."""
         from sqlalchemy import text
 
         sha256 = hashlib.sha256(content).hexdigest()

@@ -24,7 +24,7 @@ _OURS = {key.path.rpartition(".")[2] for key in every_key()}
 
 @dataclass(frozen=True)
 class Lock:
-    """A policy as it was when it was locked."""
+    """The canonical text of a policy and its SHA-256 hash."""
 
     text: str = field(repr=False)
     sha256: str

@@ -42,7 +42,7 @@ _TIE = Decimal(10) ** -12
 
 
 def check_k(k: int) -> int:
-    """A minimum class size: a whole number from 1 to a million."""
+    """k as a minimum class size, a whole number from 1 to a million; ParameterError for another number."""
     whole = exact(k, "k")
     if whole.denominator != 1 or not 1 <= whole <= MAX_K:
         raise ParameterError("k is not a minimum class size", came=k, allowed=f"a whole number from 1 to {MAX_K:,}")
@@ -67,7 +67,7 @@ def check_beta(beta: Number) -> Fraction:
 
 
 def check_epsilon(epsilon: Number) -> Fraction:
-    """A non-negative, finite epsilon."""
+    """Epsilon as an exact number from 0 to 700; ParameterError for another."""
     value = exact(epsilon, "epsilon")
     if value < 0:
         raise ParameterError("epsilon is negative", came=epsilon, allowed="0 <= epsilon")
@@ -77,7 +77,7 @@ def check_epsilon(epsilon: Number) -> Fraction:
 
 
 def check_delta(delta: Number) -> Fraction:
-    """A probability."""
+    """delta as an exact probability, 0 or from 1e-300 up; ParameterError for another number."""
     value = exact(delta, "delta")
     if not 0 <= value <= 1:
         raise ParameterError("delta is not a probability", came=delta, allowed="0 <= delta <= 1")
@@ -87,7 +87,7 @@ def check_delta(delta: Number) -> Fraction:
 
 
 def check_bound(bound: str) -> Bound:
-    """One of the two bounds we can prove."""
+    """The name of one of the two bounds that are proved; UsageError for another."""
     if bound not in BOUNDS:
         raise UsageError("unknown bound", came=bound, allowed="tight or published")
     return bound
@@ -99,7 +99,10 @@ def delta(k: int, beta: Number, epsilon: Number, bound: str = "tight") -> float:
 
 
 def delta_exactly(k: int, beta: Number, epsilon: Number, bound: str = "tight") -> Fraction:
-    """The same as a fraction: beta^k itself where the curve has reached its floor, else above the truth by 1e-40 of it."""
+    """The delta that holds at epsilon under the chosen bound, as a fraction.
+
+    It is beta^k itself where the curve has reached its floor, else above the truth by 1e-40 of it.
+    """
     return {"tight": _tight, "published": _published_exactly}[check_bound(bound)](
         check_k(k), check_beta(beta), check_epsilon(epsilon)
     )

@@ -193,7 +193,7 @@ class ReleaseCurve:
         return self.point_at(epsilon).delta
 
     def point_at(self, epsilon: Fraction) -> CurvePoint:
-        """delta at epsilon, with what shows it."""
+        """The smallest delta that is proved at epsilon, with the split of epsilon that shows it."""
         found = self._one_sample_at(epsilon) if self.is_one_sample else self._all_samples_at(epsilon)
         if epsilon >= self.total.epsilon and found.delta > self.total.delta:
             return CurvePoint(epsilon, self.total.delta, found.split)  # what is promised holds from its own epsilon on

@@ -15,7 +15,7 @@ DATE_PARTS = ("hour", "day", "week", "month", "quarter", "year", "decade")
 
 
 def _as_list(value: Any) -> Any:
-    """One thing for a list of it."""
+    """A list of one where a single value was written."""
     return [value] if isinstance(value, str) and value else value
 
 
@@ -61,7 +61,7 @@ class MaskModel(PolicyPart):
 
     @classmethod
     def expand_short_form(cls, value: Any) -> Any:
-        """One word is the side."""
+        """`mask: right` is `mask: {side: right}`."""
         return {"side": Word("left", "right")(value)} if isinstance(value, str) and value else value
 
     @model_validator(mode="after")
@@ -206,7 +206,7 @@ class ProvenanceModel(PolicyPart):
 
     @classmethod
     def expand_short_form(cls, value: Any) -> Any:
-        """One word stands for both."""
+        """`provenance: profiled` says it of the domain and of the hierarchy."""
         if isinstance(value, str) and value:
             word = Word(*ORIGINS)(value)
             return {"domain": word, "hierarchy": word}
@@ -214,7 +214,7 @@ class ProvenanceModel(PolicyPart):
 
 
 class AttributeModel(PolicyPart):
-    """One column of the table."""
+    """One column of the table: its role, type, domain, hierarchy and what to do with odd values."""
 
     long_words: ClassVar = "a mapping, such as {role: quasi, type: integer, domain: [0, 110]}"
 

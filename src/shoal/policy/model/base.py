@@ -43,7 +43,7 @@ def exact_number(text: str, allowed: str = "a number, such as 0.5 or 1e-6") -> F
 
 
 def whole_number(text: str, allowed: str = "a whole number") -> int:
-    """The whole number that was typed; a leading zero is refusal, because half the readers of YAML take it for octal."""
+    """The whole number that was typed; a leading zero is refused, because half the readers of YAML take it for octal."""
     body = text.strip()
     if len(body) > LONGEST_NUMBER or not _WHOLE.fullmatch(body):
         raise refusal("not a whole number", allowed)
@@ -60,7 +60,7 @@ class NumberBetween:
         self.words, self.low, self.high, self.low_in = words, low, high, low_in
 
     def __call__(self, value: Any) -> Fraction:
-        """Read and compare."""
+        """The exact number of a text, if it lies in the range."""
         number = exact_number(_text(value, self.words), self.words)
         below = number < self.low if self.low_in else number <= self.low
         if below or (self.high is not None and number >= self.high):
@@ -76,7 +76,7 @@ class WholeNumber:
         self.words = f"a whole number from {least} " + ("up" if most is None else f"to {most}")
 
     def __call__(self, value: Any) -> int:
-        """Read and compare."""
+        """The whole number of a text, if it lies in the range."""
         number = whole_number(_text(value, self.words), self.words)
         if not self.least <= number <= self.most:
             raise refusal("out of range", self.words)
@@ -84,13 +84,13 @@ class WholeNumber:
 
 
 class Word:
-    """One of a closed list; another word is refusal with the nearest one."""
+    """One of a closed list; another word is refused, with the nearest one named."""
 
     def __init__(self, *words: str) -> None:
         self.words = words
 
     def __call__(self, value: Any) -> str:
-        """Compare as typed."""
+        """The word as it was typed, if it is on the list."""
         allowed = ", ".join(self.words[:-1]) + f" or {self.words[-1]}" if len(self.words) > 1 else self.words[0]
         text = _text(value, allowed)
         if text not in self.words:
@@ -241,7 +241,7 @@ class PolicyPart(BaseModel):
 
 
 def only_key(part: PolicyPart, *names: str) -> str:
-    """The one key of these that is given; none or two are refusal."""
+    """The one key of these that is given; none or two are refused."""
     given = [name for name in names if getattr(part, name) is not None]
     if len(given) != 1:
         raise refusal(

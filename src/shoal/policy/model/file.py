@@ -69,7 +69,7 @@ class FileModel(PolicyPart):
         return self
 
     def format(self) -> FileFormat:
-        """What a reader is told."""
+        """The file format that a reader of the table is given."""
         return FileFormat(
             self.encoding,
             {"auto": None, "tab": "\t"}.get(self.delimiter, self.delimiter),
@@ -84,7 +84,7 @@ class FileModel(PolicyPart):
 
 
 class UnitModel(PolicyPart):
-    """Whose contribution is hidden."""
+    """The unit of privacy: one row, or all rows with one value of a column. `shoal.guarantee.unit.Unit` says which to choose."""
 
     short: ClassVar = {"const": "row"}
     long_words: ClassVar = "row, or {column: ..., max_rows: ...}"
@@ -99,7 +99,7 @@ class UnitModel(PolicyPart):
 
     @classmethod
     def expand_short_form(cls, value: Any) -> Any:
-        """A row has no column."""
+        """`unit: row` is a unit without a column."""
         return {"column": None, "max_rows": None} if value == "row" else value
 
     @model_validator(mode="after")

@@ -40,7 +40,7 @@ SHARES: dict[str, Fraction] = {"choose": Fraction(1, 20), "tree": Fraction(3, 20
 
 
 def _growth(value: Any) -> str:
-    """The one way to grow a tree; the way that was removed is refusal by its name."""
+    """The one way to grow a tree; the way that was removed is refused by its name."""
     if value == "privtree":
         raise refusal(
             "the tree of noisy tests was removed: it kept less detail than `surveys` wherever the two were compared",
@@ -135,7 +135,7 @@ class RecodingModel(PolicyPart):
 
     @property
     def key(self) -> str:
-        """Which of the three it is."""
+        """The key that is given: `levels`, `choose` or `tree`."""
         return "levels" if self.levels is not None else "choose" if self.choose is not None else "tree"
 
     @property
@@ -144,7 +144,7 @@ class RecodingModel(PolicyPart):
         return (self.paid.epsilon or Fraction(0)) if self.paid else Fraction(0)
 
     def fill(self, epsilon: Fraction | None, published: tuple[str, ...]) -> RecodingModel:
-        """With every default written out, given the release's epsilon and its attributes."""
+        """The recoding with every default written out, given the release's epsilon and its attributes."""
         if self.levels is not None:
             return self.model_copy(update={"levels": {name: self.levels.get(name, 0) for name in published}})
         found: PaidChoiceModel = self.choose or self.tree or TreeModel()
@@ -204,7 +204,7 @@ class ViewsModel(PolicyPart):
 
     @classmethod
     def expand_short_form(cls, value: Any) -> Any:
-        """One word stands for all of a width."""
+        """`views: pairs` is `views: {every: pairs}`."""
         return {"every": Word(*EVERY)(value)} if isinstance(value, str) and value else value
 
     @model_validator(mode="before")
@@ -247,7 +247,7 @@ class ViewsModel(PolicyPart):
 
 
 def _spread(groups: tuple[Group, ...], limit: int) -> list[Group]:
-    """So many of them, one after another the first whose pairs and then attributes have occurred least."""
+    """Take `limit` of the groups: each time the first whose pairs, and then whose attributes, were taken least."""
     left, used, pairs = list(groups), Counter[str](), Counter[tuple[str, str]]()
     found: list[Group] = []
     while left and len(found) < limit:
@@ -322,7 +322,7 @@ class OutputModel(PolicyPart):
 
     @classmethod
     def expand_short_form(cls, value: Any) -> Any:
-        """One word is the format."""
+        """`output: csv` is `output: {format: csv}`."""
         return {"format": Word("parquet", "csv")(value)} if isinstance(value, str) and value else value
 
 

@@ -45,7 +45,7 @@ class PolicyKey:
 
 
 def every_key() -> Iterator[PolicyKey]:
-    """All keys, each after the one that holds it."""
+    """All keys of the policy file, each after the key that holds it."""
     yield from _below(PolicyModel, "")
 
 
@@ -107,7 +107,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def json_schema_text() -> str:
-    """The schema as it is shipped."""
+    """The JSON Schema as the text that is shipped."""
     return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
 
 

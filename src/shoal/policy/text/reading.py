@@ -50,7 +50,7 @@ class Document:
         return self.lines.get(path)
 
     def at(self, path: Path) -> Tree | None:
-        """The value at a path, or nothing."""
+        """The value at a path; None where there is none."""
         here: Any = self.tree
         for step in path:
             inside = step in here if isinstance(here, dict) else isinstance(here, list) and step in range(len(here))
