@@ -138,12 +138,16 @@ def test_a_batch_file(tmp_path):
     (tmp_path / "batch.yaml").write_text(FILE)
     file = load(tmp_path / "batch.yaml")
     assert file.delta == Fraction(1, 10**6)
-    assert [ask.question.word for ask in file.asks] == [
+    assert [ask.question.word for ask in file.questions] == [
         "count", "mean", "histogram", "histogram", "contingency", "quantile", "together", "count",
     ]  # fmt: skip
-    assert (file.asks[1].epsilon, file.asks[1].mechanism, file.asks[7].prior) == ("0.2", "laplace", "uniform:0:1000")
+    assert (file.questions[1].epsilon, file.questions[1].mechanism, file.questions[7].prior) == (
+        "0.2",
+        "laplace",
+        "uniform:0:1000",
+    )
     with opened(tmp_path) as asking:
-        answers = asking.batch(file.asks, delta=file.delta)
+        answers = asking.batch(file.questions, delta=file.delta)
         assert len(answers) == 8
         assert asking.account.questions == 8
 

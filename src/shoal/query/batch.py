@@ -56,7 +56,7 @@ class PricedQuestion:
 class BatchFile:
     """The questions of a batch file; `delta` is what the composition of all of them may use."""
 
-    asks: tuple[PricedQuestion, ...]
+    questions: tuple[PricedQuestion, ...]
     delta: Fraction | None = None
 
 
@@ -72,15 +72,15 @@ def load(path: str | Path, epsilon: Number | None = None) -> BatchFile:
     if strange:
         raise UsageError("an unknown key in a batch", came=strange[0], allowed=", ".join(_KEYS))
     common = {"epsilon": tree.get("epsilon", epsilon), "mechanism": tree.get("mechanism", "auto")}
-    asks = []
+    questions = []
     for place, each in enumerate(tree["questions"], 1):
         with number_errors(place):
-            asks.append(_ask(each, common))
+            questions.append(_priced_question(each, common))
     total = tree.get("delta")
-    return BatchFile(tuple(asks), None if total is None else check_delta(total))
+    return BatchFile(tuple(questions), None if total is None else check_delta(total))
 
 
-def _ask(given: Any, common: Mapping[str, Any]) -> PricedQuestion:
+def _priced_question(given: Any, common: Mapping[str, Any]) -> PricedQuestion:
     """`{mean: age, where: ..., epsilon: .2}`: the word first, its options beside it or below it."""
     if not isinstance(given, dict) or not given:
         raise UsageError("a question of a batch is not a mapping", allowed='such as {count: "age >= 65", epsilon: 0.1}')

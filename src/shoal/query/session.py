@@ -194,22 +194,26 @@ class Session:
         found = self._on_record(prepared)
         return found or self._answers([prepared], prepared.offer.cost)[0]
 
-    def batch_price(self, asks: Sequence[object], epsilon: Number | None = None, delta: Number | None = None) -> Price:
+    def batch_price(
+        self, questions: Sequence[object], epsilon: Number | None = None, delta: Number | None = None
+    ) -> Price:
         """What a batch would cost; nothing is charged, no row is read."""
-        prepared = self._batch(asks, epsilon)
+        prepared = self._batch(questions, epsilon)
         found = [self._on_record(each) for each in prepared]
         missing = [each for each, old in zip(prepared, found, strict=True) if old is None]
         cost = self._cost(missing, delta) if missing else None
         offers = tuple(old or each.offer for each, old in zip(prepared, found, strict=True))
         return Price(tuple(each.query.identity for each in prepared), offers, cost, self.left)
 
-    def batch(self, asks: Sequence[object], epsilon: Number | None = None, delta: Number | None = None) -> list[Answer]:
+    def batch(
+        self, questions: Sequence[object], epsilon: Number | None = None, delta: Number | None = None
+    ) -> list[Answer]:
         """Answers to questions that are fixed in advance, charged as one entry at their composed total.
 
-        Each is an `PricedQuestion`, or a question asked at `epsilon`. A `delta` beyond what the questions need by themselves
+        Each is a `PricedQuestion`, or a question asked at `epsilon`. A `delta` beyond what the questions need by themselves
         pays for a composed total that is below the sum. Those that are on record are free and count for nothing.
         """
-        prepared = self._batch(asks, epsilon)
+        prepared = self._batch(questions, epsilon)
         found = [self._on_record(each) for each in prepared]
         missing = [each for each, old in zip(prepared, found, strict=True) if old is None]
         made = iter(self._answers(missing, self._cost(missing, delta)) if missing else ())
@@ -243,13 +247,13 @@ class Session:
         _refuse_unwritable(key or "")
         return PreparedQuestion(query, chosen, key)
 
-    def _batch(self, asks: Sequence[object], epsilon: Number | None) -> list[PreparedQuestion]:
-        if not asks:
+    def _batch(self, questions: Sequence[object], epsilon: Number | None) -> list[PreparedQuestion]:
+        if not questions:
             raise UsageError("a batch has no questions")
         prepared = []
-        for place, each in enumerate(asks, 1):
+        for place, each in enumerate(questions, 1):
             with batches.number_errors(place):
-                prepared.append(self._prepare(_ask(each, epsilon)))
+                prepared.append(self._prepare(_priced_question(each, epsilon)))
         first: dict[str, int] = {}
         for place, each in enumerate(prepared, 1):
             if each.key is not None and first.setdefault(each.key, place) != place:
@@ -454,7 +458,7 @@ def _question(given: object) -> Question:
     return given if isinstance(given, Question) else read_question(given)
 
 
-def _ask(given: object, epsilon: Number | None) -> PricedQuestion:
+def _priced_question(given: object, epsilon: Number | None) -> PricedQuestion:
     if isinstance(given, PricedQuestion):
         return given
     if epsilon is None:

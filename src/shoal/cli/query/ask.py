@@ -352,12 +352,12 @@ def _ask_batch(path: Path, options: AskOptions) -> None:
     file = load(path, options.read_epsilon())
     delta = file.delta if options.delta is None else options.read_delta()
     with options.open_session() as session:
-        price = session.batch_price(file.asks, delta=delta)
+        price = session.batch_price(file.questions, delta=delta)
         if options.price:
             _print_price(price, session, options)
             return
         with progress.spinner("asking"):
-            answers = session.batch(file.asks, delta=delta)
+            answers = session.batch(file.questions, delta=delta)
         if options.as_json:
             charged = {name: price.to_json()[name] for name in ("epsilon", "delta", "free")}
             listed = [answer.to_json() for answer in answers]
