@@ -31,7 +31,7 @@ from shoal.anonymize.generalize.tree.model import CellCounts
 from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
 from shoal.anonymize.generalize.tree.sides import SideTree
 from shoal.chance.source import Source
-from shoal.data.cells import Cells, cells
+from shoal.data.cells import AttributeCells, cells_of
 from shoal.data.schema import Schema
 from shoal.datasets.simulate import simulate
 from shoal.datasets.visits import visits
@@ -69,7 +69,7 @@ class World:
         else:
             with Source.seeded(f"world {self.seed}") as source:
                 table = simulate(schema, self.rows, source, skew=self.skew, dependence=self.dependence)
-        pieces = tuple(cells(attribute) for attribute in schema.published)
+        pieces = tuple(cells_of(attribute) for attribute in schema.published)
         counted = open_engine().scan(table, schema).recode({each.name: each.level for each in pieces})
         return CellCounts.of(counted.count_by([each.name for each in pieces]), pieces)
 
@@ -183,7 +183,7 @@ class Judge:
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def _binned(piece: Cells, bins: int) -> npt.NDArray[np.int64]:
+def _binned(piece: AttributeCells, bins: int) -> npt.NDArray[np.int64]:
     """The bin of each cell: itself where there are few, else neighbours together; a missing value by itself."""
     many = len(piece) - (piece.missing is not None)
     found = np.arange(len(piece), dtype=np.int64)
@@ -273,7 +273,7 @@ def remember_sides() -> None:
     """Settings that share a first survey share its sides: building them once halves the time."""
     known: dict[tuple[int, bytes], SideTree] = {}
 
-    def remembered(piece: Cells, masses: Floats) -> SideTree:
+    def remembered(piece: AttributeCells, masses: Floats) -> SideTree:
         key = (id(piece), masses.tobytes())
         if key not in known:
             if len(known) > MOST_REMEMBERED:

@@ -122,7 +122,7 @@ def test_rows_of_people_need_names(name):
     table = engine_named(name).scan(pd.DataFrame({"id": ["a", "b"], "x": [1, 2]}), made.policy.schema)
     with Source.seeded(1) as source:
         for work in (
-            lambda: made.method.of_people(table, source, lambda _: None),
+            lambda: made.method.bound_contributions(table, source, lambda _: None),
             lambda: bound_rows(table, UNIT, source),
             lambda: planned(release=COUNTED).method.run(table, source),
         ):

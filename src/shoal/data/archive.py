@@ -1,4 +1,4 @@
-"""A packed release, unpacked where nobody else looks: what `shoal share` writes and nothing else, within bounds.
+"""Packed releases: an archive of `shoal share` is unpacked into a temporary folder, within bounds.
 
 An archive comes from a stranger. Names that lead out of the folder, links, devices, names said twice, passwords and archives that
 unpack to more than is allowed are refused before anything is written, and what is read is counted as it is written.
@@ -19,7 +19,7 @@ from weakref import finalize
 from shoal.errors import UsageError, VerificationError
 
 BESIDE = frozenset({"README.txt", "verifier.py"})
-"""What lies beside the folder in an archive; neither is unpacked."""
+"""The files beside the folder of the release; neither is unpacked."""
 MOST_FILES = 20_000
 MOST_BYTES = 1 << 35
 """32 GiB, of all files together."""
@@ -31,15 +31,15 @@ def is_archive(path: Path) -> bool:
     return path.is_file() and zipfile.is_zipfile(path)
 
 
-class Unpacked:
-    """A temporary folder with what an archive holds; it goes when it is closed, or together with this."""
+class UnpackedRelease:
+    """A temporary folder with the release of an archive; it is deleted when it is closed or when the object is collected."""
 
     def __init__(self, path: Path) -> None:
-        self._place = Path(tempfile.mkdtemp(prefix="shoal-release-"))
-        self.close = finalize(self, shutil.rmtree, self._place, ignore_errors=True)
+        self._folder = Path(tempfile.mkdtemp(prefix="shoal-release-"))
+        self.close = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         try:
             with zipfile.ZipFile(path) as archive:
-                _unpack(archive, self._place)
+                _unpack(archive, self._folder)
         except (
             zipfile.BadZipFile,
             zipfile.LargeZipFile,
@@ -59,21 +59,21 @@ class Unpacked:
     @property
     def release(self) -> Path:
         """The one folder that was unpacked."""
-        (folder,) = self._place.iterdir()
+        (folder,) = self._folder.iterdir()
         return folder
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Path]:
-    """The folder itself, or that of an archive, which is gone afterwards."""
+def open_release(path: Path) -> Iterator[Path]:
+    """The folder of a release: the path itself, or the folder of an archive, which is deleted afterwards."""
     if not is_archive(path):
         yield path
         return
-    held = Unpacked(path)
+    unpacked = UnpackedRelease(path)
     try:
-        yield held.release
+        yield unpacked.release
     finally:
-        held.close()
+        unpacked.close()
 
 
 def _unpack(archive: zipfile.ZipFile, target: Path) -> None:
@@ -87,27 +87,27 @@ def _unpack(archive: zipfile.ZipFile, target: Path) -> None:
             while block := packed.read(_BLOCK):
                 left -= len(block)
                 if left < 0:
-                    raise _refused("it unpacks to more than is allowed")
+                    raise _refusal("it unpacks to more than is allowed")
                 file.write(block)
 
 
 def _refuse(entries: list[zipfile.ZipInfo]) -> None:
     names = [entry.filename for entry in entries]
     if len(names) > MOST_FILES or sum(entry.file_size for entry in entries) > MOST_BYTES:
-        raise _refused("it unpacks to more than is allowed")
+        raise _refusal("it unpacks to more than is allowed")
     if len({name.casefold() for name in names}) != len(names):
-        raise _refused("a name occurs twice")
+        raise _refusal("a name occurs twice")
     for entry in entries:
         parts = entry.filename.split("/")
         if len(parts) < 2 or any(
             part in ("", ".", "..") or "\\" in part or ":" in part or "\0" in part for part in parts
         ):
-            raise _refused("a name leads out of its folder")
+            raise _refusal("a name leads out of its folder")
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if kind not in (0, stat.S_IFREG):
-            raise _refused("an entry is no plain file")
+            raise _refusal("an entry is no plain file")
         if entry.flag_bits & 0x1:
-            raise _refused("an entry needs a password")
+            raise _refusal("an entry needs a password")
     tops = {name.partition("/")[0] for name in names}
     if len(tops) != 1 or f"{next(iter(tops))}/certificate.json" not in names:
         raise UsageError(
@@ -115,7 +115,8 @@ def _refuse(entries: list[zipfile.ZipInfo]) -> None:
         )
 
 
-def _refused(why: str) -> VerificationError:
+def _refusal(why: str) -> VerificationError:
     return VerificationError(
-        f"this archive is not one that `shoal share` writes: {why}", fix="do not unpack it; ask the holder for it again"
+        f"this archive is not one that `shoal share` writes: {why}",
+        fix="do not unpack it; ask the custodian for it again",
     )

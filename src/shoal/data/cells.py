@@ -1,6 +1,6 @@
 """The cells of an attribute: the finest pieces of its declared domain that a box may end in, and how they nest.
 
-Cells come from the domain and its hierarchy alone. They are the values themselves where there are few enough; else the
+AttributeCells come from the domain and its hierarchy alone. They are the values themselves where there are few enough; else the
 finest level of the hierarchy that can be listed; else equal steps of the declared interval. A missing value is a cell of
 its own, the last one.
 """
@@ -33,9 +33,9 @@ from shoal.data.type import Type, point
 from shoal.errors import PolicyError, UsageError
 
 MOST = 4096
-"""More cells than this an attribute does not have."""
+"""The most cells that an attribute may have."""
 STEPS = 1024
-"""Equal steps of an interval that has too many values to list and no hierarchy."""
+"""The number of equal steps of an interval that has too many values to list and no hierarchy."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Cells:
-    """The cells of one attribute in order, with the groups of every coarser level.
+class AttributeCells:
+    """The cells of one attribute in order, with the groups of every coarser level of its hierarchy.
 
-    `level` gives a value its cell's label; `sizes` says how many values a cell holds. Where values cannot be counted each
-    cell is one: the finest intervals are what somebody declared worth telling apart. `bounds` are the ends of the
-    cells of a line, one more than cells. `missing` is the number of the missing value's cell, if it has one.
+    `level` maps a value to the label of its cell; `sizes[i]` is the number of values in cell i. Where values cannot be counted
+    each cell counts as one value, because the finest declared intervals are what somebody wants to tell apart. `bounds` are
+    the ends of the cells of a line, one more than there are cells. `missing` is the number of the missing value's cell.
     """
 
     attribute: Attribute
@@ -69,11 +69,11 @@ class Cells:
 
     @property
     def name(self) -> str:
-        """The attribute's."""
+        """The name of the attribute."""
         return self.attribute.name
 
     def loss(self, cells: Sequence[int]) -> float:
-        """The loss of a label that stands for these cells; a missing value adds nothing to it."""
+        """The loss of a label that stands for these cells; the cell of a missing value adds nothing."""
         size, total = sum((self.sizes[cell] for cell in cells), Fraction(0)), self._total
         return float((size - 1) / (total - 1)) if total > 1 and size > 1 else 0.0
 
@@ -100,8 +100,17 @@ class Cells:
         return Line.of(self.attribute.type, self.attribute.domain)
 
 
-def cells(attribute: Attribute, finest: int = 0) -> Cells:
-    """The cells of an attribute, not finer than level `finest` of its hierarchy."""
+def cells_of(attribute: Attribute, finest: int = 0) -> AttributeCells:
+    """The cells of an attribute, not finer than level `finest` of its hierarchy.
+
+    Raises     PolicyError where no domain is declared, or it has too many values to list and no hierarchy.
+
+    >>> from shoal.data.domain import Values
+    >>> from shoal.data.schema import Role
+    >>> size = Attribute("size", Role.QUASI, Type.ORDINAL, Values(("S", "M", "L")), missing=Missing.REFUSE)
+    >>> cells_of(size).span(0, 2)
+    'S to M'
+    """
     if attribute.domain is None:
         raise PolicyError(
             f"attribute '{attribute.name}': boxes are pieces of a declared domain, and it has none",
@@ -111,7 +120,7 @@ def cells(attribute: Attribute, finest: int = 0) -> Cells:
     found = _plain(attribute) if hierarchy is None else _of_hierarchy(attribute, hierarchy, finest)
     if attribute.missing is not Missing.VALUE or isinstance(found.level, TopLevel):
         return found
-    return Cells(
+    return AttributeCells(
         attribute,
         found.level,
         (*found.labels, MISSING),
@@ -123,8 +132,8 @@ def cells(attribute: Attribute, finest: int = 0) -> Cells:
     )
 
 
-def _plain(attribute: Attribute) -> Cells:
-    """Cells of a domain without a hierarchy."""
+def _plain(attribute: Attribute) -> AttributeCells:
+    """AttributeCells of a domain without a hierarchy."""
     domain = attribute.domain
     values = list_values(attribute.type, domain) if domain is not None else None
     if values is not None and len(values) <= MOST:
@@ -139,7 +148,7 @@ def _plain(attribute: Attribute) -> Cells:
     )
 
 
-def _steps(attribute: Attribute, line: Line) -> Cells:
+def _steps(attribute: Attribute, line: Line) -> AttributeCells:
     """Equal steps of an interval; whole numbers and days stay whole."""
     width = line.size(None, None)
     step = Fraction(ceil(width / STEPS)) if line.type is not Type.DECIMAL else width / STEPS
@@ -148,11 +157,11 @@ def _steps(attribute: Attribute, line: Line) -> Cells:
     labels = tuple(line.between(a, b) for a, b in pairwise(bounds))
     level = IntervalLevel(tuple(line.edge(at) for at in bounds[1:-1]), labels)
     sizes = tuple(b - a if line.countable else Fraction(1) for a, b in pairwise(bounds))
-    return Cells(attribute, level, labels, sizes, ordered=True, groups=(), bounds=tuple(bounds))
+    return AttributeCells(attribute, level, labels, sizes, ordered=True, groups=(), bounds=tuple(bounds))
 
 
-def _of_hierarchy(attribute: Attribute, hierarchy: Hierarchy, finest: int) -> Cells:
-    """Cells of the finest level that can be listed, from `finest` up."""
+def _of_hierarchy(attribute: Attribute, hierarchy: Hierarchy, finest: int) -> AttributeCells:
+    """AttributeCells of the finest level that can be listed, from `finest` up."""
     for index in range(finest, len(hierarchy)):
         level = hierarchy.level(index)
         above = hierarchy.levels[index + 1 :]
@@ -172,11 +181,11 @@ def _of_hierarchy(attribute: Attribute, hierarchy: Hierarchy, finest: int) -> Ce
             and not any(isinstance(e, IntervalLevel) for e in above)
         ):
             return _steps(attribute, Line.of(attribute.type, hierarchy.domain))
-    return Cells(attribute, TopLevel(), (SUPPRESSED,), (Fraction(1),), ordered=False, groups=())
+    return AttributeCells(attribute, TopLevel(), (SUPPRESSED,), (Fraction(1),), ordered=False, groups=())
 
 
-def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above: list[Level]) -> Cells:
-    """Cells made of listed values: one for each label of the level, in order of the values."""
+def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above: list[Level]) -> AttributeCells:
+    """AttributeCells made of listed values: one for each label of the level, in order of the values."""
     line = Line.of(attribute.type, attribute.domain) if attribute.type.numeric and attribute.domain else None
     if line is not None:
         values = sorted(values, key=lambda text: point(line.type, text))
@@ -201,7 +210,7 @@ def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above:
         first = dict(zip(reversed(codes), reversed(values), strict=True))
         starts = [point(line.type, first[cell]) for cell in range(len(labels))]
         bounds = (*starts, line.end)
-    return Cells(
+    return AttributeCells(
         attribute, level, labels, tuple(Fraction(sizes[i]) for i in range(len(labels))), ordered, tuple(groups),
         bounds=bounds,
     )  # fmt: skip
@@ -224,8 +233,8 @@ def _labels(attribute: Attribute, level: Level, values: Sequence[str]) -> list[s
     return [SUPPRESSED] * len(values)
 
 
-def _of_cuts(attribute: Attribute, level: IntervalLevel, above: list[IntervalLevel]) -> Cells:
-    """Cells that are intervals of a line with too many values to list."""
+def _of_cuts(attribute: Attribute, level: IntervalLevel, above: list[IntervalLevel]) -> AttributeCells:
+    """AttributeCells that are intervals of a line with too many values to list."""
     domain = attribute.domain
     line = Line.of(attribute.type, domain) if domain is not None else Line(attribute.type, Fraction(0), Fraction(1))
     edges = [point(line.type, at) for at in level.edges]
@@ -242,11 +251,11 @@ def _of_cuts(attribute: Attribute, level: IntervalLevel, above: list[IntervalLev
                 for label, (first, last) in zip(coarser.labels, spans, strict=True)
             )
         )
-    return Cells(attribute, level, level.labels, sizes, ordered=True, groups=tuple(groups), bounds=bounds)
+    return AttributeCells(attribute, level, level.labels, sizes, ordered=True, groups=tuple(groups), bounds=bounds)
 
 
-def _of_places(attribute: Attribute, level: MaskLevel, above: Sequence[Level]) -> Cells | None:
-    """Cells of masked texts whose letters are known place by place; None where there are too many or they are not."""
+def _of_places(attribute: Attribute, level: MaskLevel, above: Sequence[Level]) -> AttributeCells | None:
+    """AttributeCells of masked texts whose letters are known place by place; None where there are too many or they are not."""
     places = attribute.domain.places if isinstance(attribute.domain, Pattern) else None
     if places is None:
         return None
@@ -270,7 +279,7 @@ def _of_places(attribute: Attribute, level: MaskLevel, above: Sequence[Level]) -
             held.setdefault(part + rest if right else rest + part, []).append(i)
         groups.append(tuple(Group(label, tuple(cells)) for label, cells in held.items()))
     size = Fraction(prod(map(len, hidden)))
-    return Cells(attribute, level, labels, (size,) * len(labels), ordered=False, groups=tuple(groups))
+    return AttributeCells(attribute, level, labels, (size,) * len(labels), ordered=False, groups=tuple(groups))
 
 
 def _run(numbers: Sequence[int]) -> bool:

@@ -30,7 +30,7 @@ from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import exact_text
 
 MANY = 100_000
-"""From so many schemes on a person is told beforehand that scoring them takes a while."""
+"""From so many schemes on, the plan says beforehand that scoring them takes a while."""
 
 
 @dataclass(frozen=True)

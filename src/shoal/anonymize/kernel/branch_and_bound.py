@@ -31,7 +31,7 @@ from shoal.anonymize.kernel.rollup import (
     child,
     merge_columns,
     starts_of,
-    teller,
+    throttle,
 )
 
 Bound = Callable[[Integers], int]
@@ -153,7 +153,7 @@ class _Search:
         least = [min(cost) for cost in self.costs]
         self.rest = [sum(least[depth:]) for depth in range(len(least) + 1)]
         self.leaves = [prod(len(column) for column in decided[depth:]) for depth in range(len(decided) + 1)]
-        self.tell = teller(progress, self.leaves[0])
+        self.report = throttle(progress, self.leaves[0])
         self.found: list[tuple[int, int]] = []
         self.best = 0
 
@@ -180,11 +180,11 @@ class _Search:
             elif max(self.whole - cost - self.rest[depth + 1], 0) * self.bound(sizes) >= self.floor:
                 self.walk(child(node, step, self.void), depth + 1, cost, number)
             else:
-                self.tell(self.leaves[depth + 1])
+                self.report(self.leaves[depth + 1])
 
     def take(self, sizes: Integers, spent: int, index: int) -> None:
         """One scheme: its score, listed if it reaches the floor."""
-        self.tell(1)
+        self.report(1)
         score = max(self.whole - spent, 0) * self.worth(sizes)
         if score >= self.floor:
             self.found.append((index, score))
@@ -211,7 +211,7 @@ def _sizes(columns: Sequence[GeneralizedColumn], counts: Integers, levels: Seque
 
 
 def _class_sizes(key: Integers, counts: Integers) -> Integers:
-    """How many rows have each key, in some order; keys that nobody has may be told as 0."""
+    """How many rows have each key, in some order; a key that no row has may be given as 0."""
     if not len(key):
         return counts
     if int(key.max()) < DENSE * len(key):

@@ -108,7 +108,7 @@ def score_all(
     """The worth of every scheme, in the order of `itertools.product` over the levels of the attributes.
 
     Tuples need not be distinct. `within` is the place of a column that has one level: classes that agree in all others
-    are told to `worth` as one run. Classes of up to `void` rows are worth nothing, whatever stands beside them, so that
+    are given to `worth` as one run. Classes of up to `void` rows are worth nothing, whatever stands beside them, so that
     `worth` may be called without them, and not at all for a scheme that has no others.
     """
     moving = [column for at, column in enumerate(columns) if len(column) > 1 and at != within]
@@ -122,13 +122,13 @@ def score_all(
         decided.append(columns[within])
     tree = _Tree(decided, np.asarray(counts, dtype=np.int64), worth, runs=within is not None, void=void)
     scores = np.zeros(tree.shape, dtype=np.int64)
-    tell = teller(progress, scores.size)
+    report = throttle(progress, scores.size)
     workers = threads if threads is not None else (2 if len(tree.root.counts) >= THREADED else 1)
 
     def work(job: tuple[int, ...]) -> None:
         for place, value in tree.below(job):
             scores[place] = value
-            tell(tree.leaves[len(place)])
+            report(tree.leaves[len(place)])
 
     if workers == 1:
         work(())
@@ -307,18 +307,18 @@ def _steps(column: GeneralizedColumn, tail: Integers) -> tuple[list[LatticeStep]
     return steps, longer
 
 
-def teller(progress: Progress | None, total: int) -> Callable[[int], None]:
+def throttle(progress: Progress | None, total: int) -> Callable[[int], None]:
     """Count schemes that are done, from any thread, and say so a few hundred times."""
     if progress is None:
         return lambda _: None
-    done, told, lock, often = 0, 0, Lock(), max(1, total // 200)
+    done, reported, lock, often = 0, 0, Lock(), max(1, total // 200)
 
-    def tell(more: int) -> None:
-        nonlocal done, told
+    def report(more: int) -> None:
+        nonlocal done, reported
         with lock:
             done += more
-            if done - told >= often or done == total:
-                told = done
+            if done - reported >= often or done == total:
+                reported = done
                 progress(done, total)
 
-    return tell
+    return report

@@ -181,11 +181,11 @@ def report_progress(stage: Stage, what: str) -> Progress:
     """A progress function that reports stages, in whole percents."""
     last = -1
 
-    def tell(done: int, of: int) -> None:
+    def report(done: int, of: int) -> None:
         nonlocal last
         share = 100 * done // max(1, of)
         if share != last:
             last = share
             stage(StageProgress(what, done, of))
 
-    return tell
+    return report

@@ -1,4 +1,4 @@
-"""Safe k-anonymization: a keyed random sample, labels that do not depend on it, and no group under k."""
+"""Safe k-anonymization: a secret random sample, labels that do not depend on it, and no class smaller than k."""
 
 from __future__ import annotations
 
@@ -18,13 +18,21 @@ from shoal.guarantee.unit import Unit
 
 @dataclass(frozen=True)
 class SafeK:
-    """Settle the recoding on the whole table (for its price), sample, label, drop every tuple seen fewer than k times.
+    """Decide the recoding on the whole table (for its price), sample, label, and suppress every class with fewer than k rows.
 
     Promise   ApproxDP by theorem `safe-k-tight` (or `safe-k-published`), for the unit, with `eps-safe-recoding` where the
               recoding was paid for; KAnonymity, checked on the output.
     Requires  a partition that labels every published attribute; a rate below one; a fresh sample, or a table that is
               itself one (`drawn_before`: the claim then carries that condition, and the recoding is fixed in advance).
-    Reads     the table once or twice, and once more to settle a recoding.
+    Reads     the published columns once or twice, and once more to decide a recoding.
+
+    >>> from shoal.anonymize.generalize.scheme import FixedScheme, Scheme
+    >>> from shoal.data.schema import Attribute, Role, Type
+    >>> from shoal.guarantee.safe_k.setting import solve
+    >>> setting = solve(epsilon=1, delta="1e-6", beta="0.3")
+    >>> schema = Schema((Attribute("age", Role.QUASI, Type.INTEGER),))
+    >>> SafeK(setting, FixedScheme(Scheme(schema, {"age": 0})), setting.unit)
+    <SafeK: k = 17, beta = 0.3, FixedScheme>
     """
 
     promise: Setting
@@ -77,7 +85,10 @@ class SafeK:
             )
 
     def check(self, schema: Schema) -> None:
-        """The theorem's premise about the tuple: every published attribute is part of it, and nothing else is shown."""
+        """Check a premise of the theorem: every published attribute is part of the tuple, and nothing else is shown.
+
+        Raises     PreconditionError where it is not so.
+        """
         published = {attribute.name for attribute in schema.published}
         columns = set(self.partition.columns)
         if columns != published:
@@ -89,7 +100,7 @@ class SafeK:
             )
 
     def claims(self, *, tuned: bool = False) -> tuple[Claim, ...]:
-        """What holds for a release by this method; `tuned` when the plan was made after a look at the data."""
+        """The claims of a release by this method; `tuned` where the plan was made after a look at the data."""
         plan = self.promise
         conditions: tuple[str, ...] = ()
         status = Status.TUNED if tuned else Status.PROVED
@@ -111,23 +122,23 @@ class SafeK:
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """All results that the promise rests on."""
+        """The names of all theorems on which the promise rests."""
         return (*self.promise.theorems, *self.partition.theorems)
 
     def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Recoding:
-        """The recoding, decided on the whole table with bits of its own; nothing of the sample is drawn yet."""
+        """The recoding, decided on the whole table with random bits of its own, before anything of the sample is drawn."""
         self.check(table.schema)
         if self.partition.epsilon == 0:
             return self.partition.settle(table, source, stage)
         stage("choosing the recoding")
         with source.stream("recoding") as chance:
-            seen = self.of_people(table, chance, stage)
+            bounded = self.bound_contributions(table, chance, stage)
             if self.partition.rate < 1:  # a sample of its own, used for nothing else
-                seen = seen.keep(chance.row_mask(self.partition.rate).keep)
-            return self.partition.settle(seen, chance, stage)
+                bounded = bounded.keep(chance.row_mask(self.partition.rate).keep)
+            return self.partition.settle(bounded, chance, stage)
 
     def run(self, table: Table, recoding: Recoding, source: Source, stage: Stage = lambda _: None) -> Table:
-        """One release: the labels of the sampled rows in groups of at least k, in an order that shows nothing."""
+        """One release: the labels of the sampled rows whose class has at least k of them."""
         self.check(table.schema)
         sampled = self.sample(table, source, stage)
         stage("grouping")
@@ -135,15 +146,15 @@ class SafeK:
         return labelled.suppress_below(labelled.columns, self.promise.k)
 
     def sample(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Table:
-        """The rows that take part: at most m of each unit, then each with probability beta."""
-        table = self.of_people(table, source, stage)
+        """The sampled rows: at most m rows of each unit, and of these each with probability beta."""
+        table = self.bound_contributions(table, source, stage)
         if self.drawn_before:
             return table
         stage("sampling")
         return table.keep(source.row_mask(self.promise.beta).keep)
 
-    def of_people(self, table: Table, source: Source, stage: Stage) -> Table:
-        """At most m rows of each unit, chosen at random."""
+    def bound_contributions(self, table: Table, source: Source, stage: Stage) -> Table:
+        """Contribution bounding: at most m rows of each unit, chosen at random."""
         if self.unit.whose != "person" or self.unit.column is None:
             return table
         stage("choosing rows of each unit")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shoal.anonymize.generalize.base import Partition, Recoding, Stage
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.chance.source import Source
-from shoal.data.cells import Cells, cells
+from shoal.data.cells import AttributeCells, cells_of
 from shoal.data.type import texts
 from shoal.engine.base import ABSENT, Counts, RecodeRequest, Table
 from shoal.guarantee.compose import MeasurementBudget, measurement_budgets
@@ -76,11 +76,11 @@ def choose_views(
     at most one. The other half is shared out between the draws.
     """
     names = list(dict.fromkeys(name for group in candidates for name in group))
-    pieces = {name: cells(table.schema[name]) for name in names}
+    pieces = {name: cells_of(table.schema[name]) for name in names}
     width = max(len(group) for group in candidates)
     bins = {name: _bins(pieces[name], BINS.get(width, 16)) for name in names}
-    (survey,) = measurement_budgets(epsilon / 2, len(names), (Fraction(1),), Fraction(1, 10))
-    shares, total = _marginals(table, pieces, bins, survey, source)
+    (measurement,) = measurement_budgets(epsilon / 2, len(names), (Fraction(1),), Fraction(1, 10))
+    shares, total = _marginals(table, pieces, bins, measurement, source)
     scores = []
     for first in range(0, len(candidates), MOST_ASKED):
         batch = candidates[first : first + MOST_ASKED]
@@ -96,7 +96,7 @@ def choose_views(
     return [candidates[number] for number in sorted(found)]
 
 
-def _bins(piece: Cells, most: int) -> npt.NDArray[np.int64]:
+def _bins(piece: AttributeCells, most: int) -> npt.NDArray[np.int64]:
     """Each cell's bin: runs of cells in their declared order, no more than `most`; the missing value has its own."""
     own = len(piece) - (piece.missing is not None)
     found = np.arange(own) * min(own, most) // own
@@ -105,28 +105,28 @@ def _bins(piece: Cells, most: int) -> npt.NDArray[np.int64]:
 
 def _marginals(
     table: Table,
-    pieces: dict[str, Cells],
+    pieces: dict[str, AttributeCells],
     bins: dict[str, npt.NDArray[np.int64]],
-    survey: MeasurementBudget,
+    measurement: MeasurementBudget,
     source: Source,
 ) -> tuple[dict[str, npt.NDArray[np.float64]], float]:
     """Noisy shares of the bins of every attribute, and the noisy number of records."""
     counted = table.recode_many([RecodeRequest({name: piece.level}, None) for name, piece in pieces.items()])
-    total = max(1.0, float(table.rows() + int(source.discrete_laplace(1 / survey.count, 1)[0])))
+    total = max(1.0, float(table.rows() + int(source.discrete_laplace(1 / measurement.count, 1)[0])))
     shares = {}
     for (name, piece), kept in zip(pieces.items(), counted, strict=True):
         counts = kept.count_by([name])
         truth = np.bincount(bins[name][_cells(counts, 0, piece)], weights=counts.counts, minlength=bins[name][-1] + 1)
-        heard = truth.astype(np.int64) + source.discrete_laplace(1 / survey.histogram, len(truth))
-        held = np.maximum(heard, 0).astype(np.float64) + 0.5
-        shares[name] = held / held.sum()
+        noisy = truth.astype(np.int64) + source.discrete_laplace(1 / measurement.histogram, len(truth))
+        positive = np.maximum(noisy, 0).astype(np.float64) + 0.5
+        shares[name] = positive / positive.sum()
     return shares, total
 
 
 def _score(
     counts: Counts,
     group: tuple[str, ...],
-    pieces: dict[str, Cells],
+    pieces: dict[str, AttributeCells],
     bins: dict[str, npt.NDArray[np.int64]],
     shares: dict[str, npt.NDArray[np.float64]],
     total: float,
@@ -145,7 +145,7 @@ def _score(
     return int(np.abs(found - expected).sum()) - chance
 
 
-def _cells(counts: Counts, j: int, piece: Cells) -> npt.NDArray[np.int64]:
+def _cells(counts: Counts, j: int, piece: AttributeCells) -> npt.NDArray[np.int64]:
     """The cell of each tuple along one of its columns."""
     number = {label: i for i, label in enumerate(piece.labels)}
     places = np.array([number[text] for text in texts(counts.values[j])], dtype=np.int64)

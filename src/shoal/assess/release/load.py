@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.assess.release.labels import AtomAxis, Meaning, atom_axis
 from shoal.assess.release.view import PublishedView, read_domains, read_view
-from shoal.data.archive import Unpacked, is_archive
+from shoal.data.archive import UnpackedRelease, is_archive
 from shoal.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class LoadedRelease:
     folder: Path
     certificate: Mapping[str, Any] = field(repr=False)
     views: tuple[PublishedView, ...]
-    held: Unpacked | None = field(default=None, repr=False, compare=False)
+    held: UnpackedRelease | None = field(default=None, repr=False, compare=False)
     """The temporary folder of an archive, which exists as long as this object does."""
 
     def __repr__(self) -> str:
@@ -178,7 +178,7 @@ def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
     """
     place, held = Path(folder), None
     if is_archive(place):
-        held = Unpacked(place)
+        held = UnpackedRelease(place)
         place = held.release
     paper = place / "certificate.json"
     if not paper.is_file():

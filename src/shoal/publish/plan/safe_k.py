@@ -13,7 +13,7 @@ from shoal.anonymize.generalize.private_scheme import PrivateScheme
 from shoal.anonymize.generalize.scheme import FixedScheme, Scheme
 from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
 from shoal.anonymize.method.safe_k import SafeK
-from shoal.data.cells import cells
+from shoal.data.cells import cells_of
 from shoal.data.schema import Schema
 from shoal.errors import InfeasibleError, PolicyError, PreconditionError, UsageError
 from shoal.guarantee import sentences as words
@@ -351,10 +351,10 @@ def _check_cells(policy: Policy, asked: ReleaseModel) -> None:
     if asked.recoding is not None and asked.recoding.tree is not None:
         finest = asked.recoding.tree.finest or {}
         for attribute in policy.schema.published:
-            cells(attribute, finest.get(attribute.name, 0))
+            cells_of(attribute, finest.get(attribute.name, 0))
     if asked.views is not None and asked.views.choose is not None:
         for attribute in policy.schema.published:
-            cells(attribute)
+            cells_of(attribute)
 
 
 def partition(policy: Policy, asked: ReleaseModel, found: Setting, schema: Schema | None = None) -> Partition:

@@ -39,7 +39,7 @@ class ViewsJob(SafeKJob):
     def _settle(self, table: Table, source: Source, stage: Stage) -> tuple[Table, tuple[View, ...], list[Recoding]]:
         """At most m rows of each person, the views that are published, and the recoding of each; no sample is drawn yet."""
         plan = self.plan
-        people, views = plan.method.of_people(table, source, stage), plan.views
+        people, views = plan.method.bound_contributions(table, source, stage), plan.views
         if plan.chooser is not None:
             stage("choosing the views")
             chooser = plan.chooser

@@ -10,7 +10,7 @@ from typing import Any
 
 from ruamel.yaml.error import YAMLError
 
-from shoal.data.archive import opened
+from shoal.data.archive import open_release
 from shoal.errors import ShoalError, UsageError, VerificationError
 from shoal.publish.plan.base import Verification
 from shoal.publish.plan.methods import PLANS
@@ -32,7 +32,7 @@ def verify(folder: str | Path) -> list[Check]:
 
     A check that the one-file verifier leaves open is left out where it is made here; what stays open stays None.
     """
-    with opened(Path(folder)) as where:
+    with open_release(Path(folder)) as where:
         return _verify(where)
 
 

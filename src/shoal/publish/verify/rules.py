@@ -11,7 +11,7 @@ from shoal.anonymize.generalize.base import Partition, level_rule
 from shoal.anonymize.generalize.private_scheme import PrivateScheme
 from shoal.anonymize.generalize.scheme import FixedScheme
 from shoal.anonymize.generalize.tree.sides import hierarchy_over, label_fits
-from shoal.data.cells import cells
+from shoal.data.cells import cells_of
 from shoal.data.domain import Values
 from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, Schema, Type
@@ -78,7 +78,7 @@ def _is_level_rule(attribute: Attribute, rule: dict[str, Any]) -> bool:
 def _is_box_rule(attribute: Attribute, rule: dict[str, Any], finest: int) -> bool:
     """Whether the labels of a rule are sides of the attribute's cells, with their losses."""
     keys = {"attribute", "type", "domain", "kind", "labels", "losses", "members", "cells", "level"}
-    pieces = cells(attribute, finest)
+    pieces = cells_of(attribute, finest)
     if set(rule) != keys or rule["kind"] != "boxes" or sorted(rule["cells"]) != sorted(pieces.labels):
         return False
     if pieces.ordered and rule["cells"] != list(pieces.labels):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.anonymize.generalize.tree.sides import NONE, build_sides, hierarchy_over, label_fits
-from shoal.data.cells import cells
+from shoal.data.cells import cells_of
 from tests.data.test_cells import attribute
 
 SPECS = (
@@ -25,7 +25,7 @@ SPECS = (
 @pytest.mark.slow
 @given(st.sampled_from(SPECS), st.booleans(), st.randoms(use_true_random=False))
 def test_every_node_is_a_run_and_divides_into_its_kids(spec, missing, chance):
-    found = cells(attribute(spec, missing="value" if missing else "refuse"))
+    found = cells_of(attribute(spec, missing="value" if missing else "refuse"))
     masses = np.array([chance.choice([0.0, 0.1, 1.0, 50.0]) for _ in found.labels])
     tree = build_sides(found, masses)
     assert sorted(tree.order.tolist()) == list(range(len(found)))
@@ -47,30 +47,30 @@ def test_every_node_is_a_run_and_divides_into_its_kids(spec, missing, chance):
 def test_sides_follow_the_hierarchy():
     """Every group of every level is a node, so that boxes can end at each of its labels."""
     for spec in SPECS:
-        found = cells(attribute(spec))
+        found = cells_of(attribute(spec))
         tree = build_sides(found, np.ones(len(found)))
         members = {tree.members(node) for node in range(len(tree))}
         assert all(tuple(sorted(group.cells)) in members for groups in found.groups for group in groups)
 
 
 def test_heavy_values_are_cut_off_first_and_the_missing_value_with_them():
-    found = cells(attribute("type: category, domain: [a, b, c, d, e, f]", missing="value"))
+    found = cells_of(attribute("type: category, domain: [a, b, c, d, e, f]", missing="value"))
     tree = build_sides(found, np.array([1.0, 1.0, 90.0, 1.0, 1.0, 1.0, 0.1]))
     assert [tree.labels[kid] for kid in tree.kids[0]] == ["c", "any but c", "(missing)"]
 
 
 def test_labels_are_readable():
-    age = build_sides(cells(attribute(SPECS[0])), np.ones(31))
+    age = build_sides(cells_of(attribute(SPECS[0])), np.ones(31))
     assert "[10, 20)" in age.labels
     assert "[0, 2)" in age.labels
     assert {"0", "30"} <= set(age.labels)
-    groups = build_sides(cells(attribute(SPECS[3])), np.array([9.0, 1, 1, 9, 1, 1, 9]))
+    groups = build_sides(cells_of(attribute(SPECS[3])), np.array([9.0, 1, 1, 9, 1, 1, 9]))
     assert "x" in groups.labels
     assert "y or z" in groups.labels
 
 
 def test_what_is_too_coarse():
-    tree = build_sides(cells(attribute(SPECS[0])), np.ones(31))
+    tree = build_sides(cells_of(attribute(SPECS[0])), np.ones(31))
     forced = tree.too_coarse(2)
     assert {tree.labels[node] for node in np.flatnonzero(~forced)} >= {"[0, 10)", "[10, 20)", "[0, 2)", "7"}
     assert forced[0]
@@ -81,7 +81,7 @@ def test_what_is_too_coarse():
 @pytest.mark.slow
 @given(st.sampled_from(SPECS), st.booleans(), st.randoms(use_true_random=False))
 def test_a_stranger_can_tell_which_labels_fit(spec, missing, chance):
-    found = cells(attribute(spec, missing="value" if missing else "refuse"))
+    found = cells_of(attribute(spec, missing="value" if missing else "refuse"))
     tree = build_sides(found, np.array([chance.choice([0.1, 1.0, 50.0]) for _ in found.labels]))
     over = hierarchy_over(found)
     for node in range(len(tree)):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from shoal.anonymize.generalize.tree.boxes import SideLayout
 from shoal.anonymize.generalize.tree.sides import build_sides
 from shoal.anonymize.kernel import grow
-from shoal.data.cells import Cells
+from shoal.data.cells import AttributeCells
 from shoal.data.type import texts
 from shoal.engine.base import ABSENT, Counts
 from shoal.errors import DomainError
@@ -32,12 +32,12 @@ USUALLY_MISSING = 0.02
 class CellCounts:
     """The true counts of a table: tuple i has the cell `cells[j][i]` along attribute j, and occurs `counts[i]` times."""
 
-    pieces: tuple[Cells, ...]
+    pieces: tuple[AttributeCells, ...]
     cells: tuple[npt.NDArray[np.int32], ...]
     counts: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, counted: Counts, pieces: Sequence[Cells]) -> CellCounts:
+    def of(cls, counted: Counts, pieces: Sequence[AttributeCells]) -> CellCounts:
         """The cell counts of a table that was recoded to the cells; a missing value falls into its declared cell."""
         found = []
         for each, values, codes in zip(pieces, counted.values, counted.codes, strict=True):
@@ -101,7 +101,7 @@ def project(noisy: npt.NDArray[np.int64], total: float) -> Floats:
 
 
 def smooth(
-    cells: Cells, noisy: npt.NDArray[np.int64], count: float, epsilon: Fraction, share_variance: float
+    cells: AttributeCells, noisy: npt.NDArray[np.int64], count: float, epsilon: Fraction, share_variance: float
 ) -> Floats:
     """The shares of an attribute's cells in the whole table, from a noisy histogram and from the domain.
 

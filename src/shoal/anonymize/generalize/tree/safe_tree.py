@@ -26,7 +26,7 @@ from shoal.anonymize.generalize.tree.model import CellCounts
 from shoal.anonymize.generalize.tree.sides import SideTree, build_sides
 from shoal.anonymize.kernel import grow
 from shoal.chance.source import Source
-from shoal.data.cells import Cells, cells
+from shoal.data.cells import AttributeCells, cells_of
 from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts
@@ -159,9 +159,9 @@ class SafeTree(Partition):
         }
 
     @cached_property
-    def pieces(self) -> tuple[Cells, ...]:
+    def pieces(self) -> tuple[AttributeCells, ...]:
         """The cells of every attribute."""
-        return tuple(cells(attribute, self.finest.get(attribute.name, 0)) for attribute in self.schema.published)
+        return tuple(cells_of(attribute, self.finest.get(attribute.name, 0)) for attribute in self.schema.published)
 
     @property
     def levels(self) -> Mapping[str, Level]:
@@ -193,7 +193,11 @@ def add_noise(counts: npt.NDArray[np.int64], epsilon: Fraction, source: Source) 
 
 
 def measure_table(
-    pieces: Sequence[Cells], tuples: CellCounts, measurement: MeasurementBudget, source: Source, share_variance: float
+    pieces: Sequence[AttributeCells],
+    tuples: CellCounts,
+    measurement: MeasurementBudget,
+    source: Source,
+    share_variance: float,
 ) -> tuple[SideLayout, Floats, float]:
     """The first measurement, of the whole table as one box: the sides of every attribute, their masses, the noisy count."""
     count = max(1.0, float(add_noise(np.array([tuples.rows]), measurement.count, source)[0]))

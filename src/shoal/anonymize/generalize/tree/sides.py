@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.cells import Cells
+from shoal.data.cells import AttributeCells
 from shoal.data.hierarchy.level import SUPPRESSED
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ class SideTree:
     the third is the missing value, which leaves the domain in the same step that first divides it.
     """
 
-    cells: Cells
+    cells: AttributeCells
     order: npt.NDArray[np.int32]
     start: npt.NDArray[np.int32]
     stop: npt.NDArray[np.int32]
@@ -95,14 +95,14 @@ class _Piece:
     size: float = 0.0
 
 
-def build_sides(cells: Cells, masses: Floats) -> SideTree:
+def build_sides(cells: AttributeCells, masses: Floats) -> SideTree:
     """The tree of sides of an attribute, from its cells and the mass of each; nothing else is read."""
     builder = _SideBuilder(cells, np.maximum(np.asarray(masses, dtype=np.float64), 1e-12))
     return builder.build()
 
 
 class _SideBuilder:
-    def __init__(self, cells: Cells, masses: Floats) -> None:
+    def __init__(self, cells: AttributeCells, masses: Floats) -> None:
         self.cells, self.masses = cells, masses
         self.sizes = np.array([float(size) for size in cells.sizes])
         self.order: list[int] = []
@@ -192,7 +192,7 @@ class _SideBuilder:
         return " or ".join([*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"])
 
 
-def _build_hierarchy(cells: Cells, domain: list[int]) -> _Piece:
+def _build_hierarchy(cells: AttributeCells, domain: list[int]) -> _Piece:
     """The hierarchy over the cells, without steps that divide nothing."""
     items = {(cell,): _Piece(cells.labels[cell], [cell], []) for cell in domain}
     level = [items[(cell,)] for cell in domain]
@@ -210,12 +210,12 @@ def _build_hierarchy(cells: Cells, domain: list[int]) -> _Piece:
     return _Piece(SUPPRESSED, [cell for item in level for cell in item.cells], level)
 
 
-def hierarchy_over(cells: Cells) -> _Piece:
+def hierarchy_over(cells: AttributeCells) -> _Piece:
     """The hierarchy over all cells but the missing one; a caller with many labels to check builds it once."""
     return _build_hierarchy(cells, [cell for cell in range(len(cells)) if cell != cells.missing])
 
 
-def label_fits(cells: Cells, label: str, members: list[int], over: _Piece | None = None) -> bool:
+def label_fits(cells: AttributeCells, label: str, members: list[int], over: _Piece | None = None) -> bool:
     """Whether a side of these cells may carry this label; for whoever checks a recoding that somebody else applied.
 
     In which order members are named does not count: a lock lists values in another order than a policy. `over` is the
@@ -240,7 +240,7 @@ def label_fits(cells: Cells, label: str, members: list[int], over: _Piece | None
     )  # two sides of one name are told apart by all their cells
 
 
-def _names_pieces(cells: Cells, label: str, pieces: list[_Piece], of: _Piece) -> bool:
+def _names_pieces(cells: AttributeCells, label: str, pieces: list[_Piece], of: _Piece) -> bool:
     """Whether a label names these pieces of a parent: as an interval, one by one, by what is left out, or in part."""
     held = sorted(cell for piece in pieces for cell in piece.cells)
     if cells.ordered:
