@@ -1,4 +1,4 @@
-"""How rows leave an engine: as CSV or Parquet files, whole or not at all, the same bytes for the same rows; and as frames."""
+"""How rows leave an engine: as CSV or Parquet files, whole or not at all, the same bytes for the same rows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.engine.base import Table
-from shoal.engine.column import Column
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -132,34 +130,3 @@ def expand(batch: pa.RecordBatch, counts: npt.NDArray[np.int64], rows: int) -> I
         some[0] = ends[first] - start
         some[-1] -= ends[last] - stop
         yield batch.take(np.repeat(np.arange(first, last + 1), some))
-
-
-def to_arrow(table: Table, *, sort: bool = True) -> pa.Table:
-    """Give all rows as an Arrow table, sorted by their own values or in row order; labels are plain text."""
-    import pyarrow as pa
-
-    shape = pa.schema([(name, Column(name, kind).arrow_type()) for name, kind in table.types.items()])
-    decoded = (
-        pa.RecordBatch.from_arrays([_decode(column) for column in batch.columns], schema=shape)
-        for batch in table.batches(sort=sort)
-    )
-    return pa.Table.from_batches(decoded, shape)
-
-
-def frame_like(table: Table, like: object, *, sort: bool = True) -> Any:
-    """Give all rows as a frame of the kind of `like`: pandas, Polars or PyArrow; PyArrow for any other kind."""
-    import narwhals as nw
-    import pyarrow as pa
-
-    rows = to_arrow(table, sort=sort)
-    given: Any = nw.from_native(like, pass_through=True)
-    if isinstance(like, pa.Table | pa.RecordBatch) or not isinstance(given, nw.DataFrame | nw.LazyFrame):
-        return rows
-    frame = nw.from_arrow(rows, backend=given.implementation)
-    return (frame.lazy() if isinstance(given, nw.LazyFrame) else frame).to_native()
-
-
-def _decode(column: pa.Array) -> pa.Array:
-    import pyarrow as pa
-
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

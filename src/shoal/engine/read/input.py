@@ -111,11 +111,6 @@ class Input:
     form: FileFormat = STANDARD
     """How its text is written, as the policy says."""
 
-    @property
-    def storages(self) -> tuple[Storage, ...]:
-        """What kind of values each column stores."""
-        return tuple(storage_of(kind) for kind in self.kinds)
-
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read all rows in order, as columns c0, c1, …, each in its plain type."""
         import pyarrow as pa

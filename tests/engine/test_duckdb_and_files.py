@@ -1,4 +1,4 @@
-"""How engines behave as guests: what they import, leave on the disk, write and give back."""
+"""What an engine imports, leaves on the disk, and writes to files; and how DuckDB is set up."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ import sys
 import tempfile
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from shoal.data.hierarchy.level import MISSING
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.column import Column
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.write import expand, frame_like, rebatch, to_arrow, write_file
+from shoal.engine.write import expand, rebatch, write_file
 from shoal.errors import DataError
 from tests.engine.oracle import OracleEngine
 from tests.engine.tables import LEVELS, ROWS, SCHEMA, arrow
@@ -91,23 +88,6 @@ def test_a_long_stream_needs_little_memory(tmp_path):
     coarse = table.recode({name: level for name, level in LEVELS.items() if name != SCHEMA.names[7]})
     coarse.suppress_below(coarse.columns, 2).write(tmp_path / "t.parquet")
     assert parquet.read_metadata(tmp_path / "t.parquet").num_rows == rows
-
-
-@pytest.mark.parametrize("engine", [DuckDB(), OracleEngine()], ids=lambda one: one.name)
-@pytest.mark.parametrize("like", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.Table, None], ids=str)
-def test_frames_come_back_in_the_kind_they_came_in(engine, like):
-    table = engine.scan(arrow(ROWS), SCHEMA).recode(LEVELS)
-    given = {
-        pd.DataFrame: pd.DataFrame({"x": [1]}),
-        pl.DataFrame: pl.DataFrame({"x": [1]}),
-        pl.LazyFrame: pl.LazyFrame({"x": [1]}),
-    }
-    frame = frame_like(table, given.get(like, pa.table({"x": [1]}) if like else "a path"))
-    assert isinstance(frame, like or pa.Table)
-    rows = frame.collect() if like is pl.LazyFrame else frame
-    assert next(iter(rows["town"].to_pylist() if isinstance(rows, pa.Table) else rows["town"])) == MISSING
-    none = to_arrow(table.suppress_below(table.columns, 99))
-    assert (none.num_rows, none.column_names) == (0, list(LEVELS))
 
 
 def test_csv_cells_are_quoted_where_they_must_be(tmp_path):
