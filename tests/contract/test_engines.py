@@ -63,7 +63,7 @@ def test_an_engine_has_its_name():
         engine_named("abacus")
 
 
-def test_what_is_opened(table):
+def test_a_scanned_table_has_the_columns_types_and_rows_of_its_input(table):
     assert table.columns == NAMES
     assert table.types["age"] is Type.INTEGER
     assert table.rows() == 7
@@ -89,7 +89,7 @@ def test_keep_counts_rows_of_the_input_even_after_other_verbs(table):
     assert plain(after.collect(["age"])["age"]) == [30, 30]
 
 
-def test_at_most_per_takes_the_smallest_words(table):
+def test_limit_per_keeps_the_rows_with_the_smallest_random_words(table):
     words = lambda start, count: np.array([5, 1, 9, 3, 7, 4, 2], dtype=np.uint64)[start : start + count]  # noqa: E731
     assert plain(table.limit_per("town", 1, words).collect(["age"])["age"]) == [5, None, 30, 70, 17]
     assert plain(table.limit_per("town", 2, words).collect(["age"])["age"]) == [5, None, 30, 70, 10, 17]
@@ -97,7 +97,7 @@ def test_at_most_per_takes_the_smallest_words(table):
     assert plain(none_left.collect(["age"])["age"]) == [17]
 
 
-def test_at_most_per_counts_missing_values_as_one(any_engine):
+def test_limit_per_counts_missing_values_as_one_person(any_engine):
     words = Source.seeded(3).row_mask(Fraction(1, 2)).words
     found = any_engine.scan(arrow([ROWS[2]] * 5 + [ROWS[0]] * 4), SCHEMA).limit_per(ODD, 2, words)
     assert found.count_by([ODD]).counts.tolist() == [2, 2]
@@ -168,12 +168,12 @@ def test_text_is_ordered_by_code_point(table):
     assert plain(table.distinct(ODD)) == ["B", "a", "b", "z", "é"]
 
 
-def test_at_least_over_some_columns_keeps_row_order(table):
+def test_suppress_below_over_some_columns_keeps_row_order(table):
     assert plain(table.suppress_below(["town"], 2).collect(["age"])["age"]) == [30, 30, 10]
     assert table.suppress_below(["town"], 4).rows() == 0
 
 
-def test_at_least_over_all_columns_sorts_and_forgets_numbers(table):
+def test_suppress_below_over_all_columns_sorts_and_drops_row_numbers(table):
     coarse = table.recode({"town": LEVELS["town"], "zip": LEVELS["zip"]}).suppress_below(["zip", "town"], 2)
     assert plain(coarse.collect(["town"])["town"]) == ["east"] * 3
     assert coarse.rows() == 3
@@ -233,7 +233,7 @@ def test_attach_adds_or_replaces_a_column(table):
         table.attach("score", np.array([{}, 1, 2, 3, 4, 5, 6], dtype=object))
 
 
-def test_a_column_that_is_not_there(table):
+def test_a_column_that_is_not_in_the_table_is_refused(table):
     for verb in (
         table.distinct,
         lambda n: table.select([n]),
@@ -310,7 +310,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("other", OTHERS, ids=ids)
 @given(rows=tables)
 @few_examples
-def test_every_answer_is_the_slow_engines(other, folder, rows):
+def test_every_verb_answers_as_the_oracle_engine_does(other, folder, rows):
     ours, slow = (one.scan(arrow(rows), SCHEMA) for one in (other, OracleEngine()))
     assert answers(ours) == answers(slow)
     assert written(ours, folder, "ours") == written(slow, folder, "slow")
@@ -321,7 +321,7 @@ def test_every_answer_is_the_slow_engines(other, folder, rows):
 @pytest.mark.parametrize("other", OTHERS, ids=ids)
 @given(rows=crowded, k=st.integers(1, 6), columns=st.sets(st.sampled_from(list(LEVELS)), min_size=1))
 @few_examples
-def test_the_main_road_is_the_slow_engines(other, folder, rows, k, columns):
+def test_sampling_recoding_and_suppression_write_what_the_oracle_engine_writes(other, folder, rows, k, columns):
     def road(one):
         coarse = one.scan(as_parquet(rows, folder / "in.parquet"), SCHEMA).keep(scattered).recode(LEVELS)
         return [
@@ -334,7 +334,7 @@ def test_the_main_road_is_the_slow_engines(other, folder, rows, k, columns):
 @pytest.mark.slow
 @given(rows=tables, cuts=st.lists(st.integers(0, 30), max_size=4))
 @few_examples
-def test_a_mask_does_not_see_how_rows_are_cut_into_files(folder, rows, cuts):
+def test_a_row_mask_does_not_depend_on_how_rows_are_cut_into_files(folder, rows, cuts):
     mask = Source.seeded(5).row_mask(Fraction(1, 2)).keep
     expected = OracleEngine().scan(arrow(rows), SCHEMA).keep(mask)
     parts = as_folder(rows, folder / "cut", cuts)
@@ -346,7 +346,7 @@ def test_a_mask_does_not_see_how_rows_are_cut_into_files(folder, rows, cuts):
 @pytest.mark.slow
 @given(rows=tables)
 @settings(few_examples, max_examples=8)
-def test_every_form_of_a_source_is_the_same_table(folder, rows):
+def test_every_form_of_an_input_is_the_same_table(folder, rows):
     expected = None
     for form, source in every_form(rows, folder).items():
         for one in (ENGINES[2], ENGINES[3]):

@@ -201,7 +201,7 @@ def test_every_other_verb_works_on_the_result(way):
             found.count_by([])
 
 
-def test_requests_that_do_not_fit(way):
+def test_requests_that_do_not_fit_the_table_are_refused(way):
     with opened(way, arrow(ROWS)) as table:
         good = RecodeRequest({"age": LEVELS["age"]}, None)
         for asked, words in (
@@ -231,7 +231,7 @@ def test_a_level_has_to_cover_rows_that_no_mask_keeps(way):
 
 
 @pytest.mark.slow
-def test_rows_without_numbers_are_all_asked_for(way, folder):
+def test_a_table_without_row_numbers_is_recoded_as_a_whole(way, folder):
     asked = [
         RecodeRequest({"town": LEVELS["town"], "age": ValueLevel()}, None),
         RecodeRequest({"age": LEVELS["age"]}, None),
@@ -245,7 +245,7 @@ def test_rows_without_numbers_are_all_asked_for(way, folder):
                 assert said(found, folder) == said(once.suppress_below(once.columns, 1), folder)
 
 
-def test_a_changed_file_is_refused(way, tmp_path):
+def test_a_file_that_changed_after_the_scan_is_refused(way, tmp_path):
     path = as_csv(ROWS, tmp_path / "t.csv")
     with opened(way, path) as table:
         found = table.recode_many([RecodeRequest(LEVELS, None)])[0]
@@ -266,7 +266,7 @@ def test_a_changed_file_is_refused(way, tmp_path):
     rows=tables | crowded, asked=many, k=st.integers(1, 4), form=st.sampled_from(["arrow", "csv", "parquet", "folder"])
 )
 @few_examples
-def test_tables_are_those_made_one_after_the_other(folder, rows, asked, k, form):
+def test_tables_recoded_together_equal_those_recoded_one_by_one(folder, rows, asked, k, form):
     source = {
         "arrow": lambda: arrow(rows),
         "csv": lambda: as_csv(rows, folder / "in.csv"),
@@ -296,7 +296,7 @@ def test_tables_are_those_made_one_after_the_other(folder, rows, asked, k, form)
 @pytest.mark.slow
 @given(rows=crowded, asked=many, most=st.integers(1, 3), seed=st.integers(0, 99))
 @few_examples
-def test_numbers_with_gaps_and_any_order(folder, rows, asked, most, seed):
+def test_row_numbers_may_have_gaps_and_any_order(folder, rows, asked, most, seed):
     rng = np.random.default_rng(seed)
     words = Source.seeded(seed).row_mask(1).words
     shuffled = arrow([rows[place] for place in rng.permutation(len(rows))])
@@ -316,7 +316,7 @@ def test_numbers_with_gaps_and_any_order(folder, rows, asked, most, seed):
 
 
 @pytest.mark.slow
-def test_a_long_table_keeps_its_numbers(tmp_path):
+def test_a_long_table_keeps_its_row_numbers(tmp_path):
     count = 300_000
     rng = np.random.default_rng(5)
     picks = rng.integers(0, len(ROWS), count)

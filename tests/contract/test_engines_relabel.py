@@ -170,7 +170,7 @@ def test_values_are_read_by_their_text(way):
             assert sorted(row[0] for row in shown(found)) == sorted(["1", str(1 + 1 + 1 + 1 + 1 + 1), "13"])
 
 
-def test_a_table_without_rows(way, tmp_path):
+def test_a_table_without_rows_is_relabelled_to_one_without_rows(way, tmp_path):
     with opened(way, arrow(ROWS)) as table:
         none = table.recode(KEPT).keep(lambda _, count: np.zeros(count, dtype=bool))
         found = none.relabel([[]] * 8, lambda _: 1 / 0, [["a"]] * 8)
@@ -197,7 +197,7 @@ def test_a_label_that_is_not_known_is_refused_and_not_quoted(way, level):
         assert coarse.relabel([listed, ["*"]], place, [["a"], ["b"]]).rows() == 7
 
 
-def test_requests_that_do_not_fit(way):
+def test_requests_that_do_not_fit_the_table_are_refused(way):
     with opened(way, arrow(ROWS)) as table:
         coarse = table.recode({"age": TopLevel(), "town": TopLevel()})
         zero = lambda at: np.zeros(len(at[0]), dtype=np.int32)  # noqa: E731

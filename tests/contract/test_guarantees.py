@@ -42,7 +42,7 @@ def test_every_kind_has_an_example():
 
 
 @pytest.mark.parametrize(("strong", "weak"), EXAMPLES, ids=lambda g: g.kind)
-def test_contract(strong, weak):
+def test_a_guarantee_implies_weaker_ones_and_is_saved_hashed_and_frozen(strong, weak):
     assert strong.implies(strong)
     assert not weak.implies(strong)
     assert strong.implies(weak) or isinstance(strong, SmoothDP)

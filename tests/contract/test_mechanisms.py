@@ -27,7 +27,7 @@ every_noise = pytest.mark.parametrize(
 
 
 @every_case
-def test_promises_a_named_theorem(case):
+def test_the_guarantee_cites_a_theorem_of_the_registry(case):
     assert isinstance(case.mechanism.guarantee, DifferentialPrivacy)
     assert case.mechanism.theorem in THEOREMS
     with pytest.raises(AttributeError):
@@ -35,14 +35,14 @@ def test_promises_a_named_theorem(case):
 
 
 @every_case
-def test_the_law_is_a_law(case):
+def test_probabilities_are_not_negative_and_add_up_to_one(case):
     law = case.law()
     assert (law >= 0).all()
     assert abs(law.sum() - 1) < 1e-9
 
 
 @every_case
-def test_neighbours_are_hidden_in_both_directions(case):
+def test_the_exact_distributions_of_neighbours_keep_the_guarantee_in_both_directions(case):
     """Pure: every outcome's ratio. Approximate: the sum of what exceeds e^epsilon times the other."""
     epsilon, delta = case.mechanism.guarantee.own
     worst, largest = 0.0, 0.0
@@ -61,7 +61,7 @@ def test_neighbours_are_hidden_in_both_directions(case):
 
 
 @every_noise
-def test_less_noise_would_be_caught(case):
+def test_a_mechanism_with_less_noise_breaks_the_guarantee(case):
     """The check above is not vacuous: with 30 % less noise it fails."""
     epsilon, delta = case.mechanism.guarantee.own
     impostor = case.scaled(0.7)
@@ -75,7 +75,7 @@ def test_less_noise_would_be_caught(case):
 
 @pytest.mark.slow
 @every_case
-def test_draws_follow_the_law_and_no_other(case):
+def test_draws_follow_the_stated_distribution_and_no_impostor(case):
     places = case.drawn(Source.seeded(f"contract {case.name}"), case.draws)
     assert fits(places, case.law())
     assert not fits(places, case.impostor(0.7))
@@ -91,12 +91,12 @@ def test_a_seed_repeats_where_the_mechanism_allows(case):
 
 
 @every_case
-def test_one_answer(case):
+def test_an_answer_is_finite(case):
     assert np.isfinite(np.asarray(case.answer(Source.seeded(3)), dtype=float)).all()
 
 
 @every_noise
-def test_figures_are_those_of_the_law(case):
+def test_variance_expected_error_and_intervals_are_those_of_the_distribution(case):
     offsets, law = case.offsets(), case.law()
     grid = np.array([float(step) for step in case.mechanism.grid])
     real = offsets * grid

@@ -24,7 +24,7 @@ def built(tmp_path_factory):
     return out / "html"
 
 
-def test_the_pages_carry_everything_they_load(built):
+def test_the_documentation_builds_and_its_pages_need_no_network(built):
     """One test for all that is asked of the pages: a build is slow, and xdist would repeat it."""
     pages = {page.relative_to(built).as_posix(): page.read_text("utf-8") for page in built.rglob("*.html")}
     assert "index.html" in pages

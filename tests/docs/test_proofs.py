@@ -209,7 +209,7 @@ def test_a_smaller_rate_gains_more_than_its_share():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["remove", "add"])
-def test_chords_lie_on_or_above_the_curve(direction):
+def test_chords_between_grid_points_lie_on_or_above_the_curve(direction):
     curve = {"remove": delta_remove, "add": delta_add}[direction]
     atoms = privacy_losses(8, Fraction(3, 10), direction)
     for grid in (0.3, 0.05):
@@ -222,7 +222,7 @@ def test_chords_lie_on_or_above_the_curve(direction):
             assert above == pytest.approx(exact, rel=1e-9, abs=1e-15)
 
 
-def test_splitting_an_atom_keeps_both_masses():
+def test_splitting_a_loss_between_grid_points_keeps_both_masses():
     for loss, low, grid in [(0.33, 0.3, 0.1), (-0.07, -0.1, 0.1), (0.4, 0.4, 0.1)]:
         upper = math.expm1(-(loss - low)) / math.expm1(-grid)
         assert (1 - upper) * math.exp(-low) + upper * math.exp(-low - grid) == pytest.approx(math.exp(-loss))
@@ -232,7 +232,7 @@ def test_splitting_an_atom_keeps_both_masses():
     ("k", "beta"),
     [(1, 0.01), (20, 0.1), (500, 0.5), (10_000, 0.9), (1_000_000, 0.98)],
 )
-def test_atoms_of_a_crowd_lose_no_mass(k, beta):
+def test_masses_of_the_privacy_losses_of_a_class_add_up_to_one(k, beta):
     for direction in ("remove", "add"):
         atoms = privacy_losses(k, Fraction(str(beta)), direction)
         assert abs(1 - float(atoms.masses.sum()) - atoms.infinite) < 1e-12
@@ -266,7 +266,7 @@ def worst_ratio(table_counts: dict[str, int], sample: dict[str, int], c: int) ->
 
 @pytest.mark.parametrize("epsilon", ["0.3", "1", "2.02", "4"])
 @pytest.mark.parametrize("c", [1, 2, 3])
-def test_samples_within_their_caps_keep_privacy(c, epsilon):
+def test_samples_within_their_caps_keep_the_likelihood_ratio(c, epsilon):
     for counts in ({"v": 3, "w": 12}, {"v": 6, "w": 9, "x": 15}):
         for s in range(4):
             for t in range(9):

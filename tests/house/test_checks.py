@@ -38,16 +38,16 @@ def offences(text: str) -> list[tuple[int, str]]:
         "--extra-index" + "-url x",
     ],
 )
-def test_addresses_are_caught(planted):
+def test_paths_of_one_machine_and_hosts_of_registries_are_caught(planted):
     assert offences(f"fine\n{planted}\n")[0][0] == 2
 
 
 @pytest.mark.parametrize("innocent", ["docs/home/x", "the work/root ratio", "https://example.org/work/", "a/home"])
-def test_innocent_text_passes(innocent):
+def test_text_that_only_looks_like_a_path_passes(innocent):
     assert offences(innocent) == []
 
 
-def test_planted_file_fails_the_script(tmp_path):
+def test_the_script_fails_on_a_file_that_names_a_path(tmp_path):
     planted = tmp_path / "planted.txt"
     planted.write_text("/" + "home/ada\n")
     done = check("addresses.py", planted)
@@ -56,7 +56,7 @@ def test_planted_file_fails_the_script(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_repository_names_no_address():
+def test_no_file_of_the_repository_names_a_path_or_a_registry():
     done = check("addresses.py")
     assert done.returncode == 0, done.stderr
 
@@ -66,7 +66,7 @@ def test_constraints_are_versions_and_nothing_else():
     assert [line for line in lines if not line.startswith("#") and not PINNED.fullmatch(line)] == []
 
 
-def test_everything_declared_is_pinned():
+def test_every_declared_dependency_is_pinned():
     def name(requirement: str) -> str:
         return re.sub(r"[-_.]+", "-", re.split(r"[\[<>=!~; ]", requirement)[0]).lower()
 
@@ -77,7 +77,7 @@ def test_everything_declared_is_pinned():
     assert declared | {"hatchling", "editables"} <= pinned
 
 
-def test_help_lists_every_verb():
+def test_make_help_lists_every_command():
     done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607
     listed = re.findall(r"^  make (\w+)", done.stdout, re.MULTILINE)
     assert listed == ["help", "demo", "test", "quick", "check", "slow", "docs", "bench", "clean"]

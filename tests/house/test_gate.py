@@ -93,17 +93,17 @@ def test_data_fixture_gives_the_folder_or_the_excuse(run, tmp_path):
     assert "2 passed, 1 skipped" in output
 
 
-def test_selected_subset_knows_no_floor(run):
+def test_a_selected_subset_is_not_held_to_the_floor(run):
     assert run(PASSES, "-k", "one")[0] == 0
     assert run(PASSES, "-m", "not slow", "--deselect", "tests/test_it.py::test_two")[0] == 0
 
 
-def test_long_tests_wait_for_their_switch(run):
+def test_long_tests_run_with_their_switch_alone(run):
     source = PASSES + "import pytest\n@pytest.mark.long\ndef test_three(effort): assert effort > 1\n"
     assert "2 passed, 1 deselected" in run(source)[1]
     assert "3 passed" in run(source, "--run-slow")[1]
 
 
-def test_pytest_has_the_last_word(run):
+def test_the_last_line_is_the_summary_of_pytest(run):
     last = run(SKIPS.format(reason="felt like it"), ci=True)[1].strip().splitlines()[-1]
     assert "2 passed, 1 skipped in" in last

@@ -1,4 +1,4 @@
-"""Whether a sample follows a law: chi-square over pooled cells, refused at one in a billion."""
+"""Whether a sample follows a distribution: chi-square over pooled cells, refused at one in a billion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coins, noise and choices follow their laws exactly; a scale 30 % off is refused, and OpenDP agrees."""
+"""Coins, noise and choices follow their distributions exactly; a scale 30 % off is refused, and OpenDP agrees."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_laplace(drawn, scale):
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
-def test_geometric(scale, effort):
+def test_geometric_draws_follow_their_distribution_and_no_impostor(scale, effort):
     drawn = Source.seeded(f"geometric {scale}").geometric(scale, DRAWS * effort)
     assert drawn.min() == 0
     assert fits(drawn, geometric_law(float(scale)))
@@ -41,7 +41,7 @@ def test_geometric(scale, effort):
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
-def test_discrete_laplace(scale, effort):
+def test_discrete_laplace_draws_follow_their_distribution_and_no_impostor(scale, effort):
     drawn = Source.seeded(f"laplace {scale}").discrete_laplace(scale, DRAWS * effort)
     assert is_laplace(drawn, float(scale))
     assert not is_laplace(drawn, 0.7 * float(scale))
@@ -50,7 +50,7 @@ def test_discrete_laplace(scale, effort):
 
 
 @pytest.mark.parametrize("scale", [10**5, 10**9])
-def test_large_scales_are_right_in_their_high_and_low_digits(scale, effort):
+def test_noise_of_large_scale_is_right_in_its_high_and_low_digits(scale, effort):
     drawn = Source.seeded(f"large {scale}").geometric(scale, DRAWS * effort)
     steps = drawn // (scale // 10)
     assert fits(steps, geometric_law(10.0))
@@ -61,7 +61,7 @@ def test_large_scales_are_right_in_their_high_and_low_digits(scale, effort):
 
 
 @pytest.mark.parametrize("probability", [Fraction(1, 3), Fraction(1, 1000), Fraction(999, 1000)])
-def test_coins(probability, effort):
+def test_bernoulli_draws_have_the_stated_probability_and_no_other(probability, effort):
     coins = Source.seeded(f"coin {probability}").bernoulli(probability, 5 * DRAWS * effort).astype(int)
     off = min(probability, 1 - probability)
     for rate, right in ((probability, True), (probability - off * 3 / 4, False), (probability + off * 3 / 4, False)):
@@ -69,7 +69,7 @@ def test_coins(probability, effort):
 
 
 @pytest.mark.parametrize("gamma", [Fraction(1, 10), Fraction(1), Fraction(5)])
-def test_exponential_coins(gamma, effort):
+def test_bernoulli_exp_draws_have_the_stated_probability_and_no_other(gamma, effort):
     coins = Source.seeded(f"exponential coin {gamma}").bernoulli_exp(gamma, DRAWS * effort).astype(int)
     for exponent, right in ((1.0, True), (0.7, False), (1.3, False)):
         rate = np.exp(-exponent * float(gamma))
@@ -77,7 +77,7 @@ def test_exponential_coins(gamma, effort):
 
 
 @pytest.mark.parametrize("scores", [[0, 1, 0, 1, 3], [Fraction(n, 7) for n in range(30)], [2, 2], [0, 20, 19]])
-def test_choices(scores, effort):
+def test_exponential_choices_follow_their_distribution_and_no_impostor(scores, effort):
     drawn = Source.seeded(f"choices {len(scores)}").choices(scores, DRAWS * effort)
 
     def law(stretch):

@@ -38,7 +38,7 @@ def test_rows_are_kept_at_the_rate_and_no_other(beta, effort):
     assert not at_rate(kept, beta - off)
 
 
-def test_rows_that_go_together_are_noticed():
+def test_rows_that_are_sampled_together_are_noticed():
     twins = np.repeat(Source.seeded("twins").row_mask(Fraction(1, 2)).keep(0, ROWS // 2), 2)
     assert not at_rate(twins, 0.5)
 
@@ -61,7 +61,7 @@ def test_masks_files_streams_and_seeds_are_independent(effort):
     assert not independent(kept, impostor)
 
 
-def test_the_smallest_word_picks_a_row_of_each_person_evenly():
+def test_the_smallest_random_word_picks_each_row_of_a_person_equally_often():
     mask = Source.seeded("person").row_mask(Fraction(1, 2))
     words, kept = mask.words(0, ROWS).reshape(-1, 4), mask.keep(0, ROWS).reshape(-1, 4)
     picked = words.argmin(axis=1)

@@ -14,7 +14,7 @@ DRAWS = 240_000
 
 
 @pytest.mark.parametrize("bound", [2, 3, 5, 10, 200])
-def test_numbers_are_even_and_remainders_are_not(bound, effort):
+def test_integers_are_uniform_and_remainders_are_not(bound, effort):
     source = Source.seeded(f"even {bound}")
     even = np.full(bound, 1 / bound)
     assert fits(source.integers(bound, DRAWS * effort), even)
@@ -25,7 +25,7 @@ def test_numbers_are_even_and_remainders_are_not(bound, effort):
 
 
 @pytest.mark.parametrize("bound", [3 << 62, 3 << 63, 3 << 100])
-def test_large_bounds_have_even_thirds(bound):
+def test_integers_below_a_large_bound_are_uniform_and_wrapped_ones_are_not(bound):
     drawn = Source.seeded(f"thirds {bound}").integers(bound, 20_000)
     thirds = np.array([int(number) * 3 // bound for number in drawn])
     bits = (bound - 1).bit_length()
@@ -45,7 +45,7 @@ def ranks(orders):
 
 
 @pytest.mark.slow
-def test_all_orders_of_four_are_alike(effort):
+def test_all_permutations_of_four_are_equally_likely(effort):
     source = Source.seeded("orders")
     even = np.full(24, 1 / 24)
     orders = np.array([source.permutation(4) for _ in range(24_000 * effort)])
@@ -64,7 +64,7 @@ def naive_shuffle(source, many):
     return orders
 
 
-def test_each_group_is_shuffled_evenly_and_on_its_own(effort):
+def test_each_group_is_permuted_uniformly_and_independently(effort):
     groups, many = np.array([5, 5, 5, -1, -1, -1]), 40_000 * effort
     # One call shuffles many pairs of groups: the labels of each copy are its own.
     copies = (groups[None, :] + 10 * np.arange(many)[:, None]).ravel()
