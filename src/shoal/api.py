@@ -1,4 +1,18 @@
-"""The thin door for plain numbers: what `import shoal` offers, over the typed rooms below."""
+"""The functions that `import shoal` offers: plain numbers, paths and frames in, typed values out.
+
+The whole journey, from a policy to a release that a stranger can verify:
+
+>>> import shoal
+>>> from shoal.datasets.visits import write_policy, write_visits
+>>> policy, data = write_policy("."), write_visits("visits.csv", 1_000, seed=1)
+>>> shoal.release(policy, data, "visits-2026", ledger="ledger.sqlite", new_ledger=True)
+<Release of 'hospital-visits' in ...visits-2026: ... rows; ApproxDP(...), proved>
+>>> shoal.verify("visits-2026")
+<... checks agree, 2 could not be made>
+
+Two attributes have hierarchies that were read from files, which a release does not carry.
+The examples below use the files that this one leaves behind.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +27,7 @@ import numpy.typing as npt
 from shoal.assess.disclosure.check import check
 from shoal.errors import UsageError
 from shoal.guarantee import compose as composing
-from shoal.guarantee.differential import AmplifiedBudget, allowance, amplify
+from shoal.guarantee.differential import AmplifiedBudget, SafeKSampling, allowance, amplify
 from shoal.guarantee.plain_sample import SafeRate, sample_rate
 from shoal.guarantee.rounding import Number
 from shoal.guarantee.safe_k import curve as safe_k
@@ -31,7 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AmplifiedBudget",
-    "Composed",
+    "CompositionBounds",
+    "SafeKSampling",
     "SafeRate",
     "Setting",
     "allowance",
@@ -58,7 +73,17 @@ def delta(*, k: int, beta: Number, epsilon: Number, bound: str = "tight") -> flo
 @overload
 def delta(*, k: int, beta: Number, epsilon: Array | list[float], bound: str = "tight") -> Array: ...
 def delta(*, k: int, beta: Number, epsilon: Number | Array | list[float], bound: str = "tight") -> float | Array:
-    """delta at crowd size k, sampling rate beta and one or many epsilons; `bound` is 'tight' or 'published'."""
+    """The delta of safe k-anonymization at minimum class size k and sampling rate beta, for one row added or removed.
+
+    Arguments  `k` is a whole number from 1 up; `beta` a number between 0 and 1; `epsilon` one number, or a list or array of
+               them; `bound` is `tight` (theorem `safe-k-tight`, exact) or `published` (LQS11 Theorem 5).
+    Raises     ParameterError for a number out of range; PreconditionError where the published bound is silent.
+
+    >>> delta(k=20, beta="0.2", epsilon=1)
+    2.768...e-10
+    >>> delta(k=20, beta="0.2", epsilon=[0.5, 1]).shape
+    (2,)
+    """
     if isinstance(epsilon, np.ndarray | list | tuple):
         values = np.asarray(epsilon)
         flat = [safe_k.delta(k, beta, e, bound) for e in values.ravel().tolist()]
@@ -67,24 +92,39 @@ def delta(*, k: int, beta: Number, epsilon: Number | Array | list[float], bound:
 
 
 @dataclass(frozen=True)
-class Composed:
-    """The total epsilon of many releases at one delta: the best bound, and the others beside it."""
+class CompositionBounds:
+    """The total epsilon of many releases at one delta: the best bound, and each bound by itself."""
 
     epsilon: float
+    """The smallest of the three bounds."""
     delta: float
     count: int
+    """How many guarantees were composed."""
     basic: float
+    """The sum of all epsilons (theorem `basic-composition`)."""
     advanced: float
+    """Theorem `advanced-composition`; infinite where it does not apply."""
     pld: float
+    """From the privacy-loss distributions (theorem `pld-composition`): the larger of the next two."""
     pld_remove: float
+    """For one row removed."""
     pld_add: float
+    """For one row added."""
 
 
-def compose(parts: Iterable[composing.Part], delta: Number) -> Composed:
-    """The total of guarantees, each or (guarantee, times), at `delta`: releases from fresh samples and DP mechanisms."""
+def compose(parts: Iterable[composing.Part], delta: Number) -> CompositionBounds:
+    """The total epsilon of several guarantees at one delta: releases from fresh samples, and mechanisms.
+
+    Arguments  `parts` are guarantees, or pairs (guarantee, how many times); `delta` is the delta of the total.
+    Raises     CompositionError for a guarantee that does not compose, such as k-anonymity or two uses of one sample;
+               ParameterError for a delta out of range.
+
+    >>> compose([(SafeKSampling(20, "0.1"), 10)], delta="1e-6").epsilon < 10
+    True
+    """
     total = composing.compose(parts)
     remove, add = total.pld_epsilon(delta, "remove"), total.pld_epsilon(delta, "add")
-    return Composed(
+    return CompositionBounds(
         epsilon=total.epsilon_at(delta),
         delta=float(safe_k.check_delta(delta)),
         count=total.count,
@@ -105,9 +145,16 @@ def microaggregate(
     gain: float = 0.2,
     domain: Sequence[tuple[float, float]] | Mapping[str, tuple[float, float]] | None = None,
 ) -> npt.NDArray[np.int32]:
-    """The group of each record of an array or frame of numbers: groups of at least k near records, numbered from 0.
+    """Cluster the records of an array or frame of numbers: the number of each record's cluster of at least k near records.
 
-    `method` is mdav, vmdav, approx, ranking (a label for each column), optimal (one column) or insensitive (with `domain`).
+    Arguments  `values` is an array or a frame, a row for each record; `k` the smallest cluster; `method` is `mdav`, `vmdav`,
+               `approx`, `ranking` (clusters of each column by itself), `optimal` (one column) or `insensitive` (with
+               `domain`, the lowest and highest value of each column); `scale` is `deviation` (each column in its standard
+               deviations), `range` or `none`; `gain` is V-MDAV's.
+    Raises     ParameterError for a method, a scale or a k that does not fit the records; DataError for missing values.
+
+    >>> microaggregate([[1.0], [2.0], [9.0], [10.0]], k=2).tolist()
+    [0, 0, 1, 1]
     """
     from shoal.anonymize.cluster.clustering import microaggregate as group
 
@@ -115,9 +162,16 @@ def microaggregate(
 
 
 def plan(policy: Policy | str | Path) -> Plan:
-    """Resolve a policy, or a policy file by its path, into everything that will happen; no row is read.
+    """Resolve a policy into everything that will happen: what is promised, what it costs, how it is done. No row is read.
 
-    `plan.page()` is the plan as a page of HTML. InfeasibleError when what is asked for cannot be reached.
+    Arguments  `policy` is a `Policy`, or the path of a policy file.
+    Raises     PolicyError for a policy that cannot be planned; InfeasibleError where no k and beta keep what it promises;
+               UsageError for anything but a policy.
+
+    >>> found = plan("policy.yaml")
+    >>> found
+    <Plan of 'hospital-visits': epsilon 1, delta 1e-06, k 28, the row of one 'patient_id', added or removed, proved>
+    >>> page = found.page()  # HTML, to be reviewed and signed before the data are touched
     """
     from shoal.publish.plan.methods import plan as resolve
 
@@ -160,9 +214,16 @@ def rehearse(
     seed: int = 0,
     engine: str | Engine = "duckdb",
 ) -> Rehearsal:
-    """Run a plan on stand-ins drawn from the policy alone: what to expect, without a look at the data and without a charge.
+    """Run a plan on tables simulated from the policy alone: what to expect of a release. No data are read, nothing is charged.
 
-    `plan` may be a policy, or the path of a policy file.
+    Arguments  `plan` is a plan, a `Policy` or the path of a policy file; `rows` one size of the table or several; `runs` the
+               simulated tables of each size, from 2 up; `marginals` the publicly known shares of some attributes; `seed` a
+               whole number, the same for the same tables; `engine` where rows live.
+    Raises     ParameterError for sizes, runs or a seed out of range; PolicyError for a method that draws no sample.
+
+    >>> found = rehearse("policy.yaml", rows=1_000, runs=2)
+    >>> found.expected[0].empty.count
+    0
     """
     from shoal.engine.base import open_engine
 
@@ -179,13 +240,24 @@ def release(
     again: bool = False,
     engine: str | Engine = "duckdb",
     force: bool = False,
+    report: bool = True,
 ) -> Release:
-    """Publish a table (a path or a frame) as planned into the folder `out`; charged to the ledger at this path or URL.
+    """Publish a table as planned into a folder that appears whole or not at all, and charge the ledger for it.
 
-    `plan` may be a policy, or the path of a policy file, which is then planned first.
-    A ledger that is named must be there, unless `new_ledger` says that it is to be made; without a name it is the one in
-    the user's data folder. The same plan of the same table is refused unless `again` says that it is meant: it would
-    cost its full price once more.
+    The charge comes before the first random draw and stands whatever happens afterwards.
+
+    Arguments  `plan` is a plan, a `Policy` or the path of a policy file; `data` a path or a frame; `out` the folder to make,
+               beside which `out`.holder gets the custodian's report; `ledger` a path or URL, the one in the user's data
+               folder when left out; `new_ledger` lets it be made; `again` allows the same plan of the same table once more,
+               at its full price; `report` says whether the custodian's report is made; `force` replaces a release that is
+               there; `engine` where rows live.
+    Raises     UsageError for a folder that is there or a ledger that is not; DataError for a table that does not fit the
+               policy; BudgetError for a budget that is spent, or for a repeat without `again`.
+
+    >>> release("policy.yaml", "visits.csv", "again", ledger="ledger.sqlite")
+    Traceback (most recent call last):
+    ...
+    shoal.errors.BudgetError: this very release was charged before (entry ... of the ledger, ...); ...
     """
     from shoal.engine.base import open_engine
     from shoal.ledger.ledger import open_ledger
@@ -197,18 +269,26 @@ def release(
         raise UsageError("a ledger is named by a path or a URL", came=type(ledger).__name__, allowed="text or a path")
     own = _plan(plan)
     with open_ledger(None if ledger is None else str(ledger), new=new_ledger) as book:
-        return run(own, data, out, ledger=book, engine=open_engine(engine), force=force, again=again)
+        return run(own, data, out, ledger=book, engine=open_engine(engine), force=force, again=again, report=report)
 
 
 def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
-    """A release folder, or its zip file, for the analyst: tables with weights, and estimates with what their intervals cover."""
+    """Open a release for analysis: its tables with weights, and estimates with intervals that say what they cover.
+
+    Arguments  `folder` is a release folder, or the zip file that `shoal share` made of it; `verify` says whether it is
+               verified first.
+    Raises     UsageError for what is no release, or for a release that is no sample; VerificationError where a check fails.
+
+    >>> load("visits-2026")
+    <LoadedRelease visits-2026: one table of age, sex, ...>
+    """
     from shoal.assess.release.load import load as read
 
     return read(_release_path(folder), verify=verify)
 
 
 class Checks(list["Check"]):
-    """What was recomputed, one by one; all agree that could be made."""
+    """The checks of a release, one by one; every one that could be made agrees."""
 
     def __repr__(self) -> str:
         unknown = sum(check.agrees is None for check in self)
@@ -220,7 +300,14 @@ class Checks(list["Check"]):
 
 
 def verify(folder: str | Path) -> Checks:
-    """Recompute what can be in a release folder, or its zip file; VerificationError when something does not agree."""
+    """Recompute everything in a release folder that can be, from the locked policy and the published files.
+
+    Arguments  `folder` is a release folder, or the zip file that `shoal share` made of it.
+    Raises     VerificationError that names the checks that fail; UsageError for what is no release.
+
+    >>> verify("visits-2026")  # the two hierarchies that were read from files are known by their hashes alone
+    <... checks agree, 2 could not be made>
+    """
     from shoal.publish.verify.release import require
     from shoal.publish.verify.release import verify as check_all
 

@@ -25,7 +25,15 @@ from typing import Any, ClassVar
 
 
 class ShoalError(Exception):
-    """Base of everything Shoal raises on purpose; carries the four parts of the message."""
+    """The base of every error that Shoal raises on purpose; it carries the four parts of its message.
+
+    Arguments  `wrong` says what is wrong; `came` what was given; `allowed` what would be right; `fix` what to do.
+    Raises nothing.
+
+    >>> error = ShoalError("k is not a whole number", came="2.5", allowed="1, 2, 3, ...", fix="round it up")
+    >>> str(error)
+    'k is not a whole number; got 2.5; allowed: 1, 2, 3, ...; round it up'
+    """
 
     exit_code: ClassVar[int] = 1
 
