@@ -1,0 +1,47 @@
+"""Every policy in examples/ is planned, released and verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.chance.source import Source
+from shoal.datasets.simulated import stand_in
+from shoal.datasets.visits import write_visits
+from shoal.policy.policy import Policy
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+POLICIES = sorted(EXAMPLES.glob("*/policy.yaml"))
+FILES = {"adult": 9, "clinic": 0, "visits": 2}
+"""How many hierarchies of an example are read from files: a release carries their hashes alone, so so many checks stay open."""
+
+
+def table(name: str, policy: Policy, folder: Path) -> object:
+    """The table of an example: its own file, a generated one, or one that is simulated from the policy."""
+    if name == "visits":
+        return write_visits(folder / "visits.csv", 2_000, seed=1)
+    own = EXAMPLES / name / f"{name}.csv"
+    return own if own.is_file() else stand_in(policy.schema, 3_000, Source.seeded(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.parent.name)
+def test_an_example_is_planned_released_and_verified(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name, policy = path.parent.name, Policy.load(path)
+    planned = shoal.plan(path)
+    assert planned.sentences()
+    made = shoal.release(planned, table(name, policy, tmp_path), "out", ledger="ledger.sqlite", new_ledger=True)
+    assert made.rows_published > 0
+    assert made.report is not None
+    checks = shoal.verify("out")
+    assert sum(check.agrees is None for check in checks) == FILES[name]
+
+
+def test_every_folder_of_the_examples_has_a_policy_and_a_line():
+    listed = (EXAMPLES / "README.md").read_text("utf-8")
+    folders = sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
+    assert folders == [path.parent.name for path in POLICIES] == sorted(FILES)
+    assert all(f"| `{name}` |" in listed for name in folders)
