@@ -85,7 +85,7 @@ def _print(found: Rehearsal) -> None:
         "rows sampled",
         "rows published",
         "  as a share of those sampled",
-        "groups",
+        "equivalence classes",
         "granularity",
         "runs that published nothing",
         *(f"detail of {part.name}" + ", its shares given" * part.public for part in found.expected[0].attributes),
