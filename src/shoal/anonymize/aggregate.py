@@ -53,7 +53,16 @@ def aggregation_rule(attribute: Attribute, show: Show) -> str:
 
 
 def aggregate(attribute: Attribute, values: Array, labels: Labels, show: Show) -> Array:
-    """What every record shows of an attribute; masked where its cluster shows a missing value."""
+    """What every record shows of an attribute; masked where its cluster shows a missing value.
+
+    Arguments  the attribute with its type, domain and hierarchy; values, one for each record; labels, the cluster of each
+               record; show, one of centroid, median and label.
+
+    >>> from shoal.data.schema import Role
+    >>> age = Attribute("age", Role.QUASI, Type.INTEGER)
+    >>> aggregate(age, np.array([20, 30, 70, 71]), np.array([0, 0, 1, 1]), "label").tolist()
+    ['[20, 30]', '[20, 30]', '[70, 71]', '[70, 71]']
+    """
     gone = np.ma.getmaskarray(values)
     data = np.ma.getdata(values)
     if not gone.any():
@@ -96,13 +105,13 @@ def _typed_median(attribute: Attribute, values: Array, labels: Labels) -> Array:
     if attribute.type is not Type.ORDINAL:
         return _lower(values.astype(np.int64), labels).astype(values.dtype)
     names = _names(attribute)
-    place = {name: rank for rank, name in enumerate(names)}
-    ranks = _lower(np.fromiter((place[value] for value in values.tolist()), np.int64, len(values)), labels)
+    rank_of = {name: rank for rank, name in enumerate(names)}
+    ranks = _lower(np.fromiter((rank_of[value] for value in values.tolist()), np.int64, len(values)), labels)
     return np.array(names, dtype=object)[ranks]
 
 
 def _lower(values: Array, labels: Labels) -> Array:
-    """The lower of the two middle values of each group, so that it is one of them."""
+    """The lower of the two middle values of each cluster, so that it is one of them."""
     counts = cluster_sizes(values, labels)
     ranked = values[np.lexsort((values, labels))]
     return np.asarray(ranked[np.cumsum(counts) - counts + (counts - 1) // 2][labels])
@@ -113,8 +122,8 @@ def _typed_interval(attribute: Attribute, values: Array, labels: Labels) -> Arra
         return interval(values, labels)
     if attribute.type is Type.ORDINAL:
         names = _names(attribute)
-        place = {name: rank for rank, name in enumerate(names)}
-        codes = np.fromiter((place[value] for value in values.tolist()), np.int64, len(values))
+        rank_of = {name: rank for rank, name in enumerate(names)}
+        codes = np.fromiter((rank_of[value] for value in values.tolist()), np.int64, len(values))
     else:
         known, codes = np.unique(values, return_inverse=True)
         names = tuple(texts(known))
@@ -145,7 +154,10 @@ LARGE = 1e280
 
 
 def cluster_sizes(values: Array, labels: Labels) -> npt.NDArray[np.int64]:
-    """The size of each group, after a look at whether labels and values fit together."""
+    """The size of each cluster.
+
+    Raises     UsageError where there is not one label for each value, or the clusters are not numbered without gaps.
+    """
     if labels.ndim != 1 or labels.shape != values.shape:
         raise UsageError(
             "labels and values do not fit together",
@@ -159,7 +171,7 @@ def cluster_sizes(values: Array, labels: Labels) -> npt.NDArray[np.int64]:
 
 
 def mean(values: Array, labels: Labels) -> Floats:
-    """The mean of each group, from an exact sum that is rounded once, and then from the sum of what is left over.
+    """The mean of each cluster, from an exact sum that is rounded once, corrected by the exact sum of the remainders.
 
     Preserves the column's mean, up to the rounding of a float. Exact sums have no order, so the order of the rows does not
     show in the last digit.
@@ -180,7 +192,7 @@ def mean(values: Array, labels: Labels) -> Floats:
 
 
 def median(values: Array, labels: Labels) -> Floats:
-    """The median of each group; between two middle values, halfway."""
+    """The median of each cluster; between two middle values, halfway."""
     counts = cluster_sizes(values, labels)
     numbers = _finite_numbers(values)
     ranked = numbers[np.lexsort((numbers, labels))]
@@ -190,7 +202,7 @@ def median(values: Array, labels: Labels) -> Floats:
 
 
 def mode(values: Array, labels: Labels) -> Array:
-    """The most frequent value of each group; of equally frequent ones the smallest."""
+    """The most frequent value of each cluster; of equally frequent ones the smallest."""
     counts = cluster_sizes(values, labels)
     if not len(values):
         return values
@@ -203,7 +215,7 @@ def mode(values: Array, labels: Labels) -> Array:
 
 
 def concept(values: Array, labels: Labels, taxonomy: Taxonomy) -> Array:
-    """The least marginal concept of each group (SC13 Eq 6.4), of its values and what lies between them in the taxonomy.
+    """The least marginal concept of each cluster (SC13 Eq 6.4), of its values and what lies between them in the taxonomy.
 
     It reads the group, so it promises nothing by itself. The alphabet breaks ties.
     """
@@ -236,7 +248,7 @@ def _finite_numbers(values: Array) -> Floats:
 
 
 def interval(values: Array, labels: Labels) -> Array:
-    """`[least, largest]` of each group of numbers, both included, or the value itself where there is one."""
+    """`[least, largest]` of each cluster of numbers, both included, or the value itself where there is one."""
     counts = cluster_sizes(values, labels)
     if values.dtype.kind not in "biuf" or (values.dtype.kind == "f" and not np.isfinite(values).all()):
         raise DataError("an interval is of finite numbers", came=f"type {values.dtype}", fix="use a set, or a taxonomy")
@@ -253,13 +265,13 @@ def interval(values: Array, labels: Labels) -> Array:
 
 
 def members(values: Array, labels: Labels) -> Array:
-    """`{a, b}`, the different values of each group, sorted as text, or the value itself where there is one."""
+    """`{a, b}`, the different values of each cluster, sorted as text, or the value itself where there is one."""
     held = _values_by_cluster(values, labels)
     return _spread([min(group) if len(group) == 1 else "{" + ", ".join(sorted(group)) + "}" for group in held], labels)
 
 
 def ancestor(values: Array, labels: Labels, taxonomy: Taxonomy) -> Array:
-    """The lowest concept that lies above all values of each group, or the value itself where there is one."""
+    """The lowest concept that lies above all values of each cluster, or the value itself where there is one."""
     above: dict[frozenset[str], str] = {}
     names = []
     for group in map(frozenset, _values_by_cluster(values, labels)):
@@ -271,7 +283,7 @@ def ancestor(values: Array, labels: Labels, taxonomy: Taxonomy) -> Array:
 
 
 def _values_by_cluster(values: Array, labels: Labels) -> list[set[str]]:
-    """The different values of each group, as text."""
+    """The different values of each cluster, as text."""
     held: list[set[str]] = [set() for _ in cluster_sizes(values, labels)]
     for label, value in zip(labels.tolist(), values.tolist(), strict=True):
         held[label].add(str(value))
@@ -293,10 +305,10 @@ def _spread(names: list[str], labels: Labels) -> Array:
 
 
 def shuffle(values: Array, labels: npt.NDArray[np.signedinteger[Any]], source: Source) -> Array:
-    """The rows of a column, or of a table, in a uniform order inside each group (SC13 §3.3: probabilistic k-anonymity).
+    """The rows of a column, or of a table, in a uniform order inside each cluster (SC13 §3.3: probabilistic k-anonymity).
 
     The columns of a table move together: quasi-identifiers keep their relations to each other and lose those to the rest.
-    Columns that are to lose each other are shuffled one by one, each with its own groups. The values of every group,
+    Columns that are to lose each other are shuffled one by one, each with its own clusters. The values of every cluster,
     and so of every column, stay the same to the last bit; one stream of the source is used for each call.
     """
     if labels.ndim != 1 or len(labels) != len(values):

@@ -1,1 +1,1 @@
-"""Clustering records: groups of at least k near records."""
+"""Clustering records: clusters of at least k near records."""

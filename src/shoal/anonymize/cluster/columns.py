@@ -1,10 +1,10 @@
-"""Records as points: columns of different kinds made comparable, each by a rule that is said and not guessed.
+"""Records as points: columns of different kinds made comparable, each by a declared rule.
 
-    kind      coordinate                          one unit is, by deviation       by domain (SC13 Eq 6.7)
-    NumericColumn   the number                          its standard deviation          the width of the declared domain
-    OrdinalColumn   the rank in the declared order      the ranks' standard deviation   the number of steps
-    NominalColumn   a place for each value, as far      the records' distance from      the distance of the boundaries
-              apart as the taxonomy says          their average, root mean square (6.2, 6.3)
+    column          coordinate                          one unit is, by deviation         by domain (SC13 Eq 6.7)
+    NumericColumn   the number                          its standard deviation            the width of the declared domain
+    OrdinalColumn   the rank in the declared order      the ranks' standard deviation     the number of steps
+    NominalColumn   a point for each value, as far      the records' distance from        the distance of the boundaries
+                    apart as the taxonomy says          their average, root mean square   (6.2, 6.3)
 
 With Scale.NONE a number is taken as it is. A column that does not vary has no deviation and becomes zeros; columns that repeat
 each other are left, and count twice. Numbers are taken from their smallest and brought to size by a power of two before
@@ -39,7 +39,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Scale(Enum):
-    """What one unit of a coordinate is."""
+    """What one unit of a coordinate is: see the table at the top of this module."""
 
     DEVIATION = "deviation"  # read from the records
     DOMAIN = "domain"  # declared
@@ -48,7 +48,11 @@ class Scale(Enum):
 
 @dataclass(frozen=True, eq=False)
 class MetricColumn(ABC):
-    """One attribute of all records; None, NaN and masked values are missing."""
+    """One attribute of all records, with a distance between its values; None, NaN and masked values are missing.
+
+    >>> points([NumericColumn(np.array([1.0, 3.0]))], Scale.DEVIATION).ravel().tolist()
+    [-1.0, 1.0]
+    """
 
     values: Array
     name: str = "column"
@@ -56,7 +60,10 @@ class MetricColumn(ABC):
 
     @cached_property
     def absent(self) -> npt.NDArray[np.bool_]:
-        """Which values are missing; an error where the rule refuses them."""
+        """Which values are missing.
+
+        Raises     DataError where some are and the column refuses them.
+        """
         values = self.values
         gone = np.array(np.ma.getmaskarray(values))
         if values.dtype.kind == "f":
@@ -104,7 +111,7 @@ class MetricColumn(ABC):
         return values[~self.absent] if self.absent.any() else values
 
     def end(self, upper: bool) -> Floats:
-        """How far every record lies from a boundary; a missing value lies beside the middle."""
+        """The distance of every record from a boundary; a missing value lies beside the middle."""
         if not self.absent.any():
             return self.reaches(upper)
         whole = np.full(len(self.absent), sqrt(1.25))
@@ -246,9 +253,9 @@ def standardize(places: Floats) -> Floats:
 
 
 def embed(tree: Taxonomy) -> Floats:
-    """A place for each value of a taxonomy, so that Euclidean distances are those of Eq 6.6.
+    """A point for each value of a taxonomy, such that Euclidean distances are those of Eq 6.6.
 
-    Values are placed one after the other, each in the space of those before it and at most one dimension more: a
+    Values are embedded one after the other, each in the space of those before it and at most one dimension more: a
     Cholesky factor, the same on every machine. Leaves at one depth are an ultrametric, which always has places, and leaves
     of no tree that we tried had none; where a value lies above another there may be none, and then every squared distance
     between different values is raised by one constant (Lingoes), as small as will do: nearer stays nearer.
@@ -271,7 +278,7 @@ def embed(tree: Taxonomy) -> Floats:
 
 
 def _codes(column: MetricColumn, known: Sequence[str]) -> Array:
-    """The place of each value that is there in a declared list."""
+    """The code of each value that is not missing: its number in a declared list."""
     index = {value: i for i, value in enumerate(known)}
     present = column.present
     codes = np.fromiter((index.get(value, -1) for value in present.tolist()), np.int64, len(present))
@@ -287,7 +294,7 @@ def _codes(column: MetricColumn, known: Sequence[str]) -> Array:
 
 ROOT = "*"
 MOST_CONCEPTS = 1_000
-"""A nominal attribute with more different values than this has no places: distances would need as many dimensions."""
+"""A nominal attribute with more different values than this is refused: its points would need as many dimensions."""
 
 
 def columns_of(attributes: Sequence[Attribute], values: Mapping[str, Array]) -> list[MetricColumn]:

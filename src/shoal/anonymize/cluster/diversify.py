@@ -80,7 +80,7 @@ def distance(codes: Codes, overall: Floats, running: Floats, *, ordered: bool) -
     many = len(overall)
     if many == 1:
         return 0.0
-    # The group's distribution function is flat between its values: on each stretch it passes the table's at most once.
+    # The cluster's distribution function is flat between its values: on each stretch it passes the table's at most once.
     level = np.append(0.0, np.cumsum(inside))
     start, stop = np.append(0, values), np.append(values, many)
     cut = np.clip(np.searchsorted(running, level, side="right"), start, stop)
@@ -199,7 +199,7 @@ class _Clusters:
         self.lacks = np.array([self._lack(rows) for rows in self.rows if rows is not None])
 
     def _lack(self, rows: npt.NDArray[np.intp]) -> float:
-        """How far a group is from what is required; 0 where it has it."""
+        """How far a cluster is from what is required; 0 where it has it."""
         lack = 0.0
         for column, (overall, running) in zip(self.confidential, self.overall, strict=True):
             own = column.codes[rows]
@@ -211,12 +211,12 @@ class _Clusters:
         return lack
 
     def worst(self) -> int | None:
-        """The group that lacks most; None where all have what is required."""
+        """The cluster that lacks most; None where all have what is required."""
         place = int(np.argmax(self.lacks))
         return place if self.lacks[place] > 0 else None
 
     def join(self, one: int) -> None:
-        """Join a group with the one whose average is nearest."""
+        """Merge a cluster with the one whose average is nearest."""
         apart = np.square(self.means - self.means[one]).sum(axis=1)
         apart[one] = np.inf
         other = int(np.argmin(apart))
@@ -236,11 +236,11 @@ class _Clusters:
 
     @property
     def lacking(self) -> int:
-        """How many groups still lack something."""
+        """The number of clusters that still lack something."""
         return int(np.count_nonzero(self.lacks > 0))
 
     def labels(self) -> Labels:
-        """The groups as they are now, numbered by the first record that formed them."""
+        """The cluster of each record as it is now, clusters numbered by the first record that formed them."""
         found = np.empty(self.size, dtype=np.int32)
         for number, rows in enumerate(rows for rows in self.rows if rows is not None):
             found[rows] = number

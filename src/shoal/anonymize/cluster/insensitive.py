@@ -40,10 +40,10 @@ def corners(width: int) -> Iterator[Corner]:
 def insensitive(
     columns: Sequence[MetricColumn], k: int, *, turns: int | None = None, progress: Progress = no_progress
 ) -> Labels:
-    """Insensitive microaggregation, SC13 Alg 6.1: group i is the k smallest of what is left by order i; the rest is last.
+    """Insensitive microaggregation, SC13 Alg 6.1: cluster i is the k smallest of what is left by order i; the rest is last.
 
     `turns` is how many corners take turns: 1 is a single order (Prop 6), which sorts once; by default all corners, up to
-    64. Every group has k records but the last, which has k to 2k − 1.
+    64. Every cluster has k records but the last, which has k to 2k − 1.
 
     Promise   replacing one record changes each cluster by at most one record (SC13 Prop 7); no privacy by itself.
     Requires  domains that were declared: bounds, lists of values, taxonomies.
@@ -73,7 +73,7 @@ def _rank(columns: Sequence[MetricColumn], corner: Corner) -> Rows:
 
 
 def in_turns(orders: Sequence[Rows], k: int, *, progress: Progress = no_progress) -> Labels:
-    """The next k records of each order in turn that no group has yet; fewer than 2k at the end are the last group."""
+    """The next k records of each order in turn that no cluster has yet; fewer than 2k at the end are the last cluster."""
     count = len(orders[0])
     labels = np.full(count, -1, dtype=np.int32)
     starts = [0] * len(orders)

@@ -103,11 +103,11 @@ MUCH = 2_000_000
 
 
 def shortest_path(values: Any, k: int) -> Any:
-    """Where the last group of the best partition of the first i sorted values begins, for each i.
+    """Where the last cluster of the best partition of the first i sorted values begins, for each i.
 
-    A best partition has groups of k to 2k − 1 neighbours, so the arcs from i go to i + k, …, i + 2k − 1; the length of
-    an arc is the squared error of its group, updated value by value around the running mean, which no offset disturbs.
-    Of equally short paths the one with the larger last group is taken.
+    A best partition has clusters of k to 2k − 1 neighbours, so the arcs from i go to i + k, …, i + 2k − 1; the length of
+    an arc is the squared error of its cluster, updated value by value around the running mean, which no offset disturbs.
+    Of equally short paths the one with the larger last cluster is taken.
     """
     count = len(values)
     cost = np.full(count + 1, np.inf)

@@ -27,11 +27,19 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Lattice:
-    """Which levels each attribute may have; a scheme takes one of each. Fixed by the policy alone, never by data.
+    """The generalization lattice: the levels that each attribute may have. A scheme takes one of each; data decide nothing here.
 
     `levels[i]` are the numbers of the levels kept of attribute i, finest first; `costs[i]` what each takes from the
     detail of a scheme, in millionths. Schemes are numbered with the last attribute changing fastest. `rule` is the
     sentence for the certificate when the lattice was too large and lost levels, else None.
+
+    >>> from shoal.data.domain import Interval
+    >>> from shoal.data.hierarchy.build import hierarchy
+    >>> from shoal.data.schema import Role, Type
+    >>> ages = hierarchy({"intervals": [10, 50]}, Type.INTEGER, Interval(0, 99))
+    >>> age = Attribute("age", Role.QUASI, Type.INTEGER, Interval(0, 99), ages)
+    >>> len(Lattice.of([age])), Lattice.of([age]).scheme(2)
+    (4, {'age': 2})
     """
 
     attributes: tuple[Attribute, ...]

@@ -36,7 +36,11 @@ TABLE = 10**6
 
 @dataclass(frozen=True)
 class Score(ABC):
-    """What classes are worth when those with fewer than k sampled rows are dropped and rows are sampled at rate beta."""
+    """A score of generalization schemes for sampling at rate beta and suppression of classes with fewer than k sampled rows.
+
+    >>> Ramp(5, Fraction(1, 2)).of_classes(np.array([5, 8, 20])).tolist()
+    [0, 6, 20]
+    """
 
     k: int
     beta: Fraction
@@ -76,13 +80,13 @@ class Score(ABC):
         return self.publishable_size // 2
 
     def sensitivity(self, lattice: Lattice) -> Fraction:
-        """How far one row more or less can move the score of any scheme of a lattice."""
+        """The sensitivity: the most that one row added or removed moves the score of any scheme of a lattice."""
         return Fraction(max(self.rise, self.fall) * self._stretch(lattice))
 
     def spread(self, lattice: Lattice) -> Fraction:
-        """How far apart one row can move the scores of two schemes: what an exponential mechanism divides by.
+        """The most by which one row changes the difference of two scores: what an exponential mechanism divides by.
 
-        The sensitivity of a monotone score; never more than twice the sensitivity.
+        For a monotone score this is the sensitivity; it is never more than twice the sensitivity.
         """
         return Fraction((self.rise + self.fall) * self._stretch(lattice))
 
@@ -94,7 +98,7 @@ class Score(ABC):
         """The worth of classes of these sizes, from 0 up."""
 
     def bound(self, sizes: Integers) -> int | None:
-        """At least what these classes are worth, and what any division of them is worth; None where no bound is proved."""
+        """An upper bound of the worth of these classes and of every division of them; None where none is proved."""
         del sizes
         return None
 
@@ -104,7 +108,7 @@ class Score(ABC):
         return int(self.of_classes(sizes).sum())
 
     def within(self, lattice: Lattice) -> int | None:
-        """The attribute whose labels are told apart inside a class, by its place in the lattice; None for none."""
+        """The number of the attribute whose labels are distinguished inside a class; None where there is none."""
         del lattice
         return None
 

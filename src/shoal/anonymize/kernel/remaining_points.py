@@ -242,7 +242,7 @@ class TreePoints(CompiledPoints):
 
 
 def remaining_points(points: Points, k: int) -> RemainingPoints:
-    """The cloud that is fastest for so many points in groups of k."""
+    """The class of remaining points that is fastest for so many points in clusters of k."""
     count, width = points.shape
     if 1.5 * width * count * count / k < MUCH:
         return PlainPoints(points)

@@ -1,4 +1,4 @@
-"""Many narrow tables at once: recodings settled, views chosen and samples drawn in few passes over the rows."""
+"""Views: many narrow tables of one table, whose recodings, choice and samples take few passes over the rows."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from shoal.data.type import texts
 from shoal.engine.base import ABSENT, Counts, RecodeRequest, Table
 from shoal.guarantee.compose import MeasurementBudget, measurement_budgets
 
-MOST_ASKED = 4096
-"""Views that are read in one pass."""
+MOST_AT_ONCE = 4096
+"""The most views that are read in one pass."""
 BINS = {1: 4096, 2: 64, 3: 16}
-"""Cells of an attribute that a dependence is measured on, by the width of the views."""
+"""The most bins of an attribute in which dependence is measured, by the number of attributes of a view."""
 
 
 def settle_all(
     table: Table, partitions: Sequence[Partition], source: Source, stage: Stage = lambda _: None
 ) -> list[Recoding]:
-    """The recoding of each view, decided on the whole table; those that look at it are counted in few passes."""
+    """The recoding of each view, decided on the whole table; the counts for all of them take few passes."""
     found: list[Recoding | None] = [
         None if partition.epsilon else partition.settle(table, source, stage) for partition in partitions
     ]
     open_ones = [number for number, recoding in enumerate(found) if recoding is None]
     if open_ones:
         stage("choosing the recodings")
-    for first in range(0, len(open_ones), MOST_ASKED):
-        batch = open_ones[first : first + MOST_ASKED]
+    for first in range(0, len(open_ones), MOST_AT_ONCE):
+        batch = open_ones[first : first + MOST_AT_ONCE]
         counted = table.recode_many([_ask(partitions[number], source) for number in batch])
         for number, kept in zip(batch, counted, strict=True):
             partition = partitions[number]
@@ -42,7 +42,7 @@ def settle_all(
 
 
 def _ask(partition: Partition, source: Source) -> RecodeRequest:
-    """All rows, or a separate sample where the partition is settled on one."""
+    """The recoding of all rows, or of a separate sample where the partition is decided on one."""
     mask = source.row_mask(partition.rate).keep if partition.rate < 1 else None
     return RecodeRequest(partition.levels, mask)
 
@@ -50,12 +50,12 @@ def _ask(partition: Partition, source: Source) -> RecodeRequest:
 def draw_all(
     table: Table, methods: Sequence[SafeK], recodings: Sequence[Recoding], source: Source, stage: Stage = lambda _: None
 ) -> Iterator[Table]:
-    """What each view publishes, each from a sample of its own, in order.
+    """The published table of each view, each from a sample of its own, in order.
 
-    `table` holds at most m rows of each person already; which ones is the same for all views, as it is no sample.
+    `table` holds at most m rows of each person already; which ones they are is the same for all views.
     """
-    for first in range(0, len(methods), MOST_ASKED):
-        batch = range(first, min(first + MOST_ASKED, len(methods)))
+    for first in range(0, len(methods), MOST_AT_ONCE):
+        batch = range(first, min(first + MOST_AT_ONCE, len(methods)))
         stage("sampling")
         asks = [
             RecodeRequest(recodings[number].levels, source.row_mask(methods[number].promise.beta).keep)
@@ -72,7 +72,7 @@ def choose_views(
     """The views that depend most, one draw of the exponential mechanism after another (theorem `view-choice`).
 
     Half of epsilon buys a noisy histogram of every attribute. Given those, a view's score is how far its counts are from
-    what they would be if its attributes were independent, less what chance alone would make of it: a record moves it by
+    what they would be if its attributes were independent, less what sampling noise alone would make of it: a record moves it by
     at most one. The other half is shared out between the draws.
     """
     names = list(dict.fromkeys(name for group in candidates for name in group))
@@ -82,8 +82,8 @@ def choose_views(
     (measurement,) = measurement_budgets(epsilon / 2, len(names), (Fraction(1),), Fraction(1, 10))
     shares, total = _marginals(table, pieces, bins, measurement, source)
     scores = []
-    for first in range(0, len(candidates), MOST_ASKED):
-        batch = candidates[first : first + MOST_ASKED]
+    for first in range(0, len(candidates), MOST_AT_ONCE):
+        batch = candidates[first : first + MOST_AT_ONCE]
         counted = table.recode_many(
             [RecodeRequest({name: pieces[name].level for name in group}, None) for group in batch]
         )
