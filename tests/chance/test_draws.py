@@ -223,6 +223,7 @@ def without_others(each):
     return PartialScores(each.indices, each.scores, 0, each.floor)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     st.lists(st.integers(0, 40), min_size=1, max_size=30),
@@ -245,6 +246,7 @@ def words_at_cuts(scores, factor):
         yield from (word for word in range(at - 2, at + 3) if 0 <= word < 1 << 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [Fraction(1, 5), Fraction(3, 2)])
 @pytest.mark.parametrize("floors", [[9], [9, 5], [12, 11, 10, 9, 8, 7, 6, 5, 4]])
 def test_the_cuts_lie_where_all_scores_put_them(factor, floors):

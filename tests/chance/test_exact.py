@@ -34,6 +34,7 @@ def true_exp(gamma, bits):
         return mpmath.exp(-mpmath.mpf(gamma.numerator) / gamma.denominator) * mpmath.mpf(2) ** bits
 
 
+@pytest.mark.slow
 @given(gammas, st.integers(0, 300))
 def test_exponentials_are_enclosed(gamma, bits):
     lower, upper = exp_bounds(gamma, bits)
@@ -42,6 +43,7 @@ def test_exponentials_are_enclosed(gamma, bits):
     assert upper - lower <= 2
 
 
+@pytest.mark.slow
 @given(st.fractions(0, 16), st.integers(9, 40))
 def test_every_step_rounds_outwards(gamma, bits):
     lower, upper = _halved_and_squared(gamma, 8, bits)
@@ -57,6 +59,7 @@ def test_the_series_is_enclosed_without_spare_bits(bits, share):
         assert _exp_below(exponent, bits) <= true <= _exp_above(exponent, bits)
 
 
+@pytest.mark.slow
 @given(gammas.filter(bool), st.integers(0, 200))
 def test_floor_and_ceiling_are_the_true_ones(gamma, bits):
     floor, ceiling = settle(lambda more: exp_bounds(gamma, more), bits)
@@ -187,6 +190,7 @@ def test_the_table_of_a_choice_is_the_true_one():
     assert last == true
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cuts", [draws._tail(Fraction(1, 5)), draws._digit(Fraction(1, 100)), at("1/3", "1/2", "4/5")])
 def test_fast_and_slow_agree_where_both_decide(cuts):
     undecided = set(cuts._last.tolist())
@@ -196,6 +200,7 @@ def test_fast_and_slow_agree_where_both_decide(cuts):
     assert cuts.locate(Scripted(), tried).tolist() == slow
 
 
+@pytest.mark.slow
 def test_the_slow_path_alone_has_the_right_law():
     source, tail = Source.seeded(2), draws._tail(Fraction(1, 2))
     drawn = np.array([tail.decide(source, 0, 0) for _ in range(20_000)])

@@ -58,6 +58,7 @@ def test_destroying_overwrites_the_secret_and_all_that_came_from_it():
     key.destroy()
 
 
+@pytest.mark.slow
 def test_a_forgotten_key_is_overwritten():
     key = SecretKey.fresh()
     secret = key.secret()

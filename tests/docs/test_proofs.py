@@ -104,6 +104,7 @@ def named_theorems() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_errors_name_theorems_of_the_registry():
     found = named_theorems()
     assert len(found) > 5
@@ -144,6 +145,7 @@ def largest_needed(k: int, beta: Fraction, ratio: Fraction) -> float:
     return max(k, (k - 1) / gamma) if gamma > 0 else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "beta"), CASES)
 def test_waiting_times_dominate_at_every_order_and_are_attained(k, beta):
     laws = [crowd(k, beta, n) for n in range(TOP + 1)]
@@ -182,6 +184,7 @@ def test_increments_of_both_directions(k, beta):
             assert W(n + 1) - W(n) == beta * f(k - 1, n - 1, beta) * ((k - 1) - gamma_add * n) / (n - k + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "beta"), CASES)
 def test_closed_forms_are_the_brute_force_supremum(k, beta):
     laws = [crowd(k, beta, n) for n in range(TOP + 1)]

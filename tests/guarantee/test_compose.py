@@ -84,6 +84,7 @@ def test_repeating_is_listing(first, second):
     assert compose([(crowd, first), (crowd, second)]) == compose([crowd] * (first + second))
 
 
+@pytest.mark.slow
 def test_more_releases_cost_more():
     costs = [compose([(SafeKSampling(20, ".15"), n)]).epsilon_at("1e-6") for n in (1, 2, 5, 10, 30)]
     assert costs == sorted(costs)
@@ -108,6 +109,7 @@ def test_advanced_beats_basic_for_many_small_ones_and_never_loses():
     assert many.pld_epsilon("1e-6") < many.advanced_epsilon("1e-6")
 
 
+@pytest.mark.slow
 def test_mixed_parts():
     total = compose(
         [PureDP(".5"), (SafeKSampling(20, ".2"), 3), GaussianDP(".3"), LaplaceDP(".2"), ApproxDP(".1", "1e-8")]

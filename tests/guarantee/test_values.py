@@ -212,6 +212,7 @@ def test_printing_rounds_against_us(value, digits):
     )
 
 
+@pytest.mark.slow
 @given(st.fractions(min_value=-1000, max_value=1000))
 def test_exact_text_is_exact(value):
     assert Fraction(rounding.exact_text(value)) == value

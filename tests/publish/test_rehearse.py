@@ -121,6 +121,7 @@ def test_marginals_are_used_and_named():
         rehearse(planned(), marginals={"place": {"west": 1}})
 
 
+@pytest.mark.slow
 def test_it_is_plain_json_with_a_version(found):
     fields = found.to_json()
     assert json.loads(json.dumps(fields, allow_nan=False)) == json.loads(json.dumps(fields))

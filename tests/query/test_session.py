@@ -275,6 +275,7 @@ def test_analysts_share_a_dataset(tmp_path):
         assert ledger.account("clinic").spent.epsilon == 1
 
 
+@pytest.mark.slow
 def test_a_budget_is_the_dataset_s_unless_an_analyst_is_named(tmp_path):
     bare = policy({"budget": None})
     with pytest.raises(BudgetError, match="no budget"):

@@ -159,6 +159,7 @@ def _rewritten(path, change):
             raw.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
 
+@pytest.mark.slow
 def test_an_answer_to_another_question_is_never_given(tmp_path):
     path = tmp_path / "ledger.sqlite"
     with opened(tmp_path, rich()) as asking:

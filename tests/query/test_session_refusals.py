@@ -123,6 +123,7 @@ def test_budgets_that_mean_nothing(tmp_path, budget):
     assert refused.value.exit_code in (2, 4)
 
 
+@pytest.mark.slow
 def test_analysts_without_a_name(tmp_path):
     for name in ("", "a" * 101, "two\nlines"):
         with pytest.raises(UsageError):

@@ -25,6 +25,7 @@ def by_group(values, labels):
     ]
 
 
+@pytest.mark.slow
 @given(grouped(NUMBERS))
 def test_means_are_those_of_the_groups_and_keep_the_mean(given_):
     values, labels = given_
@@ -46,6 +47,7 @@ def test_offsets_move_means_and_medians_and_nothing_else(given_):
         assert centre(column + 1e8, labels) - 1e8 == pytest.approx(centre(column, labels), abs=2e-8)
 
 
+@pytest.mark.slow
 @given(grouped(NUMBERS))
 def test_medians(given_):
     values, labels = given_
@@ -54,6 +56,7 @@ def test_medians(given_):
         assert shown[labels == group][0] == pytest.approx(statistics.median(map(float, members)), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(grouped(st.sampled_from("abc")), st.sampled_from([object, str]))
 def test_modes_and_the_smallest_of_equals(given_, kind):
     values, labels = given_

@@ -15,6 +15,7 @@ from tests.anonymize.groups import grouped
 TREE = Taxonomy.of({"any": {"warm": ["red", "orange"], "cold": ["blue", "green", "violet"]}})
 
 
+@pytest.mark.slow
 @given(grouped(st.integers(-9, 9)))
 def test_intervals(given_):
     values, labels = given_

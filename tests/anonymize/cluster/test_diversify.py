@@ -34,6 +34,7 @@ def emd_by_hand(own: list[int], every: list[int], ordered: bool) -> float:
     return float(sum(map(abs, running)) / (len(values) - 1))
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 12), min_size=2, max_size=40), st.data(), st.booleans())
 def test_distance_is_the_definition(every, data, ordered):
     rows = data.draw(st.lists(st.integers(0, len(every) - 1), min_size=1, max_size=len(every), unique=True))

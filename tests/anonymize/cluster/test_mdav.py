@@ -51,6 +51,7 @@ def test_vmdav_groups_have_at_least_k_records(given_, gain):
     assert counts.max() <= 2 * k - 1 + k - 1
 
 
+@pytest.mark.slow
 @given(tables_and_k(80))
 def test_approx_groups_are_neither_too_small_nor_too_large(given_):
     table, k = given_

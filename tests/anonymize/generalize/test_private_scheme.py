@@ -47,6 +47,7 @@ def scored(score, lattice, table):
 # --- the choice alone -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(rows, record, st.sampled_from([(1, HALF), (2, Fraction(9, 10)), (3, Fraction(2, 5))]), st.sampled_from([1, 5]))
 def test_the_choice_keeps_its_epsilon_in_both_directions(table, extra, setting, epsilon):
@@ -67,6 +68,7 @@ def test_a_spread_that_is_too_small_is_noticed():
     assert max(max(a / b, b / a) for a, b in zip(one, other, strict=True)) > math.exp(3)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 9), min_size=1, max_size=30), st.sampled_from([Fraction(0), Fraction(1, 3), Fraction(7)])
 )
@@ -105,6 +107,7 @@ def test_the_best_scheme_wins_when_much_is_paid():
         assert choose_scheme(LATTICE, counts, type(score)(90, HALF), 600, Source.seeded(1)) != {"city": 0, "sex": 0}
 
 
+@pytest.mark.slow
 def test_rows_in_another_order_and_other_threads_draw_the_same():
     table = [("a", "f")] * 5 + [("b", "m")] * 4 + [(None, "f")] * 3 + [("d", "m")]
     counts = counted(LATTICE.names, table)
@@ -151,6 +154,7 @@ TABLES = [
 EXTRA = [("a", "f"), ("b", "m"), (None, "f")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize(("k", "beta"), [(2, Fraction(3, 10)), (3, Fraction(3, 10)), (2, Fraction(7, 10))])
 def test_scheme_and_published_table_together_keep_the_promise(table, k, beta):
@@ -175,6 +179,7 @@ def test_without_paying_for_the_choice_the_promise_breaks():
     assert over > 2 * delta_tight(2, Fraction(3, 10), 0.3)
 
 
+@pytest.mark.slow
 def test_a_choice_on_the_published_sample_breaks_the_promise():
     """Theory 1.3, k = 3, beta = .3, epsilon_1 = 1: at least .086 where .027 was claimed, at every epsilon.
 
@@ -240,6 +245,7 @@ def test_a_choice_among_very_many_says_so_before_any_row_is_read():
 # --- only schemes near the best are scored -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(rows, st.sampled_from([(1, HALF), (2, Fraction(9, 10))]), st.sampled_from([1, 40]), st.integers(0, 1000))
 def test_a_choice_that_scores_few_schemes_is_the_choice_that_scores_all(table, setting, epsilon, seed):

@@ -154,6 +154,7 @@ def test_labels_of_intervals_keep_their_order():
     assert found.confidential[0].values == 3
 
 
+@pytest.mark.slow
 def test_domains_do_not_matter_but_levels_need_them(tmp_path):
     text = (CLINIC / "clinic.csv").read_text(encoding="utf-8").replace(",23,", ",123,", 1)
     (tmp_path / "clinic.csv").write_text(text, encoding="utf-8")

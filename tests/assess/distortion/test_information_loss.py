@@ -67,6 +67,7 @@ def test_names_by_hand():
     assert deep.sst == pytest.approx(2 * far)  # a saw for all
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(1, 4), st.sampled_from([0.0, 1e8, -3e7]))
 def test_loss_is_that_of_z_scores(seed, rows, width, offset):
     random = np.random.default_rng(seed)

@@ -37,6 +37,7 @@ def test_every_kind_of_part_enters_the_total():
     assert all(f"  {kind} " in text for kind in ("safe-k", "pure", "approx", "laplace", "gaussian"))
 
 
+@pytest.mark.slow
 def test_names_and_order_say_the_same():
     assert answer("compose", "--safe-k", "beta=.15,k=20", *D) == answer("compose", "--safe-k", "20,.15", *D)
 

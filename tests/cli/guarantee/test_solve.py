@@ -168,6 +168,7 @@ def test_replacing_costs_more_than_removing():
     assert both["delta_tight"] < both["delta_unit"] < group.delta_of_rows(curve(60, "0.2"), 4, 1)
 
 
+@pytest.mark.slow
 def test_the_curve_of_a_unit_has_a_column_of_its_own():
     done = shoal("solve", "--epsilon", 1, "--k", 20, "--beta", ".2", "--max-rows", 2, "--curve")
     assert "delta, this unit" in done.stdout

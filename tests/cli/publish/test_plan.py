@@ -50,6 +50,7 @@ def test_a_policy_says_its_numbers_itself(tmp_path):
     refused("plan", code=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [("--epsilon", "1"), ("--epsilon=1",), ("--curve", "--epsilon", "1", "--frontier")])
 def test_numbers_without_a_policy_are_solved(more):
     rest = ("--delta", "1e-6", "--beta", ".2")

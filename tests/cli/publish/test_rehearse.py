@@ -53,6 +53,7 @@ def test_marginals_from_a_file(clinic, tmp_path):
     assert [part["name"] for part in parts if part["public"]] == [attribute.name]
 
 
+@pytest.mark.slow
 def test_no_ledger_and_no_file_is_written(clinic, monkeypatch):
     monkeypatch.setenv("SHOAL_LEDGER", str(clinic.parent / "ledger.sqlite"))
     monkeypatch.chdir(clinic.parent)

@@ -43,6 +43,7 @@ def test_words_say_the_promise_the_rows_and_where(place):
     assert {path.name for path in place.iterdir()} == BEFORE | {"out", "out.holder"}
 
 
+@pytest.mark.slow
 def test_json_has_the_fields_that_others_rely_on(place):
     found = answer(*asked(place, "--no-report"))
     assert set(found) == {

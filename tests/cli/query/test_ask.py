@@ -41,6 +41,7 @@ def spent(tmp_path):
         return book.account("clinic").spent.epsilon
 
 
+@pytest.mark.slow
 def test_a_dataset_before_and_after_a_question(clinic, shown):
     before = answer(*shown())
     assert before["spent"] == {"epsilon": "0", "delta": "0"}
@@ -74,6 +75,7 @@ def test_the_price_first_then_the_answer_then_the_record(clinic, tmp_path):
     assert answer(*clinic(*OLD, "--price"))["free"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "shape"),
     [
@@ -106,6 +108,7 @@ def test_one_person_with_a_prior(tmp_path):
     refused("ask", "clinic", "value-of", "10", *book, "--epsilon", ".5", "--prior", "uniform", code=2)
 
 
+@pytest.mark.slow
 def test_a_batch(clinic, tmp_path):
     lines = ["  - {count: \"sex = 'f'\"}", "  - {count: \"sex = 'm'\"}", "  - {histogram: age, level: 2, epsilon: 0.2}"]
     (tmp_path / "batch.yaml").write_text("version: 1\nquestions:\n" + "\n".join(lines) + "\n")
@@ -122,6 +125,7 @@ def test_a_batch(clinic, tmp_path):
     assert missing["wrong"] == "question 1: a question of a batch has no epsilon"
 
 
+@pytest.mark.slow
 def test_a_share_of_the_budget(clinic, shown, tmp_path):
     alice, book = ("--analyst", "alice"), ("--ledger", tmp_path / "ledger.sqlite")
 
@@ -175,6 +179,7 @@ def test_a_sample(tmp_path):
     assert answer("ask", "clinic", *OLD[:2], "--epsilon", "2", *book)["spent"]["epsilon"] == "2"
 
 
+@pytest.mark.slow
 def test_an_overrun_is_exit_4_and_costs_nothing(clinic, tmp_path):
     error = refused(*clinic("count", "age >= 65", "--epsilon", "2"), code=4)
     assert error["kind"] == "BudgetError"
@@ -184,6 +189,7 @@ def test_an_overrun_is_exit_4_and_costs_nothing(clinic, tmp_path):
     assert "it would be refused" in priced.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -236,6 +242,7 @@ def test_datasets_that_cannot_be_asked(tmp_path):
         assert error["fix"] == "its custodian registers it with `shoal dataset register POLICY DATA`"
 
 
+@pytest.mark.slow
 def test_a_repeat_at_a_higher_price_is_said_before_it_is_charged(clinic, tmp_path):
     assert shoal(*clinic("count", "age >= 65", "--epsilon", ".1")).stderr == ""
     assert shoal(*clinic("count", "age >= 65", "--epsilon", ".1")).stderr == ""  # free

@@ -56,6 +56,7 @@ def test_the_calendar_has_an_end_and_a_beginning():
             hierarchy({"date": [part]}, Type.DATE, Interval(*ends))
 
 
+@pytest.mark.slow
 @given(
     st.dates(dt.date(1890, 1, 1), dt.date(2100, 1, 1)),
     st.integers(0, 3000),
@@ -74,6 +75,7 @@ def test_random_domains_of_dates(start, span, parts):
             ]
 
 
+@pytest.mark.slow
 @given(st.dates(dt.date(1890, 1, 1), dt.date(2100, 1, 1)), st.integers(0, 400))
 def test_random_weeks(start, span):
     days = np.arange(np.datetime64(start), np.datetime64(start) + span + 1)
@@ -104,6 +106,7 @@ def test_refused_parts(parts, kind, message):
         hierarchy({"date": parts}, kind, YEARS)
 
 
+@pytest.mark.slow
 def test_too_many_hours():
     with pytest.raises(PolicyError, match="more than 100,000 labels; got hour"):
         hierarchy({"date": ["hour"]}, Type.DATETIME, Interval("1990-01-01", "2020-01-01"))
@@ -150,6 +153,7 @@ def test_masks_count_the_letters_of_each_place():
     assert built.losses[1:3] == ((26 - 1) / (26 * 26 * 100 - 1), (26 * 26 - 1) / (26 * 26 * 100 - 1))
 
 
+@pytest.mark.slow
 @given(st.sets(st.text("ab1", min_size=1, max_size=5), min_size=2, max_size=20), st.sampled_from(["left", "right"]))
 def test_masks_of_listed_texts(texts, side):
     values = tuple(sorted(texts))

@@ -119,6 +119,7 @@ def test_rounding_with_open_ends():
     ]
 
 
+@pytest.mark.slow
 @given(st.integers(-200, 200), st.integers(0, 300), st.sampled_from([1, 2, 3, 5, 10, 7]), st.integers(1, 4))
 def test_random_rounding(low, span, step, factor):
     values = np.arange(low, low + span + 1)
@@ -130,6 +131,7 @@ def test_random_rounding(low, span, step, factor):
         assert found == exact
 
 
+@pytest.mark.slow
 @given(
     st.integers(-500, 500),
     st.integers(0, 400),
@@ -154,6 +156,7 @@ def test_random_intervals_are_total_nested_and_cost_what_they_hide(low, span, wi
             assert loss == pytest.approx(loss_by_hand(level.apply(values).tolist()), abs=1e-12)
 
 
+@pytest.mark.slow
 @given(st.sets(st.integers(1, 100), min_size=1, max_size=12), st.data())
 def test_random_cuts(cuts, data):
     fine = sorted(cuts)

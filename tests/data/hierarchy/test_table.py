@@ -258,6 +258,7 @@ def test_trees_that_lack_values_or_files(tmp_path):
         hierarchy({"taxonomy": "t.yaml"}, Type.CATEGORY, PLACES, tmp_path)
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=30))
 def test_random_groups_are_total_and_cost_what_they_hide(paths):
     values = tuple(f"v{i}" for i in range(len(paths)))
@@ -316,6 +317,7 @@ def test_any_text_of_delimiters_is_a_table_or_refused(text):
     assert parse_rows(written(rows, find_delimiter(text)), find_delimiter(text)) == rows
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 4).flatmap(
         lambda width: st.lists(st.lists(field, min_size=width, max_size=width), min_size=1, max_size=8)

@@ -29,6 +29,7 @@ def test_golden_epsilon():
     assert solve(k=20, beta=".3", delta="1e-6").epsilon == pytest.approx(0.777, abs=5e-4)
 
 
+@pytest.mark.slow
 @given(
     st.integers(10, 400).map(lambda e: Fraction(e, 100)),
     st.integers(-20, -2).map(lambda d: Fraction(10) ** d),
@@ -45,6 +46,7 @@ def test_k_is_the_smallest_that_holds(epsilon, delta, beta):
     assert found.k == 1 or delta_exactly(found.k - 1, beta, epsilon) > delta
 
 
+@pytest.mark.slow
 @given(
     st.integers(2, 300).map(lambda e: Fraction(e, 100)),
     st.integers(-15, -2).map(lambda d: Fraction(10) ** d),
@@ -58,6 +60,7 @@ def test_beta_is_the_largest_that_holds(epsilon, delta, k):
         assert delta_tight(k, more, epsilon) > float(delta)
 
 
+@pytest.mark.slow
 @given(
     st.integers(-12, -2).map(lambda d: Fraction(10) ** d),
     st.integers(2, 200),
@@ -78,6 +81,7 @@ def test_the_four_directions_are_inverse():
     assert solve(delta=start.delta, beta=".2", epsilon=1).k == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "delta", "k"), [(1, "1e-6", 20), (2, "2e-24", 20), (2, "1e-20", 15), (".5", "1e-3", 8)]
 )
@@ -104,6 +108,7 @@ def test_setting_shows_both_bounds():
     assert solve(epsilon=".2", k=20, beta=".3").delta_published is None
 
 
+@pytest.mark.slow
 def test_frontier_trades_rows_for_detail():
     settings = frontier(1, "1e-6")
     assert [s.k for s in settings] == sorted(s.k for s in settings)

@@ -27,6 +27,7 @@ def failed(result):
     return [finding.what for finding in result.findings if finding.verdict is Verdict.FAILED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "runs", "errata"), [
     ("sc13-table-3.6", 1, 1),
     ("sc13-table-3.7", 1, 1),
@@ -41,6 +42,7 @@ def test_it_reproduces(shared_data, name, runs, errata):
     assert sum(finding.verdict is Verdict.ERRATUM for finding in result.findings) == errata
 
 
+@pytest.mark.slow
 def test_eia_with_fewer_crowds(shared_data, monkeypatch):
     monkeypatch.setattr(sc13_chapter3, "SIZES", (100, 200, 300))
     monkeypatch.setattr(sc13_chapter3, "TABLE_3_11", "\n".join(sc13_chapter3.TABLE_3_11.strip().splitlines()[-3:]))
@@ -52,6 +54,7 @@ def test_eia(shared_data):
     assert failed(found("sc13-table-3.11", shared_data, runs=100)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "right", "wrong", "table", "blamed"),
     [
@@ -71,6 +74,7 @@ def test_a_wrong_number_is_noticed(shared_data, monkeypatch, module, name, right
     assert any(what.startswith(blamed) for what in blame), blame
 
 
+@pytest.mark.slow
 def test_wrong_averages_are_noticed(shared_data, monkeypatch):
     text = "\n".join(" ".join(line.split()) for line in sc13_chapter3.TABLE_3_10.strip().splitlines())
     for right, wrong in ((".091 .093", ".12 .093"), (".087 .071", ".12 .071"), (".078 .085", ".086 .085")):
@@ -117,6 +121,7 @@ def test_without_data_it_is_not_run(name, tmp_path):
     assert "has no casc_" in found(name, tmp_path).findings[0].difference
 
 
+@pytest.mark.slow
 def test_the_command_says_so_and_exits_0(monkeypatch, tmp_path):
     monkeypatch.delenv("SHOAL_DATA", raising=False)
     done = shoal("paper", "sc13")

@@ -24,6 +24,7 @@ def test_all_of_the_chapter_is_there():
     assert [name for name in MINE if "figure" in name] == [f"sc13-figure-5.{i}" for i in range(1, 8)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MINE)
 def test_it_reproduces(name):
     verdicts = [finding.verdict for finding in RESULTS[name].run().findings]
@@ -98,6 +99,7 @@ def test_the_laplace_column_by_counting():
         assert abs(inside - float(row[1])) > 0.03
 
 
+@pytest.mark.slow
 def test_outlines_are_densities():
     for figure in (sc13_chapter5.figure_5_1, sc13_chapter5.figure_5_3, sc13_chapter5.figure_5_7):
         for series in figure().pictures[0].series:
@@ -105,6 +107,7 @@ def test_outlines_are_densities():
                 assert np.trapezoid(series.y, series.x) == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.slow
 def test_one_person():
     """Refined answers are nearer than Laplace's at their best, for every epsilon; and so is the best guess from them."""
     golden = {"uniform": 0.168937, "normal": 0.06106, "skewed": 0.05572}

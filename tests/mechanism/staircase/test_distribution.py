@@ -62,6 +62,7 @@ def exact_sums(epsilon, ratios, last):
     return weights, total, moments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [1, 2, 4, 8, 16, 64])
 @pytest.mark.parametrize("epsilon", [0.25, 1, 5])
 def test_the_box_number_in_any_dimension(dimension, epsilon):
@@ -100,6 +101,7 @@ def test_a_region_is_a_box_with_its_probability(dimension):
             )
 
 
+@pytest.mark.slow
 def test_density_integrates_to_one_and_falls_by_shells():
     grid = np.stack(np.meshgrid(np.arange(-30, 30, 0.05), np.arange(-300, 300, 0.5)), axis=-1) + np.array([0.025, 0.25])
     assert THESIS.density(grid).sum() * 0.05 * 0.5 == pytest.approx(1, abs=2e-3)

@@ -93,6 +93,7 @@ def test_whole_numbers():
         WholeNumber(1)(str(2**63))
 
 
+@pytest.mark.slow
 @given(st.fractions(min_value=0, max_value=10).filter(bool))
 def test_the_text_of_an_exact_number_is_read_as_the_same_number(number):
     if len(exact_text(number)) <= 200:

@@ -163,6 +163,7 @@ def test_provenance():
 # --- releases -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "check"),
     [

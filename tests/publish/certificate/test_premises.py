@@ -118,6 +118,7 @@ def test_what_only_the_custodian_knows_is_in_the_status(made):
         assert status is Status.CONDITION
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "key"),
     [("views chosen", "candidates-fixed"), ("tree", "cells-fixed"), ("choose by ramp", "schemes-fixed")],

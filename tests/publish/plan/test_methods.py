@@ -26,6 +26,7 @@ def test_each_method_is_planned_by_one_class():
         assert issubclass(kind, Plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "name"),
     [
@@ -50,6 +51,7 @@ def test_a_method_that_cannot_be_planned_is_named_with_those_that_can():
         plan(clinic.policy(changes))
 
 
+@pytest.mark.slow
 def test_nothing_outside_the_plans_asks_for_the_class_of_a_plan():
     """`isinstance(plan, SafeKPlan)` and its like are answers that the plan itself should give."""
     found = []

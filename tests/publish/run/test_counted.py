@@ -37,6 +37,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", METHODS)
 @pytest.mark.parametrize("output", ["csv", "parquet"])
 def test_a_release_verifies_and_fits_its_schema(tmp_path, which, output):
@@ -52,6 +53,7 @@ def test_a_release_verifies_and_fits_its_schema(tmp_path, which, output):
     assert {"patient"} & set((made.folder / f"table.{output}").read_bytes().decode("latin-1").split(",")) == set()
 
 
+@pytest.mark.slow
 def test_microaggregated_rows_are_sorted_and_counted(tmp_path):
     made = publish(tmp_path, "microaggregation")
     shown = rows_of(made.folder / "table.csv")
@@ -62,6 +64,7 @@ def test_microaggregated_rows_are_sorted_and_counted(tmp_path):
     assert Counter(row["diag"] for row in shown) == Counter(row["diag"] for row in original)
 
 
+@pytest.mark.slow
 def test_swapped_rows_keep_every_column(tmp_path):
     made = publish(tmp_path, "swap")
     shown, original = rows_of(made.folder / "table.csv"), rows_of(tmp_path / "table.csv")
@@ -71,6 +74,7 @@ def test_swapped_rows_keep_every_column(tmp_path):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", METHODS)
 def test_the_one_file_verifier_agrees(tmp_path, which):
     made = publish(tmp_path, which)
@@ -82,6 +86,7 @@ def test_the_one_file_verifier_agrees(tmp_path, which):
     assert pack(made.folder).is_file()
 
 
+@pytest.mark.slow
 def test_the_ledger_notes_it_as_unbounded_and_later_certificates_say_so(tmp_path):
     first = publish(tmp_path, "swap")
     assert first.certificate["ledger"]["unbounded_releases"] == 0
@@ -99,6 +104,7 @@ def test_the_ledger_notes_it_as_unbounded_and_later_certificates_say_so(tmp_path
         assert ledger.verify() > 0
 
 
+@pytest.mark.slow
 def test_the_same_table_under_another_name_is_refused_and_nothing_appears(tmp_path):
     publish(tmp_path, "swap")
     with pytest.raises(BudgetError, match="under the name 'clinic'"):
@@ -129,6 +135,7 @@ def test_a_hierarchy_that_lacks_a_value_is_the_policys_fault():
         policy("swap", {"attributes.diag.hierarchy": {"groups": {"common": ["flu", "cold"]}}})
 
 
+@pytest.mark.slow
 def test_it_has_no_price_no_rehearsal_and_no_weights(tmp_path):
     planned = plan(policy("swap"))
     assert planned.cost is None
@@ -148,6 +155,7 @@ def test_several_rows_of_one_person_are_refused():
     assert policy("swap", {"unit": {"column": "patient", "max_rows": 1}}).unit.max_rows == 1
 
 
+@pytest.mark.slow
 def test_one_row_of_each_person(tmp_path):
     table = write_table(tmp_path / "table.csv", 400, patients=50)
     made = publish(tmp_path, "microaggregation", {"unit": {"column": "patient", "max_rows": 1}}, table=table)
@@ -155,6 +163,7 @@ def test_one_row_of_each_person(tmp_path):
     assert failed(made.folder) == set()
 
 
+@pytest.mark.slow
 def test_a_truth_value_with_gaps_keeps_its_t(tmp_path):
     """Two truth values and missing have no order: on a line, t came out smaller than it is."""
     rows = ["patient,age,sex,diag"]
@@ -169,6 +178,7 @@ def test_a_truth_value_with_gaps_keeps_its_t(tmp_path):
     assert failed(made.folder) == set()
 
 
+@pytest.mark.slow
 def test_a_column_may_have_any_name(tmp_path):
     renamed = {"attributes.diag": None, "attributes.group": {"role": "confidential", "type": "integer"}}
     table = tmp_path / "table.csv"
@@ -178,6 +188,7 @@ def test_a_column_may_have_any_name(tmp_path):
     assert failed(made.folder) == set()
 
 
+@pytest.mark.slow
 def test_a_sample_that_was_used_is_not_used_again(tmp_path):
     publish_paid(tmp_path, {"release.sampling": {"already": "0.1"}, "release.delta": "1e-2"})
     with pytest.raises(PreconditionError, match="random sample"):
@@ -185,6 +196,7 @@ def test_a_sample_that_was_used_is_not_used_again(tmp_path):
     assert not (tmp_path / "again").exists()
 
 
+@pytest.mark.slow
 def test_the_same_release_without_a_price_is_refused_unless_it_is_meant(tmp_path):
     publish(tmp_path, "swap", again=False)
     with pytest.raises(BudgetError, match=r"made before .* groups of k hide fewer"):

@@ -88,6 +88,7 @@ def test_nothing_changed_is_nothing_seen(forger: Forger, kind):
     assert alone(place) == 0
 
 
+@pytest.mark.slow
 def test_a_swap_says_how_it_was_made(forger: Forger):
     """Under MDAV-SWAP nothing is permuted in groups of its own."""
     place = forger("swap-csv", lambda _, c: first(c)["shows"].update(age="permuted in groups of its own"))
@@ -106,6 +107,7 @@ def test_another_version_says_so_and_its_words_are_not_believed(forger: Forger):
         assert failed(place) == {"software", "wording of not_promised"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["micro-csv", "micro-parquet", "swap-csv", "swap-parquet"])
 def test_a_file_that_is_merely_listed_is_seen(forger: Forger, kind):
     def add(place, content, name="original.csv"):

@@ -118,6 +118,7 @@ def test_a_table_in_another_order_or_spelling_is_seen(forger: Forger, kind, name
     assert "text of table.csv" in failed(forger(kind, lambda place, _: SPELLED[name](place)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["John Smith", "12 o'clock"])
 def test_a_number_is_a_number(forger: Forger, value):
     def put(place, _):

@@ -233,6 +233,7 @@ def test_a_forged_table_is_caught_by_its_check_in_both(honest, tmp_path, name):
     assert check in {each.name for each in checks if each.agrees is False}
 
 
+@pytest.mark.slow
 def test_a_file_that_is_merely_listed_is_caught_by_both(honest, tmp_path):
     folder = papers(honest, tmp_path, "levels")
     listed(folder)
@@ -316,6 +317,7 @@ def test_without_pyarrow_a_parquet_table_is_not_verified_and_that_is_said_first(
     assert by_itself(honest("parquet")).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_last_lines_say_what_was_not_verified_and_what_was(honest):
     done = by_itself(honest("already"), "-S")
     assert done.returncode == 0

@@ -236,6 +236,7 @@ def test_people_named_by_numbers():
             ValueOf(other, "x").resolve(schema, unit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [OracleEngine(), DuckDB(threads=1)], ids=["oracle", "duckdb"])
 def test_times_truths_and_texts_of_a_pattern(engine):
     table = engine.scan(every.arrow(every.ROWS), every.SCHEMA)

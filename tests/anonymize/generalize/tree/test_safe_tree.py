@@ -220,6 +220,7 @@ def pieces(boxes):
     ], whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_boxes_divide_the_domain(seed):
     found = grown(people(3000), seed=seed)

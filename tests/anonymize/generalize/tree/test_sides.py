@@ -44,6 +44,7 @@ def test_every_node_is_a_run_and_divides_into_its_kids(spec, missing, chance):
     assert tree.sums(masses)[0] == pytest.approx(masses.sum())
 
 
+@pytest.mark.slow
 def test_sides_follow_the_hierarchy():
     """Every group of every level is a node, so that boxes can end at each of its labels."""
     for spec in SPECS:
