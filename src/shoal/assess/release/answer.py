@@ -196,7 +196,7 @@ def _size(view: PublishedView) -> float:
 def _possible(
     view: PublishedView, attributes: Sequence[str], touching: Sequence[Floats], shape: tuple[int, ...], *, own: bool
 ) -> Floats:
-    """How many tuples of labels that the view could show touch each cell; infinite where nobody can tell.
+    """How many tuples of labels that the view could show touch each cell; infinite where they cannot be counted.
 
     `own` says that the cells are made of this view's labels alone. The labels of an attribute may be unlisted: of masked texts,
     only those that were published are known. A cell that one of them shows lies in no other label; a cell that none shows may

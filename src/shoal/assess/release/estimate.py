@@ -48,6 +48,9 @@ class Estimate:
     """An estimate with its interval, the level, the view that it came from, and the method.
 
     The interval is pointwise: of many such intervals, a share of `level` or more contain the true number.
+
+    >>> Estimate(120.0, 95.3, 160.2, 0.95, "table", "published count / beta").words()
+    "120 (0.95 interval 95 to 161; of records; from 'table': published count / beta)"
     """
 
     value: float

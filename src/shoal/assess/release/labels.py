@@ -206,7 +206,7 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 OTHER = "(other)"
-"""An atom of what no label in sight names, where not every value is declared."""
+"""The atom of values that no label names, where not every value is declared."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ def atom_axis(meanings: Sequence[Meaning], extra: Iterable[Label] = ()) -> AtomA
         return _line(first, meanings, labels, len(own))
     universe = sorted(frozenset().union(*(label.values for label in labels)))
     if any(label.everything for label in labels) and not (universe and all(each.listed for each in meanings)):
-        universe.append(OTHER)  # what no label in sight names
+        universe.append(OTHER)  # values that no label names
     masked = tuple(each for each in meanings if each.mask is not None)
     labels = [_with_finer_texts(label, masked, universe) for label in labels] if masked else labels
     every = {number for number, label in enumerate(labels) if label.everything}
@@ -371,8 +371,8 @@ def _high(high: Fraction | None) -> float | Fraction:
 
 def _in_order(universe: Sequence[str], meanings: Sequence[Meaning], labels: Sequence[Label]) -> list[str]:
     """Sort values in the order of a rule, or in which labels of one value list them; the others follow."""
-    told = [value for each in meanings for value in each.order]
-    listed = dict.fromkeys([*told, *(value for label in labels if len(label.values) == 1 for value in label.values)])
+    by_rule = [value for each in meanings for value in each.order]
+    listed = dict.fromkeys([*by_rule, *(value for label in labels if len(label.values) == 1 for value in label.values)])
     return [*(value for value in listed if value in set(universe)), *(v for v in universe if v not in listed)]
 
 

@@ -47,7 +47,7 @@ class SyntheticTable:
         return len(self.codes)
 
     def __repr__(self) -> str:
-        return f"<Synthetic table: {len(self):,} rows of nobody, {len(self.columns)} columns>"
+        return f"<SyntheticTable: {len(self):,} synthetic rows, {len(self.columns)} columns>"
 
     def to_arrow(self) -> pa.Table:
         """Give the rows, sorted by their own values; the schema's metadata says that they are synthetic."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MEMORY = "1GB"
 FEW = 200_000
 TOGETHER = 16
-"""Columns whose values are looked for in one pass."""
+"""Columns whose distinct values are found in one pass."""
 T = TypeVar("T")
 
 
@@ -84,7 +84,7 @@ class Connection:
         }
         self._connection = duckdb.connect(config=settings | ({"threads": threads} if threads else {}))
         # A bar would be drawn on standard output, which carries the answer alone. In a notebook there is none, and DuckDB
-        # refuses to be told so.
+        # refuses the setting.
         if self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]:
             self._connection.execute("SET enable_progress_bar = false")
         self._end = weakref.finalize(self, _close, self._connection, folder)

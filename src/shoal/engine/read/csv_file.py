@@ -1,9 +1,9 @@
-"""CSV files: read as the policy says they are written, with nothing but the header line looked at to decide how.
+"""CSV files, read as the policy says they are written; only the header line may decide anything else, and no row.
 
 A file that is written otherwise is refused as a whole, and the message says which key of the policy would read it.
 
 A parser that guesses at a stray quote or pads a short record shifts values into other columns, and no two parsers guess alike.
-So nothing is parsed before one vectorized pass has looked at every byte and found well-formed CSV (RFC 4180): quotes enclose
+So nothing is parsed before one vectorized pass has checked every byte and found well-formed CSV (RFC 4180): quotes enclose
 whole cells, every record has as many cells as the header, every quote is closed. The pass also counts the records.
 """
 

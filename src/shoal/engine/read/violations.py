@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.engine.read.input import Input
 
 LOOKED_AT = 100
-"""Rows of each attribute whose cells are looked at to say what is wrong."""
+"""How many rows of each attribute are examined to say what is wrong."""
 NAMED = 5
 """Rows of each attribute that a message names."""
 

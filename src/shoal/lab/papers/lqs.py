@@ -172,7 +172,7 @@ def figure_4() -> Reproduction:
             )
         )
     picture = _family(
-        "Figure 4: a larger sample needs a larger crowd",
+        "Figure 4: a larger sample needs a larger k",
         [(f"k = {k}, beta = {beta}", k, beta) for beta, k in EQUALS.items()],
     )
     remark = "The k of equal delta depends on epsilon; the range is over epsilon 0.6 to 2, the smaller k at the larger epsilon."
@@ -205,7 +205,7 @@ def figure_5() -> Reproduction:
         erratum("delta at k = 1, epsilon 0.1", "less than beta = 0.025", f"{early:.4g}", early > beta, improved="0.025",
                 difference="the bound is larger")
     )  # fmt: skip
-    picture = _family("Figure 5: very small crowds (beta = 0.025)", [(f"k = {k}", k, "0.025") for k in (1, 2, 3, 4, 5)])
+    picture = _family("Figure 5: very small k (beta = 0.025)", [(f"k = {k}", k, "0.025") for k in (1, 2, 3, 4, 5)])
     remark = (
         "At k = 1 the published bound equals beta from epsilon 0.67 on and exceeds it below; the truth is beta throughout, "
         "which is not less than beta."
@@ -214,7 +214,7 @@ def figure_5() -> Reproduction:
 
 
 def figure_6() -> Reproduction:
-    """The epsilon that k buys at delta 1e-6."""
+    """The smallest epsilon for each k at delta 1e-6."""
     sizes = (5, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
     series, findings, at_forty = [], [], []
     for colour, beta in enumerate(RATES):
@@ -243,8 +243,8 @@ def figure_6() -> Reproduction:
         )
     )
     picture = Picture(
-        title="Figure 6: what a crowd buys at delta = 1e-6",
-        x=PlotAxis("k, the smallest group that is shown", log=True),
+        title="Figure 6: epsilon against k at delta = 1e-6",
+        x=PlotAxis("k, the smallest class that is published", log=True),
         y=PlotAxis("smallest epsilon", limits=(0, None)),
         series=series,
         legend=LINES,

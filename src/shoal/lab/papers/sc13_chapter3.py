@@ -145,7 +145,7 @@ TABLE_3_10 = """
 .29  .27   .31  .28   .044  .047
 .38  .39   .37  .34   .087  .071
 """
-"""Table 3.10: a row for each of CROWDS; mean and standard deviation of the absolute differences, for each of METHODS."""
+"""Table 3.10: a row for each k of SIZES; mean and standard deviation of the absolute differences, for each of METHODS."""
 
 TABLE_3_11 = """
 .018 .017  .017 .035  .00064 .00075
@@ -380,7 +380,7 @@ TIES = 0.05
 """What MDAV's ties, which are the implementer's, may change besides."""
 THEIR_RUNS = 100
 CLEAR = 1.1
-"""Methods whose printed means differ by this factor are told apart."""
+"""Methods whose printed means differ by this factor count as different."""
 
 Key = tuple[int, str]
 
@@ -491,7 +491,7 @@ def _compare(printed: dict[Key, tuple[str, str]], found: dict[Key, MethodAverage
 
 
 def _by_chance(ours: Average) -> float:
-    """How far two averages of the same thing may lie apart, ours and one of the thesis' runs."""
+    """Give how far our average and that of the thesis may differ by chance."""
     from scipy.special import ndtr, stdtrit
 
     if ours.exact:
@@ -519,7 +519,7 @@ def _order(printed: dict[Key, tuple[str, str]], found: dict[Key, MethodAverages]
 
 
 def _left_out(printed: dict[Key, tuple[str, str]], found: dict[Key, MethodAverages]) -> Finding:
-    """The stated average against the one that the numbers follow, over MDAV-ID, in which there is no chance."""
+    """Compare the average that the text states with the one that the numbers follow, for MDAV-ID, which is deterministic."""
     keys = [(k, "MDAV-ID") for k in SIZES]
     cells = 63 / 70  # 63 pairs and 7 attributes beside themselves
     stated = [found[key].pairs.value * cells / float(printed[key][0]) - 1 for key in keys]

@@ -413,7 +413,7 @@ def figure_4_6() -> Reproduction:
 
 
 def figure_4_7() -> Reproduction:
-    """The components of both, each by itself."""
+    """The components of the two densities of Example 5, each by itself."""
     distribution = example_5()
     gaps = [_formula_gap(distribution, component) for component in (0, 1)]
     far = [float(v) for v in distribution.variance]

@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 
 
 def coin() -> KnowledgeRefinement:
-    """Example 8: nobody knows anything about a Boolean attribute; epsilon 1."""
+    """Example 8: a Boolean attribute of which nothing is known; epsilon 1."""
     return KnowledgeRefinement({0: "0.5", 1: "0.5"}, 1)
 
 
@@ -565,7 +565,7 @@ def _share(mechanism: KnowledgeRefinement, truth: int, answer: int) -> float:
 
 
 def _cut_or_rest(what: str, printed: str, ours: float) -> Finding:
-    """To all printed digits; cut, or one less a number that was cut, is told as an erratum."""
+    """Compare to all printed digits; a truncated number, or one minus a truncated number, counts as an erratum."""
     rest = f"{1 - float(printed):.6f}"
     if is_cut(rest, 1 - ours):
         return erratum(what, printed, f"{ours:.6g}", True, difference=f"1 less {rest}, which is cut")

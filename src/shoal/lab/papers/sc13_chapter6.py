@@ -45,7 +45,7 @@ TIES = 0.05
 
 
 def table_6_1(path: Path, _: RunSetting) -> Reproduction:
-    """Each attribute in units of its domain, 0 to 1.5 times its maximum (Eq 6.7); SSE in its own."""
+    """Table 6.1: distances in units of each attribute's domain, 0 to 1.5 times its maximum (Eq 6.7); SSE in its own units."""
     table = read_table(path, COLUMNS)
     widths = 1.5 * table.max(axis=0)
     trial = Trial(table / widths, 0)
