@@ -44,7 +44,7 @@ def reported(tmp_path, kind="row", original=None, shown=SHOWN, **plan):
     content = sealed(made)
     for entry in content["tables"]:
         (public / entry["file"]).write_text(csv_of(shown), encoding="utf-8")
-    write_safe_k_report(made, table, made.method.partition.grid, public, private, content)
+    write_safe_k_report(made, table, made.method.partition.scheme, public, private, content)
     return json.loads((private / "report.json").read_text(encoding="utf-8")), private
 
 
@@ -225,7 +225,7 @@ def test_the_public_folder_stays_as_it_is(tmp_path):
     public, private = folders(tmp_path)
     (public / "table.csv").write_text(csv_of({"age": ["[0, 10)"], "place": ["north"]}), encoding="utf-8")
     before = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in public.iterdir()}
-    write_safe_k_report(made, table, made.method.partition.grid, public, private, sealed(made))
+    write_safe_k_report(made, table, made.method.partition.scheme, public, private, sealed(made))
     assert {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in public.iterdir()} == before
     assert sorted(path.name for path in private.iterdir()) == ["report.html", "report.json"]
 
@@ -246,7 +246,7 @@ def test_the_page_is_sound_and_repeats(tmp_path, kind):
         (public / entry["file"]).write_text(csv_of(SHOWN), encoding="utf-8")
     pages = []
     for _ in range(2):
-        write_safe_k_report(made, table, made.method.partition.grid, public, private, content)
+        write_safe_k_report(made, table, made.method.partition.scheme, public, private, content)
         pages.append((private / "report.html").read_text(encoding="utf-8"))
     assert pages[0] == pages[1]
     assert Page(pages[0]).faults == []
@@ -339,8 +339,8 @@ def test_values_kept_as_they_are_match_those_published(tmp_path, output):
     table = scanned(made, cells)
     public, private = folders(tmp_path)
     content = sealed(made)
-    table._table.recode(made.method.partition.grid.levels).write(public / f"table.{output}")
-    values = safe_k_report(made, table, made.method.partition.grid, public, content)
+    table._table.recode(made.method.partition.scheme.levels).write(public / f"table.{output}")
+    values = safe_k_report(made, table, made.method.partition.scheme, public, content)
     assert private.is_dir()
     for column in values["columns"]:
         assert (column["labels_in"], column["labels_published"]) == (3, 3), column["name"]
@@ -368,7 +368,7 @@ def test_a_parquet_file_of_several_stretches(tmp_path):
         for part in parts:
             writer.write_table(part)
     values = safe_k_report(
-        made, scanned(made, {"code": ["c01", "c02", "c03"] * 100}), made.method.partition.grid, public, sealed(made)
+        made, scanned(made, {"code": ["c01", "c02", "c03"] * 100}), made.method.partition.scheme, public, sealed(made)
     )
     assert values["groups"]["count"] == 3
     assert (values["groups"]["smallest"], values["groups"]["largest"]) == (20, 40)
