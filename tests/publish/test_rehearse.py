@@ -1,4 +1,4 @@
-"""Rehearsals: the numbers are those of the plan on its stand-ins, intervals are right, and nothing is charged."""
+"""Rehearsals: the numbers are those of the plan on its simulated tables, intervals are right, and nothing is charged."""
 
 from __future__ import annotations
 

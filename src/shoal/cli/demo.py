@@ -84,7 +84,7 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
                 "page": str(out / "plan.html"),
                 "files": names,
                 "release": str(made.folder),
-                "holder": str(made.holder),
+                "holder": str(made.custodian_folder),
                 "rows_published": made.rows_published,
                 "checks": len(checks),
                 "words": planned.sentences(),

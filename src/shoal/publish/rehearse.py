@@ -1,4 +1,4 @@
-"""A rehearsal: the plan run on stand-ins drawn from the policy alone, to say what to expect of a release.
+"""A rehearsal: the plan run on tables simulated from the policy alone, to say what to expect of a release.
 
 No row of anybody is read, so nothing is promised, nothing is charged, and it may be done as often as one likes.
 """
@@ -28,6 +28,8 @@ ROWS = 50_000
 RUNS = 5
 MOST_RUNS = 1000
 CONFIDENCE = 0.95
+STREAM = "stand-in"
+"""The stream that tables are simulated from; another name would change what a seed repeats."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Spread:
     """What some runs gave: their mean, and the least and the most of them.
 
     Runs are independent and alike, so one more lies below the least of n with a probability of at most 1/(n + 1), and above
-    the most likewise: between them with (n - 1)/(n + 1) or more, whatever their law is.
+    the most likewise: between them with (n - 1)/(n + 1) or more, whatever their distribution is.
     """
 
     mean: float
@@ -71,11 +73,11 @@ class Proportion:
 
 @dataclass(frozen=True)
 class Detail:
-    """One attribute: how much of it is left, measured as in the holder's report (`column_detail`)."""
+    """One attribute: how much of it is left, measured as in the custodian's report (`column_detail`)."""
 
     name: str
     detail: Spread | None
-    """How far labels tell sampled people apart, a suppressed one counting 0; None where the stand-ins have one value."""
+    """How far labels tell sampled people apart, a suppressed one counting 0; None where the simulated tables have one value."""
     distance: Spread | None
     """Between the labels of all rows and those published; None where no run says anything."""
     public: bool
@@ -108,7 +110,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a plan gave on stand-ins, for each size of the table that was asked about."""
+    """What a plan gave on simulated tables, for each size of the table that was asked about."""
 
     dataset: str
     plan: str
@@ -138,7 +140,7 @@ class Rehearsal:
             "intervals": {
                 "least to most": "one more run, with probability (n - 1)/(n + 1) or more",
                 "empty": "Clopper-Pearson, 95 %",
-                "over": "stand-ins",
+                "over": "simulated tables",
             },
         }
 
@@ -148,9 +150,9 @@ class Rehearsal:
         public = [part.name for part in first.attributes if part.public]
         known = f" The shares of {', '.join(public)} are those you gave." if public else ""
         each = f" Every number is for one of the {self.releases} releases." if self.releases > 1 else ""
-        each += f" Rows and groups are those of all {self.views} views together." if self.views else ""
+        each += f" Rows and classes are those of all {self.views} views together." if self.views else ""
         what = (
-            "Each run draws a new stand-in from the policy's domains and hierarchies and puts it through the plan "
+            "Each run simulates a new table from the policy's domains and hierarchies and puts it through the plan "
             f"(k = {self.k}, beta = {self.beta:.4g}). No row of yours was read, nothing was charged, and nothing here is "
             f"part of a release.{known}{each}"
         )
@@ -161,7 +163,7 @@ class Rehearsal:
             "weighed, not declared values, and a suppressed one counts 0. Granularity is the mean over the columns."
         )
         limits = (
-            "A stand-in is not the data. Its frequencies and dependences are assumed, so take the numbers for their size, "
+            "A simulated table is not the data. Its frequencies and dependences are assumed, so take the numbers for their size, "
             "and compare policies by them; a real table may lie outside all the runs, above them if its rows are more alike."
         )
         found = [what, terms, limits, *self._cautions()]
@@ -170,7 +172,7 @@ class Rehearsal:
             rows = ", ".join(f"{one.rows:,}" for one in gone)
             found.append(
                 f"Some runs published nothing (at {rows} rows). Coarser labels, fewer columns, or a plan that leans to "
-                "detail (sampling: {prefer: detail}) let smaller groups appear."
+                "detail (sampling: {prefer: detail}) let smaller classes appear."
             )
         return found
 
@@ -204,7 +206,7 @@ def rehearse(
     dependence: float = DEPENDENCE,
     tick: Callable[[], None] = lambda: None,
 ) -> Rehearsal:
-    """Run a plan on stand-ins of each size in `rows`, `runs` times; see `datasets.stand_in` for what they assume.
+    """Run a plan on simulated tables of each size in `rows`, `runs` times; see `datasets.stand_in` for what they assume.
 
     The same seed gives the same worlds, at every size and for every plan over the same schema, so that plans can be
     compared. `tick` is called after each run.
@@ -268,12 +270,12 @@ class _Result:
     groups: int
     granularity: float
     details: Mapping[str, float | None]
-    """None for an attribute that has one value in the stand-in."""
+    """None for an attribute that has one value in the simulated table."""
     distances: Mapping[str, float]
     says: Mapping[str, str | None]
 
     @property
-    def kept(self) -> float:
+    def kept_share(self) -> float:
         return min(1.0, self.published / self.sampled) if self.sampled else 0.0
 
 
@@ -286,9 +288,9 @@ def _run(
     skew: float,
     dependence: float,
 ) -> _Result:
-    """One stand-in through the whole of the plan, with chance of its own."""
+    """One simulated table through the whole of the plan, with chance of its own."""
     method, schema = plan.method, plan.schema
-    with source.stream("stand-in") as world:
+    with source.stream(STREAM) as world:
         frame = simulate(schema, rows, world, unit=method.unit, marginals=marginals, skew=skew, dependence=dependence)
     table = engine.scan(frame, schema)
     taking_part = rows_taking_part(plan, table)
@@ -374,7 +376,7 @@ def _expectation(rows: int, results: list[_Result], names: Sequence[str], public
         taking_part=spread(lambda result: result.taking_part),
         sampled=spread(lambda result: result.sampled),
         published=spread(lambda result: result.published),
-        kept=spread(lambda result: result.kept),
+        kept=spread(lambda result: result.kept_share),
         groups=spread(lambda result: result.groups),
         granularity=spread(lambda result: result.granularity),
         empty=Proportion.of(len(results) - len(full), len(results)),

@@ -35,7 +35,7 @@ def test_json_is_the_rehearsal(clinic):
 def test_words_and_a_table():
     text = shoal("rehearse", VISITS, "--rows", "1000,20_000", "--runs", 2).stdout
     for part in (
-        "No row of yours was read, nothing was charged", "A stand-in is not the data", "1,000 rows", "20,000 rows",
+        "No row of yours was read, nothing was charged", "A simulated table is not the data", "1,000 rows", "20,000 rows",
         "rows published", "granularity", "runs that published nothing", "detail of diagnosis",
     ):  # fmt: skip
         assert part in text.replace("\n", " ")

@@ -111,7 +111,7 @@ def test_what_only_the_custodian_knows_is_in_the_status(made):
     if status is Status.PROVED:
         assert said <= CUSTODIANS
         assert all("only the custodian can know" in found[key].detail for key in said)
-    if made.tuned:
+    if made.is_tuned:
         assert status is not Status.PROVED
         assert all("drafted from the data" in found[key].detail for key in said & CUSTODIANS)
     if "own-sample" in said:

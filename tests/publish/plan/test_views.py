@@ -406,6 +406,6 @@ def test_views_with_crowds_of_their_own_are_not_told_as_the_first_one():
     crowds = sorted({view.method.promise.k for view in made.views})
     assert len(crowds) > 1
     facts = {name: (value, note) for name, value, note in made.facts()}
-    assert facts["k"] == (f"{crowds[0]} to {crowds[-1]}", "the smallest group that each view shows")
+    assert facts["k"] == (f"{crowds[0]} to {crowds[-1]}", "the smallest class that each view shows")
     assert facts["delta, tight"][1].startswith("of the first view alone")
     assert made.to_json()["k"] == crowds[0]

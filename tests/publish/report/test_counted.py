@@ -1,4 +1,4 @@
-"""The holder's report on groups of near neighbours: equal to what can be counted by hand, and never in public."""
+"""The custodian's report on clusters of near records: equal to what can be counted by hand, and never in public."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_faces_by_hand():
     assert pay["t"] == pytest.approx(2 / 7)  # half the ranks, two steps below or above on average
     assert (diag["homogeneous_groups"], diag["homogeneous_rows"], diag["l"], diag["t"]) == (1, 4, 1, 0.25)
     assert any("everybody has the same 'diag'" in said for said in found["cautions"])
-    assert "1 group (4 rows)" in page
+    assert "1 cluster (4 rows)" in page
     assert found["as_they_are"] == ["pay", "diag"]
 
 
@@ -294,10 +294,10 @@ def test_nothing_of_it_lands_in_public(tmp_path, asked):
         "table.csv", "policy.lock.yaml", "certificate.json", "certificate.html",
     }  # fmt: skip
     assert not any(MARK in path.read_text("utf-8") for path in made.folder.iterdir())
-    assert made.holder is not None
-    assert stat.S_IMODE(made.holder.stat().st_mode) == 0o700
-    assert {path.name for path in made.holder.iterdir()} == {"report.json", "report.html"}
-    for path in made.holder.iterdir():
+    assert made.custodian_folder is not None
+    assert stat.S_IMODE(made.custodian_folder.stat().st_mode) == 0o700
+    assert {path.name for path in made.custodian_folder.iterdir()} == {"report.json", "report.html"}
+    for path in made.custodian_folder.iterdir():
         assert MARK in path.read_text("utf-8").splitlines()[0]
 
 

@@ -1,4 +1,4 @@
-"""The holder's report: exact where it counts, honest where it cannot, marked on its first line, and never in public."""
+"""The custodian's report: exact where it counts, honest where it cannot, marked on its first line, and never in public."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def test_nothing_published(tmp_path):
     assert any("No row was published" in caution for caution in values["cautions"])
     page = Page((private / "report.html").read_text(encoding="utf-8"))
     assert page.faults == []
-    assert "No group of 12 equal rows or more" in page.text
+    assert "No class of 12 equal rows or more" in page.text
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The holder's report on views: labels as they are written, people as they take part, and void columns first."""
+"""The custodian's report on views: labels as they are written, people as they take part, and void columns first."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def reported(request, tmp_path_factory):
     found = plan(Policy.parse(POLICY).with_changes({"release.output": request.param}))
     with Ledger(str(folder / "ledger.sqlite")) as ledger:
         made = release(found, folder / "table.csv", folder / "out", ledger=ledger, engine=open_engine())
-    return json.loads((made.holder / "report.json").read_text()), (made.holder / "report.html").read_text()
+    return json.loads((made.custodian_folder / "report.json").read_text()), (
+        made.custodian_folder / "report.html"
+    ).read_text()
 
 
 @pytest.mark.slow

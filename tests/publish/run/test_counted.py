@@ -48,7 +48,7 @@ def test_a_release_verifies_and_fits_its_schema(tmp_path, which, output):
     assert {path.name for path in made.folder.iterdir()} == {
         "certificate.html", "certificate.json", "policy.lock.yaml", f"table.{output}",
     }  # fmt: skip
-    assert made.holder is not None
+    assert made.custodian_folder is not None
     assert "not promise" in (made.folder / "certificate.html").read_text()
     assert {"patient"} & set((made.folder / f"table.{output}").read_bytes().decode("latin-1").split(",")) == set()
 
@@ -199,6 +199,6 @@ def test_a_sample_that_was_used_is_not_used_again(tmp_path):
 @pytest.mark.slow
 def test_the_same_release_without_a_price_is_refused_unless_it_is_meant(tmp_path):
     publish(tmp_path, "swap", again=False)
-    with pytest.raises(BudgetError, match=r"made before .* groups of k hide fewer"):
+    with pytest.raises(BudgetError, match=r"made before .* clusters of k hide fewer"):
         publish(tmp_path, "swap", name="second", table=tmp_path / "table.csv", again=False)
     assert not (tmp_path / "second").exists()

@@ -27,7 +27,7 @@ def released(policy: Policy, table: Path, folder: Path) -> int:
     with Ledger(str(folder / "ledger.sqlite")) as ledger:
         made = release(plan(policy), table, folder / "out", ledger=ledger, engine=open_engine("duckdb"))
     assert made.notes == ()
-    assert made.holder is not None
+    assert made.custodian_folder is not None
     assert [check.name for check in verify(made.folder) if check.agrees is False] == []
     return made.rows_published
 

@@ -76,8 +76,8 @@ def test_every_kind_of_release_appears(tmp_path, kind, rows):
         assert len(ledger.account("clinic").costs) == 1
     assert done.rows_published == 0
     require(verify(done.folder))
-    assert done.holder is not None, done.notes
-    assert json.loads((done.holder / "report.json").read_text(), parse_constant=pytest.fail)
+    assert done.custodian_folder is not None, done.notes
+    assert json.loads((done.custodian_folder / "report.json").read_text(), parse_constant=pytest.fail)
 
 
 @pytest.mark.parametrize("kind", ["tree", pytest.param("views", marks=pytest.mark.slow), "people"])

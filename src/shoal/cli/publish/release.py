@@ -187,7 +187,7 @@ def to_fields(made: Release) -> dict[str, Any]:
     numbers |= {"k": promised["k"]} if "k" in promised else {}
     return {
         "out": str(made.folder),
-        "holder": None if made.holder is None else str(made.holder),
+        "holder": None if made.custodian_folder is None else str(made.custodian_folder),
         "rows_published": made.rows_published,
         "guarantee": {
             "kind": promised["kind"],
@@ -223,8 +223,8 @@ def _print(made: Release, plan: Plan) -> None:
     empty = "" if made.rows_published else " (every class was smaller than k: a valid, empty release)"
     output.print_line(f"{made.rows_published:,} rows published in {made.folder}{empty}")
     output.print_line(f"certificate: {made.folder / 'certificate.html'}")
-    if made.holder is not None:
-        output.print_line(f"report, for the custodian alone: {made.holder / 'report.html'}")
+    if made.custodian_folder is not None:
+        output.print_line(f"report, for the custodian alone: {made.custodian_folder / 'report.html'}")
     for line in account_lines(made, plan):
         output.print_line(line)
     print_for_custodian(made)

@@ -7,7 +7,7 @@ from typing import Any
 from shoal.guarantee.unit import Unit
 from shoal.page.html import page
 from shoal.publish.certificate.page import STATUS, Fact, counted, opened
-from shoal.publish.plan.counted import GROUPED
+from shoal.publish.plan.counted import CLUSTERING_WORDS
 
 ABOUT = {
     **STATUS,
@@ -51,7 +51,7 @@ def _parameters(certificate: dict[str, Any]) -> list[Fact]:
             if promised["t"]
             else []
         ),
-        ("grouping", f"{grouping['name']}{gain}", GROUPED[grouping["name"]]),
+        ("grouping", f"{grouping['name']}{gain}", CLUSTERING_WORDS[grouping["name"]]),
         ("who is counted", "a row" if unit.column is None else f"one row of each {unit.name}", ""),
         ("epsilon", "none", "no differential privacy is promised"),
     ]

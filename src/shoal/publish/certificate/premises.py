@@ -57,7 +57,7 @@ FIXED_WITHOUT_DATA = {
 
 def safe_k_answers(plan: SafeKPlan) -> dict[str, PremiseAnswer]:
     """For each premise that a plan of this kind may cite, how this plan meets it."""
-    unseen = DRAFTED if plan.tuned else UNSEEN
+    unseen = DRAFTED if plan.is_tuned else UNSEEN
     return {
         **{key: checked(detail) for key, detail in CHECKED_WHEN_PLANNING.items()},
         **{key: stated(f"{what} are {LOCKED}; {unseen}") for key, what in FIXED_WITHOUT_DATA.items()},

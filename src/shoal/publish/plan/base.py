@@ -67,7 +67,7 @@ class Plan(ABC):
         """How a certificate of this method is verified."""
 
     @classmethod
-    def asked(cls, policy: Policy) -> ReleaseModel:
+    def release_of(cls, policy: Policy) -> ReleaseModel:
         """The policy's `release` block; PolicyError where there is none, or its method is another class's to plan."""
         asked = policy.release
         if asked is None:
@@ -153,7 +153,7 @@ class Plan(ABC):
         return self.policy.schema.with_names(self.unit.column)
 
     @property
-    def tuned(self) -> bool:
+    def is_tuned(self) -> bool:
         """Whether a domain or hierarchy was drafted from the data and not confirmed."""
         return bool(self.policy.profiled_keys())
 

@@ -21,10 +21,10 @@ from shoal.publish.plan.base import Plan, Verification
 if TYPE_CHECKING:
     from shoal.publish.run.counted import SyntacticJob
 
-GROUPED = {
+CLUSTERING_WORDS = {
     "mdav": "the farthest record and its nearest, again and again (MDAV)",
-    "vmdav": "like MDAV, but a group takes in records that lie close to it (V-MDAV)",
-    "approx": "trees of near records, cut into groups (mu-Approx)",
+    "vmdav": "like MDAV, but a cluster takes in records that lie close to it (V-MDAV)",
+    "approx": "trees of near records, cut into clusters (mu-Approx)",
     "ranking": "runs of k in rank",
     "optimal": "the cuts of the ranked values with the least loss",
     "insensitive": "turns at the corners of the declared domain, in fixed orders",
@@ -35,24 +35,24 @@ NO_DIFFERENTIAL = (
 )
 NOT_PROMISED = {
     "microaggregation": (
-        "It does not say that nothing is learned: if everybody in a group has one confidential value, all of them have it.",
+        "It does not say that nothing is learned: if everybody in a cluster has one confidential value, all of them have it.",
         "It does not cover attributes that an intruder knows and the policy does not call quasi-identifiers.",
         "It does not hold for two releases together: k-anonymous tables about the same people can identify someone.",
-        "It does not hide why groups were joined: where l or t is asked for, who repeats the grouping sees which lacked it.",
+        "It does not hide why clusters were merged: where l or t is asked for, who repeats the clustering sees which lacked it.",
         "It does not hide who is in the table, and it is no differential privacy.",
-        "It does not promise that the table is accurate: a group's records all show its centre.",
+        "It does not promise that the table is accurate: a cluster's records all show its centre.",
     ),
     "probabilistic-k": (
         "It does not hide who is in the table, nor any value: every quasi-identifier and every confidential value is there.",
         "It does not cover what an intruder knows of attributes that stayed together: they still tell of each other.",
-        "It does not hold against somebody who knows others in the group, or how what stayed depends on what moved.",
+        "It does not hold against somebody who knows others in the cluster, or how what stayed depends on what moved.",
         (
-            "It does not say that a value stays unknown: it is one of the group's, which may be equal or close to each other, "
-            "and in groups by rank they are close by design."
+            "It does not say that a value stays unknown: it is one of the cluster's, which may be equal or close to each other, "
+            "and in clusters by rank they are close by design."
         ),
-        "It does not hide why groups were joined: where l or t is asked for, who repeats the grouping sees which lacked it.",
+        "It does not hide why clusters were merged: where l or t is asked for, who repeats the clustering sees which lacked it.",
         "It does not hold for two releases together: the true pairs are those that both show.",
-        "It cannot be seen in the table: the groups are not published, so the claim rests on the program that made it.",
+        "It cannot be seen in the table: the clusters are not published, so the claim rests on the program that made it.",
         "It is no differential privacy.",
     ),
 }
@@ -74,7 +74,7 @@ class SyntacticPlan(Plan):
     @classmethod
     def clusters(cls, policy: Policy) -> Clustering:
         """The clusters that a policy asks for."""
-        asked = cls.asked(policy)
+        asked = cls.release_of(policy)
         if asked.k is None:
             raise PolicyError(f"release: {asked.method} needs k")
         gain = GAIN if asked.gain is None else asked.gain
@@ -119,7 +119,7 @@ class SyntacticPlan(Plan):
         return NOT_PROMISED[self.method.name]
 
     def repeat_words(self, when: str, *, appeared: bool) -> str | None:  # noqa: ARG002 - nothing was charged
-        return f"this very release was made before ({when}); with each one more, groups of k hide fewer"
+        return f"this very release was made before ({when}); with each one more, clusters of k hide fewer"
 
     def sentences(self) -> list[str]:
         return [f"{self._promise_words()}{self._diversity_words()}", self._grounds(), NO_DIFFERENTIAL]
@@ -137,7 +137,7 @@ class SyntacticPlan(Plan):
         wanted = self.method.clustering.requirement
         also = [f"shows at least {wanted.l} different values of each confidential attribute"] if wanted.l else []
         also += [f"has confidential values within {exact_text(wanted.t)} of the whole table's"] if wanted.t else []
-        return f" Every group also {' and '.join(also)}." if also else ""
+        return f" Every cluster also {' and '.join(also)}." if also else ""
 
     def facts(self) -> list[tuple[str, str, str]]:
         clustering = self.method.clustering
@@ -146,10 +146,10 @@ class SyntacticPlan(Plan):
         return [
             ("dataset", self.policy.dataset, f"plan {self.lock.sha256[:16]}"),
             ("method", self.method.name, "no differential privacy"),
-            ("k", own, "the smallest group"),
-            ("grouping", clustering.grouping, GROUPED[clustering.grouping]),
+            ("k", own, "the smallest cluster"),
+            ("grouping", clustering.grouping, CLUSTERING_WORDS[clustering.grouping]),
             *(
-                [("l", str(clustering.requirement.l), "different values in each group")]
+                [("l", str(clustering.requirement.l), "different values in each cluster")]
                 if clustering.requirement.l
                 else []
             ),
@@ -202,7 +202,7 @@ class MicroaggregationPlan(SyntacticPlan):
 
     @classmethod
     def of(cls, policy: Policy) -> MicroaggregationPlan:
-        asked, clusters = cls.asked(policy), cls.clusters(policy)
+        asked, clusters = cls.release_of(policy), cls.clusters(policy)
         method = Microaggregation(clusters, asked.show or "centroid", policy.unit)
         found = cls(policy, method, asked.output.format)
         found.check(policy.schema)
@@ -232,9 +232,9 @@ class MicroaggregationPlan(SyntacticPlan):
         )
 
     def _grounds(self) -> str:
-        quasi = _listed(self.policy.schema.quasi)
+        quasi = _names_of(self.policy.schema.quasi)
         return (
-            f"Records are grouped by {quasi}; all of a group show the same, and the published table is counted. "
+            f"Records are clustered by {quasi}; all of a cluster show the same, and the published table is counted. "
             "All other published attributes are as they were."
         )
 
@@ -254,7 +254,7 @@ class SwapPlan(SyntacticPlan):
 
     @classmethod
     def of(cls, policy: Policy) -> SwapPlan:
-        asked, clusters = cls.asked(policy), cls.clusters(policy)
+        asked, clusters = cls.release_of(policy), cls.clusters(policy)
         found = cls(policy, Swap(clusters, policy.unit, dict(asked.crowds or {})), asked.output.format)
         found.check(policy.schema)
         return found
@@ -279,28 +279,28 @@ class SwapPlan(SyntacticPlan):
     def _promise_words(self) -> str:
         if self.method.alone:
             return (
-                f"What a {self.unit.name} shows of {_listed(self.policy.schema.confidential)} was taken from its own record "
+                f"What a {self.unit.name} shows of {_names_of(self.policy.schema.confidential)} was taken from its own record "
                 f"with probability at most 1/{self.k}, "
-                "for each of them alone, as long as one knows nothing of the others in the group and of no dependence on what "
+                "for each of them alone, as long as one knows nothing of the others in the cluster and of no dependence on what "
                 "stayed. It comes from records of like rank, so it is near the truth by design."
             )
         return (
-            f"Whoever finds a {self.unit.name} by {_listed(self.policy.schema.quasi)} sees beside it the other values of a "
+            f"Whoever finds a {self.unit.name} by {_names_of(self.policy.schema.quasi)} sees beside it the other values of a "
             f"record that is its own with probability at most 1/{self.k}, as long as they know nothing else of it, nothing of "
-            "the others in the group, and of no dependence between the two."
+            "the others in the cluster, and of no dependence between the two."
         )
 
     def _grounds(self) -> str:
         if self.method.alone:
-            names = _listed(self.policy.schema.confidential)
+            names = _names_of(self.policy.schema.confidential)
             return f"Exchanged at random, each by itself, among records of like rank: {names}. Everything else is as it was."
         return (
-            f"Records are grouped by {_listed(self.policy.schema.quasi)}, and inside a group these change places at random, "
-            "all together; everything else "
-            "is as it was. Every column keeps its values, so each column's counts, mean and variance are exact."
+            f"Records are clustered by {_names_of(self.policy.schema.quasi)}, and inside a cluster these change places at "
+            "random, all together; everything else is as it was. Every column keeps its values, so each column's counts, mean "
+            "and variance are exact."
         )
 
 
-def _listed(attributes: Iterable[Attribute]) -> str:
+def _names_of(attributes: Iterable[Attribute]) -> str:
     """Names in the order of the alphabet, which is that of a lock."""
     return ", ".join(sorted(one.name for one in attributes))

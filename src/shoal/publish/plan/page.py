@@ -78,7 +78,7 @@ def frontier_fields(promise: Setting, choices: list[FrontierPoint] | None) -> di
     return {
         "frontier": html.inline(picture, "frontier"),
         "frontier_caption": picture.caption,
-        "about_frontier": "Each line keeps the same epsilon and delta. A larger sample needs larger groups; k / beta is about "
+        "about_frontier": "Each line keeps the same epsilon and delta. A larger sample needs larger classes; k / beta is about "
         "how many rows of the whole table must share a description before it is shown.",
         "frontier_head": ("k", "beta at most", "k / beta", "means"),
         "frontier_rows": [(str(c.k), text_down(c.beta), f"{c.class_size:.0f}", c.meaning) for c in choices],
@@ -144,7 +144,7 @@ def _title(curve: ReleaseCurve) -> str:
     sample, count = curve.samples[0], len(curve.samples)
     if count > 1:
         return f"What all {count:,} tables together promise"
-    return f"What a crowd of {sample.k} behind a sample of {float(sample.beta):.4g} promises"
+    return f"What k = {sample.k} and a sampling rate of {float(sample.beta):.4g} promise"
 
 
 def _caption(curve: ReleaseCurve, *, spoken: bool) -> str:
@@ -168,7 +168,7 @@ def _caption(curve: ReleaseCurve, *, spoken: bool) -> str:
 
 
 def frontier_picture(plan: Setting, choices: list[FrontierPoint]) -> Picture:
-    """The largest rate for each crowd size, and which of them is the plan's."""
+    """The largest rate for each k, and which of them is the plan's."""
     chosen = min(choices, key=lambda choice: abs(choice.k - plan.k))
     finest = next(choice for choice in choices if choice.meaning == "finest detail")
     marks = [Mark(chosen.k, float(plan.beta), f"this plan: k = {plan.k}")]
@@ -176,10 +176,10 @@ def frontier_picture(plan: Setting, choices: list[FrontierPoint]) -> Picture:
         marks.append(Mark(finest.k, float(finest.beta), f"finest detail: k = {finest.k}"))
     return Picture(
         title="The same promise, other choices",
-        x=PlotAxis("k, the smallest group that is shown", log=True),
+        x=PlotAxis("k, the smallest class that is shown", log=True),
         y=PlotAxis("beta, the share of rows sampled (at most)", limits=(0, 1)),
         series=[Series("", [c.k for c in choices], [float(c.beta) for c in choices], dots=True, named=False)],
         marks=marks,
-        caption="Every point keeps the epsilon and delta of this table. To the right: more rows, in larger groups. Detail is "
-        f"finest where k / beta is smallest (k = {finest.k}); smaller crowds than that cost rows and win nothing.",
+        caption="Every point keeps the epsilon and delta of this table. To the right: more rows, in larger classes. Detail is "
+        f"finest where k / beta is smallest (k = {finest.k}); a smaller k than that costs rows and wins nothing.",
     )

@@ -95,7 +95,7 @@ class SafeKPlan(Plan):
 
     @classmethod
     def of(cls, policy: Policy) -> SafeKPlan:
-        asked = cls.asked(policy)
+        asked = cls.release_of(policy)
         before = _check_sample(policy, asked)
         _check_cells(policy, asked)
         if asked.views is not None:
@@ -172,7 +172,7 @@ class SafeKPlan(Plan):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        first, *rest = self.method.claims(tuned=self.tuned)
+        first, *rest = self.method.claims(tuned=self.is_tuned)
         if self.repeat == 1:
             return (first, *rest)
         theorems = (*first.theorems, self.composition)
@@ -236,8 +236,8 @@ class SafeKPlan(Plan):
 
     def facts(self) -> list[tuple[str, str, str]]:
         numbers = self.promise
-        crowds, rates = sorted({each.k for each in self.promises}), sorted({each.beta for each in self.promises})
-        several = len(crowds) > 1
+        sizes, rates = sorted({each.k for each in self.promises}), sorted({each.beta for each in self.promises})
+        several = len(sizes) > 1
         alone = "of the first view alone" if several else "of one sample alone"
         return [
             ("dataset", self.policy.dataset, f"plan {self.lock.sha256[:16]}"),
@@ -245,8 +245,8 @@ class SafeKPlan(Plan):
             ("delta", exact_text(self.total.delta), ""),
             (
                 "k",
-                f"{crowds[0]} to {crowds[-1]}" if several else str(crowds[0]),
-                "the smallest group that each view shows" if several else "the smallest group that is shown",
+                f"{sizes[0]} to {sizes[-1]}" if several else str(sizes[0]),
+                "the smallest class that each view shows" if several else "the smallest class that is shown",
             ),
             (
                 "beta",
@@ -268,7 +268,7 @@ class SafeKPlan(Plan):
         ]
 
     def sentences(self) -> list[str]:
-        found = words.sentences(self.promise, self.unit, drawn_before=self.method.drawn_before, tuned=self.tuned)
+        found = words.sentences(self.promise, self.unit, drawn_before=self.method.drawn_before, tuned=self.is_tuned)
         if self.repeat > 1:
             found.append(
                 f"That is one of {self.repeat} releases, each from a fresh sample; together they are "
@@ -276,11 +276,11 @@ class SafeKPlan(Plan):
             )
         if self.method.drawn_before:
             found.append("The table itself is the sample: " + self.claims[0].conditions[0] + ".")
-        return [*found, *self._drafted()]
+        return [*found, *self._draft_words()]
 
-    def _drafted(self) -> list[str]:
+    def _draft_words(self) -> list[str]:
         """What was drafted from the data and not confirmed, where anything was."""
-        if not self.tuned:
+        if not self.is_tuned:
             return []
         keys = ", ".join(self.policy.profiled_keys())
         return [f"Parts of the policy were drafted from the data and nobody has confirmed them: {keys}."]

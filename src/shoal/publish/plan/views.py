@@ -38,7 +38,7 @@ RATES = tuple(
 )
 """The rates among which `beta: auto` looks."""
 STEPS = 12
-"""How often the share of one view is halved in; the last one that fits is taken."""
+"""Steps of the search for the share of one view; the last one that fits is taken."""
 MOST_LISTED = 300
 """Views that the page of a plan lists."""
 
@@ -108,7 +108,7 @@ class ViewsPlan(SafeKPlan):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        first = self.method.claims(tuned=self.tuned)[0]
+        first = self.method.claims(tuned=self.is_tuned)[0]
         names = dict.fromkeys(name for view in self.views for name in view.method.theorems)
         theorems = (*names, *(("view-choice",) if self.chooser else ()), "pld-composition")
         smallest = make_claim(KAnonymity(min(promise.k for promise in self.promises)), None, Status.CHECKED)
@@ -133,7 +133,7 @@ class ViewsPlan(SafeKPlan):
         return "Levels (0 is the value itself): " + ", ".join(f"{name} {level}" for name, level in levels.items()) + "."
 
     def sentences(self) -> list[str]:
-        return [*words.view_sentences(self.total, self.promises, self.unit, tuned=self.tuned), *self._drafted()]
+        return [*words.view_sentences(self.total, self.promises, self.unit, tuned=self.is_tuned), *self._draft_words()]
 
     def view_rows(self, most: int) -> list[tuple[str, str, str]]:
         if self.chooser is not None:
@@ -258,7 +258,7 @@ def view(policy: Policy, asked: ReleaseModel, name: str, group: Group, found: Se
 
 
 def view_names(groups: Sequence[Group]) -> list[str]:
-    """A safe and telling name for each view."""
+    """A name for each view that says its attributes and that a file can have."""
     digits = len(str(len(groups)))
     return [
         f"{number:0{digits}d}-{'--'.join(plain_name(each) for each in group)}"[:120]
@@ -317,11 +317,11 @@ def share_epsilon(
 
 @dataclass(frozen=True)
 class Allocation:
-    """How views share one promise where a row is added or removed: one rate, and crowds by the views' weights.
+    """How views share one promise where a row is added or removed: one sampling rate, and a k by each view's weight.
 
-    A view of twice the weight has crowds of half the size. Without a rate the one with the smallest crowds for their rate,
-    k/beta: a cell of a narrow table is either shown whole or not at all, so crowds cost more than a smaller sample does
-    (decision 0003). `rows` takes the largest rate within half as much again.
+    A view of twice the weight has half the k. Where no rate is given, the one with the smallest k/beta is taken: a class of a
+    narrow table is either shown whole or not at all, so a larger k costs more than a smaller sample does (decision 0003).
+    `prefer: rows` takes the largest rate within half as much again.
     """
 
     weights: tuple[Fraction, ...]
@@ -351,22 +351,22 @@ class Allocation:
         return [single(own) for own in self.sizes(size)]
 
     def sizes(self, size: int) -> list[int]:
-        """The crowd of each view when one of mean weight has this."""
+        """The k of each view when one of mean weight has this k."""
         mean = sum(self.weights, Fraction(0)) / len(self.weights)
         return [max(1, ceil(size * mean / weight)) for weight in self.weights]
 
     def smallest_k(self, rate: Fraction) -> int | None:
-        """The smallest crowd of mean weight with which all samples at this rate keep the promise; None up to LARGEST_K."""
+        """The smallest k of mean weight with which all samples at this rate keep the promise; None above LARGEST_K."""
         return _smallest(self, rate)
 
     def holds(self, size: int, rate: Fraction) -> bool:
-        """Whether these crowds keep the promise together."""
+        """Whether views of this k and rate keep the promise together."""
         share = self.recoding / len(self.weights)
         parts: list[tuple[Guarantee, int]] = [(PureDP(self.chosen), 1)] if self.chosen else []
         parts += [(PureDP(share), len(self.weights))] if share else []
-        crowds = Counter(self.sizes(size))
+        counts = Counter(self.sizes(size))
         return fits(
-            [*parts, *((SafeKSampling(k, rate), times) for k, times in crowds.items())], self.epsilon, self.delta
+            [*parts, *((SafeKSampling(k, rate), times) for k, times in counts.items())], self.epsilon, self.delta
         )
 
     def _best(self, prefer: str) -> Fraction | None:
@@ -374,7 +374,7 @@ class Allocation:
             size = self.smallest_k(rate)
             return Fraction(size) / rate if size is not None else Fraction(10**12)
 
-        # k is whole, so the crowd falls and rises in steps: every third rate, and then those around the best.
+        # k is whole, so k/beta falls and rises in steps: every third rate, and then those around the best.
         at = min(range(0, len(RATES), 3), key=lambda place: cost(RATES[place]))
         best = min(RATES[max(0, at - 2) : at + 3], key=cost)
         if prefer == "rows":
@@ -398,7 +398,7 @@ def _smallest(allocation: Allocation, rate: Fraction) -> int | None:
 def view_promise(
     k: int, beta: Fraction, epsilon: Fraction, share: Fraction, unit: Unit, bound: str = "tight"
 ) -> Setting:
-    """One view with this crowd and rate: its delta at all of epsilon, rounded up to what a certificate prints."""
+    """One view with this k and rate: its delta at all of epsilon, rounded up to what a certificate prints."""
     found = solve(epsilon=epsilon, k=k, beta=beta, bound=bound, epsilon_recoding=share, unit=unit)
     at_most = found.delta_under(found.bound) if unit.is_one_step else found.delta
     return replace(found, delta=exact(text_up(at_most, 8)))

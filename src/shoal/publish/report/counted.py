@@ -1,7 +1,7 @@
 """The custodian's report on clusters of near records: what was lost, what an intruder could match, what clusters give away.
 
 It is computed from the records before and after, which stand in the same order until the table is written, and from the
-groups, which are not published. Nothing is drawn again but the rows of a large table on which linkage is tried.
+clusters, which are not published. Nothing is drawn again but the rows of a large table on which linkage is tried.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def counted_report(
     }
     loss = _loss(columns)
     disclosure = _disclosure(plan, masked)
-    # Two groups may look alike, and swapped records may be equal.
-    faces = len(masked.table.count_by(names))
+    # Two clusters may look alike, and swapped records may be equal.
+    combinations = len(masked.table.count_by(names))
     found: dict[str, Any] = {
         "for_the_holder_only": MARK,
         "version": VERSION,
@@ -90,12 +90,12 @@ def counted_report(
         "not_promised": list(content["not_promised"]),
         "notes": list(table.notes),
         "groups": [_sizes(name, _own_k(plan, name), labels) for name, labels in masked.groups.items()],
-        "faces": faces if plan.shows_classes else None,
+        "faces": combinations if plan.shows_classes else None,
         "loss": loss,
         "columns": [{"name": name, **picture(one, before[name], after[name])} for name, one in columns.items()],
         "as_they_are": [one.name for one in schema.published if one not in treated],
         "correlations": _correlations(schema, masked, columns),
-        "linkage": record_linkage(list(columns.values()), faces, None if plan.kind == "alone" else plan.k),
+        "linkage": record_linkage(list(columns.values()), combinations, None if plan.kind == "alone" else plan.k),
         "disclosure": disclosure,
     }
     found["cautions"] = _cautions(found, content["ledger"]["unbounded_releases"])
@@ -110,7 +110,7 @@ def _own_k(plan: SyntacticPlan, name: str) -> int:
     return plan.crowds().get(name, plan.k)
 
 
-# --- rows and groups ----------------------------------------------------------------------------------------------
+# --- rows and clusters ----------------------------------------------------------------------------------------------
 
 
 def _rows(table: Table, masked: MaskedMicrodata) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _rows(table: Table, masked: MaskedMicrodata) -> dict[str, Any]:
 
 
 def _sizes(name: str, k: int, labels: Labels) -> dict[str, Any]:
-    """How large groups are, in bins: k, up to 2k − 1, and twice as much each time."""
+    """How large clusters are, in bins: k, up to 2k − 1, and twice as much each time."""
     sizes = np.bincount(labels)
     starts, bins = [k, k + 1], []
     while starts[-1] <= int(sizes.max()):
@@ -277,13 +277,13 @@ def _successes(sizes: npt.NDArray[np.int64], chance: Source) -> int:
     )
 
 
-# --- what groups give away ----------------------------------------------------------------------------------------
+# --- what clusters give away ----------------------------------------------------------------------------------------
 
 
 def _disclosure(plan: SyntacticPlan, masked: MaskedMicrodata) -> list[dict[str, Any]]:
-    """For each confidential attribute: groups in which it is constant, and the l and t that all groups reach.
+    """For each confidential attribute: clusters in which it is constant, and the l and t that all clusters reach.
 
-    Counted on what the published table shows where groups have one face; on the hidden groups otherwise.
+    Counted on what the published table shows where all of a cluster look alike; on the hidden clusters otherwise.
     """
     schema = plan.policy.schema
     secrets = [bare(one) for one in schema.confidential]
@@ -322,7 +322,7 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
         cells = ", ".join(
             f"'{one['name']}' {one['missing_before']:,} before and {one['missing_after']:,} after" for one in gone
         )
-        why = " A group of which more than half is missing shows a missing value." if found["kind"] == "faces" else ""
+        why = " A cluster of which more than half is missing shows a missing value." if found["kind"] == "faces" else ""
         said.append(f"Values are missing: {cells}.{why}")
     for one in attributes:
         if one["constant_before"]:
@@ -332,12 +332,12 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
     if bound is not None and least is not None and least > bound:
         said.append(
             f"Matching by distance finds {linkage['rate']:.3g}\u00a0% of the records, more than the {bound:.3g}\u00a0% that "
-            "groups of k allow on average: chance, or records that are equal."
+            "clusters of k allow on average: chance, or records that are equal."
         )
     if earlier:
         said.append(
             f"The ledger notes {earlier} earlier release{'s' * (earlier != 1)} of this dataset without bound. Tables about the "
-            "same people can be column_change, and then groups of k hide fewer."
+            "same people can be compared, and then clusters of k hide fewer."
         )
     return said
 
@@ -372,12 +372,12 @@ def _poor(attributes: list[dict[str, Any]], kind: str) -> list[str]:
 
 def _homogeneous(one: dict[str, Any], kind: str, other: str) -> str:
     number, rows = one["homogeneous_groups"], one["homogeneous_rows"]
-    many = f"{number:,} group{'s' * (number != 1)} ({rows:,} rows)"
+    many = f"{number:,} cluster{'s' * (number != 1)} ({rows:,} rows)"
     if kind == "alone":
         return f"In {many} of '{one['name']}' all values are equal: changing places hid nothing there. Ask for l, or a larger k."
     return (
-        f"In {many} everybody has the same '{one['name']}': whoever finds a person's group knows it, whatever k is. Ask for l: 2 "
-        f"or more, or for {other}."
+        f"In {many} everybody has the same '{one['name']}': whoever finds a person's cluster knows it, whatever k is. Ask for "
+        f"l: 2 or more, or for {other}."
     )
 
 

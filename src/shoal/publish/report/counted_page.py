@@ -11,17 +11,17 @@ from shoal.page.svg import draw_histograms, draw_records
 from shoal.publish.certificate.page import Fact, counted
 
 SHOWS = {
-    "faces": "Everybody in a group shows the same quasi-identifiers. All other published columns are as they were.",
-    "together": "Inside a group the quasi-identifiers changed places at random, all together. Every column keeps its values; "
+    "faces": "Everybody in a cluster shows the same quasi-identifiers. All other published columns are as they were.",
+    "together": "Inside a cluster the quasi-identifiers changed places at random, all together. Every column keeps its values; "
     "what is blurred is whose they are.",
-    "alone": "Each confidential attribute changed places by itself, inside groups of like rank. Every column keeps its values; "
+    "alone": "Each confidential attribute changed places by itself, inside clusters of like rank. Every column keeps its values; "
     "what is blurred is whose they are. The other columns, quasi-identifiers among them, are as they were.",
 }
 ABOUT_LINKAGE = {
     "faces": "An intruder who holds the quasi-identifiers of everybody looks for the nearest original of each published record. "
-    "Groups of k should let them find no more than one in k.",
+    "Clusters of k should let them find no more than one in k.",
     "together": "An intruder who holds the quasi-identifiers of everybody looks for the nearest original of each published "
-    "record, and takes the rest of that record for this person's. Groups of k let them be right about once in k.",
+    "record, and takes the rest of that record for this person's. Clusters of k let them be right about once in k.",
     "alone": "An intruder who holds the true values of the attributes that changed places looks for the nearest original of each "
     "published record. This is no limit of the method: k holds for each attribute by itself, against somebody who does not "
     "know it, and the quasi-identifiers stand in the table as they are.",
@@ -37,7 +37,7 @@ ABOUT_MEASURES = (
         "exchanged among strangers would lose about 200\u00a0%, since a stranger's value is twice as far off as the mean."
     ),
     (
-        "A missing number beside one that is there counts as one standard deviation, a missing name as 1; where a group shows "
+        "A missing number beside one that is there counts as one standard deviation, a missing name as 1; where a cluster shows "
         "an interval, its middle is compared."
     ),
     "Own: records that show the value they had, by chance or because their neighbours have the same.",
@@ -47,8 +47,8 @@ ABOUT_MEASURES = (
         "deviations; the match succeeds with one over their number if its own original is among them."
     ),
     (
-        "l: the fewest different values of the attribute in a group. t: the farthest that a group's values lie from the whole "
-        "table's, by the earth mover's distance: along the order where there is one, else with any two values 1 apart."
+        "l: the fewest different values of the attribute in a cluster. t: the farthest that a cluster's values lie from the "
+        "whole table's, by the earth mover's distance: along the order where there is one, else with any two values 1 apart."
     ),
 )
 
@@ -99,17 +99,15 @@ def _rows(rows: dict[str, Any]) -> list[Fact]:
     ]
 
 
-def _groups(own: dict[str, Any], faces: int | None) -> dict[str, Any]:
+def _groups(own: dict[str, Any], combinations: int | None) -> dict[str, Any]:
     rows = sum(part["rows"] for part in own["histogram"])
     most = max(max(part["groups"] / own["count"], part["rows"] / rows) for part in own["histogram"])
-    words = (
-        f"{counted(own['count'], 'group')}, k = {own['k']}; the smallest has {own['smallest']:,} records, the largest "
-    )
+    words = f"{counted(own['count'], 'cluster')}, k = {own['k']}; the smallest has {own['smallest']:,} records, the largest "
     words += f"{own['largest']:,}, and {own['mean']:g} on average."
     if own["smallest"] == own["largest"]:
-        words = f"{counted(own['count'], 'group')} of {own['largest']:,} records each, k = {own['k']}."
-    if faces is not None and faces < own["count"]:
-        words += f" Some show the same: the table has {faces:,} different combinations."
+        words = f"{counted(own['count'], 'cluster')} of {own['largest']:,} records each, k = {own['k']}."
+    if combinations is not None and combinations < own["count"]:
+        words += f" Some show the same: the table has {combinations:,} different combinations."
     return {
         "name": own["of"],
         "words": words,
@@ -254,7 +252,7 @@ def _correlation(value: float, sign: str) -> str:
 
 def _linkage(found: dict[str, Any]) -> list[Fact]:
     guessing = ("guessing", _percent(found["guessing"]), f"one of {found['rows']:,} at random")
-    bound = [("one in k", _percent(found["bound"]), "what a group of k allows")] if found["bound"] is not None else []
+    bound = [("one in k", _percent(found["bound"]), "what a cluster of k allows")] if found["bound"] is not None else []
     held = ", ".join(found["attributes"])
     if found["rate"] is None:
         return [("matched", "not computed", f"{found['rows']:,} records are too many to compare"), *bound, guessing]
@@ -279,7 +277,7 @@ def _about_disclosure(report: dict[str, Any]) -> str:
     asked = report["asked"]
     wanted = [f"l = {asked['l']}"] if asked["l"] else []
     wanted += [f"t = {asked['t']}"] if asked["t"] else []
-    first = "A group that has one value of a confidential attribute gives it away for all its members."
+    first = "A cluster that has one value of a confidential attribute gives it away for all its members."
     return f"{first} Asked for: {' and '.join(wanted)}." if wanted else f"{first} Neither l nor t was asked for."
 
 

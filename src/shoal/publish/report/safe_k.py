@@ -190,12 +190,12 @@ def _cautions(
     found = first_cautions(details)
     if rows["in"] and not rows["published"]:
         found.append(
-            "No row was published: every group is smaller than k. Coarser labels or fewer columns make larger groups."
+            "No row was published: every class is smaller than k. Coarser labels or fewer columns make larger classes."
         )
     elif rows["kept"] is not None and rows["kept"] < 0.5:
         found.append(
-            f"The published rows are only {100 * rows['kept']:.0f}\u00a0% of the sample's expected size; sampled rows in groups "
-            "smaller than k are not published. Coarser labels or fewer columns make larger groups."
+            f"The published rows are only {100 * rows['kept']:.0f}\u00a0% of the sample's expected size; sampled rows in classes "
+            "smaller than k are not published. Coarser labels or fewer columns make larger classes."
         )
     gone = [column["name"] for column in columns if column["labels_in"] > column["labels_published"] > 0]
     if gone:
@@ -237,7 +237,7 @@ def _group_sizes(part: pa.Table) -> npt.NDArray[np.int64]:
 
 
 def _groups(k: int, sizes: npt.NDArray[np.int64]) -> dict[str, Any]:
-    """How large the published groups are: quantiles over groups and over rows, and a histogram that doubles."""
+    """How large the published classes are: quantiles over classes and over rows, and a histogram that doubles."""
     sizes = np.sort(sizes)
     ends, bins = np.cumsum(sizes), []
     low = k
@@ -420,8 +420,8 @@ def safe_k_page(plan: SafeKPlan, report: dict[str, Any]) -> str:
             "about_labels": "How the labels of each column are spread in the original and in the published table.",
             "summary": [_column_line(column) for column in columns],
             "columns": [_column_bars(column) for column in columns if column["labels_in"] > 1],
-            "about_frontier": f"Each line keeps {_kept_words(plan)}. A group of the original with as many rows as the "
-            "group needed, or more, is shown in at least half of all samples. None of these was tried on the table; a plan "
+            "about_frontier": f"Each line keeps {_kept_words(plan)}. A class of the original with as many rows as the "
+            "class needed, or more, is shown in at least half of all samples. None of these was tried on the table; a plan "
             "that is chosen because of this report is a plan tuned on the data.",
             "frontier": [
                 _choice_line(choice) for choice in report["frontier"] if not choice["dominated"] or choice["this_plan"]
@@ -452,7 +452,7 @@ def _row_lines(rows: dict[str, Any]) -> list[Fact]:
     if rows["table_is_the_sample"]:
         found += [
             ("sampled", f"{sampled['expected']:,.0f}", "the table is itself the sample; nothing was drawn"),
-            ("suppressed", f"{suppressed['estimate']:,.0f}", "rows in groups of fewer than k"),
+            ("suppressed", f"{suppressed['estimate']:,.0f}", "rows in classes of fewer than k"),
         ]
     else:
         times = f", {rows['releases']} times" if rows["releases"] > 1 else ""
@@ -493,9 +493,9 @@ def _table_lines(tables: list[dict[str, Any]]) -> list[dict[str, str]]:
 
 def _about_groups(groups: dict[str, Any], k: int) -> str:
     if not groups["count"]:
-        return f"No group of {k} equal rows or more was in the sample, so the table has no rows."
+        return f"No class of {k} equal rows or more was in the sample, so the table has no rows."
     number = groups["count"]
-    what = f"{number:,} groups of equal rows" if number > 1 else "One group of equal rows"
+    what = f"{number:,} classes of equal rows" if number > 1 else "One class of equal rows"
     limit = f"The limit is k\u00a0=\u00a0{k}."
     return f"{what}; the smallest has {groups['smallest']:,} rows, the largest {groups['largest']:,}. {limit}"
 

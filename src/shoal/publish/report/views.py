@@ -92,7 +92,7 @@ def views_report(
 
 
 def _class_sizes(table: pa.Table) -> dict[tuple[str, ...], int]:
-    """The groups of a published view, as text."""
+    """The classes of a published view and their sizes, by their labels."""
     table = table.rename_columns([str(place) for place in range(table.num_columns)])
     grouped = table.group_by(table.column_names).aggregate([([], "count_all")])
     columns = [_texts(grouped.column(name).to_pylist()) for name in table.column_names]
@@ -141,7 +141,7 @@ def _cautions(views: Sequence[dict[str, Any]], attributes: Sequence[dict[str, An
     poor = [view for view in views if view["distance"] is None or view["distance"] > POOR]
     if poor:
         found.append(
-            f"{len(poor)} of {len(views)} views are poor: most of their rows stand in groups that a sample does not bring up "
+            f"{len(poor)} of {len(views)} views are poor: most of their rows are in classes that a sample does not bring up "
             "to k. Coarser levels, a tree for these attributes, or fewer views (so that each gets more of epsilon) help."
         )
     return found
@@ -195,7 +195,7 @@ def views_page(values: dict[str, Any]) -> str:
                 (
                     "mean distance",
                     "–" if mean is None else f"{mean:.3f}",
-                    "between the groups of a view and those of the original under the same labels",
+                    "between the classes of a view and those of the original under the same labels",
                 ),
                 ("epsilon, composed", values["composed"], f"one after another they would add up to {values['basic']}"),
             ],
@@ -217,13 +217,13 @@ def views_page(values: dict[str, Any]) -> str:
             ],
             "methods": [
                 (
-                    "Kept: the published rows over those expected in the sample. Groups: those published, of those that the "
-                    "original has under the same labels. In small groups: the original's rows in groups that are expected to "
+                    "Kept: the published rows over those expected in the sample. Classes: those published, of those that the "
+                    "original has under the same labels. In small classes: the original's rows in classes that are expected to "
                     "bring fewer than k rows into the sample."
                 ),
                 (
-                    "Distance: half the sum, over groups, of the differences between the share of the original's rows and the "
-                    "published rows over those expected in the sample, with the rows not shown as one more group: 0 where they "
+                    "Distance: half the sum, over classes, of the differences between the share of the original's rows and the "
+                    "published rows over those expected in the sample, with the rows not shown as one more class: 0 where they "
                     "agree, 1 where nothing is shown. Views are listed with the farthest first."
                 ),
                 DETAIL,

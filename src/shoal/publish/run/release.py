@@ -43,7 +43,7 @@ STAGES = (
     "verifying",
     "reporting",
 )
-"""What a run that is paid for goes through; near neighbours are grouped, recoded or permuted instead of sampled."""
+"""What a run goes through that is charged; other methods cluster, recode or permute records instead of sampling them."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,13 @@ class Release:
     """What was published: where, what holds, and how many rows are in it (which the table shows anyway)."""
 
     folder: Path
-    holder: Path | None
+    custodian_folder: Path | None
+    """Where the custodian's report is; None where none was made."""
     claims: tuple[Claim, ...]
     certificate: dict[str, Any]
     rows_published: int
     notes: tuple[str, ...] = ()
-    """For the holder alone."""
+    """What the custodian should know: for the custodian alone."""
     charged: Budget | None = None
     """What it cost; None for a release without a price."""
     budget: Budget | None = None
@@ -66,11 +67,11 @@ class Release:
     new_ledger: bool = False
     """Where it was charged, and whether that ledger was new."""
     not_read: tuple[str, ...] = ()
-    """Which columns of the original were not read, and why: for the holder alone."""
+    """Which columns of the original were not read, and why: for the custodian alone."""
     rows_in: int = 0
-    """Rows of the original: for the holder alone."""
+    """Rows of the original: for the custodian alone."""
     report: Mapping[str, Any] | None = None
-    """The holder's report as plain values, computed from the original: for the holder alone."""
+    """The custodian's report as plain values, computed from the original: for the custodian alone."""
 
     def __repr__(self) -> str:
         """What others may know of it; nothing that was computed from the original."""
@@ -139,7 +140,7 @@ def release(
     `again` says that it is meant.
     """
     folder = Path(out).absolute()
-    holder = custodian_folder(folder)
+    private_folder = custodian_folder(folder)
     refuse_target(folder, force=force)
     if source is not None and not source.carries_guarantee:
         raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
@@ -168,16 +169,16 @@ def release(
             values = _report(job, table, public, private, content, notes)
         sync(made)
         job.before_publishing(ledger, table)
-        if force and holder.exists():
-            shutil.rmtree(holder)  # it speaks of the release that is about to be replaced
+        if force and private_folder.exists():
+            shutil.rmtree(private_folder)  # it speaks of the release that is about to be replaced
         move(public, folder, force=force)
         if report and private.is_dir():
-            move(private, holder, force=force)
+            move(private, private_folder, force=force)
         job.after_publishing(ledger, content)
     account = ledger.account(plan.policy.dataset)
     return Release(
         folder=folder,
-        holder=holder if holder.is_dir() else None,
+        custodian_folder=private_folder if private_folder.is_dir() else None,
         claims=plan.claims,
         certificate=content,
         rows_published=rows,
@@ -249,7 +250,7 @@ def repeats(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) -> str
 def _report(
     job: Job, table: Table, public: Path, private: Path, content: dict[str, Any], notes: list[str]
 ) -> dict[str, Any] | None:
-    """Write the holder's report; a report that fails does not take the verified release with it."""
+    """Write the custodian's report; a report that fails does not take the verified release with it."""
     try:
         return job.report(table, public, private, content)
     except Exception as error:  # noqa: BLE001 - whatever it is, the release stands without it

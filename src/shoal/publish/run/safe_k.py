@@ -51,7 +51,7 @@ class SafeKJob(Job):
         if rows >= 2 * k:
             return []
         few = f"the table has fewer than 2k = {2 * k} rows"
-        return [f"{few}, so hardly a group can reach k = {k}; expect an empty release"]
+        return [f"{few}, so hardly a class can reach k = {k}; expect an empty release"]
 
     def charge(self, ledger: Ledger, table: Table, file: bytes | None) -> None:
         plan = self.plan
