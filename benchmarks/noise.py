@@ -14,7 +14,7 @@ from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
-from shoal.mechanism.laplace import Geometric, Laplace
+from shoal.mechanism.laplace import Laplace
 from shoal.mechanism.staircase.distribution import BoxDistribution, compare_with_laplace
 from shoal.mechanism.staircase.inner import best_inner
 from shoal.mechanism.staircase.mechanism import Staircase
@@ -39,8 +39,8 @@ def samplers():
     source = Source.secure()
     one = {"sensitivity": Sensitivity(1, ROW)}
     laplace = Laplace.for_target(PureDP(1), **one, grid="0.001")
-    geometric = Geometric.for_target(PureDP(1), **one)
-    cells = Geometric.for_target(PureDP(1), sensitivity=Sensitivity.cells(MILLION, ROW))
+    geometric = Laplace.for_target(PureDP(1), **one, grid=1)
+    cells = Laplace.for_target(PureDP(1), sensitivity=Sensitivity.cells(MILLION, ROW), grid=1)
     choice = Exponential.for_target(PureDP(1), **one)
     gaussian = Gaussian.for_target(ApproxDP(1, "1e-6"), **one, grid=1)
     counts, scores = np.arange(MILLION), [7919 * index % 100 for index in range(100)]

@@ -22,7 +22,7 @@ from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Mechanism, Sensitivity
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
-from shoal.mechanism.laplace import Geometric, Laplace
+from shoal.mechanism.laplace import Laplace
 from shoal.mechanism.noise import AdditiveNoise
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
 from shoal.mechanism.staircase.distribution import LatticeDistribution
@@ -185,8 +185,8 @@ class RefinementCase(Case):
         return self.mechanism.draw(self.truth, source)
 
 
-def _laplace(epsilon, sensitivity, grid=1, kind=Laplace):
-    return kind.for_target(PureDP(epsilon), sensitivity=sensitivity, grid=grid)
+def _laplace(epsilon, sensitivity, grid=1):
+    return Laplace.for_target(PureDP(epsilon), sensitivity=sensitivity, grid=grid)
 
 
 def _gaussian(epsilon, delta, sensitivity, grid=1):
@@ -211,7 +211,7 @@ CASES: list[Case] = [
     NoiseCase("laplace-two-grids", _laplace(2, Sensitivity(("0.5", 2), ROW), ("0.5", 1)), radius=(90, 50)),
     NoiseCase("laplace-cells", _laplace(3, Sensitivity.cells(3, ROW)), radius=(10, 10, 10)),
     NoiseCase("laplace-replaced", _laplace(6, Sensitivity.cells(3, REPLACED)), radius=(10, 10, 10)),
-    NoiseCase("geometric", _laplace(1, Sensitivity(1, ROW), kind=Geometric), radius=(40,)),
+    NoiseCase("geometric", _laplace(1, Sensitivity(1, ROW)), radius=(40,)),
     NoiseCase("gaussian", _gaussian(1, "1e-3", Sensitivity(2, ROW)), radius=(60,), draws=10_000, attained=False),
     NoiseCase("gaussian-small", _gaussian(4, "1e-4", Sensitivity(1, ROW)), radius=(12,), draws=10_000, attained=False),
     NoiseCase(

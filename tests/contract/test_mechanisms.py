@@ -15,7 +15,7 @@ from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
-from shoal.mechanism.laplace import Geometric, Laplace
+from shoal.mechanism.laplace import Laplace
 from shoal.mechanism.staircase.mechanism import Staircase
 from tests.contract.mechanism_cases import CASES, ROW, NoiseCase
 from tests.statistical.fit import fits
@@ -135,7 +135,6 @@ KINDS = {
     "laplace": lambda target, sensitivity, **more: Laplace.for_target(
         target, sensitivity=sensitivity, **{"grid": 1, **more}
     ),
-    "geometric": lambda target, sensitivity, **more: Geometric.for_target(target, sensitivity=sensitivity, **more),
     "gaussian": lambda target, sensitivity, **more: Gaussian.for_target(
         ApproxDP(target.epsilon, "1e-6"), sensitivity=sensitivity, **{"grid": 1, **more}
     ),
@@ -154,7 +153,7 @@ def test_a_bad_epsilon_is_refused(make, epsilon):
         make(PureDP(epsilon), Sensitivity(1, ROW))
 
 
-@pytest.mark.parametrize("make", [KINDS[name] for name in ("laplace", "geometric", "staircase")])
+@pytest.mark.parametrize("make", [KINDS[name] for name in ("laplace", "staircase")])
 @pytest.mark.parametrize("epsilon", [0, "0", "1e-400", "1e-30"])
 def test_an_epsilon_too_small_to_draw_is_refused(make, epsilon):
     with pytest.raises(ShoalError):

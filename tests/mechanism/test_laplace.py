@@ -14,7 +14,7 @@ from shoal.errors import ParameterError, PreconditionError, UsageError
 from shoal.guarantee.differential import ApproxDP, PureDP
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity, to_steps, to_values
-from shoal.mechanism.laplace import Geometric, Laplace
+from shoal.mechanism.laplace import Laplace
 
 ROW = Unit.row("add_remove")
 REPLACED = Unit.row("replace_one")
@@ -45,12 +45,10 @@ def test_on_a_fine_grid_the_figures_are_those_of_laplace():
     assert noise.interval("0.95")[0, 1] == pytest.approx(6 * np.log(20), abs=0.001)
 
 
-def test_geometric_lives_on_the_whole_numbers():
-    noise = Geometric.for_target(PureDP(1), sensitivity=Sensitivity(1, ROW))
+def test_on_the_whole_numbers_it_is_the_geometric_mechanism():
+    noise = Laplace.for_target(PureDP(1), sensitivity=Sensitivity(1, ROW), grid=1)
     assert noise.pmf([[0]])[0] == pytest.approx(np.tanh(0.5))
     assert noise.draw([7], Source.seeded(1)).dtype == np.int64
-    with pytest.raises(PreconditionError, match="laplace-grid"):
-        Geometric.for_target(PureDP(1), sensitivity=Sensitivity(1, ROW), grid="0.5")
 
 
 def test_a_scale_below_what_is_needed_is_refused():
@@ -60,7 +58,7 @@ def test_a_scale_below_what_is_needed_is_refused():
 
 def test_a_million_cells_at_once():
     cells = Sensitivity.cells(1_000_000, ROW)
-    noise = Geometric.for_target(PureDP(1), sensitivity=cells)
+    noise = Laplace.for_target(PureDP(1), sensitivity=cells, grid=1)
     answer = noise.draw(np.full(1_000_000, 5), Source.seeded(2))
     assert answer.shape == (1_000_000,)
     assert answer.mean() == pytest.approx(5, abs=0.01)

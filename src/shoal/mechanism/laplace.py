@@ -1,4 +1,4 @@
-"""Laplace noise on a grid, the discrete Laplace distribution, which gives up nothing to rounding; geometric noise for counts."""
+"""Laplace noise on a grid, the discrete Laplace distribution, which gives up nothing to rounding."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Laplace(AdditiveNoise):
     Promise   PureDP by theorem `laplace-grid`.
     Requires  a sensitivity and a grid that were declared without the data; it uses the L1 sensitivity on the grid.
     Reads     the answer that it is given, and no table.
+
+    On the grid 1 it is the geometric mechanism for counts (Ghosh, Roughgarden and Sundararajan 2009).
 
     >>> from shoal.guarantee.unit import Unit
     >>> count = Sensitivity(1, Unit.row("add_remove"), multiples_of=1)
@@ -84,24 +86,3 @@ class Laplace(AdditiveNoise):
         """2 q / (1 − q)² steps², with q = exp(−rate)."""
         rate = float(step / self.scale)
         return float(step) ** 2 * 2 * exp(-rate) / expm1(-rate) ** 2
-
-
-@dataclass(frozen=True)
-class Geometric(Laplace):
-    """Laplace noise on the whole numbers, for counts: Pr[x] ∝ exp(−epsilon |x| / l1) (Ghosh, Roughgarden and Sundararajan 2009).
-
-    Promise   PureDP by theorem `laplace-grid`.
-    Requires  the grid 1; it uses the L1 sensitivity.
-    Reads     the answer that it is given, and no table.
-    """
-
-    def __post_init__(self) -> None:
-        if any(step != 1 for step in self.grid):
-            raise PreconditionError(
-                "laplace-grid", "the grid is not the whole numbers", came="another step", allowed="1"
-            )
-        super().__post_init__()
-
-    @classmethod
-    def for_target(cls, target: Target, *, sensitivity: Sensitivity, grid: Number | Sequence[Number] = 1) -> Self:
-        return super().for_target(target, sensitivity=sensitivity, grid=grid)

@@ -22,7 +22,7 @@ from typing import Any
 from shoal.data.domain import Interval, Line, Pattern
 from shoal.data.type import Type
 from shoal.errors import UsageError
-from shoal.guarantee.rounding import exact, exact_text
+from shoal.guarantee.rounding import exact, exact_text, read_number
 from shoal.mechanism.refinement.prior import (
     MOST_VALUES,
     DiscretePrior,
@@ -113,7 +113,7 @@ def _between(first: str, last: str, query: VectorQuery | PersonQuery) -> Analyst
             came=query.attribute.type.value,
             allowed="uniform, or {value: probability, ...}",
         )
-    start, end = exact(first, "an end of the prior"), exact(last, "an end of the prior")
+    start, end = (read_number(each, "an end of the prior") for each in (first, last))
     if isinstance(query, PersonQuery):
         for each in (start, end):
             _refuse_beyond(each, query)

@@ -122,7 +122,7 @@ def refused(build, unit=UNIT):
         (lambda: Mean("w", step="1e-30"), "a step of attribute 'w' is out of range"),
         (lambda: Mean("w", step="100"), "a step of attribute 'w' is out of range"),
         (lambda: Mean("x", step="0.5"), "a step of attribute 'x' is not whole"),
-        (lambda: Mean("w", step="much"), "a step is not a finite number"),
+        (lambda: Mean("w", step="much"), "a step is not a number"),
         (lambda: Histogram("note"), "attribute 'note' has no declared domain"),
         (
             lambda: Histogram("w"),

@@ -13,7 +13,7 @@ Both follow from the condition and the policy alone, as every message here does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +26,6 @@ from shoal.engine.base import Counts
 from shoal.errors import UsageError
 from shoal.query.condition.parse import Comparison, Expression, Negation, TokenKind, parse_expression
 from shoal.query.condition.ranks import (
-    Array,
     RankedDomain,
     attribute_of,
     domain_of,
@@ -137,22 +136,7 @@ class Predicate:
         """Whether no row can satisfy both, as far as single attributes tell; False where they do not."""
         return _are_disjoint(self.root, other.root)
 
-    def mask(self, values: Mapping[str, Array]) -> Mask:
-        """For which rows it holds, given the columns as arrays of equal length, masked where something is missing."""
-        rows = len(next(iter(values.values()))) if values else 0
-
-        def holds(atom: Atom) -> Mask:
-            column = values[atom.name]
-            absent = np.ma.getmaskarray(column)
-            if not absent.any():
-                return atom.value_set.contains(np.ma.getdata(column))
-            found = np.full(len(column), atom.value_set.missing, dtype=np.bool_)
-            found[~absent] = atom.value_set.contains(np.ma.getdata(column)[~absent])
-            return found
-
-        return _evaluate(self.root, holds, rows)
-
-    def mask_of_counts(self, counts: Counts) -> Mask:
+    def mask(self, counts: Counts) -> Mask:
         """Which distinct tuples satisfy the condition; each distinct value is tested once."""
 
         def holds(atom: Atom) -> Mask:

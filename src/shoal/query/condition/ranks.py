@@ -22,7 +22,7 @@ from shoal.data.schema import Attribute, Missing, Outside, Role, Schema
 from shoal.data.type import Type, point, texts
 from shoal.data.type import text_at as written
 from shoal.errors import PolicyError, UsageError
-from shoal.guarantee.rounding import exact, exact_text
+from shoal.guarantee.rounding import exact, exact_text, read_number
 from shoal.policy.model.base import MOST_LETTERS
 from shoal.policy.schema import BOOLEAN, value_of
 from shoal.policy.text.problem import excerpt, nearest
@@ -241,7 +241,7 @@ def parse_point(attribute: Attribute, value: Token) -> Fraction:
         raise wrong_type_error(attribute, value.text, allowed)
     try:
         if value.kind is TokenKind.NUMBER:
-            return point(kind, exact(value.text))
+            return point(kind, read_number(value.text))
         return point(kind, value_of(value.text, kind))
     except (PolicyError, ValueError):
         raise wrong_type_error(attribute, value.text, allowed) from None

@@ -29,7 +29,7 @@ from shoal.data.type import Type
 from shoal.data.type import text_at as written
 from shoal.engine.base import Counts, Table
 from shoal.errors import ParameterError, UsageError
-from shoal.guarantee.rounding import exact, exact_text
+from shoal.guarantee.rounding import exact_text, read_number
 from shoal.guarantee.unit import Unit
 from shoal.query.condition.ranks import (
     Array,
@@ -120,7 +120,7 @@ class _CountQuery(LinearQuery):
         if not self.columns:
             return np.array([table.rows()])
         counts = table.count_by(self.columns)
-        return np.array([counts.counts[self.where.mask_of_counts(counts)].sum()], dtype=np.int64)
+        return np.array([counts.counts[self.where.mask(counts)].sum()], dtype=np.int64)
 
     def finish(self, noisy: Sequence[int]) -> int:
         return int(noisy[0])
@@ -153,7 +153,7 @@ class _AttributeSums(LinearQuery):
         counts: Counts = table.count_by(self.columns)
         place = self.columns.index(self.attribute_grid.attribute.name)
         codes = counts.codes[place]
-        kept = self.where.mask_of_counts(counts) & (codes >= 0)
+        kept = self.where.mask(counts) & (codes >= 0)
         often = np.zeros(len(counts.values[place]), dtype=np.int64)
         np.add.at(often, codes[kept], counts.counts[kept])
         return self.attribute_grid.steps(counts.values[place]), often
@@ -523,7 +523,7 @@ def _step(kind: Type, span: Fraction, most: int) -> Fraction:
 
 
 def _declared_step(attribute: Attribute, step: str, span: Fraction, most: int) -> Fraction:
-    found = exact(step, "a step")
+    found = read_number(step, "a step")
     least = span / most
     if attribute.type is not Type.DECIMAL and found.denominator != 1:
         raise ParameterError(f"a step of attribute '{attribute.name}' is not whole", came=step, allowed="1, 2, …")

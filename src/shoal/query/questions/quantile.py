@@ -164,7 +164,7 @@ class _QuantileQuery(SelectionQuery):
         counts = table.count_by(self.columns)
         place = self.columns.index(self.attribute.name)
         codes = counts.codes[place]
-        kept = self.where.mask_of_counts(counts) & (codes >= 0)
+        kept = self.where.mask(counts) & (codes >= 0)
         values, edges = self._comparable(counts.values[place])
         often = np.zeros(len(values), dtype=np.int64)
         np.add.at(often, codes[kept], counts.counts[kept])

@@ -221,7 +221,7 @@ class _TableQuery(LinearQuery):
         for axis in self.axes:
             place = self.columns.index(axis.attribute.name)
             cell = cell * len(axis) + axis.codes(counts.values[place], counts.codes[place])
-        kept = self.where.mask_of_counts(counts)
+        kept = self.where.mask(counts)
         found = np.zeros(self.size, dtype=np.int64)
         np.add.at(found, cell[kept], counts.counts[kept])
         return found
