@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.chance.source import Source
-from shoal.datasets.simulated import stand_in
+from shoal.datasets.simulate import simulate
 from shoal.datasets.visits import write_visits
 from shoal.policy.policy import Policy
 
@@ -23,7 +23,7 @@ def table(name: str, policy: Policy, folder: Path) -> object:
     if name == "visits":
         return write_visits(folder / "visits.csv", 2_000, seed=1)
     own = EXAMPLES / name / f"{name}.csv"
-    return own if own.is_file() else stand_in(policy.schema, 3_000, Source.seeded(name))
+    return own if own.is_file() else simulate(policy.schema, 3_000, Source.seeded(name))
 
 
 @pytest.mark.slow
