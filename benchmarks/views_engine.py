@@ -52,7 +52,7 @@ def wide_levels(schema):
 def work(job, path):
     """One job, on a table that was opened."""
     from shoal.chance.source import Source
-    from shoal.engine.base import Ask
+    from shoal.engine.base import RecodeRequest
     from shoal.engine.duckdb.engine import DuckDB
 
     schema, levels = (wide_schema(path), {}) if path.name == "wide.parquet" else meaning()
@@ -67,7 +67,7 @@ def work(job, path):
             made = [table.keep(source.row_mask(BETA).keep).recode(levels)]
         else:
             pairs = list(combinations(levels, 2))
-            asks = [Ask({name: levels[name] for name in pair}, source.row_mask(BETA).keep) for pair in pairs]
+            asks = [RecodeRequest({name: levels[name] for name in pair}, source.row_mask(BETA).keep) for pair in pairs]
             made = (
                 table.recode_many(asks) if job == "views" else [table.keep(ask.mask).recode(ask.levels) for ask in asks]
             )

@@ -51,6 +51,16 @@ def test_finest_is_a_floor():
     assert found.span(0, 2) == "[0, 4)"
 
 
+def test_open_ends_are_declared_and_never_read_from_a_label():
+    declared = "type: integer, domain: [0, 99], hierarchy: "
+    open_ends = cells_of(attribute(declared + "{cuts: [[20, 40, 60]]}"), finest=1)
+    assert (open_ends.span(0, 2), open_ends.span(2, 4), open_ends.span(1, 3)) == ("< 40", ">= 40", "[20, 60)")
+    top = cells_of(attribute(declared + "{intervals: [20], above: 60}"), finest=1)
+    assert (top.span(0, 2), top.span(2, 4)) == ("[0, 40)", ">= 40")
+    named = cells_of(attribute(declared + "{cuts: [20, 40, 60], labels: ['< low', mid, high, '>= top']}"), finest=1)
+    assert (named.span(0, 2), named.span(2, 4)) == ("[0, 40)", "[40, 100)")
+
+
 def test_a_domain_of_a_million_values_falls_back_on_what_can_be_listed():
     plain = cells_of(attribute("type: integer, domain: [0, 999999]"))
     assert len(plain) <= STEPS

@@ -97,7 +97,7 @@ class Taxonomy:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Every concept, as listed."""
+        """All concepts, in the order in which they are listed."""
         return tuple(self.parents)
 
     @cached_property
@@ -130,7 +130,7 @@ class Taxonomy:
         return tuple(path)
 
     def depth(self, node: str) -> int:
-        """How many concepts stand above."""
+        """The number of concepts above one."""
         return len(self.ancestors(node)) - 1
 
     def _refuse_unknown(self, nodes: Iterable[str]) -> None:
@@ -146,7 +146,7 @@ class Taxonomy:
         return float(self.distances([first], [second])[0, 0])
 
     def distances(self, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None) -> Floats:
-        """All distances between two lists of concepts; the values of the domain unless said otherwise."""
+        """All distances between two lists of concepts; each is the list of the domain's values unless it is given."""
         first = self._paths(self.values if rows is None else rows)
         second = self._paths(self.values if columns is None else columns)
         deepest = min(first.shape[1], second.shape[1])
@@ -233,7 +233,7 @@ class Taxonomy:
 
 
 def _largest(numbers: Floats) -> int:
-    """The first of the largest, where sums that differ by rounding alone are equal."""
+    """The number of the first of the largest; sums that differ by rounding alone count as equal."""
     return int(np.argmax(numbers >= numbers.max() - 1e-9))
 
 
@@ -241,13 +241,13 @@ def _largest(numbers: Floats) -> int:
 
 Parents = dict[str, str | None]
 NOTHING = ("", "~", "null", "Null", "NULL")
-"""How YAML spells that nothing stands there; a child of that name is written in a list."""
+"""The spellings of an empty value in YAML; a child of such a name is written in a list."""
 DEEPEST = 100
-"""Levels of nesting after which a tree is taken for an endless one."""
+"""The most levels of nesting; a deeper tree is taken for an endless one."""
 
 
 def read_tree(path: Path) -> Any:
-    """The tree in a YAML file, every name as the text that stands there."""
+    """The tree in a YAML file, every name as the text that is written there."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
     from ruamel.yaml.events import AliasEvent
@@ -298,7 +298,7 @@ def parents_of(tree: object) -> Parents:
 
 
 def _members(node: object, name: str) -> Iterator[tuple[str, object]]:
-    """The names below a node, each with what stands below it."""
+    """The children of a node, each with what is written below it."""
     if node is None or node in NOTHING:
         return
     if isinstance(node, Mapping):

@@ -18,7 +18,7 @@ from shoal.data.type import Type, decimal_text, number, point, spell, time_at
 
 
 def intervals(request: HierarchyRequest) -> Hierarchy:
-    """Intervals of equal width, each level's width a multiple of the one before."""
+    """The hierarchy of intervals of equal width, where each width is a multiple of the one before."""
     line = Line.of(request.type, request.domain)
     origin = request.option("origin")
     start = (line.low if request.type is Type.DATE else Fraction(0)) if origin is None else point(line.type, origin)
@@ -27,7 +27,7 @@ def intervals(request: HierarchyRequest) -> Hierarchy:
 
 
 def cuts(request: HierarchyRequest) -> Hierarchy:
-    """Given cut points; each level's are among those of the one before."""
+    """The hierarchy of given cut points, where those of each level are among those of the level before."""
     line = Line.of(request.type, request.domain)
     raw = request.as_list(request.argument)
     lists = raw if all(isinstance(item, Sequence) and not isinstance(item, str) for item in raw) else [raw]
@@ -68,7 +68,7 @@ def cuts(request: HierarchyRequest) -> Hierarchy:
 
 
 def rounding(request: HierarchyRequest) -> Hierarchy:
-    """Rounded numbers, halves away from zero; each level rounds the label of the one before, so that levels nest."""
+    """The hierarchy of rounded numbers, halves away from zero; each level rounds the labels before it, so that levels nest."""
     line = Line.of(request.type, request.domain)
     ends = _open_ends(request, line)
     levels: list[IntervalEdges] = []
@@ -89,12 +89,12 @@ def rounding(request: HierarchyRequest) -> Hierarchy:
 
 
 def round_half_away(at: Fraction) -> int:
-    """The nearest whole number; of two, the one farther from zero."""
+    """The whole number nearest to a number; of two equally near ones, the one farther from zero."""
     return int(math.copysign(math.floor(abs(at) + Fraction(1, 2)), at)) if at else 0
 
 
 def _half(line: Line, middle: Fraction) -> Fraction:
-    """Where the upper of two rounded numbers begins: at the middle, or right above it for negative numbers."""
+    """The least number that is rounded to the upper of two numbers: their middle, or right above it for negative numbers."""
     if middle > 0:
         return Fraction(math.ceil(middle)) if line.type is Type.INTEGER else middle
     if line.type is Type.INTEGER:
@@ -106,7 +106,7 @@ Ends = tuple[Fraction | None, Fraction | None]
 
 
 def _open_ends(request: HierarchyRequest, line: Line) -> Ends:
-    """Where bottom and top coding begin, checked against the domain."""
+    """The ends of bottom and top coding, checked against the domain."""
     below, above = (
         None if request.option(name) is None else point(line.type, request.option(name)) for name in ("below", "above")
     )
@@ -179,7 +179,7 @@ def _widths(request: HierarchyRequest) -> list[Fraction]:
 
 
 def _names(request: HierarchyRequest, lists: Sequence[object]) -> list[list[str] | None]:
-    """The labels given for each level, if any."""
+    """The labels that the policy gives for each level, None where it gives none."""
     raw = request.option("labels")
     if raw is None:
         return [None] * len(lists)
@@ -209,7 +209,7 @@ def _refuse_too_many(request: HierarchyRequest, count: int, width: str) -> None:
 
 @dataclass(frozen=True)
 class CalendarPart:
-    """A part of the calendar: where the one around a time begins, where the next begins, and its name."""
+    """A part of the calendar as three functions of a time: the start of the part around it, the next start, and the label."""
 
     start: Callable[[dt.datetime], dt.datetime]
     following: Callable[[dt.datetime], dt.datetime]
@@ -255,11 +255,11 @@ CALENDAR_PARTS: dict[str, CalendarPart] = {
         _decade, lambda t: t.replace(year=t.year // 10 * 10 + 10), lambda t: f"{t.year // 10 * 10:04}s"
     ),
 }
-"""From fine to coarse. Weeks are ISO weeks, from Monday, and nest in nothing coarser."""
+"""The parts of the calendar from fine to coarse. Weeks are ISO weeks, from Monday, and nest in no coarser part."""
 
 
 def date(request: HierarchyRequest) -> Hierarchy:
-    """The parts of a date or time, from fine to coarse."""
+    """The hierarchy of parts of the calendar, from fine to coarse."""
     line = Line.of(request.type, request.domain)
     names = [spell(name) for name in request.as_list(request.argument)]
     order = list(CALENDAR_PARTS)

@@ -14,7 +14,7 @@ _FORMS = "mask: right, mask: left, {side: right, keep: [4, 3]} or {prefix: [3, 2
 
 
 def mask(request: HierarchyRequest) -> Hierarchy:
-    """One letter more is hidden at each level, or as many as `keep` leaves; the last level hides everything."""
+    """The hierarchy of a mask: each level hides one letter more, or leaves as many as `keep` says; the last hides all."""
     side, keep, letter, length = _mask_options(request)
     if length is None:
         raise request.error(
@@ -40,7 +40,7 @@ def mask(request: HierarchyRequest) -> Hierarchy:
 
 
 def _mask_options(request: HierarchyRequest) -> tuple[str, list[int] | None, str, int | None]:
-    """Side, letters kept, what stands for a hidden letter, and the length of the texts."""
+    """The options of a mask: its side, the letters kept, what replaces a hidden letter, and the length of the texts."""
     raw = request.argument
     known = _length(request)
     if raw in ("left", "right"):

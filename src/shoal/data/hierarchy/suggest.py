@@ -52,7 +52,7 @@ def _widths(line: Line) -> dict[str, Any]:
 
 
 def round_number(least: Fraction) -> Fraction:
-    """The smallest of 1, 2, 5, 10, 20, 50, ... and their tenths that is not below."""
+    """The smallest of 1, 2, 5, 10, 20, 50, ... and their tenths that is at least `least`."""
     power = Fraction(1)
     while power > least:
         power /= 10
@@ -62,7 +62,7 @@ def round_number(least: Fraction) -> Fraction:
 
 
 def _dates(line: Line) -> dict[str, Any]:
-    """Parts of the calendar by how long the domain lasts."""
+    """Parts of the calendar, chosen by the length of the domain."""
     days = line.size(None, None) / (1 if line.type is Type.DATE else _DAY)
     fine: list[str] = [] if line.type is Type.DATE else ["hour", "day"] if days <= 366 else ["day"]
     if days <= 7:
@@ -77,7 +77,7 @@ def _dates(line: Line) -> dict[str, Any]:
 
 
 def neighbours(values: Sequence[str]) -> list[dict[str, list[str]]]:
-    """Pairs of neighbours, then fours, eights, ..., each level listing labels of the one before."""
+    """Groups of two neighbours, then of four, eight, ..., where each level lists labels of the level before."""
     levels: list[dict[str, list[str]]] = []
     spans = [(value, value) for value in values]
     while len(spans) > 2:

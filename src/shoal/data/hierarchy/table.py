@@ -25,7 +25,10 @@ Rows = Sequence[Sequence[str]]
 
 
 def hierarchy_of_rows(request: HierarchyRequest, rows: Rows) -> Hierarchy:
-    """The hierarchy of rows (value, label, label, ...), one for each value of the domain or more."""
+    """The hierarchy of rows (value, label, label, ...) that cover every value of the domain, and perhaps more.
+
+    Raises     PolicyError where a value is missing or listed twice, or the labels form no tree.
+    """
     counted = Counter(row[0] for row in rows)
     twice = [value for value, count in counted.items() if count > 1]
     if twice:
@@ -70,7 +73,7 @@ def _values(request: HierarchyRequest) -> tuple[str, ...]:
 
 
 def _refuse_no_tree(request: HierarchyRequest, rows: Rows) -> None:
-    """Raise where two values share a label and part again at a coarser level."""
+    """Refuse rows in which two values share a label and have different labels at a coarser level."""
     columns = list(zip(*rows, strict=True))
     for level, (fine, coarse) in enumerate(pairwise(columns[1:]), start=1):
         above: dict[str, str] = {}
@@ -87,7 +90,7 @@ def _refuse_no_tree(request: HierarchyRequest, rows: Rows) -> None:
 
 
 def groups(request: HierarchyRequest) -> Hierarchy:
-    """Levels of named groups; members are values, or labels of the level before."""
+    """The hierarchy of levels of named groups, whose members are values or labels of the level before."""
     levels = _levels(request)
     values = _values(request)
     rest = request.option("rest")
@@ -131,7 +134,7 @@ def _levels(request: HierarchyRequest) -> list[Mapping[Any, Any]]:
 
 
 def _places(request: HierarchyRequest, level: Mapping[Any, Any], at: int) -> dict[str, str]:
-    """The group of each member."""
+    """The group of each member of one level."""
     place: dict[str, str] = {}
     for label, members in level.items():
         for member in map(spell, request.as_list(members)):
@@ -148,7 +151,7 @@ def _places(request: HierarchyRequest, level: Mapping[Any, Any], at: int) -> dic
 
 
 def taxonomy(request: HierarchyRequest) -> Hierarchy:
-    """Levels by depth of a tree; a value that lies less deep is repeated until the others have come up to it."""
+    """The hierarchy of a tree, a level for each depth; a value that lies less deep is repeated up to its parent's level."""
     found = tree_of(request)
     values = _values(request)
     strangers = [value for value in values if value not in found]
@@ -164,7 +167,7 @@ def taxonomy(request: HierarchyRequest) -> Hierarchy:
 
 
 def tree_of(request: HierarchyRequest) -> trees.Parents:
-    """Each node's parent, from the file or from the words of the policy."""
+    """The parent of each node of the tree that a policy names or writes out."""
     raw = request.argument
     return trees.parents_of(trees.read_tree(request.path()) if isinstance(raw, str) else raw)
 
@@ -175,7 +178,7 @@ def tree_values(request: HierarchyRequest) -> tuple[str, ...]:
 
 
 def tree_leaves(found: trees.Parents) -> tuple[str, ...]:
-    """The nodes without others below them."""
+    """The leaves of a tree: its nodes without children."""
     inner = set(found.values())
     return tuple(name for name in found if name not in inner)
 
@@ -249,7 +252,7 @@ def parse_rows(raw: bytes, delimiter: str | None = None, name: str = "the file")
 
 
 def find_delimiter(text: str) -> str:
-    """The delimiter that gives every row the same number of columns, more than one; failing that, the most frequent."""
+    """The first delimiter that gives every row the same number of columns, more than one; else the most frequent one."""
     for delimiter in DELIMITERS:
         rows = _rows(text, delimiter)
         if rows and len(rows[0][1]) > 1 and all(len(row) == len(rows[0][1]) for _, row in rows):
