@@ -9,19 +9,11 @@ from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import Release, release
+from tests.publish.clinic import POLICY as CLINIC
 from tests.publish.clinic import write_table
 
-ATTRIBUTES = """
-version: 1
-dataset: clinic
-unit: row
-neighbours: add_remove
-attributes:
-  patient: {role: identifier, type: text}
-  age:  {role: quasi, type: integer, domain: [0, 99]}
-  sex:  {role: quasi, type: category, domain: [f, m]}
-  diag: {role: confidential, type: category, domain: [flu, cold, rare], hierarchy: {groups: {common: [flu, cold], other: [rare]}}}
-"""
+ATTRIBUTES = CLINIC.partition("release:")[0].replace(", hierarchy: {intervals: [10, 50]}", "")
+"""The clinic's, with ages as they are."""
 METHODS = {
     "microaggregation": "release: {method: microaggregation, k: 5, output: csv}",
     "diverse": "release: {method: microaggregation, k: 5, l: 2, t: 0.4, show: label, output: csv}",

@@ -15,20 +15,6 @@ from tests.cli.run import answer, refused, shoal
 from tests.publish.clinic import write_table
 
 
-@pytest.fixture
-def place(tmp_path):
-    """A folder with a policy and a table."""
-    return furnished(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """One release with its report, made once; tests that change it work on a copy."""
-    folder = furnished(tmp_path_factory.mktemp("made"))
-    assert shoal(*asked(folder)).exit_code == 0
-    return folder
-
-
 @pytest.mark.slow
 def test_words_say_the_promise_the_rows_and_where(place):
     done = shoal(*asked(place))

@@ -13,20 +13,6 @@ from tests.cli.run import answer, refused, shoal
 from tests.publish.clinic import POLICY, policy
 
 
-@pytest.fixture
-def place(tmp_path):
-    """A folder with a policy and a table."""
-    return furnished(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """One release with its report, made once; tests that change it work on a copy."""
-    folder = furnished(tmp_path_factory.mktemp("made"))
-    assert shoal(*asked(folder)).exit_code == 0
-    return folder
-
-
 def test_a_folder_that_exists_is_left_alone(place):
     (place / "out").mkdir()
     (place / "out" / "thesis.txt").write_text("years of work")

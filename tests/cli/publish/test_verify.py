@@ -11,16 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.custodian import asked, furnished
 from tests.cli.run import answer, refused, shoal
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """One release with its report, made once; tests that change it work on a copy."""
-    folder = furnished(tmp_path_factory.mktemp("made"))
-    assert shoal(*asked(folder)).exit_code == 0
-    return folder
 
 
 @pytest.fixture

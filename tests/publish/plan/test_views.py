@@ -27,9 +27,7 @@ from shoal.publish.verify.release import require, verify
 from tests.engine.oracle import engine_named
 from tests.publish.certificate.test_page import SCHEMA
 from tests.publish.clinic import planned, publish, write_table
-from tests.publish.run.test_private_recoding import certificate, forge
-from tests.publish.run.test_release import account
-from tests.publish.verify.test_release import alone, failures
+from tests.publish.release_folder import account, alone, certificate, failures, forge
 
 PAIRS = {"release.views": "pairs", "release.delta": "1e-4"}
 

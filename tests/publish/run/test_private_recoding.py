@@ -18,8 +18,7 @@ from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import require, verify
 from tests.publish.certificate.test_page import SCHEMA
 from tests.publish.clinic import planned, publish, write_table
-from tests.publish.run.test_release import account
-from tests.publish.verify.test_release import alone, failures
+from tests.publish.release_folder import account, alone, certificate, failures, forge
 
 TREE = {"release.recoding": {"tree": {"epsilon": "0.3"}}}
 SAMPLED = {"release.recoding": {"tree": {"epsilon": "0.3", "sample": "0.25"}}}
@@ -48,10 +47,6 @@ def copied(released, tmp_path):
         return shutil.copytree(released[kind], tmp_path / "out")
 
     return copy
-
-
-def certificate(folder):
-    return json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
 
 
 # --- what is made -------------------------------------------------------------------------------------------------
@@ -143,15 +138,6 @@ def test_a_recoding_dearer_than_its_share_is_refused():
 
 
 # --- what a forger may try ----------------------------------------------------------------------------------------
-
-
-def forge(folder, change):
-    """Change the certificate and seal it again."""
-    content = certificate(folder)
-    change(content)
-    content["files"] = {name: verifier.sha256(folder / name) for name in content["files"] if (folder / name).is_file()}
-    content["seal"] = verifier.seal(content)
-    (folder / "certificate.json").write_text(json.dumps(content), encoding="utf-8")
 
 
 @pytest.mark.slow

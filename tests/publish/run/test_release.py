@@ -21,11 +21,7 @@ from shoal.publish.run.release import STAGES, release
 from shoal.publish.verify.release import require, verify
 from tests.engine.oracle import engine_named
 from tests.publish.clinic import planned, policy, publish, write_table
-
-
-def account(folder):
-    with Ledger(str(folder / "ledger.sqlite")) as ledger:
-        return ledger.account("clinic")
+from tests.publish.release_folder import account
 
 
 def published(folder):

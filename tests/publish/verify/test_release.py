@@ -18,6 +18,7 @@ from shoal.publish.share import pack
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import require, verify
 from tests.publish.clinic import publish
+from tests.publish.release_folder import alone, failures
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +39,6 @@ def copied(released, tmp_path):
         return Path(shutil.copytree(released[kind], tmp_path / kind))
 
     return copy_of
-
-
-def failures(folder):
-    return {check.name for check in verify(folder) if check.agrees is False}
-
-
-def alone(folder):
-    """The one-file verifier in a Python that cannot see the package."""
-    done = subprocess.run(
-        [sys.executable, "-I", verifier.__file__, str(folder)], check=False, capture_output=True, text=True
-    )
-    return done.returncode
 
 
 @pytest.mark.slow
