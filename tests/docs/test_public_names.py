@@ -20,7 +20,6 @@ TAKES_NOTHING = {"Session", "Status"}
 def test_a_public_name_says_what_it_takes_what_it_raises_and_shows_an_example(name):
     said = inspect.getdoc(getattr(shoal, name)) or ""
     lacks = [] if ">>> " in said else ["an example (>>> )"]
-    if name not in TAKES_NOTHING:
-        lacks += [] if ARGUMENTS.search(said) else ["a line that begins with 'Arguments  '"]
-        lacks += [] if RAISES.search(said) else ["a line that begins with 'Raises  ', or 'Raises nothing'"]
+    lacks += [] if ARGUMENTS.search(said) else ["a line that begins with 'Arguments  '"]
+    lacks += [] if RAISES.search(said) else ["a line that begins with 'Raises  ', or 'Raises nothing'"]
     assert not lacks, f"shoal.{name} lacks {', '.join(lacks)}"

@@ -206,9 +206,9 @@ def rehearse(
     dependence: float = DEPENDENCE,
     tick: Callable[[], None] = lambda: None,
 ) -> Rehearsal:
-    """Run a plan on simulated tables of each size in `rows`, `runs` times; see `datasets.stand_in` for what they assume.
+    """Run a plan on simulated tables of each size in `rows`, `runs` times; `datasets.simulate` says what they assume.
 
-    The same seed gives the same worlds, at every size and for every plan over the same schema, so that plans can be
+    The same seed gives the same tables, at every size and for every plan over the same schema, so that plans can be
     compared. `tick` is called after each run.
     """
     sizes = [rows] if isinstance(rows, int) else list(rows)
