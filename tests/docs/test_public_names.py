@@ -12,8 +12,6 @@ import shoal
 NAMES = [name for name in shoal.__all__ if name != "__version__"]
 ARGUMENTS = re.compile(r"^\s*Arguments {2,}\S", re.MULTILINE)
 RAISES = re.compile(r"^\s*Raises (nothing\b| +\S)", re.MULTILINE)
-TAKES_NOTHING = {"Session", "Status"}
-"""Names that nobody calls: a session comes from `session`, and a status is one of a list."""
 
 
 @pytest.mark.parametrize("name", NAMES)
