@@ -15,6 +15,8 @@ import pyarrow as pa
 from shoal.engine.base import Table
 from shoal.ledger.state import Account
 from shoal.policy.policy import Policy
+from shoal.publish.certificate.model import MODELS, TableEntry
+from shoal.publish.certificate.page import certificate_page
 from shoal.publish.certificate.safe_k import certificate
 from shoal.publish.plan.methods import plan
 from shoal.publish.plan.safe_k import SafeKPlan
@@ -95,9 +97,21 @@ def _sealed(_: str, book: tuple[tuple[str, int], ...], held: _Held) -> dict[str,
     rules = {name: f"recoding/{number:02d}.json" for number, name in enumerate(columns, 1)}
     names = ["table.csv"] if made.repeat == 1 else [f"table-{n}.csv" for n in range(1, made.repeat + 1)]
     names = [name.replace("csv", made.format) for name in names]
-    tables = [{"file": name, "k": made.promise.k, "columns": columns, "recoding": rules} for name in names]
+    tables = [wide_table(name, made.promise.k, rules) for name in names]
     files = {"policy.lock.yaml": made.lock.sha256} | dict.fromkeys([*names, *rules.values()], "ab" * 32)
-    return certificate(made, files, tables, account(made, **dict(book)), "2026-03-01")
+    return certificate(made, files, tables, account(made, **dict(book)), "2026-03-01").to_json()
+
+
+def wide_table(file: str, k: int, rules: dict[str, str]) -> TableEntry:
+    """A wide table as a certificate lists it."""
+    return TableEntry(
+        file=file, name=None, sample=0, k=k, columns=tuple(rules), recoding=rules, boxes=None, recoding_choice=None
+    )
+
+
+def page_of(content: dict[str, Any]) -> str:
+    """The page of a certificate that is given as plain values."""
+    return certificate_page(MODELS[content["method"]].read(content))
 
 
 class FewVerbs:

@@ -37,8 +37,8 @@ def forge(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 
 def failures(folder: Path) -> set[str]:
-    """The names of the checks that do not agree."""
-    return {check.name for check in verify(folder) if check.agrees is False}
+    """The ids of the checks that do not agree."""
+    return {check.id for check in verify(folder) if check.agrees is False}
 
 
 def alone(folder: Path) -> int:

@@ -23,10 +23,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.publish.verify.standalone import sha256
+
+if TYPE_CHECKING:
+    from shoal.publish.certificate.model import CountedCertificate, SafeKCertificate
 
 CERTIFICATE, PAGE, LOCK, VIEWS = "certificate.json", "certificate.html", "policy.lock.yaml", "views.json"
 REPORT, REPORT_PAGE = "report.json", "report.html"
@@ -75,10 +78,12 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_certificate(folder: Path, content: Mapping[str, Any], page: str) -> None:
+def write_certificate(folder: Path, certificate: SafeKCertificate | CountedCertificate) -> None:
     """The certificate, for programs and for people."""
-    write_text(folder / CERTIFICATE, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    write_text(folder / PAGE, page)
+    from shoal.publish.certificate.page import certificate_page
+
+    write_text(folder / CERTIFICATE, certificate.text())
+    write_text(folder / PAGE, certificate_page(certificate))
 
 
 def write_report(folder: Path, values: Mapping[str, Any], page: str) -> None:

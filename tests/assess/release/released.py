@@ -75,7 +75,7 @@ def write_release(
                 rules_written[text] = f"recoding/{len(rules_written):04d}.json"
                 (folder / rules_written[text]).write_text(text)
             places[rule["attribute"]] = rules_written[text]
-        entry = {"file": file, "name": name, "part": 0, "k": k, "columns": columns, "recoding": places}
+        entry = {"file": file, "name": name, "sample": 0, "k": k, "columns": columns, "recoding": places}
         if boxes and name in boxes:
             (folder / "recoding" / f"boxes-{number}.csv").write_text(boxes[name])
             entry["boxes"] = f"recoding/boxes-{number}.csv"
@@ -85,7 +85,7 @@ def write_release(
         for path in folder.rglob("*")
         if path.is_file()
     }
-    certificate = {"version": 1, "parts": [{"k": k, "beta": beta, "times": len(tables)}], "tables": tables}
+    certificate = {"format": 1, "samples": [{"k": k, "beta": beta, "times": len(tables)}], "tables": tables}
     (folder / "certificate.json").write_text(json.dumps({**certificate, "files": files}))
     return folder
 

@@ -44,11 +44,11 @@ def test_views_have_names_columns_k_beta_and_weight(tmp_path):
     assert view.cells == 8
 
 
-def test_parts_give_each_view_its_own_k_and_beta(tmp_path):
+def test_samples_give_each_view_its_own_k_and_beta(tmp_path):
     folder = two_views(tmp_path)
     paper = json.loads((folder / "certificate.json").read_text())
-    paper["parts"].append({"k": 25, "beta": "0.4", "times": 1})
-    paper["tables"][1]["part"] = 1
+    paper["samples"].append({"k": 25, "beta": "0.4", "times": 1})
+    paper["tables"][1]["sample"] = 1
     (folder / "certificate.json").write_text(json.dumps(paper))
     loaded = load(folder)
     assert [(view.k, view.beta) for view in loaded.views] == [(20, Fraction(3, 20)), (25, Fraction(2, 5))]
@@ -122,7 +122,7 @@ def test_a_label_that_no_rule_has_is_refused(tmp_path):
         load(folder, verify=False).table("one").tuples  # noqa: B018
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", "not json", '{"files": {}, "tables": [{}], "parts": []}'])
+@pytest.mark.parametrize("text", ["{}", "[]", "not json", '{"files": {}, "tables": [{}], "samples": []}'])
 def test_a_broken_certificate_is_refused(tmp_path, text):
     (tmp_path / "certificate.json").write_text(text)
     with pytest.raises(VerificationError):

@@ -31,7 +31,7 @@ def test_an_honest_folder_is_verified(made):
     assert all(check["agrees"] for check in found["checks"])
     listed = shoal("verify", made / "out", "--all").stdout.splitlines()
     assert len(listed) == len(found["checks"]) + 1
-    assert listed[0] == "ok      seal: the certificate is as it was sealed"
+    assert listed[1] == "ok      seal: SHA-256 over the certificate"
 
 
 def one_cell(folder):
@@ -44,7 +44,7 @@ def one_cell(folder):
 def one_number(folder):
     file = folder / "certificate.json"
     content = json.loads(file.read_text())
-    content["parts"][0]["k"] += 1
+    content["samples"][0]["k"] += 1
     file.write_text(json.dumps(content))
 
 
@@ -62,11 +62,11 @@ def another_page(folder):
 
 
 TAMPERING = {
-    one_cell: "file table.csv",
+    one_cell: "file-hash (table.csv)",
     one_number: "seal",
-    one_more_file: "no other files",
-    one_file_less: "file policy.lock.yaml",
-    another_page: "certificate.html",
+    one_more_file: "no-other-files",
+    one_file_less: "file-hash (policy.lock.yaml)",
+    another_page: "page-hash",
 }
 
 
@@ -91,10 +91,10 @@ def test_tampering_is_exit_3(copied, tamper):
 def test_a_certificate_that_cannot_be_read(copied):
     (copied / "certificate.json").write_text("{")
     assert shoal("verify", copied).exit_code == 3
-    (copied / "certificate.json").write_text('{"version": 99}')
+    (copied / "certificate.json").write_text('{"format": 99}')
     done = shoal("verify", copied)
     assert done.exit_code == 3
-    assert "knows certificates of version 1" in done.stdout
+    assert "this verifier knows format 1" in done.stdout
 
 
 def test_what_is_no_release_folder(tmp_path):
@@ -122,7 +122,7 @@ def test_the_public_files_are_packed_with_a_verifier_that_needs_python_alone(mad
     one_cell(tmp_path / "out")
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 3
-    assert done.stdout.startswith("FAILED        file table.csv")
+    assert done.stdout.startswith("FAILED        file-hash (table.csv)")
 
 
 @pytest.mark.slow

@@ -15,13 +15,12 @@ from shoal.guarantee.rounding import exact
 from shoal.guarantee.safe_k.curve import delta_tight
 from shoal.guarantee.safe_k.frontier import curve_of_setting
 from shoal.policy.policy import Policy
-from shoal.publish.certificate.page import certificate_page
 from shoal.publish.certificate.safe_k import certificate, curve_points
 from shoal.publish.plan.page import curve_picture
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.verify import standalone as verifier
 from tests.publish.clinic import planned as clinic
-from tests.publish.made import account, planned, sealed
+from tests.publish.made import account, page_of, planned, sealed, wide_table
 from tests.publish.reading import Page
 
 
@@ -48,7 +47,7 @@ def together(laws: list[np.ndarray]) -> np.ndarray:
 
 
 def stated(plan: SafeKPlan) -> dict[Fraction, float]:
-    return {exact(p["epsilon"]): float(exact(p["delta"])) for p in curve_points(plan.curve)}
+    return {exact(p.epsilon): float(exact(p.delta)) for p in curve_points(plan.curve)}
 
 
 @pytest.fixture(scope="module")
@@ -160,24 +159,24 @@ def test_the_promise_is_on_the_curve(kind):
     assert points[plan.total.epsilon] <= plan.total.delta
     assert list(points) == sorted(points)
     assert list(points.values()) == sorted(points.values(), reverse=True)
-    assert all("curve" not in part for part in made["parts"])
-    page = Page(certificate_page(made)).text
+    assert all("curve" not in sample for sample in made["samples"])
+    page = Page(page_of(made)).text
     assert f"and for {plan.method.unit.words()}" in page
     assert ("all 3 tables together" in page) == (kind == "repeat")
 
 
 @pytest.mark.slow
 def test_a_curve_begins_where_the_recoding_is_paid(tree):
-    table = {"file": "table.csv", "k": tree.promise.k, "columns": [], "recoding": {}}
-    made = certificate(tree, {}, [table], account(tree), "2026-03-01")
+    table = wide_table("table.csv", tree.promise.k, {"age": "recoding/01-age.json"})
+    made = certificate(tree, {"table.csv": "ab" * 32}, [table], account(tree), "2026-03-01").to_json()
     assert exact(made["curve"][0]["epsilon"]) > tree.promise.epsilon_recoding
-    assert "for the table, with what the choice of the recoding cost" in certificate_page(made)
+    assert "for the table, with what the choice of the recoding cost" in page_of(made)
 
 
 def curve_of_the_verifier(plan, made) -> bool:
     """Whether the one-file verifier finds the curve as it recomputes it."""
-    own = verifier.plan_of(verifier.read_lock(plan.lock.text))
-    whole = verifier.Composition(verifier.charged_parts(made, own), Fraction(8))
+    own = verifier.read_plan(verifier.read_lock(plan.lock.text))
+    whole = verifier.ComposedLosses(verifier.charged_parts(made, own), Fraction(8))
     try:
         return all(check.agrees for check in verifier.curve_checks(made, own, whole))
     except ValueError:
@@ -206,7 +205,7 @@ def test_the_verifier_recomputes_the_curve(kind):
         lambda points: points[0].update(delta="1e-12"),
         lambda points: points[-1].update(delta="0.5"),
         lambda points: points.pop(),
-        lambda points: points.append({"epsilon": "500", "delta": "1e-30", "split": None}),
+        lambda points: points.append({"epsilon": "500", "delta": "1e-30", "epsilon_split": None}),
         lambda points: points[0].update(epsilon="0.01"),
     ):
         forged = json.loads(json.dumps(made))

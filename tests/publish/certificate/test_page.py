@@ -13,8 +13,8 @@ import pytest
 
 import shoal.publish
 from shoal.guarantee.claim import Status
-from shoal.publish.certificate.page import MOST_ENTRIES, STATUS, certificate_page
-from tests.publish.made import KINDS, planned, sealed
+from shoal.publish.certificate.page import MOST_ENTRIES, STATUS
+from tests.publish.made import KINDS, page_of, planned, sealed
 from tests.publish.reading import Page
 
 SCHEMA = json.loads(
@@ -38,15 +38,16 @@ def texts(value):
 
 
 def test_everything_is_on_the_page(made):
-    page = Page(certificate_page(made))
-    said = [made[name] for name in ("dataset", "date", "sentence", "status", "bound", "seal", "plan")]
-    said += texts([made["words"], made["theorems"], made["not_promised"], made["recoding"], made["files"]])
-    said += [*made["recoding"], *made["files"], *(table["file"] for table in made["tables"])]
+    page = Page(page_of(made))
+    said = [made[name] for name in ("dataset", "date", "sentence", "status", "bound", "seal", "plan_sha256")]
+    rules = made["tables"][0]["recoding"]
+    said += texts([made["explanation"], made["theorems"], made["not_promised"], rules, made["files"]])
+    said += [*rules, *made["files"], *(table["file"] for table in made["tables"])]
     assert [text for text in said if text not in page.text] == []
 
 
 def test_the_page_is_sound_and_cannot_act(made):
-    page = certificate_page(made)
+    page = page_of(made)
     assert Page(page).faults == []
     assert "http" not in page
     assert "javascript" not in page
@@ -57,47 +58,47 @@ def test_every_status_has_its_words():
 
 
 def test_the_numbers_of_the_promise():
-    text = Page(certificate_page(sealed(planned("row")))).text
+    text = Page(page_of(sealed(planned("row")))).text
     assert "epsilon1odds move by a factor of at most 2.719" in text
     assert "delta0.000001" in text
-    assert "k12no group of fewer equal rows is shown" in text
+    assert "k12the minimum class size: no class of fewer equal rows is shown" in text
     assert "beta0.2" in text
 
 
 def test_where_the_published_theorem_is_silent():
-    assert "LQS11 Theorem 5 says nothing at this epsilon" in certificate_page(sealed(planned("silent")))
+    assert "LQS11 Theorem 5 says nothing at this epsilon" in page_of(sealed(planned("silent")))
 
 
 def test_a_unit_of_several_rows_has_its_own_delta():
-    text = Page(certificate_page(sealed(planned("person")))).text
+    text = Page(page_of(sealed(planned("person")))).text
     assert "delta for this unit" in text
     assert "all rows (at most 2) of one 'name'" in text
 
 
 def test_tables_with_the_same_columns_are_listed_once():
-    text = Page(certificate_page(sealed(planned("repeat")))).text
-    assert "table-1.csv, table-2.csv, table-3.csv: groups of at least" in text
+    text = Page(page_of(sealed(planned("repeat")))).text
+    assert "table-1.csv, table-2.csv, table-3.csv: classes of at least" in text
     assert text.count("recoding/01.json") == 2  # the column's rule, and its hash
 
 
 def test_long_fractions_are_rounded_up():
     made = sealed(planned("repeat"))
-    assert made["parts"][0]["delta"] == "1/3000000"
+    assert made["samples"][0]["delta"] == "1/3000000"
     made["guarantee"]["delta"] = "1/3000000"
-    assert "3.334e-07" in certificate_page(made)
+    assert "3.334e-07" in page_of(made)
 
 
 def test_other_releases_and_warnings():
     made = planned("row")
-    assert "No other release" in certificate_page(sealed(made))
-    page = certificate_page(sealed(made, charges=2, unbounded=1))
+    assert "No other release" in page_of(sealed(made))
+    page = page_of(sealed(made, charges=2, unbounded=1))
     assert "1 earlier charge of this dataset was in" in page
     assert "charge 2: this release" in page
     assert "1 other release of this dataset carries a guarantee that does not add up" in page
 
 
 def test_very_many_charges_are_added_up():
-    text = Page(certificate_page(sealed(planned("row"), charges=MOST_ENTRIES + 10))).text
+    text = Page(page_of(sealed(planned("row"), charges=MOST_ENTRIES + 10))).text
     assert "charges 1 to 10, added up10" in text
     assert f"charge {MOST_ENTRIES + 10}: this release" in text
     assert "charge 10 " not in text
@@ -105,7 +106,7 @@ def test_very_many_charges_are_added_up():
 
 def test_names_are_words_and_nothing_more():
     attributes = '  "<b>&\\"שם": {role: quasi, type: category, domain: ["<script>", ok], hierarchy: auto}\n'
-    page = certificate_page(sealed(planned(attributes=attributes, levels="", dataset="a <i>name")))
+    page = page_of(sealed(planned(attributes=attributes, levels="", dataset="a <i>name")))
     assert "<bdi>&lt;b&gt;&amp;&#34;שם</bdi>" in page
     assert "<bdi>a &lt;i&gt;name</bdi>" in page
     assert Page(page).faults == []
@@ -113,14 +114,15 @@ def test_names_are_words_and_nothing_more():
 
 PROGRAM = """
 import json, sys
+from shoal.publish.certificate.model import SafeKCertificate
 from shoal.publish.certificate.page import certificate_page
-sys.stdout.buffer.write(certificate_page(json.loads(sys.stdin.buffer.read())).encode())
+sys.stdout.buffer.write(certificate_page(SafeKCertificate.read(json.load(sys.stdin.buffer))).encode())
 assert not {"matplotlib", "pyarrow", "duckdb"} & set(sys.modules)
 """
 
 
 def test_the_same_bytes_again(made):
-    assert certificate_page(made) == certificate_page(copy.deepcopy(made))
+    assert page_of(made) == page_of(copy.deepcopy(made))
 
 
 @pytest.mark.slow
@@ -128,7 +130,7 @@ def test_the_same_bytes_in_another_process_without_a_plotting_library():
     made = sealed(planned("row"))
     sent = json.dumps(made).encode()
     done = subprocess.run([sys.executable, "-c", PROGRAM], input=sent, capture_output=True, check=True)
-    assert done.stdout.decode() == certificate_page(made)
+    assert done.stdout.decode() == page_of(made)
 
 
 # --- the schema ---------------------------------------------------------------------------------------------------
@@ -176,7 +178,7 @@ def test_the_schema_lets_nothing_more_and_nothing_less_in(made):
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("version",), 2),
+        (("format",), 2),
         (("guarantee", "epsilon"), 1.0),
         (("guarantee", "epsilon"), "-1"),
         (("guarantee", "delta"), "1e"),
@@ -185,7 +187,7 @@ def test_the_schema_lets_nothing_more_and_nothing_less_in(made):
         (("files", "policy.lock.yaml"), "short"),
         (("tables", 0, "file"), "../elsewhere.csv"),
         (("tables", 0, "file"), "/elsewhere.csv"),
-        (("parts", 0, "k"), 0),
+        (("samples", 0, "k"), 0),
         (("ledger", "entries"), []),
         (("claims", 0, "guarantee", "kind"), "magic"),
     ],

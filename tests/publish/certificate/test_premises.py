@@ -8,8 +8,8 @@ from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Status
 from shoal.guarantee.theorem import THEOREMS, PremiseAnswer, PremiseStatus
 from shoal.publish.certificate.counted import counted_answers
-from shoal.publish.certificate.opening import theorem_entry
-from shoal.publish.certificate.premises import FIXED_WITHOUT_DATA, safe_k_answers
+from shoal.publish.certificate.safe_k import FIXED_WITHOUT_DATA, safe_k_answers
+from shoal.publish.certificate.seal import theorem_entry
 from shoal.publish.plan.methods import plan
 from shoal.publish.plan.safe_k import SafeKPlan
 from tests.publish.clinic import planned
@@ -68,7 +68,7 @@ def test_a_plan_answers_for_each_premise_it_cites(made):
         if premise.enforced_by == "custodian":
             assert found[premise.key].how is not PremiseStatus.CHECKED, premise.text
     entries = [theorem_entry(name, found) for name in made.claims[0].theorems]
-    assert [each["id"] for entry in entries for each in entry["premises"]] == [each.key for each in premises(made)]
+    assert [each.id for entry in entries for each in entry.premises] == [each.key for each in premises(made)]
 
 
 @pytest.mark.slow
@@ -77,8 +77,8 @@ def test_each_theorem_of_the_registry_is_answered_for_as_a_whole_or_refused(made
     for name, theorem in THEOREMS.items():
         if all(premise.key in found for premise in theorem.premises):
             entry = theorem_entry(name, found)
-            assert [each["id"] for each in entry["premises"]] == [premise.key for premise in theorem.premises]
-            assert all(each["how"] in STATUSES and each["checked"] for each in entry["premises"])
+            assert [each.id for each in entry.premises] == [premise.key for premise in theorem.premises]
+            assert all(each.how in STATUSES and each.detail for each in entry.premises)
         else:
             with pytest.raises(PreconditionError, match=name):
                 theorem_entry(name, found)
@@ -92,7 +92,7 @@ def test_what_the_custodian_alone_knows_cannot_be_called_checked(name):
         with pytest.raises(PreconditionError, match=name):
             theorem_entry(name, checked)
     else:
-        assert len(theorem_entry(name, checked)["premises"]) == len(theorem.premises)
+        assert len(theorem_entry(name, checked).premises) == len(theorem.premises)
 
 
 def test_no_answer_is_the_default_of_another(made):

@@ -7,12 +7,11 @@ import json
 import pytest
 
 from shoal.policy.policy import Policy
-from shoal.publish.certificate.page import certificate_page
 from shoal.publish.plan.methods import plan
-from tests.publish.made import ATTRIBUTES, planned, sealed
+from tests.publish.made import ATTRIBUTES, page_of, planned, sealed
 from tests.publish.reading import Page
 
-ABOUT_THE_PROMISE = ("sentence", "words", "claims", "guarantee")
+ABOUT_THE_PROMISE = ("sentence", "explanation", "claims", "guarantee")
 
 
 def households(release: str, rows: int = 2, neighbours: str = "add_remove"):
@@ -41,9 +40,9 @@ def test_a_row_is_called_a_row(kind):
     certificate = sealed(made)
     said = json.dumps([certificate[name] for name in ABOUT_THE_PROMISE])
     assert "person" not in said
-    assert "with one row in the table" in certificate["words"][0]
+    assert "with one row in the table" in certificate["explanation"][0]
     assert "one row" in certificate["sentence"]
-    assert "whose dataone row" in Page(certificate_page(certificate)).text
+    assert "unit of privacyone row" in Page(page_of(certificate)).text
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -53,7 +52,7 @@ def test_a_household_is_called_by_its_column(rows):
     certificate = sealed(made)
     said = json.dumps({**{name: certificate[name] for name in ABOUT_THE_PROMISE}, "unit": None, "guarantee": None})
     assert f"{whose} of one 'household'" in certificate["sentence"]
-    assert f"with {whose} of one 'household' in the table" in certificate["words"][0]
+    assert f"with {whose} of one 'household' in the table" in certificate["explanation"][0]
     assert "person" not in said.replace('"whose": "person"', "")
 
 

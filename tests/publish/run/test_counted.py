@@ -16,16 +16,16 @@ import pytest
 from shoal.assess.release.load import load
 from shoal.errors import BudgetError, InfeasibleError, PolicyError, PreconditionError, UsageError
 from shoal.ledger.ledger import Ledger
+from shoal.publish.certificate.model import CountedCertificate, schema_text
 from shoal.publish.plan.methods import plan
 from shoal.publish.share import pack
 from shoal.publish.verify import standalone as verifier
-from shoal.publish.verify.counted import SCHEMA
 from shoal.publish.verify.release import verify
 from tests.publish.clinic import publish as publish_paid
 from tests.publish.clinic import write_table
 from tests.publish.counted_clinic import METHODS, policy, publish
 
-CHECK = jsonschema.Draft7Validator(json.loads(SCHEMA.read_text()))
+CHECK = jsonschema.Draft7Validator(json.loads(schema_text(CountedCertificate)))
 
 
 def failed(folder: Path) -> set[str]:

@@ -99,7 +99,7 @@ def test_a_person_with_several_rows_pays_for_each(tmp_path):
     table = write_table(tmp_path / "people.csv", 3000, patients=1200)
     done = publish(tmp_path, changes, table=table)
     require(verify(done.folder))
-    assert certificate(done.folder)["choice"]["steps"] == 4
+    assert certificate(done.folder)["recoding_choice"]["rows_changed"] == 4
 
 
 @pytest.mark.slow
@@ -140,26 +140,32 @@ def test_a_recoding_dearer_than_its_share_is_refused():
 # --- what a forger may try ----------------------------------------------------------------------------------------
 
 
+MEASURED = "measurements"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "change",
+    ("change", "check"),
     [
-        lambda c: c["choice"].update(epsilon="0.1"),
-        lambda c: c["choice"]["surveys"][0].update(count="9"),
-        lambda c: c["choice"]["surveys"].append(dict(c["choice"]["surveys"][0])),
-        lambda c: c["choice"]["surveys"][0].update(attributes=1),
-        lambda c: c["choice"].update(steps=2),
-        lambda c: c.pop("choice"),
-        lambda c: c["choice"].update(kind="choose"),
-        lambda c: c["guarantee"].update(epsilon_recoding="0"),
-        lambda c: c["claims"][0].update(theorems=["safe-k-tight", "eps-safe-recoding"]),
-        lambda c: c["tables"][0].pop("boxes"),
+        (lambda c: c["recoding_choice"].update(epsilon="0.1"), "recoding-price"),
+        (lambda c: c["recoding_choice"][MEASURED][0].update(epsilon_count="9"), "recoding-noise"),
+        (lambda c: c["recoding_choice"][MEASURED].append(dict(c["recoding_choice"][MEASURED][0])), "recoding-noise"),
+        (lambda c: c["recoding_choice"][MEASURED][0].update(attributes=1), "recoding-noise"),
+        (lambda c: c["recoding_choice"].update(rows_changed=2), "recoding-price"),
+        (lambda c: c.update(recoding_choice=None), "recoding-price"),
+        (lambda c: c.pop("recoding_choice"), "keys"),
+        (lambda c: c["recoding_choice"].update(kind="choose"), "keys"),
+        (lambda c: c["guarantee"].update(epsilon_recoding="0"), "guarantee"),
+        (lambda c: c["claims"][0].update(theorems=["safe-k-tight", "eps-safe-recoding"]), "claims"),
+        (lambda c: c["tables"][0].update(boxes=None), "table-files"),
+        (lambda c: c["tables"][0].pop("boxes"), "keys"),
     ],
 )
-def test_a_price_that_was_not_paid_is_caught(copied, change):
+def test_a_price_that_was_not_paid_is_caught_by_its_check(copied, change, check):
     folder = copied("tree")
     forge(folder, change)
-    assert failures(folder) - {"certificate.html"}
+    assert check in failures(folder)
+    assert alone(folder) == 3
 
 
 def lines(folder):
@@ -174,7 +180,7 @@ def test_boxes_with_a_gap_or_an_overlap_are_caught(copied, kind, edit):
     (folder / "recoding" / "boxes.csv").write_text("\n".join(edit(lines(folder))) + "\n", encoding="utf-8")
     forge(folder, lambda _: None)
     assert alone(folder) == 3
-    assert failures(folder) - {"certificate.html"}
+    assert failures(folder) & {"boxes", "boxes-divide"}
 
 
 @pytest.mark.slow
@@ -194,11 +200,11 @@ def test_a_row_outside_every_box_is_caught(copied):
 def test_levels_outside_the_locked_range_are_caught(tmp_path):
     changes = {"release.recoding": {"choose": {"epsilon": "0.3", "finest": {"age": 1}}}}
     folder = publish(tmp_path, changes, rows=2000).folder
-    place = certificate(folder)["recoding"]["age"]
+    place = certificate(folder)["tables"][0]["recoding"]["age"]
     rule = json.loads((folder / place).read_text(encoding="utf-8"))
     (folder / place).write_text(json.dumps(rule | {"level": 0}), encoding="utf-8")
     forge(folder, lambda _: None)
-    assert {"levels of the lock", "meaning of age"} <= failures(folder)
+    assert {"recoding-levels", "label-meaning"} <= failures(folder)
 
 
 def everywhere(folder, old, new):
@@ -215,7 +221,7 @@ def test_a_label_that_nobody_declared_is_caught(copied, kind):
     label = next(label for label in rule["labels"] or ["0"] if label.startswith("["))
     everywhere(folder, label, "John Smith 35M")
     forge(folder, lambda _: None)
-    assert "meaning of age" in failures(folder)
+    assert "label-meaning" in failures(folder)
 
 
 @pytest.mark.slow
@@ -223,7 +229,7 @@ def test_a_delta_out_of_thin_air_is_caught_by_the_one_file_verifier(copied):
     folder = copied("tree")
 
     def change(content):
-        content["parts"][0] |= {"delta_unit": "0", "delta": "1e-30"}
+        content["samples"][0] |= {"delta_for_unit": "0", "delta": "1e-30"}
         content["guarantee"]["delta"] = "1e-30"
 
     forge(folder, change)
@@ -232,13 +238,17 @@ def test_a_delta_out_of_thin_air_is_caught_by_the_one_file_verifier(copied):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "change",
-    [lambda c: c.update(input_rows=3000), lambda c: c.update(not_promised=["nothing"]), lambda c: c.pop("verify")],
+    ("change", "check"),
+    [
+        (lambda c: c.update(input_rows=3000), "keys"),
+        (lambda c: c.update(not_promised=["nothing"]), "wording"),
+        (lambda c: c.pop("how_to_verify"), "keys"),
+    ],
 )
-def test_keys_that_do_not_belong_are_caught(copied, change):
+def test_keys_that_do_not_belong_are_caught(copied, change, check):
     folder = copied("tree")
     forge(folder, change)
-    assert failures(folder) - {"certificate.html"}
+    assert check in failures(folder)
 
 
 @pytest.mark.slow
@@ -250,11 +260,14 @@ def test_the_verifier_runs_where_it_lies(released):
 @pytest.mark.slow
 def test_a_tree_grown_on_a_separate_sample_pays_the_amplified_price(copied):
     folder = copied("sampled")
-    choice = certificate(folder)["choice"]
-    inner = sum(Fraction(s["count"]) + s["attributes"] * Fraction(s["histogram"]) for s in choice["surveys"])
+    choice = certificate(folder)["recoding_choice"]
+    inner = sum(
+        Fraction(each["epsilon_count"]) + each["attributes"] * Fraction(each["epsilon_histogram"])
+        for each in choice["measurements"]
+    )
     assert inner == pytest.approx(math.log(1 + (math.exp(0.3) - 1) / 0.25), rel=1e-9)
-    assert choice["rate"] == "0.25"
-    forge(folder, lambda c: c["choice"].update(rate="0.1"))
-    assert "choice" in failures(folder)
-    forge(folder, lambda c: c["choice"].pop("rate"))
+    assert choice["sample_rate"] == "0.25"
+    forge(folder, lambda c: c["recoding_choice"].update(sample_rate="0.1"))
+    assert "recoding-noise" in failures(folder)
+    forge(folder, lambda c: c["recoding_choice"].update(sample_rate=None))
     assert alone(folder) == 3

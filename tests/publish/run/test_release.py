@@ -100,7 +100,7 @@ def test_people_with_several_rows(tmp_path):
     assert one.rows_published <= 60
     assert one.certificate["guarantee"]["unit"]["whose"] == "person"
     two = publish(tmp_path, {"unit": {"column": "patient", "max_rows": 2}}, table=table, name="two")
-    assert two.certificate["parts"][0]["k"] > one.certificate["parts"][0]["k"]
+    assert two.certificate["samples"][0]["k"] > one.certificate["samples"][0]["k"]
     assert "group-privacy" in [entry["name"] for entry in two.certificate["theorems"]]
     require(verify(two.folder))
 
@@ -190,7 +190,7 @@ def test_awkward_columns(tmp_path, format_):
 def test_a_drafted_policy_says_so(tmp_path):
     made = publish(tmp_path, {"attributes.age.provenance": "profiled"})
     assert made.certificate["status"] == "proved for a plan tuned on the data"
-    assert not any("before the data were seen" in sentence for sentence in made.certificate["words"])
+    assert not any("before the data were seen" in sentence for sentence in made.certificate["explanation"])
     require(verify(made.folder))
     both = {
         "release.sampling": {"already": "0.1"},

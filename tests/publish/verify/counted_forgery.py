@@ -6,13 +6,17 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jinja2 import TemplateError
+from pydantic import ValidationError
 
-from shoal.publish.certificate.counted_page import certificate_page
+from shoal.publish.certificate.model import CountedCertificate
+from shoal.publish.certificate.page import certificate_page
+from shoal.publish.certificate.seal import page_hash
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import verify
 from tests.publish.counted_clinic import publish
@@ -28,8 +32,8 @@ KINDS = {
 
 
 def failed(place: Path) -> set[str]:
-    """What `shoal verify` does not find as it should be."""
-    return {check.name for check in verify(place) if check.agrees is False}
+    """The ids of the checks of `shoal verify` that fail."""
+    return {check.id for check in verify(place) if check.agrees is False}
 
 
 def alone(place: Path) -> int:
@@ -42,13 +46,14 @@ def resealed(place: Path, content: dict[str, Any]) -> Path:
     for name in content["files"]:
         if (place / name).is_file():
             content["files"][name] = hashlib.sha256((place / name).read_bytes()).hexdigest()
-    content["plan"] = content["files"].get("policy.lock.yaml", content["plan"])
+    content["plan_sha256"] = content["files"].get("policy.lock.yaml", content["plan_sha256"])
+    with suppress(ValidationError, TemplateError, KeyError, IndexError, TypeError):
+        content["wording"]["text_sha256"] = verifier.text_hash(content)
+        content["wording"]["page_sha256"] = page_hash(CountedCertificate.read(content))
     content["seal"] = verifier.seal(content)
     (place / "certificate.json").write_text(json.dumps(content))
-    try:
-        (place / "certificate.html").write_text(certificate_page(content))
-    except (KeyError, TypeError, IndexError, TemplateError):
-        (place / "certificate.html").write_text("")
+    with suppress(ValidationError, TemplateError, KeyError, IndexError, TypeError):
+        (place / "certificate.html").write_text(certificate_page(CountedCertificate.read(content)))
     return place
 
 

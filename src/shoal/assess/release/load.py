@@ -198,9 +198,9 @@ def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
         cache: dict[Any, Meaning] = {}
         views = []
         for entry in certificate["tables"]:
-            part = certificate["parts"][entry.get("part", 0)]
-            name = entry.get("name") or Path(entry["file"]).stem
-            views.append(read_view(place, entry, name, int(part["k"]), Fraction(part["beta"]), domains, cache))
+            sample = certificate["samples"][entry["sample"]]
+            name = entry["name"] or Path(entry["file"]).stem
+            views.append(read_view(place, entry, name, int(sample["k"]), Fraction(sample["beta"]), domains, cache))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OSError) as error:
         raise VerificationError(
             "the certificate or a rule cannot be read",

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from fractions import Fraction
 
-from shoal.guarantee.rounding import exact, exact_text
+from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.theorem import PremiseAnswer
 from shoal.ledger.state import Account
-from shoal.publish.certificate.opening import opening, sealed, theorem_entry
-from shoal.publish.certificate.premises import built, checked, stated
+from shoal.publish.certificate.model import (
+    CountedCertificate,
+    CountedLedgerEntry,
+    CountedPromiseEntry,
+    CountedTableEntry,
+    GroupingEntry,
+)
+from shoal.publish.certificate.seal import by_construction, by_custodian, by_program, opening, sealed
 from shoal.publish.plan.counted import SyntacticPlan
 
 
@@ -17,58 +23,67 @@ def counted_answers(plan: SyntacticPlan) -> dict[str, PremiseAnswer]:
     """For each premise that a plan of this kind may cite, how this plan meets it."""
     each_row = plan.unit.column is None
     return {
-        "groups-of-k": checked("counted before anything was shown"),
-        "one-record-each": stated(
+        "groups-of-k": by_program("counted before anything was shown"),
+        "one-record-each": by_custodian(
             "the policy makes each row a unit of its own; whose rows they are, only the custodian can know"
         )
         if each_row
-        else built(f"one row of each {plan.unit.name} was kept"),
-        "uniform-permutations": built("drawn with a new key from the operating system, which was destroyed"),
-        "order-of-file": built("records take the places of a drawn order before they are grouped"),
-        "quasi-declared": stated("by the roles in the policy"),
-        "parted-attributes": stated("by the roles in the policy"),
-        "nothing-of-others": stated("nobody can check it: it is the condition"),
+        else by_construction(f"one row of each {plan.unit.name} was kept"),
+        "uniform-permutations": by_construction("drawn with a new key from the operating system, which was destroyed"),
+        "order-of-file": by_construction("records take the places of a drawn order before they are grouped"),
+        "quasi-declared": by_custodian("by the roles in the policy"),
+        "parted-attributes": by_custodian("by the roles in the policy"),
+        "nothing-of-others": by_custodian("nobody can check it: it is the condition"),
     }
 
 
 def certificate(
     plan: SyntacticPlan, file: str, files: Mapping[str, str], account: Account, date: str
-) -> dict[str, Any]:
+) -> CountedCertificate:
     """The certificate of a table that has been written; `account` is the dataset's before this release."""
-    first, clustering, schema = plan.claims[0], plan.method.clustering, plan.policy.schema
-    content: dict[str, Any] = {
-        **opening(plan, date),
-        "guarantee": {
+    clustering, schema = plan.method.clustering, plan.policy.schema
+    grouping = {
+        "name": clustering.grouping,
+        "gain": exact_text(clustering.gain) if clustering.grouping == "vmdav" else None,
+        "k_of_attribute": plan.crowds(),
+    }
+    table = CountedTableEntry(
+        file=file,
+        k=plan.k,
+        columns=tuple(attribute.name for attribute in schema.published),
+        quasi=tuple(attribute.name for attribute in schema.quasi),
+        confidential=tuple(attribute.name for attribute in schema.confidential),
+        shows=plan.method.rules(schema),
+    )
+    draft = CountedCertificate(
+        **opening(plan, files, date, counted_answers(plan), tuple(plan.not_promised)),
+        guarantee=_promise(plan),
+        method="microaggregation" if plan.method.name == "microaggregation" else "probabilistic-k",
+        grouping=GroupingEntry.read(grouping),
+        tables=(table,),
+        ledger=_ledger(account),
+    )
+    return sealed(draft)
+
+
+def _promise(plan: SyntacticPlan) -> CountedPromiseEntry:
+    first, wanted = plan.claims[0], plan.method.clustering.requirement
+    return CountedPromiseEntry.read(
+        {
             "kind": first.guarantee.kind,
             "k": plan.k,
-            "l": clustering.requirement.l,
-            "t": None if clustering.requirement.t is None else exact_text(clustering.requirement.t),
+            "l": wanted.l,
+            "t": None if wanted.t is None else exact_text(wanted.t),
             "unit": plan.unit.to_saved(),
             "status": first.status.value,
-        },
-        "method": plan.method.name,
-        "grouping": {
-            "name": clustering.grouping,
-            "gain": exact_text(clustering.gain) if clustering.grouping == "vmdav" else None,
-            "crowds": plan.crowds(),
-        },
-        "theorems": [theorem_entry(name, counted_answers(plan)) for name in first.theorems],
-        "not_promised": list(plan.not_promised),
-        "tables": [
-            {
-                "file": file,
-                "k": plan.k,
-                "columns": [attribute.name for attribute in schema.published],
-                "quasi": [attribute.name for attribute in schema.quasi],
-                "confidential": [attribute.name for attribute in schema.confidential],
-                "shows": plan.method.rules(schema),
-            }
-        ],
-        "ledger": {
-            "unbounded_releases": account.unbounded,
-            "charges": len(account.costs),
-            "epsilon": exact_text(sum((cost.epsilon for cost in account.costs), start=exact(0))),
-            "delta": exact_text(sum((cost.delta for cost in account.costs), start=exact(0))),
-        },
-    }
-    return sealed(content, plan, files)
+        }
+    )
+
+
+def _ledger(account: Account) -> CountedLedgerEntry:
+    return CountedLedgerEntry(
+        unbounded_releases=account.unbounded,
+        charges=len(account.costs),
+        epsilon=exact_text(sum((cost.epsilon for cost in account.costs), start=Fraction(0))),
+        delta=exact_text(sum((cost.delta for cost in account.costs), start=Fraction(0))),
+    )

@@ -1,9 +1,8 @@
-"""The certificate as a page, from its plain values alone: the same bytes for the same certificate."""
+"""The certificate as a page of HTML, from the certificate alone: the same bytes for the same certificate."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.guarantee.rounding import exact, text_up
@@ -12,18 +11,36 @@ from shoal.guarantee.unit import Unit
 from shoal.page.html import page
 from shoal.page.picture import Mark, Picture, PlotAxis, Series
 from shoal.page.svg import draw_curve
+from shoal.publish.certificate.model import (
+    ChargeEntry,
+    CountedCertificate,
+    CountedLedgerEntry,
+    LedgerEntry,
+    SafeKCertificate,
+    SampleEntry,
+    SchemeChoiceEntry,
+    TableEntry,
+    TreeChoiceEntry,
+    ViewsEntry,
+)
 
 STATUS = {
     "proved": "The promise follows from the theorems below for a plan that was fixed without the data, as the custodian says of "
     "this one. All their other premises were checked by the program or are met by the way the release was made; nothing has "
     "to be assumed about the data or about what anyone knows.",
-    "proved with condition": "The promise follows from the theorems below on a condition that only the holder can know to be "
+    "proved with condition": "The promise follows from the theorems below on a condition that only the custodian can know to be "
     "met. The sentence above says it.",
     "proved for a plan tuned on the data": "The theorems below prove the promise for a plan that is fixed without the data. "
     "Here the plan was made after a look at them, or parts of it were drafted from them and nobody has confirmed those; what "
     "the choice of the plan itself gives away is not covered.",
     "checked": "What is said was counted on the published table. It is no statement about chance.",
     "none": "Nothing is promised.",
+}
+COUNTED_STATUS = {
+    **STATUS,
+    "proved with condition": "The promise follows from the theorem below on a condition about what an intruder knows, which the "
+    "sentence above says. Nobody can check that condition, and the table does not show the groups: who relies on this relies "
+    "on the condition and on the program.",
 }
 NEIGHBOURS = {
     "add_remove": "two tables are neighbours when one has the unit's rows and the other does not",
@@ -43,45 +60,50 @@ MOST_ENTRIES = 30
 Fact = tuple[str, str, str]
 
 
-def certificate_page(certificate: dict[str, Any]) -> str:
+def certificate_page(certificate: SafeKCertificate | CountedCertificate) -> str:
     """The certificate as script-free HTML."""
-    unit = Unit.from_saved(certificate["guarantee"]["unit"])
-    return page(
-        "certificate",
-        {
-            **opened(certificate, STATUS),
-            "warned": _warnings(certificate["ledger"]),
-            "parameters": _parameters(certificate, unit),
-            "parts": [_part(part, unit) for part in certificate["parts"]],
-            "tables": [] if "views" in certificate else _tables(certificate["tables"]),
-            "views": _views(certificate),
-            "about_views": _about_views(certificate),
-            **_curve(certificate, unit),
-            "about_ledger": _about_ledger(certificate["ledger"]),
-            "entries": _entries(certificate["ledger"]["entries"]),
-            "totals": _totals(certificate["ledger"]),
-            "footer": f"This page says what certificate.json (version {certificate['version']}) says, with numbers rounded "
-            "against the promise. It holds nothing from the data that the promise does not cover.",
-        },
-    )
+    if isinstance(certificate, CountedCertificate):
+        return page("counted", {**_opening(certificate, COUNTED_STATUS), **_counted(certificate)})
+    return page("certificate", {**_opening(certificate, STATUS), **_safe_k(certificate)})
 
 
-def opened(certificate: dict[str, Any], about: Mapping[str, str]) -> dict[str, Any]:
+def _opening(certificate: SafeKCertificate | CountedCertificate, about: Mapping[str, str]) -> dict[str, Any]:
     """What the page of every certificate shows; `about` explains each status."""
-    dataset, verify = certificate["dataset"], certificate["verify"]
+    verify = certificate.how_to_verify
     return {
-        "title": f"Certificate: {dataset}",
-        "dataset": dataset,
-        "lead": f"Released on {certificate['date']} with Shoal {certificate['software']['shoal']}, method "
-        f"{certificate['method']}.",
-        "sentence": certificate["sentence"],
-        "sentences": certificate["words"],
-        "status": certificate["status"],
-        "about_status": about[certificate["status"]],
-        "theorems": certificate["theorems"],
-        "not_promised": certificate["not_promised"],
+        "title": f"Certificate: {certificate.dataset}",
+        "dataset": certificate.dataset,
+        "lead": f"Released on {certificate.date} with Shoal {certificate.software.shoal}, method {certificate.method}.",
+        "sentence": certificate.sentence,
+        "sentences": certificate.explanation,
+        "status": certificate.status,
+        "about_status": about[certificate.status],
+        "theorems": certificate.theorems,
+        "not_promised": certificate.not_promised,
         "verify": [(words, place % 2 == 1) for place, words in enumerate((verify[:1].upper() + verify[1:]).split("`"))],
-        "hashes": [("seal", certificate["seal"]), ("plan", certificate["plan"]), *certificate["files"].items()],
+        "hashes": [("seal", certificate.seal), ("plan", certificate.plan_sha256), *certificate.files.items()],
+    }
+
+
+# --- a release that pays for differential privacy ------------------------------------------------------------------
+
+
+def _safe_k(certificate: SafeKCertificate) -> dict[str, Any]:
+    unit = certificate.guarantee.unit.unit()
+    return {
+        "warned": _warnings(certificate.ledger.unbounded_releases),
+        "parameters": _parameters(certificate, unit),
+        "tables_many": len(certificate.tables) > 1,
+        "samples": [_sample(sample, unit) for sample in certificate.samples],
+        "tables": [] if certificate.views else _tables(certificate.tables),
+        "views": _views(certificate),
+        "about_views": _about_views(certificate.views),
+        **_curve(certificate, unit),
+        "about_ledger": _about_ledger(certificate.ledger),
+        "entries": _entries(certificate.ledger.entries),
+        "totals": _totals(certificate.ledger),
+        "footer": f"This page says what certificate.json (format {certificate.format}) says, with numbers rounded against the "
+        "promise. It holds nothing from the data that the promise does not cover.",
     }
 
 
@@ -90,144 +112,132 @@ def _cost(text: str) -> str:
     return text_up(exact(text)) if "/" in text else plain(exact(text))
 
 
-def _one_step(unit: Unit) -> bool:
-    return unit.max_rows == 1 and unit.neighbours == "add_remove"
-
-
-def _warnings(ledger: dict[str, Any]) -> list[str]:
-    found, others = [], ledger["unbounded_releases"]
-    if others:
-        found.append(
-            f"{counted(others, 'other release')} of this dataset {'carries' if others == 1 else 'carry'} a guarantee that "
-            "does not add up with this one, such as k-anonymity. This release keeps its promise; nothing is promised about "
-            "what both together give away."
-        )
-    return found
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things."""
+def count_words(number: int, what: str) -> str:
+    """A number of things, in words that agree with it."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-def _parameters(certificate: dict[str, Any], unit: Unit) -> list[Fact]:
-    promised, randomness = certificate["guarantee"], certificate["claims"][0]["randomness"]
-    recoding = exact(promised["epsilon_recoding"])
-    choice = certificate["tables"][0].get("choice", certificate.get("choice"))
-    each = " of each view" if "views" in certificate else ""
-    share = [(f"of it for the recoding{each}", _cost(promised["epsilon_recoding"]), _about_choice(choice))]
+def _warnings(unbounded: int) -> list[str]:
+    if not unbounded:
+        return []
+    many = f"{count_words(unbounded, 'other release')} of this dataset {'carries' if unbounded == 1 else 'carry'}"
+    both = "This release keeps its promise; nothing is promised about what both together give away."
+    return [f"{many} a guarantee that does not add up with this one, such as k-anonymity. {both}"]
+
+
+def _parameters(certificate: SafeKCertificate, unit: Unit) -> list[Fact]:
+    promised, randomness = certificate.guarantee, certificate.claims[0].randomness
+    choice = certificate.tables[0].recoding_choice or certificate.recoding_choice
+    each = " of each view" if certificate.views else ""
+    facts = [
+        ("epsilon", _cost(promised.epsilon), f"odds move by a factor of at most {growth(exact(promised.epsilon))}"),
+    ]
+    if exact(promised.epsilon_recoding):
+        facts.append((f"of it for the recoding{each}", _cost(promised.epsilon_recoding), _about_choice(choice)))
     return [
-        (
-            "epsilon",
-            _cost(promised["epsilon"]),
-            f"odds move by a factor of at most {growth(exact(promised['epsilon']))}",
-        ),
-        *(share if recoding else []),
-        *_composed(certificate),
-        ("delta", _cost(promised["delta"]), "added to a probability after that factor"),
-        ("whose data", unit.words(), NEIGHBOURS[promised["neighbours"]]),
-        ("bound", certificate["bound"], BOUND[certificate["bound"]]),
+        *facts,
+        *_composed(certificate.views),
+        ("delta", _cost(promised.delta), "added to a probability after that factor"),
+        ("unit of privacy", unit.words(), NEIGHBOURS[promised.neighbours]),
+        ("bound", certificate.bound, BOUND[certificate.bound]),
         ("randomness", randomness, RANDOMNESS.get(randomness, "")),
     ]
 
 
-def _composed(certificate: dict[str, Any]) -> list[Fact]:
+def _composed(views: ViewsEntry | None) -> list[Fact]:
     """What views cost together, and who chose them."""
-    views = certificate.get("views")
     if views is None:
         return []
-    together = f"epsilon at this delta; one after another they would add up to {_cost(views['basic'])}"
-    found = [("all views composed", text_up(exact(views["composed"])), together)]
-    if views["chosen"] is not None:
-        note = f"the choice of the views, out of {views['chosen']['of']:,}, on the whole table"
-        found.insert(0, ("of it for the views", _cost(views["chosen"]["epsilon"]), note))
+    together = f"epsilon at this delta; one after another they would add up to {_cost(views.epsilon_added_up)}"
+    found = [("all views composed", text_up(exact(views.epsilon_composed)), together)]
+    if views.choice is not None:
+        note = f"the choice of the views, out of {views.choice.candidates:,}, on the whole table"
+        found.insert(0, ("of it for the views", _cost(views.choice.epsilon), note))
     return found
 
 
-def _about_choice(choice: dict[str, Any] | None) -> str:
+def _about_choice(choice: TreeChoiceEntry | SchemeChoiceEntry | None) -> str:
     """How the recoding was chosen, in a line."""
     if choice is None:
         return "the private choice of the labels"
-    if choice["kind"] == "tree":
-        surveys = counted(len(choice["surveys"]), "survey")
-        of = f"a separate sample of {choice['rate']} of the table" if "rate" in choice else "the whole table"
-        return f"the labels are boxes of a tree, grown on {surveys} of noisy counts of {of}"
-    drawn = f"drawn on the whole table from {choice['schemes']:,} combinations of levels, score {choice['score']}"
-    return f"{drawn}; {choice['restricted']}" if choice["restricted"] else drawn
+    if isinstance(choice, SchemeChoiceEntry):
+        drawn = f"drawn on the whole table from {choice.schemes:,} combinations of levels, score {choice.score}"
+        return f"{drawn}; {choice.restriction}" if choice.restriction else drawn
+    measured = count_words(len(choice.measurements), "noisy measurement")
+    of = f"a separate sample of {choice.sample_rate} of the table" if choice.sample_rate else "the whole table"
+    return f"the labels are boxes of a tree, grown on {measured} of {of}"
 
 
-def _part(part: dict[str, Any], unit: Unit) -> dict[str, Any]:
-    epsilon, silent = _cost(part["epsilon"]), part["delta_published"] is None
-    about_unit = f"of one sample alone, at epsilon {epsilon}: the tight curve, one row after the other"
-    own = [("delta for this unit", _cost(part["delta_unit"]), about_unit)]
+def _sample(sample: SampleEntry, unit: Unit) -> list[Fact]:
+    epsilon, published = _cost(sample.epsilon), sample.delta_published
     facts: list[Fact] = [
-        ("k", str(part["k"]), "no group of fewer equal rows is shown"),
-        ("beta", short(exact(part["beta"]), cost=False), "the probability with which each row takes part"),
+        ("k", str(sample.k), "the minimum class size: no class of fewer equal rows is shown"),
+        (
+            "beta",
+            short(exact(sample.beta), cost=False),
+            "the sampling rate: the probability with which each row takes part",
+        ),
         (
             "delta, tight",
-            text_up(exact(part["delta_tight"])),
+            text_up(exact(sample.delta_tight)),
             f"of one sample alone, at epsilon {epsilon}, for one row added or removed",
         ),
-        *([] if _one_step(unit) else own),
-        (
-            "delta, published",
-            "silent" if silent else text_up(exact(part["delta_published"])),
-            "LQS11 Theorem 5 says nothing at this epsilon"
-            if silent
-            else "LQS11 Theorem 5, of the same sample at the same epsilon, for comparison",
-        ),
     ]
-    if part["times"] > 1:
-        facts.insert(
-            0, ("tables", str(part["times"]), f"each from a fresh sample, each by itself at epsilon {epsilon}")
-        )
-    return {"facts": facts}
+    if unit.max_rows > 1 or unit.neighbours != "add_remove":
+        about = f"of one sample alone, at epsilon {epsilon}: the tight curve, one row after the other"
+        facts.append(("delta for this unit", _cost(sample.delta_for_unit), about))
+    if published is None:
+        facts.append(("delta, published", "silent", "LQS11 Theorem 5 says nothing at this epsilon"))
+    else:
+        about = "LQS11 Theorem 5, of the same sample at the same epsilon, for comparison"
+        facts.append(("delta, published", text_up(exact(published)), about))
+    if sample.times > 1:
+        about = f"each from a fresh sample, each by itself at epsilon {epsilon}"
+        facts.insert(0, ("tables", str(sample.times), about))
+    return facts
 
 
-def _curve(certificate: dict[str, Any], unit: Unit) -> dict[str, Any]:
+def _curve(certificate: SafeKCertificate, unit: Unit) -> dict[str, Any]:
     """The curve of the whole release: for whom it holds, its picture, and its points."""
-    points, promised = certificate["curve"], certificate["guarantee"]
-    picture = _picture(points, exact(promised["epsilon"]), exact(promised["delta"]), unit)
+    promised = certificate.guarantee
+    picture = _picture(certificate, unit)
     return {
         "about_curve": _about_curve(certificate, unit),
         "curve_picture": draw_curve(picture),
         "curve_caption": picture.caption,
         "curve": [
-            (_cost(point["epsilon"]), text_up(exact(point["delta"])), point["epsilon"] == promised["epsilon"])
-            for point in points
+            (_cost(point.epsilon), text_up(exact(point.delta)), point.epsilon == promised.epsilon)
+            for point in certificate.curve
         ],
     }
 
 
-def _picture(points: list[dict[str, str]], epsilon: Fraction, delta: Fraction, unit: Unit) -> Picture:
-    places = [(float(exact(point["epsilon"])), float(exact(point["delta"]))) for point in points]
+def _picture(certificate: SafeKCertificate, unit: Unit) -> Picture:
+    promised = certificate.guarantee
+    places = [(float(exact(point.epsilon)), float(exact(point.delta))) for point in certificate.curve]
     return Picture(
         title=f"delta of the whole release at each epsilon, for {unit.words()}",
         x=PlotAxis("epsilon (log of the largest ratio)"),
         y=PlotAxis("delta", log=True),
         series=[Series("", [e for e, _ in places], [d for _, d in places], dots=True, named=False)],
-        marks=[Mark(float(epsilon), float(delta), "promised")],
+        marks=[Mark(float(exact(promised.epsilon)), float(exact(promised.delta)), "promised")],
         caption="Lower is better. The dots are the values of the table below, joined by straight lines; what is promised lies "
         "on a dot or above it.",
     )
 
 
-def _about_curve(certificate: dict[str, Any], unit: Unit) -> str:
+def _about_curve(certificate: SafeKCertificate, unit: Unit) -> str:
     """For whom and for what the curve holds."""
-    views, tables = certificate.get("views"), len(certificate["tables"])
+    views, tables = certificate.views, len(certificate.tables)
     what = "the table"
     if views is not None:
-        what = (
-            counted(views["count"], "view")
-            if views["count"] == 1
-            else f"all {counted(views['count'], 'view')} together"
-        )
+        what = count_words(1, "view") if views.count == 1 else f"all {count_words(views.count, 'view')} together"
     elif tables > 1:
         what = f"all {tables} tables together"
     paid = []
-    if views is not None and views["chosen"] is not None:
+    if views is not None and views.choice is not None:
         paid.append("the choice of the views")
-    if exact(certificate["guarantee"]["epsilon_recoding"]):
+    if exact(certificate.guarantee.epsilon_recoding):
         paid.append("the choice of the recoding" if views is None else "the choice of the recodings")
     share = f", with what {' and '.join(paid)} cost" if paid else ""
     return (
@@ -236,18 +246,18 @@ def _about_curve(certificate: dict[str, Any], unit: Unit) -> str:
     )
 
 
-def _tables(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _tables(tables: Sequence[TableEntry]) -> list[dict[str, Any]]:
     """Tables with the same columns and rules together."""
     found: list[dict[str, Any]] = []
     for table in tables:
-        rules = [(column, table["recoding"][column]) for column in table["columns"]]
-        rules += [("all boxes", table["boxes"])] if "boxes" in table else []
-        shown = {"k": table["k"], "recoding": rules}
+        rules = [(column, table.recoding[column]) for column in table.columns]
+        rules += [("all boxes", table.boxes)] if table.boxes is not None else []
+        shown = {"k": table.k, "recoding": rules}
         same = next((entry for entry in found if {**entry, "files": None} == {**shown, "files": None}), None)
         if same is None:
-            found.append({**shown, "files": [table["file"]]})
+            found.append({**shown, "files": [table.file]})
         else:
-            same["files"].append(table["file"])
+            same["files"].append(table.file)
     return found
 
 
@@ -255,66 +265,130 @@ MOST_VIEWS = 300
 """Views that the page lists; all are in views.json."""
 
 
-def _views(certificate: dict[str, Any]) -> list[dict[str, str]]:
+def _views(certificate: SafeKCertificate) -> list[dict[str, str]]:
     """A line for each view."""
-    if "views" not in certificate:
+    if certificate.views is None:
         return []
-    parts = certificate["parts"]
     return [
         {
-            "columns": " × ".join(table["columns"]),
-            "k": str(table["k"]),
-            "beta": short(exact(parts[table["part"]]["beta"]), cost=False),
-            "file": table["file"],
+            "columns": " × ".join(table.columns),
+            "k": str(table.k),
+            "beta": short(exact(certificate.samples[table.sample].beta), cost=False),
+            "file": table.file,
         }
-        for table in certificate["tables"][:MOST_VIEWS]
+        for table in certificate.tables[:MOST_VIEWS]
     ]
 
 
-def _about_views(certificate: dict[str, Any]) -> str:
-    if "views" not in certificate:
+def _about_views(views: ViewsEntry | None) -> str:
+    if views is None:
         return ""
-    count, shown = certificate["views"]["count"], min(certificate["views"]["count"], MOST_VIEWS)
-    more = "" if shown == count else f" The first {shown} are listed here."
+    shown = min(views.count, MOST_VIEWS)
+    more = "" if shown == views.count else f" The first {shown} are listed here."
     return (
-        f"{counted(count, 'view')}, each a table of its own from a sample of its own, sorted by its own values. "
+        f"{count_words(views.count, 'view')}, each a table of its own from a sample of its own, sorted by its own values. "
         f"views.json lists all of them with their weights; what a label stands for is in recoding/.{more}"
     )
 
 
-def _about_ledger(ledger: dict[str, Any]) -> str:
-    others = len(ledger["entries"]) - 1
+def _about_ledger(ledger: LedgerEntry) -> str:
+    others = len(ledger.entries) - 1
     first = (
         "No other release of this dataset had been charged when this one was made."
         if others == 0
-        else f"{counted(others, 'earlier charge')} of this dataset {'was' if others == 1 else 'were'} in the holder's ledger "
-        "when this release was made."
+        else f"{count_words(others, 'earlier charge')} of this dataset {'was' if others == 1 else 'were'} in the custodian's "
+        "ledger when this release was made."
     )
     return f"{first} A charge stands even if nothing came of it. Later ones are in later certificates."
 
 
-def _entries(entries: list[dict[str, Any]]) -> list[tuple[str, str, str, bool]]:
+def _entries(entries: Sequence[ChargeEntry]) -> list[tuple[str, str, str, bool]]:
     """One line for each charge; the earliest of very many are added up."""
     shown = [
-        (f"charge {entry['number']}", _cost(entry["epsilon"]), _cost(entry["delta"]), False)
+        (f"charge {entry.number}", _cost(entry.epsilon), _cost(entry.delta), False)
         for entry in entries[-MOST_ENTRIES:-1]
     ]
     last = entries[-1]
-    shown.append((f"charge {last['number']}: this release", _cost(last["epsilon"]), _cost(last["delta"]), True))
+    shown.append((f"charge {last.number}: this release", _cost(last.epsilon), _cost(last.delta), True))
     early = entries[:-MOST_ENTRIES]
     if early:
-        sums = [plain(sum((exact(entry[name]) for entry in early), start=exact(0))) for name in ("epsilon", "delta")]
-        shown.insert(0, (f"charges {early[0]['number']} to {early[-1]['number']}, added up", sums[0], sums[1], False))
+        epsilon = plain(sum((exact(entry.epsilon) for entry in early), start=exact(0)))
+        delta = plain(sum((exact(entry.delta) for entry in early), start=exact(0)))
+        shown.insert(0, (f"charges {early[0].number} to {early[-1].number}, added up", epsilon, delta, False))
     return shown
 
 
-def _totals(ledger: dict[str, Any]) -> list[Fact]:
-    total, budget, composed = ledger["total"], ledger["budget"], ledger["composed_epsilon"]
-    found = [("added up", f"({_cost(total['epsilon'])}, {_cost(total['delta'])})", "epsilons and deltas, one by one")]
+def _totals(ledger: LedgerEntry) -> list[Fact]:
+    total, budget, composed = ledger.total, ledger.budget, ledger.epsilon_composed
+    found = [("added up", f"({_cost(total.epsilon)}, {_cost(total.delta)})", "epsilons and deltas, one by one")]
     if composed is not None:
-        note = f"epsilon at delta {_cost(total['delta'])}, for information: it holds if all charges were planned in advance"
+        note = (
+            f"epsilon at delta {_cost(total.delta)}, for information: it holds if all charges were planned in advance"
+        )
         found.append(("composed", text_up(exact(composed)), note))
     if budget is None:
-        return [*found, ("budget", "none", "the holder has set no ceiling for this dataset")]
-    ceiling = f"({_cost(budget['epsilon'])}, {_cost(budget['delta'])})"
-    return [*found, ("budget", ceiling, "the holder's ceiling for all charges added up")]
+        return [*found, ("budget", "none", "the custodian has set no ceiling for this dataset")]
+    ceiling = f"({_cost(budget.epsilon)}, {_cost(budget.delta)})"
+    return [*found, ("budget", ceiling, "the custodian's ceiling for all charges added up")]
+
+
+# --- a release whose guarantee is counted --------------------------------------------------------------------------
+
+
+def _counted(certificate: CountedCertificate) -> dict[str, Any]:
+    return {
+        "warned": _counted_warnings(certificate.ledger.unbounded_releases),
+        "parameters": _counted_parameters(certificate),
+        "table": certificate.tables[0],
+        "about_ledger": _about_counted_ledger(certificate.ledger),
+        "about_verify": _about_counted_verify(certificate),
+        "footer": f"This page says what certificate.json (format {certificate.format}) says.",
+    }
+
+
+def _counted_parameters(certificate: CountedCertificate) -> list[Fact]:
+    from shoal.publish.plan.counted import CLUSTERING_WORDS  # a page of another kind needs no engine
+
+    promised, grouping = certificate.guarantee, certificate.grouping
+    unit, each = promised.unit.unit(), grouping.k_of_attribute
+    gain = f", gain {grouping.gain}" if grouping.gain is not None else ""
+    facts = [("k", str(promised.k), "the smallest group")]
+    if len(set(each.values())) > 1:
+        facts += [(f"k of {name}", str(k), "its own groups") for name, k in each.items()]
+    if promised.l is not None:
+        facts.append(("l", str(promised.l), "different values of each confidential attribute in every group"))
+    if promised.t is not None:
+        facts.append(("t", promised.t, "the earth mover's distance of a group from the table, at most"))
+    return [
+        *facts,
+        ("grouping", f"{grouping.name}{gain}", CLUSTERING_WORDS[grouping.name]),
+        ("who is counted", "a row" if unit.column is None else f"one row of each {unit.name}", ""),
+        ("epsilon", "none", "no differential privacy is promised"),
+    ]
+
+
+def _counted_warnings(unbounded: int) -> list[str]:
+    if not unbounded:
+        return []
+    many = f"{count_words(unbounded, 'earlier release')} of this dataset {'carries' if unbounded == 1 else 'carry'}"
+    together = "They do not add up: together they may show more than each of them promises to hide."
+    return [f"{many} a guarantee of this kind. {together}"]
+
+
+def _about_counted_ledger(ledger: CountedLedgerEntry) -> str:
+    first = "The custodian's ledger notes this release as unbounded: no epsilon says what it gives away together with others."
+    if not ledger.charges:
+        return f"{first} Nothing had been charged for this dataset when it was made."
+    return (
+        f"{first} When it was made, {count_words(ledger.charges, 'charge')} had been made for this dataset, "
+        f"({ledger.epsilon}, {ledger.delta}) in all; those keep their promise, and this one is not covered by it."
+    )
+
+
+def _about_counted_verify(certificate: CountedCertificate) -> str:
+    first = "Both recompute every hash and the seal, and compare the certificate with the locked plan"
+    if certificate.method != "microaggregation":
+        return f"{first}; the groups are not published, so nobody can count them."
+    if certificate.tables[0].file.endswith(".csv"):
+        return f"{first}, and count the groups of the published table."
+    return f"{first}, and count the groups of the published table; the second needs pyarrow for that."

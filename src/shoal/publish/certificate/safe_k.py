@@ -1,23 +1,41 @@
-"""The certificate: what was promised, on what grounds, and how a stranger checks it.
+"""The certificate of a release that pays for differential privacy: what was promised, on what grounds, how a stranger checks it.
 
-It holds nothing derived from the data that was not paid for: no counts, no hash of the input, no timings.
-Every number is exact text. The seal covers all of it.
+It holds nothing derived from the data that was not paid for: no counts, no hash of the input, no timings. Each premise of each
+theorem that the plan cites has an answer of the plan, with no default: a certificate never says that something was checked
+because nobody said otherwise. What only the custodian can know is said by the custodian, and the certificate says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
+from shoal.anonymize.generalize.base import Partition
 from shoal.guarantee.compose import compose
 from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.guarantee.safe_k.curve import delta_exactly
 from shoal.guarantee.safe_k.frontier import ReleaseCurve
 from shoal.guarantee.safe_k.setting import Setting
+from shoal.guarantee.theorem import PremiseAnswer
 from shoal.ledger.state import Account
-from shoal.publish.certificate.opening import opening, sealed, theorem_entry
-from shoal.publish.certificate.premises import safe_k_answers
+from shoal.publish.certificate.model import (
+    ChargeEntry,
+    CurvePointEntry,
+    LedgerEntry,
+    MeasurementEntry,
+    PromiseEntry,
+    RecodingChoiceEntry,
+    SafeKCertificate,
+    SampleEntry,
+    SchemeChoiceEntry,
+    TableEntry,
+    TotalEntry,
+    TreeChoiceEntry,
+    UnitEntry,
+    ViewChoiceEntry,
+    ViewsEntry,
+)
+from shoal.publish.certificate.seal import by_construction, by_custodian, by_program, opening, sealed
 from shoal.publish.plan.safe_k import SafeKPlan
 
 DIGITS = 8
@@ -34,98 +52,203 @@ NOT_PROMISED = (
 
 
 def certificate(
-    plan: SafeKPlan, files: Mapping[str, str], tables: list[dict[str, Any]], account: Account, date: str
-) -> dict[str, Any]:
+    plan: SafeKPlan, files: Mapping[str, str], tables: Sequence[TableEntry], account: Account, date: str
+) -> SafeKCertificate:
     """The certificate of a release that has been charged and written; `account` includes its charge."""
-    first, answers = plan.claims[0], safe_k_answers(plan)
-    content: dict[str, Any] = {
-        **opening(plan, date),
-        "guarantee": {
-            "kind": first.guarantee.kind,
-            "epsilon": exact_text(plan.total.epsilon),
-            "delta": exact_text(plan.total.delta),
-            "epsilon_recoding": exact_text(plan.promise.epsilon_recoding),
-            "neighbours": plan.policy.neighbours,
-            "unit": plan.method.unit.to_saved(),
-            "status": first.status.value,
-        },
-        "method": "safe-k",
-        "bound": plan.promise.bound,
-        "basic": len(plan.promises) == 1,
-        **({"choice": plan.method.partition.to_json()} if plan.promise.epsilon_recoding and not plan.views else {}),
-        **({"views": _views(plan)} if plan.views else {}),
-        "parts": [_part(promise, times) for promise, times in plan.distinct],
-        "curve": curve_points(plan.curve),
-        "theorems": [theorem_entry(name, answers) for name in first.theorems],
-        "not_promised": list(NOT_PROMISED),
-        "recoding": {
-            table["columns"][i]: name for table in tables for i, name in enumerate(table["recoding"].values())
-        },
-        "tables": tables,
-        "ledger": _ledger(account),
-    }
-    return sealed(content, plan, files)
+    paid_once = bool(plan.promise.epsilon_recoding) and not plan.views
+    draft = SafeKCertificate(
+        **opening(plan, files, date, safe_k_answers(plan), NOT_PROMISED),
+        guarantee=_promise(plan),
+        method="safe-k",
+        bound=plan.promise.bound,
+        recoding_choice=recoding_choice(plan.method.partition) if paid_once else None,
+        views=_views(plan) if plan.views else None,
+        samples=tuple(_sample(promise, times) for promise, times in plan.distinct),
+        curve=curve_points(plan.curve),
+        tables=tuple(tables),
+        ledger=_ledger(account),
+    )
+    return sealed(draft)
 
 
-def _views(plan: SafeKPlan) -> dict[str, Any]:
-    """What only a release of views has: how many, who chose them, and what they compose to beside the sum."""
-    composed = compose(plan.parts)
-    chooser = plan.chooser
-    return {
-        "index": "views.json",
-        "count": len(plan.views),
-        "chosen": None
-        if chooser is None
-        else {"epsilon": exact_text(chooser.epsilon), "of": len(chooser.candidates), "steps": chooser.steps},
-        "composed": text_up(exact(composed.epsilon_at(plan.total.delta)), DIGITS),
-        "basic": text_up(exact(composed.basic_epsilon(plan.total.delta)), DIGITS),
-    }
+def _promise(plan: SafeKPlan) -> PromiseEntry:
+    return PromiseEntry(
+        kind="approx-dp",
+        epsilon=exact_text(plan.total.epsilon),
+        delta=exact_text(plan.total.delta),
+        epsilon_recoding=exact_text(plan.promise.epsilon_recoding),
+        neighbours=plan.policy.neighbours,
+        unit=UnitEntry.read(plan.method.unit.to_saved()),
+        status=plan.claims[0].status.value,
+    )
 
 
-def curve_points(curve: ReleaseCurve) -> list[dict[str, Any]]:
+def recoding_choice(partition: Partition) -> RecodingChoiceEntry:
+    """What a certificate says about a recoding that was chosen on the table: how, and at what price."""
+    told = partition.to_json()
+    kind, epsilon, rows = told["kind"], told["epsilon"], told["steps"]
+    if kind == "choose":
+        return SchemeChoiceEntry(
+            kind="choose",
+            epsilon=epsilon,
+            rows_changed=rows,
+            schemes=told["schemes"],
+            score=told["score"],
+            sensitivity=told["sensitivity"],
+            restriction=told["restricted"],
+        )
+    measurements = tuple(
+        MeasurementEntry(
+            epsilon_count=each["count"], epsilon_histogram=each["histogram"], attributes=each["attributes"]
+        )
+        for each in told["surveys"]
+    )
+    return TreeChoiceEntry(
+        kind="tree",
+        epsilon=epsilon,
+        rows_changed=rows,
+        sample_rate=told.get("rate"),
+        measurements=measurements,
+    )
+
+
+def _views(plan: SafeKPlan) -> ViewsEntry:
+    """How many views there are, who chose them, and what they compose to beside the sum."""
+    composed, chooser = compose(plan.parts), plan.chooser
+    choice = None
+    if chooser is not None:
+        choice = ViewChoiceEntry(
+            epsilon=exact_text(chooser.epsilon), candidates=len(chooser.candidates), rows_changed=chooser.steps
+        )
+    return ViewsEntry(
+        index_file="views.json",
+        count=len(plan.views),
+        choice=choice,
+        epsilon_composed=text_up(exact(composed.epsilon_at(plan.total.delta)), DIGITS),
+        epsilon_added_up=text_up(exact(composed.basic_epsilon(plan.total.delta)), DIGITS),
+    )
+
+
+def curve_points(curve: ReleaseCurve) -> tuple[CurvePointEntry, ...]:
     """delta of everything that is published, at some epsilons, for the unit; each rounded up, but never above the promise."""
-    return [
-        {
-            "epsilon": exact_text(point.epsilon),
-            "delta": exact_text(min(exact(text_up(point.delta, DIGITS)), _ceiling(curve, point.epsilon))),
-            "split": [exact_text(share) for share in point.split] or None,
-        }
+    return tuple(
+        CurvePointEntry(
+            epsilon=exact_text(point.epsilon),
+            delta=exact_text(min(exact(text_up(point.delta, DIGITS)), _ceiling(curve, point.epsilon))),
+            epsilon_split=tuple(exact_text(share) for share in point.split) or None,
+        )
         for point in curve.points()
-    ]
+    )
 
 
 def _ceiling(curve: ReleaseCurve, epsilon: Fraction) -> Fraction:
     return curve.total.delta if epsilon >= curve.total.epsilon else Fraction(1)
 
 
-def _part(numbers: Setting, times: int) -> dict[str, Any]:
+def _sample(numbers: Setting, times: int) -> SampleEntry:
     tight = delta_exactly(numbers.k, numbers.beta, numbers.epsilon_release)
     chain = numbers.chain
     unit = tight if chain is None else exact(chain.delta)
     published = numbers.delta_published
-    return {
-        "k": numbers.k,
-        "beta": exact_text(numbers.beta),
-        "epsilon": exact_text(numbers.epsilon_release),
-        "delta": exact_text(numbers.delta),
-        "delta_tight": text_up(tight, DIGITS),
-        "delta_published": None if published is None else text_up(numbers.delta_under("published"), DIGITS),
-        "delta_unit": text_up(unit, DIGITS),
-        "times": times,
-        "split": None if chain is None else [exact_text(share) for share in chain.split],
-    }
+    return SampleEntry(
+        k=numbers.k,
+        beta=exact_text(numbers.beta),
+        epsilon=exact_text(numbers.epsilon_release),
+        delta=exact_text(numbers.delta),
+        delta_tight=text_up(tight, DIGITS),
+        delta_published=None if published is None else text_up(numbers.delta_under("published"), DIGITS),
+        delta_for_unit=text_up(unit, DIGITS),
+        epsilon_split=None if chain is None else tuple(exact_text(share) for share in chain.split),
+        times=times,
+    )
 
 
-def _ledger(account: Account) -> dict[str, Any]:
-    entries = [{**cost.to_saved(), "number": number} for number, cost in enumerate(account.costs, 1)]
+def _ledger(account: Account) -> LedgerEntry:
     composed = account.total()
+    return LedgerEntry(
+        entries=tuple(
+            ChargeEntry.read({"number": number, **cost.to_saved()}) for number, cost in enumerate(account.costs, 1)
+        ),
+        total=TotalEntry(
+            epsilon=exact_text(sum((cost.epsilon for cost in account.costs), start=exact(0))),
+            delta=exact_text(sum((cost.delta for cost in account.costs), start=exact(0))),
+        ),
+        epsilon_composed=None if composed is None else text_up(composed, DIGITS),
+        budget=TotalEntry.read(account.budget.to_saved()) if account.budget else None,
+        unbounded_releases=account.unbounded,
+    )
+
+
+# --- how each premise is met ---------------------------------------------------------------------------------------
+
+LOCKED = "in the locked plan, which was charged before a row was drawn"
+UNSEEN = "that they were fixed without a look at the data, only the custodian can know"
+DRAFTED = "parts of the policy were drafted from the data and nobody has confirmed them: for those it is not met"
+
+
+CHECKED_WHEN_PLANNING = {
+    "crowd-size": "k, when planning",
+    "sampling-rate": "beta, when planning",
+    "epsilon": "epsilon, when planning",
+    "published-epsilon": "epsilon and beta, when planning",
+    "smaller-rate": "the rate of the separate sample, when planning",
+    "reliable-delta": "the promised delta, when planning; below that the parts are added up",
+    "rows-of-unit": "the most rows of a unit, when planning; of each unit at most so many rows take part",
+    "survey-epsilons": "every share of epsilon, when planning",
+    "survey-shares": "the sum of all shares, when planning",
+    "score-range": "k and beta, when planning",
+    "discernibility-range": "k and beta, when planning",
+    "target-level": "the levels of the target, when planning",
+}
+"""What a line of the program looked at for every plan."""
+
+FIXED_WITHOUT_DATA = {
+    "cells-fixed": "domains, hierarchies, weights, k and beta",
+    "candidates-fixed": "the candidates and how many are chosen",
+    "schemes-fixed": "domains, hierarchies, weights and the range of levels",
+}
+"""What has to be fixed without the data: it is in the locked plan, and who fixed it how is known to the custodian alone."""
+
+
+def safe_k_answers(plan: SafeKPlan) -> dict[str, PremiseAnswer]:
+    """For each premise that a plan of this kind may cite, how this plan meets it."""
+    unseen = DRAFTED if plan.is_tuned else UNSEEN
     return {
-        "entries": entries,
-        "total": {
-            "epsilon": exact_text(sum((cost.epsilon for cost in account.costs), start=exact(0))),
-            "delta": exact_text(sum((cost.delta for cost in account.costs), start=exact(0))),
-        },
-        "composed_epsilon": None if composed is None else text_up(composed, DIGITS),
-        "budget": account.budget.to_saved() if account.budget else None,
-        "unbounded_releases": account.unbounded,
+        **{key: by_program(detail) for key, detail in CHECKED_WHEN_PLANNING.items()},
+        **{key: by_custodian(f"{what} are {LOCKED}; {unseen}") for key, what in FIXED_WITHOUT_DATA.items()},
+        **_recoding(plan, unseen),
+        **_samples(plan),
+        "parts-fixed": by_construction(f"the number of releases or views is {LOCKED}"),
     }
+
+
+def _recoding(plan: SafeKPlan, unseen: str) -> Mapping[str, PremiseAnswer]:
+    if not plan.promise.epsilon_recoding:
+        fixed = by_custodian(f"the levels, the hierarchies and the domains are {LOCKED}; {unseen}")
+        return {"recoding-fixed": fixed}
+    rate = plan.method.partition.rate
+    of = "the whole table" if rate == 1 else "a separate sample of the table"
+    return {
+        "recoding-fixed": by_construction(
+            f"it was settled on {of} for its own epsilon before the sample was drawn; given the recoding, the sample decides "
+            "alone (theorem eps-safe-recoding)"
+        ),
+        "recoding-apart": by_construction(
+            f"it was settled on {of} with a key of its own, which was destroyed before the sample's key was made"
+        ),
+    }
+
+
+def _samples(plan: SafeKPlan) -> Mapping[str, PremiseAnswer]:
+    if plan.method.drawn_before:
+        return {
+            "own-sample": by_custodian(
+                "the table itself is the sample; the ledger refuses every other use that it recognizes"
+            ),
+            "fresh-samples": by_custodian("the table itself is the sample"),
+        }
+    if plan.views:
+        key = "a key of its own for each view, derived from a new one of the operating system and destroyed with it"
+    else:
+        key = "a new key from the operating system for each release, destroyed afterwards"
+    return {"own-sample": by_construction(key), "fresh-samples": by_construction(key)}

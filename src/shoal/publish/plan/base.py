@@ -30,6 +30,7 @@ from shoal.policy.policy import Policy
 
 if TYPE_CHECKING:
     from shoal.guarantee.safe_k.frontier import FrontierPoint
+    from shoal.publish.certificate.model import Certificate
     from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.release import Job
     from shoal.publish.verify.standalone import Check
@@ -39,12 +40,10 @@ if TYPE_CHECKING:
 class Verification:
     """How a certificate of one method is verified, beyond what the one-file verifier does."""
 
-    schema: Path
-    """The JSON Schema of the certificate."""
-    against_lock: Callable[[Path, dict[str, Any]], list[Check]]
+    model: type[Certificate]
+    """The model of the certificate."""
+    against_lock: Callable[[Path, Policy, Any], list[Check]]
     """The checks of a release folder and its certificate against the locked policy."""
-    page: Callable[[dict[str, Any]], str]
-    """The certificate as a page of HTML."""
 
 
 @dataclass(frozen=True)

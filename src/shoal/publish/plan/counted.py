@@ -82,10 +82,10 @@ class SyntacticPlan(Plan):
 
     @classmethod
     def verification(cls) -> Verification:
-        from shoal.publish.certificate.counted_page import certificate_page
-        from shoal.publish.verify.counted import SCHEMA, verify_counted
+        from shoal.publish.certificate.model import CountedCertificate
+        from shoal.publish.verify.counted import counted_checks
 
-        return Verification(SCHEMA, verify_counted, certificate_page)
+        return Verification(CountedCertificate, counted_checks)
 
     def job(self) -> SyntacticJob:
         from shoal.publish.run.counted import SyntacticJob

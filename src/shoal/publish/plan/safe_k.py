@@ -109,10 +109,10 @@ class SafeKPlan(Plan):
 
     @classmethod
     def verification(cls) -> Verification:
-        from shoal.publish.certificate.page import certificate_page
-        from shoal.publish.verify.release import SCHEMA, verify_safe_k
+        from shoal.publish.certificate.model import SafeKCertificate
+        from shoal.publish.verify.rebuild import rebuild_checks
 
-        return Verification(SCHEMA, verify_safe_k, certificate_page)
+        return Verification(SafeKCertificate, rebuild_checks)
 
     def job(self) -> SafeKJob:
         from shoal.publish.run.safe_k import SafeKJob

@@ -29,6 +29,7 @@ from shoal.publish.plan.safe_k import SafeKPlan, partition, sample_parts, solve_
 
 if TYPE_CHECKING:
     from shoal.guarantee.safe_k.frontier import FrontierPoint
+    from shoal.publish.certificate.model import TableEntry
     from shoal.publish.run.views import ViewsJob
 
 LARGEST_K = 1 << 14
@@ -228,20 +229,20 @@ def chosen_views(plan: SafeKPlan, groups: Sequence[Group]) -> tuple[View, ...]:
     )
 
 
-def view_index(plan: SafeKPlan, tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def view_index(plan: SafeKPlan, tables: Sequence[TableEntry]) -> dict[str, Any]:
     """What an analyst needs to find the right view: names, attributes, k, sampling rates and weights."""
-    parts = [promise for promise, _ in plan.distinct]
+    samples = [promise for promise, _ in plan.distinct]
     return {
         "version": 1,
         "dataset": plan.policy.dataset,
         "views": [
             {
-                "name": table["name"],
-                "file": table["file"],
-                "attributes": table["columns"],
-                "k": table["k"],
-                "beta": exact_text(parts[table["part"]].beta),
-                "weight": exact_text(1 / parts[table["part"]].beta),
+                "name": table.name,
+                "file": table.file,
+                "attributes": list(table.columns),
+                "k": table.k,
+                "beta": exact_text(samples[table.sample].beta),
+                "weight": exact_text(1 / samples[table.sample].beta),
             }
             for table in tables
         ],

@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.page.html import page
 from shoal.page.svg import draw_histograms, draw_records
-from shoal.publish.certificate.page import Fact, counted
+from shoal.publish.certificate.page import Fact, count_words
 
 SHOWS = {
     "faces": "Everybody in a cluster shows the same quasi-identifiers. All other published columns are as they were.",
@@ -102,10 +102,10 @@ def _rows(rows: dict[str, Any]) -> list[Fact]:
 def _groups(own: dict[str, Any], combinations: int | None) -> dict[str, Any]:
     rows = sum(part["rows"] for part in own["histogram"])
     most = max(max(part["groups"] / own["count"], part["rows"] / rows) for part in own["histogram"])
-    words = f"{counted(own['count'], 'cluster')}, k = {own['k']}; the smallest has {own['smallest']:,} records, the largest "
+    words = f"{count_words(own['count'], 'cluster')}, k = {own['k']}; the smallest has {own['smallest']:,} records, the largest "
     words += f"{own['largest']:,}, and {own['mean']:g} on average."
     if own["smallest"] == own["largest"]:
-        words = f"{counted(own['count'], 'cluster')} of {own['largest']:,} records each, k = {own['k']}."
+        words = f"{count_words(own['count'], 'cluster')} of {own['largest']:,} records each, k = {own['k']}."
     if combinations is not None and combinations < own["count"]:
         words += f" Some show the same: the table has {combinations:,} different combinations."
     return {
@@ -218,7 +218,7 @@ def _about_correlations(found: dict[str, Any] | None) -> str:
         return "There are no two columns of numbers to compare, one of them confidential; names have no correlation."
     if found["mean"] is None:
         return "No pair of columns has a correlation in both tables: one of them does not vary."
-    pairs = counted(found["pairs"], "pair")
+    pairs = count_words(found["pairs"], "pair")
     words = f"{pairs} of numbers, at least one of them confidential"
     if not found["confidential"] or set(found["confidential"]) == set(found["attributes"]):
         words = f"{pairs} of numbers"
@@ -226,7 +226,7 @@ def _about_correlations(found: dict[str, Any] | None) -> str:
     if found["pairs"] > len(found["listed"]):
         words += f" These are the {len(found['listed'])} that moved most."
     if found["undefined"]:
-        words += f" {counted(found['undefined'], 'pair')} more {'has' if found['undefined'] == 1 else 'have'} no correlation."
+        words += f" {count_words(found['undefined'], 'pair')} more {'has' if found['undefined'] == 1 else 'have'} no correlation."
     return words
 
 

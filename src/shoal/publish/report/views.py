@@ -85,8 +85,8 @@ def views_report(
         "notes": list(table.notes),
         "mean_distance": round(float(np.mean(distances)), 6) if distances else None,
         "attributes": attributes,
-        "composed": content["views"]["composed"],
-        "basic": content["views"]["basic"],
+        "composed": content["views"]["epsilon_composed"],
+        "basic": content["views"]["epsilon_added_up"],
         "views": sorted(views, key=lambda view: -(view["distance"] or 0.0)),
     }
 

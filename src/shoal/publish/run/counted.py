@@ -11,7 +11,6 @@ from shoal.engine.base import Table
 from shoal.errors import UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.publish.certificate.counted import certificate
-from shoal.publish.certificate.counted_page import certificate_page
 from shoal.publish.folder import LOCK, hashes, table_file, write_certificate, write_text
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.run.release import Job, Stage, today
@@ -44,9 +43,9 @@ class SyntacticJob(Job):
         self.masked.table.write(folder / file)
         write_text(folder / LOCK, plan.lock.text)
         account = ledger.account(plan.policy.dataset)
-        content = certificate(plan, file, hashes(folder), account, today())
-        write_certificate(folder, content, certificate_page(content))
-        return content, self.masked.table.rows()
+        made = certificate(plan, file, hashes(folder), account, today())
+        write_certificate(folder, made)
+        return made.to_json(), self.masked.table.rows()
 
     def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Write what was lost, and what an intruder could still find."""

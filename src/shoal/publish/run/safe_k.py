@@ -15,7 +15,7 @@ from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.guarantee.safe_k.setting import Setting
 from shoal.ledger.ledger import Ledger, Receipt
-from shoal.publish.certificate.page import certificate_page
+from shoal.publish.certificate.model import RecodingChoiceEntry, TableEntry
 from shoal.publish.certificate.safe_k import certificate
 from shoal.publish.folder import LOCK, box_file, hashes, rule_file, table_file, write_certificate, write_text
 from shoal.publish.plan.safe_k import SafeKPlan
@@ -29,11 +29,11 @@ class DrawnTable:
     file: str
     recoding: Recoding
     promise: Setting
-    part: int = 0
-    """Which of the plan's distinct promises it keeps."""
+    sample: int = 0
+    """Which of the plan's distinct settings it has."""
     view: str | None = None
     """The name of the view; None for a wide table."""
-    choice: dict[str, Any] | None = None
+    choice: RecodingChoiceEntry | None = None
     """How its recoding was chosen, where that was paid for and it is a view's."""
 
 
@@ -102,15 +102,15 @@ class SafeKJob(Job):
         self.write_index(folder, tables)
         write_text(folder / LOCK, plan.lock.text)
         account = ledger.account(plan.policy.dataset, self.receipt)
-        content = certificate(plan, hashes(folder), tables, account, today())
-        write_certificate(folder, content, certificate_page(content))
-        return content, rows
+        made = certificate(plan, hashes(folder), tables, account, today())
+        write_certificate(folder, made)
+        return made.to_json(), rows
 
     def writing(self, number: int) -> str:  # noqa: ARG002 - a view's
         """The stage of the run in which the table of this number is written."""
         return "writing"
 
-    def write_index(self, folder: Path, tables: Sequence[dict[str, Any]]) -> None:
+    def write_index(self, folder: Path, tables: Sequence[TableEntry]) -> None:
         """Write a list of the tables, where there are so many that it takes one."""
 
     def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def key(source: Source | None, purpose: str) -> Source:
     return source.stream(purpose) if source is not None else Source.secure()
 
 
-def write_rules(tables: Sequence[DrawnTable], folder: Path) -> list[dict[str, Any]]:
+def write_rules(tables: Sequence[DrawnTable], folder: Path) -> list[TableEntry]:
     """Write what each label stands for, the same rule once; the tables as the certificate lists them."""
     (folder / "recoding").mkdir()
     places: dict[tuple[str, str], str] = {}
@@ -147,13 +147,19 @@ def write_rules(tables: Sequence[DrawnTable], folder: Path) -> list[dict[str, An
                 places[name, text] = rule_file(len(places) + 1, name)
                 write_text(folder / places[name, text], text)
             own[name] = places[name, text]
-        entry: dict[str, Any] = {"file": each.file, "k": each.promise.k, "columns": list(own), "recoding": own}
-        if isinstance(each.recoding, BoxRecoding):
-            entry["boxes"] = _write_boxes(each, each.recoding, folder, listings)
-        if each.view is not None:
-            entry |= {"name": each.view, "part": each.part}
-            entry |= {"choice": each.choice} if each.choice is not None else {}
-        found.append(entry)
+        boxes = _write_boxes(each, each.recoding, folder, listings) if isinstance(each.recoding, BoxRecoding) else None
+        found.append(
+            TableEntry(
+                file=each.file,
+                name=each.view,
+                sample=each.sample,
+                k=each.promise.k,
+                columns=tuple(own),
+                recoding=own,
+                boxes=boxes,
+                recoding_choice=each.choice,
+            )
+        )
     return found
 
 

@@ -11,6 +11,8 @@ from shoal.anonymize.generalize.base import Recoding
 from shoal.anonymize.method.views import choose_views, draw_all, settle_all
 from shoal.chance.source import Source
 from shoal.engine.base import Table
+from shoal.publish.certificate.model import TableEntry
+from shoal.publish.certificate.safe_k import recoding_choice
 from shoal.publish.folder import VIEWS, view_file, write_text
 from shoal.publish.plan.views import View, ViewsPlan, chosen_views, view_index
 from shoal.publish.run.release import Stage
@@ -26,15 +28,15 @@ class ViewsJob(SafeKJob):
         self, table: Table, source: Source | None, stage: Stage = lambda _: None
     ) -> Generator[tuple[DrawnTable, Table], None, None]:
         plan = self.plan
-        parts = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
+        samples = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
         with key(source, "settle") as chance:
             people, views, recodings = self._settle(table, chance, stage)
         with key(source, "release") as chance:
             drawn = draw_all(people, [view.method for view in views], recodings, chance, stage)
             for view, recoding, published in zip(views, recodings, drawn, strict=True):
                 file, promise = view_file(view.name, plan.format), view.method.promise
-                choice = view.method.partition.to_json() if promise.epsilon_recoding else None
-                yield DrawnTable(file, recoding, promise, parts[promise], view.name, choice), published
+                choice = recoding_choice(view.method.partition) if promise.epsilon_recoding else None
+                yield DrawnTable(file, recoding, promise, samples[promise], view.name, choice), published
 
     def _settle(self, table: Table, source: Source, stage: Stage) -> tuple[Table, tuple[View, ...], list[Recoding]]:
         """At most m rows of each person, the views that are published, and the recoding of each; no sample is drawn yet."""
@@ -51,7 +53,7 @@ class ViewsJob(SafeKJob):
     def writing(self, number: int) -> str:
         return f"writing views ({number:,} of {len(self.plan.views):,})"
 
-    def write_index(self, folder: Path, tables: Sequence[dict[str, Any]]) -> None:
+    def write_index(self, folder: Path, tables: Sequence[TableEntry]) -> None:
         write_text(folder / VIEWS, json.dumps(view_index(self.plan, tables), indent=1, ensure_ascii=False) + "\n")
 
     def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:

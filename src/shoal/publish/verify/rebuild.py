@@ -1,112 +1,116 @@
-"""Make the certificate of a paid release again from its lock, with the code that made it, and compare everything.
+"""Make the certificate of a safe-k release again: from its locked plan, and from the numbers that the certificate states.
 
-What the lock decides is computed anew: claims, sentences, theorems, numbers, the curve, the parts, which views there are, what
-the files are called, the index of views. What it does not decide is taken from the folder and checked for itself: the date, the
-entries of the ledger before this one, the hashes of the files, which views and which labels chance picked, and the order of
-columns and views (a lock lists names in the order of the alphabet).
+What the locked plan decides is made anew: claims, sentences, theorems, which views there are, what the files are called, the
+index of views. The numbers of the samples are taken from the certificate and put together to a plan, which refuses those that do
+not keep its promise. What neither decides is taken from the folder and checked for itself: the date, the charges before this one,
+the hashes of the files, which views and which labels chance picked, and the order of columns and views (a lock lists names in
+the order of the alphabet).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from shoal.anonymize.method.safe_k import SafeK
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.schema import Schema
 from shoal.errors import PolicyError
-from shoal.guarantee.rounding import exact, exact_text, text_up
+from shoal.guarantee.differential import ApproxDP
+from shoal.guarantee.rounding import exact
+from shoal.guarantee.safe_k.setting import Setting
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.state import Account
 from shoal.policy.model.release import Group, ViewsModel
 from shoal.policy.policy import Policy
-from shoal.publish.certificate.safe_k import DIGITS
-from shoal.publish.certificate.safe_k import certificate as made_again
-from shoal.publish.folder import plain_name, rule_file
-from shoal.publish.plan.safe_k import SafeKPlan
-from shoal.publish.plan.views import chosen_views, view_index
+from shoal.publish.certificate.model import (
+    LedgerEntry,
+    RecodingChoiceEntry,
+    SafeKCertificate,
+    SchemeChoiceEntry,
+    TableEntry,
+)
+from shoal.publish.certificate.safe_k import certificate as make_certificate
+from shoal.publish.certificate.safe_k import recoding_choice
+from shoal.publish.folder import box_file, plain_name, rule_file, table_file, view_file
+from shoal.publish.plan.safe_k import SafeKPlan, partition
+from shoal.publish.plan.views import Chooser, ViewsPlan, view, view_index, view_names
+from shoal.publish.verify.compare import compare
 from shoal.publish.verify.rules import rule_checks
 from shoal.publish.verify.standalone import Check, inside
 
-OWN = ("date", "software", "files", "seal")
-"""Entries that the lock does not decide; each has checks of its own."""
-WORDING = frozenset(
-    {
-        "sentence",
-        "words",
-        "not_promised",
-        "verify",
-        "title",
-        "source",
-        "statement",
-        "text",
-        "checked",
-        "conditions",
-        "restricted",
-    }
-)
-"""Keys whose values are prose. Prose is compared apart from numbers and structure, under a name of its own."""
-COMPOSED = frozenset(
-    {
-        ("views", "composed"),
-        ("views", "basic"),
-        ("ledger", "composed_epsilon"),
-        ("curve", "delta"),
-        ("views", "curve", "delta"),
-    }
-)
-"""Numbers from floating point arithmetic, which may differ in the last digits from one machine to another."""
-LAST_DIGITS = exact("1e-6")
-"""So much, relative to the number."""
 
-
-def rebuilt(folder: Path, policy: Policy, certificate: dict[str, Any]) -> list[Check]:
-    """Everything that a certificate says against what the locked plan makes it say."""
-    tables = certificate["tables"]
-    known, unread = _order(policy, tables), bool(policy.hashes)
-    chosen = _views_of_the_lock(known, tables)
-    if chosen is not None and not chosen.agrees:
-        return [chosen]
-    plan = planned(known, tables)
-    listed = _tables(folder, plan, tables)
-    wanted = made_again(plan, certificate["files"], listed, _account(plan, certificate["ledger"]), certificate["date"])
-    wanted["plan"] = policy.lock().sha256
-    if unread:
-        _forgive_unread(wanted, certificate)
+def rebuild_checks(folder: Path, policy: Policy, certificate: SafeKCertificate) -> list[Check]:
+    """Everything that a certificate says against what its locked plan makes it say."""
+    known = _in_published_order(policy, certificate.tables)
+    if not _are_locked_views(known, certificate.tables):
+        return [Check("locked-views", False, "all of them, each once", promise=True)]
+    plan = plan_with_numbers(known, certificate)
+    tables = _tables(folder, plan, certificate.tables)
+    account = _account(plan, certificate.ledger)
+    wanted = make_certificate(plan, certificate.files, tables, account, certificate.date)
+    if policy.hashes:
+        wanted = _with_unread_lattices(wanted, certificate)
     return [
-        *([] if chosen is None else [chosen]),
-        *compared(certificate, wanted),
-        *_charges(certificate["ledger"], wanted["ledger"], plan),
-        *_index(folder, plan, listed),
-        *rule_checks(folder, plan, listed),
+        *compare(certificate, wanted),
+        *_index_checks(folder, plan, tables),
+        *rule_checks(folder, plan, tables),
     ]
 
 
 # --- the plan ------------------------------------------------------------------------------------------------------
 
 
-def planned(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> SafeKPlan:
-    """The plan of a lock, with views in the order in which they were published; chosen ones are those that chance picked."""
-    asked = policy.model.release
-    if asked is None or asked.views is None:
-        return SafeKPlan.of(policy)
-    groups = [_group(table) for table in tables]
-    if asked.views.choose is not None:
-        plan = SafeKPlan.of(policy)
-        return replace(plan, views=chosen_views(plan, groups))  # type: ignore[call-arg] # a plan of views, as asked
-    views = asked.views.model_copy(update={"every": None, "limit": None, "groups": None, "workload": tuple(groups)})
-    listed = policy.model.model_copy(update={"release": asked.model_copy(update={"views": views})})
-    return replace(SafeKPlan.of(replace(policy, model=listed)), policy=policy)
+def plan_with_numbers(policy: Policy, certificate: SafeKCertificate) -> SafeKPlan:
+    """The plan of a lock with the numbers of a certificate; PreconditionError where they do not keep the promise.
+
+    Views are in the order in which they were published, and chosen ones are those that chance picked.
+    """
+    asked = policy.release
+    if asked is None or asked.epsilon is None or asked.delta is None:
+        raise PolicyError("the locked plan asks for no safe-k release")
+    share = exact(certificate.guarantee.epsilon_recoding)
+    promises = [
+        Setting(
+            epsilon=exact(sample.epsilon) + share,
+            delta=exact(sample.delta),
+            k=sample.k,
+            beta=exact(sample.beta),
+            bound=certificate.bound,
+            epsilon_recoding=share,
+            unit=policy.unit,
+        )
+        for sample in certificate.samples
+    ]
+    total, first = ApproxDP(asked.epsilon, asked.delta), promises[0]
+    if asked.views is None:
+        before = asked.sampling is not None and asked.sampling.already is not None
+        method = SafeK(first, partition(policy, asked, first), policy.unit, drawn_before=before)
+        plan = SafeKPlan(policy, method, asked.repeat, total, asked.output.format)
+    else:
+        groups = [_group(table) for table in certificate.tables]
+        own = [promises[table.sample] for table in certificate.tables]
+        made = tuple(
+            view(policy, asked, name, group, found)
+            for name, group, found in zip(view_names(groups), groups, own, strict=True)
+        )
+        choose, chooser = asked.views.choose, None
+        if choose is not None:
+            candidates = asked.views.candidates([attribute.name for attribute in policy.schema.published])
+            chooser = Chooser(candidates, choose.count, choose.epsilon, policy.unit.steps)
+        plan = ViewsPlan(policy, made[0].method, 1, total, asked.output.format, made, chooser)
+    plan.check(policy.schema)
+    return plan
 
 
-def _order(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> Policy:
+def _in_published_order(policy: Policy, tables: Sequence[TableEntry]) -> Policy:
     """The policy with its columns in the order in which they were published; PolicyError where tables contradict each other."""
     before: dict[str, set[str]] = {}
     for table in tables:
-        for place, name in enumerate(table["columns"]):
-            before.setdefault(name, set()).update(table["columns"][:place])
+        for place, name in enumerate(table.columns):
+            before.setdefault(name, set()).update(table.columns[:place])
     order: list[str] = []
     while before:
         first = next((name for name, earlier in before.items() if earlier <= set(order)), None)
@@ -116,10 +120,10 @@ def _order(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> Policy:
         del before[first]
     rank = {name: number for number, name in enumerate(order)}
     own = sorted(policy.schema.attributes, key=lambda one: rank.get(one.name, len(rank)))
-    return replace(policy, schema=Schema(tuple(replace(one, hierarchy=_levels(policy, one.name)) for one in own)))
+    return replace(policy, schema=Schema(tuple(replace(one, hierarchy=_hierarchy(policy, one.name)) for one in own)))
 
 
-def _levels(policy: Policy, name: str) -> Hierarchy | None:
+def _hierarchy(policy: Policy, name: str) -> Hierarchy | None:
     """The hierarchy of an attribute; one that was a file has as many levels as are asked of it, whatever they were."""
     found, recoding = policy.schema[name].hierarchy, policy.model.release.recoding if policy.model.release else None
     if name not in policy.hashes or found is None or recoding is None:
@@ -130,10 +134,10 @@ def _levels(policy: Policy, name: str) -> Hierarchy | None:
     return replace(found, levels=found.levels[:1] * many, losses=found.losses[:1] * many)
 
 
-def _group(table: Mapping[str, Any]) -> Group:
+def _group(table: TableEntry) -> Group:
     """The attributes of a view in the order of its name, which is that of the policy; else as they were published."""
-    name = table["name"].partition("-")[2]
-    return next(_spellings(name, tuple(table["columns"])), tuple(table["columns"]))
+    name = (table.name or "").partition("-")[2]
+    return next(_spellings(name, table.columns), table.columns)
 
 
 def _spellings(name: str, columns: Group) -> Iterator[Group]:
@@ -149,22 +153,19 @@ def _spellings(name: str, columns: Group) -> Iterator[Group]:
             yield (column, *rest)
 
 
-def _views_of_the_lock(policy: Policy, tables: Sequence[Mapping[str, Any]]) -> Check | None:
+def _are_locked_views(policy: Policy, tables: Sequence[TableEntry]) -> bool:
     """Whether the views are those that were locked, each once; of chosen ones, whether they could have been chosen."""
     asked = policy.model.release
     views = None if asked is None else asked.views
-    named = [table for table in tables if "name" in table or "part" in table]
     if views is None:
-        return Check("views of the lock", False, "the lock asks for no views") if named else None
-    if len(named) != len(tables) or not all("name" in table and "part" in table for table in tables):
-        return Check("views of the lock", False, "the lock asks for views, and not every table is one")
-    found = [frozenset(table["columns"]) for table in tables]
-    published = {one.name for one in policy.schema.published}
-    fits = len(set(found)) == len(found) and _are_those(views, found, published)
-    return Check("views of the lock", fits, "the views published are those locked, all of them, each once")
+        return all(table.name is None for table in tables)
+    found = [frozenset(table.columns) for table in tables]
+    if any(table.name is None for table in tables) or len(set(found)) != len(found):
+        return False
+    return _could_be(views, found, {one.name for one in policy.schema.published})
 
 
-def _are_those(views: ViewsModel, found: Sequence[frozenset[str]], published: set[str]) -> bool:
+def _could_be(views: ViewsModel, found: Sequence[frozenset[str]], published: set[str]) -> bool:
     """Whether these are all the views asked for; of those chosen privately, whether they could have been."""
     every = {frozenset(group) for group in views.candidates(sorted(published))}
     return set(found) <= every and len(found) == (views.choose.count if views.choose is not None else len(every))
@@ -173,122 +174,69 @@ def _are_those(views: ViewsModel, found: Sequence[frozenset[str]], published: se
 # --- what the folder holds -----------------------------------------------------------------------------------------
 
 
-def _tables(folder: Path, plan: SafeKPlan, told: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _tables(folder: Path, plan: SafeKPlan, told: Sequence[TableEntry]) -> list[TableEntry]:
     """The tables as a certificate lists them, with the files of their rules named by what is in them."""
     places: dict[tuple[str, str], str] = {}
-    parts = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
+    samples = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
     found = []
     for number, table in enumerate(told):
-        view = plan.views[number] if plan.views else None
-        method = plan.method if view is None else view.method
+        narrow = plan.views[number] if plan.views else None
+        method = plan.method if narrow is None else narrow.method
         own: dict[str, str] = {}
         for name in method.partition.columns:
-            text = inside(folder, table["recoding"][name]).read_bytes().decode("utf-8")
+            text = inside(folder, table.recoding[name]).read_bytes().decode("utf-8")
             own[name] = places.setdefault((name, text), rule_file(len(places) + 1, name))
-        single = f"table.{plan.format}" if plan.repeat == 1 else f"table-{number + 1}.{plan.format}"
-        file = single if view is None else f"views/{view.name}.{plan.format}"
-        entry: dict[str, Any] = {"file": file, "k": method.promise.k, "columns": list(own), "recoding": own}
-        choice = method.partition.to_json() if method.promise.epsilon_recoding else None
-        if choice is not None and choice["kind"] == "tree":
-            entry["boxes"] = "recoding/boxes.csv" if view is None else f"recoding/boxes/{view.name}.csv"
-        if view is not None:
-            entry |= {"name": view.name, "part": parts[method.promise]}
-            entry |= {"choice": choice} if choice is not None else {}
-        found.append(entry)
+        wide = table_file(plan.format, number + 1 if plan.repeat > 1 else None)
+        choice = recoding_choice(method.partition) if method.promise.epsilon_recoding else None
+        name_of_view = None if narrow is None else narrow.name
+        found.append(
+            TableEntry(
+                file=wide if narrow is None else view_file(narrow.name, plan.format),
+                name=name_of_view,
+                sample=samples[method.promise],
+                k=method.promise.k,
+                columns=tuple(own),
+                recoding=own,
+                boxes=box_file(name_of_view) if choice is not None and choice.kind == "tree" else None,
+                recoding_choice=None if narrow is None else choice,
+            )
+        )
     return found
 
 
-def _index(folder: Path, plan: SafeKPlan, tables: list[dict[str, Any]]) -> list[Check]:
+def _index_checks(folder: Path, plan: SafeKPlan, tables: Sequence[TableEntry]) -> list[Check]:
     """The index of views, to the letter."""
     if not plan.views:
         return []
     wanted = json.dumps(view_index(plan, tables), indent=1, ensure_ascii=False) + "\n"
     same = (folder / "views.json").read_bytes() == wanted.encode("utf-8")
-    return [Check("index of views", same, "says what the certificate says")]
+    return [Check("view-index", same, "to the letter")]
 
 
-def _account(plan: SafeKPlan, told: Mapping[str, Any]) -> Account:
+def _account(plan: SafeKPlan, told: LedgerEntry) -> Account:
     """The account of the dataset as the certificate tells it, with the charge of this release at its end."""
-    earlier = tuple(Cost.from_saved(entry) for entry in told["entries"][:-1])
-    budget = None if told["budget"] is None else Budget.from_saved(told["budget"])
+    earlier = tuple(Cost.from_saved(entry.to_json()) for entry in told.entries[:-1])
+    budget = None if told.budget is None else Budget.from_saved(told.budget.to_json())
     return Account(
         dataset=plan.policy.dataset, budget=budget, neighbours=None, unit=None, costs=(*earlier, plan.cost), releases=0,
-        unbounded=told["unbounded_releases"], looks=0, sample_used=False,
+        unbounded=told.unbounded_releases, looks=0, sample_used=False,
     )  # fmt: skip
 
 
-def _charges(told: Mapping[str, Any], wanted: Mapping[str, Any], plan: SafeKPlan) -> list[Check]:
-    """What a ledger would not have allowed: a budget other than the policy's, or one that is overrun."""
-    last = bool(told["entries"]) and told["entries"][-1] == wanted["entries"][-1]
-    same = plan.budget is None or told["budget"] == plan.budget.to_saved()
-    within = told["budget"] is None or all(
-        exact(wanted["total"][name]) <= exact(told["budget"][name]) for name in ("epsilon", "delta")
-    )
-    return [
-        Check("charge", last, "the last entry of the ledger is this release, with its parts"),
-        Check("budget of the lock", same and within, "the one that the lock names, and not overrun"),
-    ]
-
-
-def _forgive_unread(wanted: dict[str, Any], told: Mapping[str, Any]) -> None:
+def _with_unread_lattices(wanted: SafeKCertificate, told: SafeKCertificate) -> SafeKCertificate:
     """What a hierarchy that was a file decides is taken as it is told: the file is not in the folder."""
-    pairs = [(wanted.get("choice"), told.get("choice"))]
-    pairs += [
-        (own.get("choice"), other.get("choice")) for own, other in zip(wanted["tables"], told["tables"], strict=True)
-    ]
-    for own, other in pairs:
-        if own is not None and other is not None and own["kind"] == "choose":
-            own |= {name: other[name] for name in ("schemes", "sensitivity", "restricted")}
+    if len(wanted.tables) != len(told.tables):
+        return wanted
+    tables = tuple(
+        own.model_copy(update={"recoding_choice": _unread(own.recoding_choice, other.recoding_choice)})
+        for own, other in zip(wanted.tables, told.tables, strict=True)
+    )
+    choice = _unread(wanted.recoding_choice, told.recoding_choice)
+    return wanted.model_copy(update={"recoding_choice": choice, "tables": tables})
 
 
-# --- comparing -----------------------------------------------------------------------------------------------------
-
-
-def compared(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Check]:
-    """Entry by entry: structure and numbers under one name, prose under another."""
-    yield Check("entries", set(told) == set(wanted), "those of the locked plan, and no others")
-    for name, entry in wanted.items():
-        if name in OWN:
-            continue
-        own, other = _parted(entry, name), _parted(told.get(name), name)
-        for kind, place, detail in (
-            ("", 0, "as the locked plan makes it"),
-            ("wording of ", 1, "as this version says it"),
-        ):
-            if own[place] is not None or other[place] is not None:
-                yield Check(f"{kind}{name}", _same(own[place], other[place], (name,)), detail)
-
-
-def _parted(value: Any, name: str) -> tuple[Any, Any]:
-    """A value without its prose, and its prose alone; None where there is none of a kind."""
-    if name in WORDING:
-        return None, value
-    if isinstance(value, Mapping):
-        parts = {key: _parted(item, key) for key, item in value.items()}
-        prose = {key: words for key, (_, words) in parts.items() if words is not None}
-        return {key: None if key in WORDING else plain for key, (plain, _) in parts.items()}, prose or None
-    if isinstance(value, list):
-        pairs = [_parted(item, "") for item in value]
-        words = [said for _, said in pairs]
-        return [plain for plain, _ in pairs], words if any(said is not None for said in words) else None
-    return value, None
-
-
-def _same(own: Any, told: Any, path: tuple[str, ...]) -> bool:
-    """Equal in type and value; a number that was composed may differ in the last digits, and is printed as we print it."""
-    if type(own) is not type(told):
-        return False
-    if isinstance(own, dict):
-        return own.keys() == told.keys() and all(_same(own[key], told[key], (*path, key)) for key in own)
-    if isinstance(own, list):
-        return len(own) == len(told) and all(_same(a, b, path) for a, b in zip(own, told, strict=True))
-    if own != told and isinstance(own, str) and path in COMPOSED:
-        return _close(own, told)
-    return bool(own == told)
-
-
-def _close(own: str, told: str) -> bool:
-    """Whether a number is written as we write it, with as many digits, and is the same up to the last ones."""
-    found, said = exact(own), exact(told)
-    written = told in (text_up(said, DIGITS), exact_text(said)) and exact(text_up(said, DIGITS)) == said
-    return written and abs(found - said) <= LAST_DIGITS * found
+def _unread(own: RecodingChoiceEntry | None, told: RecodingChoiceEntry | None) -> RecodingChoiceEntry | None:
+    if not isinstance(own, SchemeChoiceEntry) or not isinstance(told, SchemeChoiceEntry):
+        return own
+    taken = {name: getattr(told, name) for name in ("schemes", "sensitivity", "restriction")}
+    return own.model_copy(update=taken)

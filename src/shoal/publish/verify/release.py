@@ -1,30 +1,38 @@
-"""Verify a release folder: everything the one-file verifier does, and the whole certificate made again from its lock."""
+"""Verify a release folder: everything the one-file verifier does, and the whole certificate made again from its locked plan.
+
+The checks are a closed list: those of the one-file verifier (`standalone.CHECKS`), and those of `OWN_CHECKS`. Which of them are
+made depends on the release.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from ruamel.yaml.error import YAMLError
 
 from shoal.data.archive import open_release
 from shoal.errors import ShoalError, UsageError, VerificationError
-from shoal.publish.plan.base import Verification
 from shoal.publish.plan.methods import PLANS
-from shoal.publish.plan.safe_k import SafeKPlan
-from shoal.publish.verify import standalone as verifier
+from shoal.publish.verify import standalone
+from shoal.publish.verify.compare import page_check
 from shoal.publish.verify.lock import canonical
-from shoal.publish.verify.rebuild import rebuilt
-from shoal.publish.verify.shape import faults
 from shoal.publish.verify.standalone import Check, visible
 
-SCHEMA = Path(__file__).parents[1] / "certificate" / "safe_k.schema.json"
-"""What a certificate may hold, as it ships."""
-SHIPPED = ("0.1.0",)
-"""The versions whose certificates this one knows word by word; what another version would say cannot be told from a forgery."""
+OWN_CHECKS = {
+    "model": "the certificate fits the model of its method",
+    "lock-canonical": "the locked plan says what was locked, and nothing beside it",
+    "numbers": "the numbers of the certificate make a plan that keeps its promise",
+    "rebuilt": "an entry of the certificate is the one that the locked plan makes with its numbers",
+    "premises": "every premise of every theorem is met in the way that the locked plan meets it",
+    "page": "certificate.html is the page that this version draws",
+    "table-rewritten": "a table that is read and written again is the same",
+}
+"""The checks that need more than the standard library, beside those of the one-file verifier."""
+CHECKS = {**standalone.CHECKS, **OWN_CHECKS}
 
 
 def verify(folder: str | Path) -> list[Check]:
@@ -43,34 +51,46 @@ def _verify(where: Path) -> list[Check]:
             "this is no release folder", came=where, fix="name a folder that holds certificate.json, or what was packed"
         )
     checks: list[Check] = []
-    with _reading(checks, "certificate"):
-        certificate = verifier.strict_json(file.read_bytes().decode("utf-8"))
-        if not isinstance(certificate, dict) or certificate.get("version") != verifier.KNOWN_VERSION:
-            return [Check("version", False, f"this version knows certificates of version {verifier.KNOWN_VERSION}")]
-        with _reading(checks, "numbers of the certificate"):
-            for check in verifier.checks_of(where, certificate):
+    with _reading(checks, "readable"):
+        content = standalone.strict_json(file.read_bytes().decode("utf-8"))
+        with _reading(checks, "readable"):
+            for check in standalone.checks_of(where, content):
                 checks += [check] if check.agrees is not None else []
-        checks += _form(certificate)
-        with _reading(checks, "certificate of the lock"):
-            checks += _verification(certificate).against_lock(where, certificate)
-        if not any(check.agrees is False for check in checks):  # else it may not be possible to draw it
-            checks += _page(where, certificate)
-    return [check._replace(name=visible(check.name), detail=visible(check.detail)) for check in checks]
+        if any(check.id in ("format", "keys") and not check.agrees for check in checks):
+            return _shown(checks)
+        certificate = _read(content, checks)
+        if certificate is not None:
+            with _reading(checks, "numbers"):
+                checks += _against_the_lock(where, certificate)
+            if not any(check.agrees is False for check in checks):  # else it may not be possible to draw it
+                checks.append(page_check((where / "certificate.html").read_text(encoding="utf-8"), certificate))
+    return _shown(checks)
 
 
-def _verification(certificate: dict[str, Any]) -> Verification:
-    """How a certificate of its method is verified; one of no known method fails as a safe-k certificate."""
-    return PLANS.get(certificate["method"], SafeKPlan).verification()
+def _shown(checks: list[Check]) -> list[Check]:
+    return [check._replace(about=visible(check.about), detail=visible(check.detail)) for check in checks]
 
 
-def verify_safe_k(folder: Path, certificate: dict[str, Any]) -> list[Check]:
-    """The certificate of a safe-k release made again from the lock, and compared."""
+def _read(content: dict[str, Any], checks: list[Check]) -> Any:
+    """The certificate, if it fits the model of its method."""
+    try:
+        found = PLANS[content["method"]].verification().model.read(content)
+    except ValidationError as error:
+        wrong = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]
+        checks.append(Check("model", False, "; ".join(wrong[:3]), promise=True))
+        return None
+    checks.append(Check("model", True, "every key, with a value of its type", promise=True))
+    return found
+
+
+def _against_the_lock(folder: Path, certificate: Any) -> list[Check]:
+    """The certificate made again from the locked plan, and compared."""
     policy, as_locked = canonical(folder)
-    return [as_locked, *rebuilt(folder, policy, certificate), *_named(certificate)]
+    return [as_locked, *PLANS[certificate.method].verification().against_lock(folder, policy, certificate)]
 
 
 @contextmanager
-def _reading(checks: list[Check], name: str) -> Iterator[None]:
+def _reading(checks: list[Check], check: str) -> Iterator[None]:
     """Turn whatever a certificate that makes no sense leads to into a check that failed."""
     try:
         yield
@@ -84,11 +104,11 @@ def _reading(checks: list[Check], name: str) -> Iterator[None]:
         RecursionError,
         YAMLError,
     ) as error:
-        checks.append(Check(name, False, f"it cannot be read to its end: {type(error).__name__}"))
+        checks.append(Check(check, False, f"it cannot be read to its end: {type(error).__name__}", promise=True))
     except ShoalError as error:
-        checks.append(Check(name, False, f"it says something that cannot be: {error.wrong}"))
+        checks.append(Check(check, False, f"it says something that cannot be: {error.wrong}", promise=True))
     except OSError as error:
-        checks.append(Check("files", False, f"one cannot be read: {error.strerror}"))
+        checks.append(Check("readable", False, f"a file cannot be read: {error.strerror}", promise=True))
 
 
 def require(checks: list[Check]) -> None:
@@ -97,34 +117,6 @@ def require(checks: list[Check]) -> None:
     if failed:
         raise VerificationError(
             f"{len(failed)} of {len(checks)} checks failed",
-            came="; ".join(f"{check.name} ({check.detail})" for check in failed[:6]),
-            fix="do not rely on this folder; ask the holder for it again",
+            came="; ".join(f"{check.name}: {check.detail}" for check in failed[:6]),
+            fix="do not rely on this folder; ask the custodian for it again",
         )
-
-
-def _form(certificate: dict[str, Any]) -> list[Check]:
-    """Whether a certificate has the shape that its schema fixes, and comes from a version that is known here."""
-    wrong = faults(certificate, json.loads(_verification(certificate).schema.read_text(encoding="utf-8")))
-    made = certificate["software"]["shoal"]
-    known = f"this one knows those of {', '.join(SHIPPED)}"
-    return [
-        Check("shape", not wrong, "; ".join(wrong[:3]) or "what a certificate has, and nothing else"),
-        Check("software", made in SHIPPED, f"certificates of other versions are read by those; {known}"),
-    ]
-
-
-def _named(certificate: dict[str, Any]) -> list[Check]:
-    """Whether every file of the folder is there for something: the plan, a table, what its labels mean, the index of views."""
-    tables = certificate["tables"]
-    named = {"policy.lock.yaml", *(table["file"] for table in tables)}
-    named |= {place for table in tables for place in table["recoding"].values()}
-    named |= {table["boxes"] for table in tables if "boxes" in table}
-    named |= {certificate["views"]["index"]} if "views" in certificate else set()
-    return [Check("files and tables", set(certificate["files"]) == named, "every file is there for something")]
-
-
-def _page(folder: Path, certificate: dict[str, Any]) -> list[Check]:
-    drawn = _verification(certificate).page(certificate)
-    page = folder / "certificate.html"
-    same = page.is_file() and page.read_text(encoding="utf-8") == drawn
-    return [Check("certificate.html", same, "says what certificate.json says")]

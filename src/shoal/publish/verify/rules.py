@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from shoal.data.cells import cells_of
 from shoal.data.domain import Values
 from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, Schema, Type
+from shoal.publish.certificate.model import TableEntry
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.verify.standalone import Check, inside
 
@@ -22,22 +23,23 @@ FREE = frozenset(Type) - {Type.ORDINAL}
 """Types whose listed values are locked in the order of the alphabet, and stand in a rule in that of the policy."""
 
 
-def rule_checks(folder: Path, plan: SafeKPlan, tables: Sequence[Mapping[str, Any]]) -> list[Check]:
+def rule_checks(folder: Path, plan: SafeKPlan, tables: Sequence[TableEntry]) -> list[Check]:
     """One check for each file of a rule; None where a hierarchy was a file that is not in the folder."""
     found: dict[tuple[str, str], Check] = {}
     for number, table in enumerate(tables):
         method = plan.views[number].method if plan.views else plan.method
-        for column, place in table["recoding"].items():
+        for column, place in table.recoding.items():
             if (column, place) in found:
                 continue
             text = inside(folder, place).read_bytes().decode("utf-8")
             rule = json.loads(text)
-            name = f"meaning of {column}"
             if text != json.dumps(rule, indent=1, ensure_ascii=False, sort_keys=True) + "\n":
-                found[column, place] = Check(name, False, "the rule is not written as we write it")
+                found[column, place] = Check(
+                    "label-meaning", False, "the rule is not written as we write it", about=column
+                )
             else:
                 fits, detail = _fits(method.partition, plan.policy.schema, column, rule, column in plan.policy.hashes)
-                found[column, place] = Check(name, fits, detail)
+                found[column, place] = Check("label-meaning", fits, detail, about=column)
     return list(found.values())
 
 

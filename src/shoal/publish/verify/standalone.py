@@ -1,21 +1,36 @@
 """Verify a release folder with Python alone: `python verifier.py FOLDER`.
 
 This file travels with every release that is shared. It needs Python 3.9 or newer and nothing else, and it shares no code with
-Shoal, so that its opinion is its own. (A table in Parquet is read through pyarrow where that is installed; where it is not, the
-groups of that table are NOT VERIFIED.) Its sections can be read from top to bottom:
+Shoal, so that its opinion is its own. A table in Parquet is read through pyarrow where that is installed; where it is not, that
+table is NOT VERIFIED.
 
-    1. What a check is            4. The loss of many samples     7. The certificate of a sampled release
-    2. Reading what was sent      5. The published theorem        8. A release whose guarantee is counted
-    3. The curve of one sample    6. Rows, labels and boxes       9. The program
+Contents. Each section answers one question, and can be read after those before it.
 
-What it does. It reads the locked plan (`policy.lock.yaml`), works out from it what the certificate has to say, and compares:
-claims, status, unit, numbers, parts, tables, views, charges. It computes every delta again from k and beta by formulas of its
-own, composes samples itself, adds up the ledger, counts the groups of every table, and looks whether rows are in an order that
-shows nothing. It does not compare prose (sentences, the words of theorems and conditions) or the page; instead it says at its
-end, in words of its own, what it has verified. `shoal verify` compares the rest too, letter by letter.
+     1. Checks                    What is a check, and which are there?
+     2. Reading                   How are numbers, JSON files, the locked plan and the names of files read?
+     3. The certificate           Which keys does it have? (what is missing or too much is named)
+     4. Files and hashes          Are all files as they were sealed, and is none there beside them?
+     5. The locked plan           What was asked for before any row was read?
+     6. Promise and claims        Does the certificate promise what the locked plan asks for, and nothing more?
+     7. One sample                What is delta of one random sample at an epsilon?
+     8. Composition                  What do several samples cost together?
+     9. The numbers               Do k and beta suffice for the promise? Are the printed numbers true?
+    10. The ledger                What was charged, and is it within the budget?
+    11. The recoding              What did the choice of the labels cost, and is it one that was locked?
+    12. Tables                    Is every class of equal rows large enough, every label known, every row in its place?
+    13. Counted guarantees        The same for releases by microaggregation and probabilistic k-anonymity.
+    14. The program               What is printed, and which exit code?
 
-What it cannot know. That the sample was drawn as stated, with good randomness, that the ledger lists everything, and that nobody
-looked at results before the plan was fixed are premises about a run that nobody else saw.
+What is compared. Everything follows from two files: the locked plan (`policy.lock.yaml`) and the certificate. Some numbers must
+be EQUAL to what the locked plan says or to what a formula gives: epsilon, delta, the unit of privacy, what was charged, sums, the
+delta of a sample at its own k and beta. Others must SUFFICE: k and beta are not searched for again; instead delta is computed
+from them and must be no larger than the promised one. So a folder stays valid when a later program would find better numbers.
+
+What is not compared. Sentences (their hash is), what labels stand for, and how many schemes a private choice had. The program
+says at its end, in words of its own, what it has verified. `shoal verify` compares more.
+
+What nobody can verify from a folder. That the sample was drawn as stated and with good randomness, that the ledger lists
+everything, and that nobody looked at results before the plan was fixed: premises about a run that nobody else saw.
 
 Exit code 0: everything that the promise rests on was verified, and nothing failed. Exit code 3: something failed, or something
 that the promise rests on could not be verified. Exit code 2: there is nothing to verify.
@@ -38,19 +53,115 @@ from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
 
 OLDEST_PYTHON = (3, 9)
-KNOWN_VERSION = 1
-"""The version of certificates that this file knows."""
+FORMAT = 1
+"""The format of certificates that this file knows."""
 
-# === 1. What a check is ============================================================================================
+# === 1. Checks =====================================================================================================
+
+CHECKS = {
+    # files and hashes
+    "format": "the format of the certificate is one that the verifier knows",
+    "keys": "the certificate has the keys of its format, each with a value of its type, and no others",
+    "readable": "the certificate and the files beside it can be read to their end",
+    "seal": "the certificate is as it was sealed",
+    "file-hash": "a file has the SHA-256 that the certificate lists",
+    "no-other-files": "the folder holds no file that the certificate does not list",
+    "no-idle-files": "every listed file is the plan, a table, a rule, a list of boxes or the index of views",
+    "plan-hash": "the locked plan is the one whose hash was charged",
+    "wording-hash": "the sentences are those whose hash the certificate holds",
+    "page-hash": "certificate.html is the page whose hash the certificate holds",
+    "wording": "every sentence is the one that this wording has for this plan",
+    # the locked plan
+    "lock-text": "the locked plan is written as locked plans are",
+    "lock-method": "the method of the locked plan makes certificates of this kind",
+    # promise and claims
+    "dataset": "the dataset is that of the locked plan",
+    "date": "the date is a day of the calendar",
+    "method": "the method is that of the locked plan",
+    "bound": "the bound is that of the locked plan",
+    "guarantee": "epsilon and delta (or k, l and t) are those of the locked plan",
+    "unit": "the unit of privacy is that of the locked plan",
+    "status": "the status is the one that the locked plan supports",
+    "claims": "the claims are those of the locked plan, and no others",
+    "conditions": "every claim has as many conditions as the locked plan implies",
+    "theorems": "the theorems are those that the promise rests on",
+    # the numbers of samples
+    "samples": "every table has the numbers of a sample, and every sample as many tables as it says",
+    "locked-k": "k is the one that the locked plan names, if it names one",
+    "locked-beta": "beta is the one that the locked plan names, if it names one",
+    "sample-delta": "k and beta of a sample suffice for the delta that it is planned to keep",
+    "delta-tight": "the exact delta of one sample is what the formula gives",
+    "delta-for-unit": "the delta of one sample for the unit of privacy is what the formula gives",
+    "delta-published": "the delta by the published theorem is what its formula gives",
+    "promise": "everything that is published keeps the promised epsilon and delta",
+    "curve-epsilons": "the curve lists the epsilons of this format in rising order, the promised one among them",
+    "curve-falls": "the curve never rises, and keeps the promise at the promised epsilon",
+    "curve": "every delta of the curve is what the whole release gives",
+    # views
+    "view-count": "as many views as are listed",
+    "view-choice": "what the private choice of the views cost is what the locked plan sets aside",
+    "view-names": "every view is in the file of its number and name",
+    "locked-views": "the views are those of the locked plan, all of them, each once",
+    "view-index": "views.json says what the certificate says",
+    "views-composed": "the epsilon of all views together is what they compose to",
+    "views-added-up": "the sum of the epsilons of all views is what they add up to",
+    # the ledger
+    "ledger-order": "the charges are numbered in their order",
+    "ledger-charge": "the last charge is this release, with its parts",
+    "ledger-total": "the total is the sum of the charges",
+    "ledger-budget": "the budget is that of the locked plan, and the total is within it",
+    "ledger-composed": "what all charges compose to is what is printed",
+    # the recoding
+    "recoding-price": "the choice of the recoding cost what the locked plan sets aside for it",
+    "recoding-noise": "the noise that the choice says it drew costs what is said",
+    "recoding-lattice": "the number of schemes and the sensitivity of their score follow from the locked plan",
+    "recoding-levels": "the level of each column is one that was locked",
+    "label-meaning": "what each label stands for follows from the locked domains and hierarchies",
+    # tables
+    "table-files": "the tables are in the files of the locked plan",
+    "table-columns": "every table has the columns that are declared, in every row",
+    "table-text": "a table is written as tables are written, so nothing is hidden in its spelling",
+    "table-notes": "a table carries no notes beside its rows",
+    "class-size": "no class of equal rows is smaller than k",
+    "labels": "every label is one that its rule can show",
+    "row-order": "rows are sorted by their own values, so their order shows nothing",
+    "boxes": "every row is in a box of the tree, and each box is listed once",
+    "boxes-divide": "the boxes divide the declared domain: no gap, no overlap",
+    # counted guarantees
+    "grouping": "records were grouped as the locked plan asks for",
+    "single-table": "there is one table beside the locked plan, and nothing else",
+    "roles": "every published attribute has the role of the locked plan",
+    "display": "what each column shows follows from the locked plan",
+    "row-count": "the table has rows enough for two groups",
+    "distinct-values": "every group (or the table) has at least l different confidential values",
+    "closeness": "the confidential values of every group are within t of the table's",
+    "prior-charges": "without charges there is nothing spent",
+}
+"""Every check that this file can make, by its id. Which of them are made depends on the release."""
 
 
 class Check(NamedTuple):
-    """One thing that was looked at: whether it agrees (None: it could not be looked at), and whether the promise rests on it."""
+    """One thing that was looked at.
 
-    name: str
+    `agrees` is True, False, or None for what could not be looked at; `promise` says whether the promise rests on it; `about` is
+    the file, the column or the number of the sample, where there are several.
+    """
+
+    id: str
     agrees: Optional[bool]
     detail: str
     promise: bool = False
+    about: str = ""
+
+    @property
+    def name(self) -> str:
+        """The id, with what it is about."""
+        return f"{self.id} ({self.about})" if self.about else self.id
+
+
+def must(id_: str, agrees: Optional[bool], detail: str, about: str = "") -> Check:
+    """A check that the promise rests on."""
+    return Check(id_, agrees, detail, promise=True, about=about)
 
 
 def visible(text: object) -> str:
@@ -68,7 +179,21 @@ def pairs(first: Iterable[Any], second: Iterable[Any]) -> list[tuple[Any, Any]]:
     return list(zip(ours, theirs))
 
 
-# === 2. Reading what was sent ======================================================================================
+# === 2. Reading ====================================================================================================
+
+EXACT_NUMBER = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?(e[+-]?[0-9]{1,4})?|[1-9][0-9]*/[1-9][0-9]*")
+
+
+def number(text: Any) -> Fraction:
+    """A number of a guarantee: exact text, never a float."""
+    if not isinstance(text, str) or not EXACT_NUMBER.fullmatch(text):
+        raise ValueError("not a number written as exact text")
+    return Fraction(text)
+
+
+def decimal(value: Fraction) -> Decimal:
+    """A fraction in the digits of the current context."""
+    return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 def strict_json(text: str) -> Any:
@@ -85,7 +210,7 @@ def strict_json(text: str) -> Any:
     return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
 
 
-_LOCK_LINE = re.compile(r'((?:  )*)([a-z_]+|"(?:[^"\\]|\\.)*"):(?: (.+))?')
+LOCK_LINE = re.compile(r'((?:  )*)([a-z_]+|"(?:[^"\\]|\\.)*"):(?: (.+))?')
 
 
 def read_lock(text: str) -> dict[str, Any]:
@@ -98,21 +223,21 @@ def read_lock(text: str) -> dict[str, Any]:
     open_mappings: list[dict[str, Any]] = [root]
     lines = text.split("\n")
     if lines.pop() != "":
-        raise ValueError("the lock does not end with a line end")
+        raise ValueError("the locked plan does not end with a line end")
     deeper = True  # whether the next line must begin a mapping
     for line in lines:
-        match = _LOCK_LINE.fullmatch(line)
+        match = LOCK_LINE.fullmatch(line)
         if match is None:
-            raise ValueError("a line of the lock is not written as locks are")
+            raise ValueError("a line of the locked plan is not written as locked plans are")
         depth, key = len(match[1]) // 2, match[2]
         if depth >= len(open_mappings) or (deeper and depth != len(open_mappings) - 1):
-            raise ValueError("a line of the lock is not as deep as it must be")
+            raise ValueError("a line of the locked plan is not as deep as it must be")
         name = json.loads(key) if key.startswith('"') else key
         if key.startswith('"') and json.dumps(name, ensure_ascii=False) != key:
-            raise ValueError("a name in the lock is not written as locks write it")
+            raise ValueError("a name in the locked plan is not written as locked plans write it")
         del open_mappings[depth + 1 :]
         if name in open_mappings[depth]:
-            raise ValueError("a key of the lock is said twice")
+            raise ValueError("a key of the locked plan is said twice")
         deeper = match[3] is None
         if deeper:
             open_mappings[depth][name] = {}
@@ -120,23 +245,11 @@ def read_lock(text: str) -> dict[str, Any]:
             continue
         value = strict_json(match[3])
         if json.dumps(value, ensure_ascii=False, sort_keys=True) != match[3]:
-            raise ValueError("a value of the lock is not written as locks write it")
+            raise ValueError("a value of the locked plan is not written as locked plans write it")
         open_mappings[depth][name] = value
     if deeper:
-        raise ValueError("a key of the lock has nothing below it")
+        raise ValueError("a key of the locked plan has nothing below it")
     return root
-
-
-def number(text: Any) -> Fraction:
-    """A number of a guarantee: exact text, never a float."""
-    if not isinstance(text, str) or not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]{1,4})?(/[0-9]+)?", text):
-        raise ValueError("not a number written as exact text")
-    return Fraction(text)
-
-
-def decimal(value: Fraction) -> Decimal:
-    """A fraction in the digits of the current context."""
-    return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 def inside(folder: Path, name: Any) -> Path:
@@ -159,6 +272,253 @@ def read_json(folder: Path, name: Any) -> Any:
     return strict_json(inside(folder, name).read_bytes().decode("utf-8"))
 
 
+# === 3. The certificate ============================================================================================
+#
+# What a certificate of format 1 holds, written down as a certificate that has types in the place of values. A form is
+#
+#     str, int                      a text that is not empty, an integer that is not negative
+#     a pattern                     a text that matches it
+#     {key: form, ...}              an object with these keys, all of them and no others
+#     [form]                        a list of such things
+#     Optionally(form)              null, or such a thing
+#     ByName(form)                  an object whose keys are names that somebody chose
+#     OneOf(word, ...)              one of these words
+#     ByKind({kind: form, ...})     an object whose `kind` says which form it has
+
+
+class Optionally(NamedTuple):
+    """Null, or something of a form."""
+
+    form: Any
+
+
+class ByName(NamedTuple):
+    """An object whose keys are names that somebody chose, each with something of a form."""
+
+    form: Any
+
+
+class OneOf:
+    """One of some words."""
+
+    def __init__(self, *words: Any) -> None:
+        self.words = words
+
+
+class ByKind(NamedTuple):
+    """An object whose `kind` says which form it has."""
+
+    forms: dict[str, Any]
+
+
+HASH = re.compile("[0-9a-f]{64}")
+DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+COST = {"epsilon": EXACT_NUMBER, "delta": EXACT_NUMBER}
+STATUS = OneOf("proved", "proved with condition", "proved for a plan tuned on the data", "checked", "none")
+NEIGHBOURS = OneOf("add_remove", "replace_one")
+UNIT = {"whose": OneOf("row", "person"), "neighbours": NEIGHBOURS, "column": Optionally(str), "max_rows": int}
+
+COMPOSABLE = {
+    "pure-dp": {"kind": str, "epsilon": EXACT_NUMBER},
+    "approx-dp": {"kind": str, **COST},
+    "sampled-crowd": {"kind": str, "k": int, "beta": EXACT_NUMBER},
+    "laplace-dp": {"kind": str, "epsilon": EXACT_NUMBER},
+    "gaussian-dp": {"kind": str, "mu": EXACT_NUMBER},
+}
+COUNTABLE = {
+    "k-anonymity": {"kind": str, "k": int},
+    "probabilistic-k": {"kind": str, "k": int},
+    "l-diversity": {"kind": str, "l": EXACT_NUMBER, "form": str},
+    "t-closeness": {"kind": str, "t": EXACT_NUMBER, "metric": str},
+}
+CLAIM = {
+    "guarantee": ByKind({**COMPOSABLE, **COUNTABLE}),
+    "unit": Optionally(UNIT),
+    "status": STATUS,
+    "theorems": [str],
+    "conditions": [str],
+    "randomness": OneOf("operating system", "test seed", "none needed"),
+}
+PREMISE = {
+    "id": str,
+    "text": str,
+    "how": OneOf("checked by the program", "met by the way it was made", "said by the custodian"),
+    "detail": str,
+}
+EVERY_CERTIFICATE = {
+    "format": int,
+    "dataset": str,
+    "date": DAY,
+    "software": {"shoal": str},
+    "sentence": str,
+    "explanation": [str],
+    "status": STATUS,
+    "claims": [CLAIM],
+    "theorems": [{"name": str, "title": str, "citation": str, "statement": str, "premises": [PREMISE]}],
+    "not_promised": [str],
+    "wording": {"version": int, "text_sha256": HASH, "page_sha256": HASH},
+    "plan_sha256": HASH,
+    "files": ByName(HASH),
+    "how_to_verify": str,
+    "seal": HASH,
+}
+TREE_CHOICE = {
+    "kind": str,
+    "epsilon": EXACT_NUMBER,
+    "rows_changed": int,
+    "sample_rate": Optionally(EXACT_NUMBER),
+    "measurements": [{"epsilon_count": EXACT_NUMBER, "epsilon_histogram": EXACT_NUMBER, "attributes": int}],
+}
+SCHEME_CHOICE = {
+    "kind": str,
+    "epsilon": EXACT_NUMBER,
+    "rows_changed": int,
+    "schemes": int,
+    "score": str,
+    "sensitivity": EXACT_NUMBER,
+    "restriction": Optionally(str),
+}
+RECODING_CHOICE = ByKind({"tree": TREE_CHOICE, "choose": SCHEME_CHOICE})
+SAFE_K_CERTIFICATE = {
+    **EVERY_CERTIFICATE,
+    "guarantee": {
+        "kind": OneOf("approx-dp"),
+        **COST,
+        "epsilon_recoding": EXACT_NUMBER,
+        "neighbours": NEIGHBOURS,
+        "unit": UNIT,
+        "status": STATUS,
+    },
+    "method": str,
+    "bound": OneOf("tight", "published"),
+    "recoding_choice": Optionally(RECODING_CHOICE),
+    "views": Optionally(
+        {
+            "index_file": OneOf("views.json"),
+            "count": int,
+            "choice": Optionally({"epsilon": EXACT_NUMBER, "candidates": int, "rows_changed": int}),
+            "epsilon_composed": EXACT_NUMBER,
+            "epsilon_added_up": EXACT_NUMBER,
+        }
+    ),
+    "samples": [
+        {
+            "k": int,
+            "beta": EXACT_NUMBER,
+            **COST,
+            "delta_tight": EXACT_NUMBER,
+            "delta_published": Optionally(EXACT_NUMBER),
+            "delta_for_unit": EXACT_NUMBER,
+            "epsilon_split": Optionally([EXACT_NUMBER]),
+            "times": int,
+        }
+    ],
+    "curve": [{**COST, "epsilon_split": Optionally([EXACT_NUMBER])}],
+    "tables": [
+        {
+            "file": str,
+            "name": Optionally(str),
+            "sample": int,
+            "k": int,
+            "columns": [str],
+            "recoding": ByName(str),
+            "boxes": Optionally(str),
+            "recoding_choice": Optionally(RECODING_CHOICE),
+        }
+    ],
+    "ledger": {
+        "entries": [{"number": int, **COST, "parts": [{"guarantee": ByKind(COMPOSABLE), "times": int}]}],
+        "total": COST,
+        "epsilon_composed": Optionally(EXACT_NUMBER),
+        "budget": Optionally(COST),
+        "unbounded_releases": int,
+    },
+}
+COUNTED_CERTIFICATE = {
+    **EVERY_CERTIFICATE,
+    "guarantee": {
+        "kind": OneOf("k-anonymity", "probabilistic-k"),
+        "k": int,
+        "l": Optionally(int),
+        "t": Optionally(EXACT_NUMBER),
+        "unit": UNIT,
+        "status": STATUS,
+    },
+    "method": str,
+    "grouping": {"name": str, "gain": Optionally(EXACT_NUMBER), "k_of_attribute": ByName(int)},
+    "tables": [{"file": str, "k": int, "columns": [str], "quasi": [str], "confidential": [str], "shows": ByName(str)}],
+    "ledger": {"unbounded_releases": int, "charges": int, **COST},
+}
+CERTIFICATES = {
+    "safe-k": SAFE_K_CERTIFICATE,
+    "microaggregation": COUNTED_CERTIFICATE,
+    "probabilistic-k": COUNTED_CERTIFICATE,
+}
+"""What a certificate holds, by its method."""
+
+
+def misfit(value: Any, form: Any, place: str) -> Optional[str]:
+    """The first place at which a value does not have a form, in words that name the key; None where it has it."""
+    if isinstance(form, Optionally):
+        return None if value is None else misfit(value, form.form, place)
+    if isinstance(form, ByKind):
+        if not isinstance(value, dict) or value.get("kind") not in form.forms:
+            return f"{place} has no kind that is one of: {', '.join(form.forms)}"
+        return misfit(value, form.forms[value["kind"]], place)
+    if isinstance(form, (list, dict, ByName)):
+        return _misfit_inside(value, form, place)
+    return _misfit_of_leaf(value, form, place)
+
+
+def _misfit_of_leaf(value: Any, form: Any, place: str) -> Optional[str]:
+    """The same for a value that holds no others."""
+    wrong = None
+    if isinstance(form, OneOf):
+        wrong = None if value in form.words else f"is not one of: {', '.join(map(str, form.words))}"
+    elif isinstance(form, re.Pattern):
+        wrong = None if isinstance(value, str) and form.fullmatch(value) else "is not written as it must be"
+    elif form is str:
+        wrong = None if isinstance(value, str) and value else "is no text, or an empty one"
+    elif type(value) is not int:
+        wrong = "is no integer"
+    elif value < 0:
+        wrong = "is negative"
+    return None if wrong is None else f"{place} {wrong}"
+
+
+def _misfit_inside(value: Any, form: Any, place: str) -> Optional[str]:
+    """The same for a list, or an object with keys of its own."""
+    if isinstance(form, list):
+        if not isinstance(value, list):
+            return f"{place} is no list"
+        found = (misfit(item, form[0], f"{place}[{index}]") for index, item in enumerate(value))
+    elif not isinstance(value, dict):
+        return f"{place} is no object"
+    elif isinstance(form, ByName):
+        found = (misfit(item, form.form, f"{place}.{name}") for name, item in value.items())
+    else:
+        for name in form:
+            if name not in value:
+                return f"{place} has no key '{name}'"
+        for name in value:
+            if name not in form:
+                return f"{place} has the key '{name}', which it must not have"
+        found = (misfit(value[name], own, f"{place}.{name}") for name, own in form.items())
+    return next((words for words in found if words is not None), None)
+
+
+def key_check(certificate: dict[str, Any]) -> Check:
+    """Whether a certificate has the keys and types of its method; what does not fit is named."""
+    method = certificate.get("method")
+    if method not in CERTIFICATES:
+        return must("keys", False, f"certificate.method is not one of: {', '.join(CERTIFICATES)}")
+    wrong = misfit(certificate, CERTIFICATES[method], "certificate")
+    return must("keys", wrong is None, wrong or "those of its format, and no others")
+
+
+# === 4. Files and hashes ===========================================================================================
+
+
 def sha256(path: Path) -> str:
     """The hash of a file, block by block."""
     digest = hashlib.sha256()
@@ -168,113 +528,396 @@ def sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def seal(certificate: dict[str, Any]) -> str:
-    """SHA-256 of everything in the certificate but the seal itself."""
-    content = {name: value for name, value in certificate.items() if name != "seal"}
+def canonical_hash(content: Any) -> str:
+    """SHA-256 of plain values as canonical JSON: sorted keys, no blanks, nothing but ASCII."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def file_checks(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
-    """Every file that the certificate lists, and no other, each as it was."""
+def seal(certificate: dict[str, Any]) -> str:
+    """The hash of everything in the certificate but the seal itself."""
+    return canonical_hash({name: value for name, value in certificate.items() if name != "seal"})
+
+
+def sentences_of(certificate: dict[str, Any]) -> dict[str, Any]:
+    """Everything that a certificate says in sentences, by its place in the file."""
+    found: dict[str, Any] = {
+        name: certificate[name] for name in ("sentence", "explanation", "not_promised", "how_to_verify")
+    }
+    for index, claim in enumerate(certificate["claims"]):
+        found[f"claims[{index}].conditions"] = claim["conditions"]
+    for index, theorem in enumerate(certificate["theorems"]):
+        place = f"theorems[{index}]"
+        for name in ("title", "citation", "statement"):
+            found[f"{place}.{name}"] = theorem[name]
+        for number_, premise in enumerate(theorem["premises"]):
+            for name in ("text", "detail"):
+                found[f"{place}.premises[{number_}].{name}"] = premise[name]
+    choices = {"recoding_choice": certificate.get("recoding_choice")}
+    for index, table in enumerate(certificate["tables"]):
+        choices[f"tables[{index}].recoding_choice"] = table.get("recoding_choice")
+    for place, choice in choices.items():
+        if choice is not None and "restriction" in choice:
+            found[f"{place}.restriction"] = choice["restriction"]
+    return found
+
+
+def text_hash(certificate: dict[str, Any]) -> str:
+    """The hash of everything that a certificate says in sentences."""
+    return canonical_hash(sentences_of(certificate))
+
+
+def hash_checks(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
+    """The seal, every file that the certificate lists and no other, its sentences, and its page."""
+    yield must("seal", certificate["seal"] == seal(certificate), "SHA-256 over the certificate")
     listed = certificate["files"]
     for name, expected in listed.items():
         try:
             same = sha256(inside(folder, name)) == expected
         except ValueError:
             same = False
-        yield Check(f"file {name}", same, "its SHA-256 is the one in the certificate", promise=True)
+        yield must("file-hash", same, "SHA-256 of the file", about=name)
     present = {
         path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()
     }
     extra = present - set(listed) - {"certificate.json", "certificate.html"}
-    yield Check("no other files", not extra, f"{len(extra)} files that the certificate does not list", promise=True)
-    same = listed.get("policy.lock.yaml") == certificate["plan"]
-    yield Check("plan", same, "the locked plan is the one that was charged", promise=True)
+    yield must("no-other-files", not extra, f"{len(extra)} files that the certificate does not list")
+    same = listed.get("policy.lock.yaml") == certificate["plan_sha256"]
+    yield must("plan-hash", same, "the hash of policy.lock.yaml")
+    same = certificate["wording"]["text_sha256"] == text_hash(certificate)
+    yield Check("wording-hash", same, "SHA-256 over all sentences of the certificate")
+    yield page_check(folder, certificate)
 
 
-# === 3. The curve of one sample ====================================================================================
+def page_check(folder: Path, certificate: dict[str, Any]) -> Check:
+    """Whether the page is the one that was sealed. It shows the seal, so its hash is taken with zeros in that place."""
+    try:
+        page = inside(folder, "certificate.html").read_bytes()
+    except ValueError:
+        return Check("page-hash", False, "certificate.html is not there")
+    own = certificate["seal"].encode("ascii")
+    found = hashlib.sha256(page.replace(own, b"0" * 64)).hexdigest()
+    same = own in page and found == certificate["wording"]["page_sha256"]
+    return Check("page-hash", same, "SHA-256 of certificate.html, with zeros in the place of the seal")
+
+
+def idle_file_check(certificate: dict[str, Any]) -> Check:
+    """Whether every listed file is there for something."""
+    used = {"policy.lock.yaml", *(["views.json"] if certificate.get("views") else [])}
+    for table in certificate["tables"]:
+        used |= {table["file"], *table.get("recoding", {}).values()}
+        used |= {table["boxes"]} if table.get("boxes") is not None else set()
+    return must("no-idle-files", set(certificate["files"]) == used, "every file is there for something")
+
+
+# === 5. The locked plan ============================================================================================
+
+
+class LockedPlan(NamedTuple):
+    """What the locked plan of a safe-k release asks for, in the words of this file."""
+
+    lock: dict[str, Any]
+    release: dict[str, Any]
+    epsilon: Fraction
+    delta: Fraction
+    max_rows: int
+    replaced: bool
+    already_sampled: bool
+    tuned_on_data: bool
+    recoding: str
+    epsilon_recoding: Fraction
+    epsilon_view_choice: Fraction
+
+    @property
+    def rows_changed(self) -> int:
+        """By how many rows neighbouring tables differ: a row that is replaced is one row less and one row more."""
+        return self.max_rows * (2 if self.replaced else 1)
+
+    @property
+    def has_views(self) -> bool:
+        """Whether many narrow tables are published instead of one wide one."""
+        return self.release.get("views") is not None
+
+    @property
+    def composes_by_curve(self) -> bool:
+        """Whether samples compose by their exact curve; else each by one pair of epsilon and delta."""
+        return self.rows_changed == 1 and self.release["bound"] == "tight"
+
+    @property
+    def published(self) -> set[str]:
+        """The attributes that a release shows."""
+        return published_attributes(self.lock)
+
+    @property
+    def status(self) -> str:
+        """How the promise is known to hold."""
+        if self.already_sampled:
+            return "proved with condition"
+        return "proved for a plan tuned on the data" if self.tuned_on_data else "proved"
+
+
+def read_plan(lock: dict[str, Any]) -> LockedPlan:
+    """The plan of a lock; KeyError where it asks for no safe-k release."""
+    release, unit = lock["release"], lock["unit"]
+    (recoding,) = release["recoding"]
+    choice_of_views = (release.get("views") or {}).get("choose")
+    drafted = any(
+        own[key] is not None and own["provenance"][key] == "profiled"
+        for own in lock["attributes"].values()
+        for key in ("domain", "hierarchy")
+    )
+    return LockedPlan(
+        lock=lock,
+        release=release,
+        epsilon=number(release["epsilon"]),
+        delta=number(release["delta"]),
+        max_rows=unit["max_rows"] if isinstance(unit, dict) else 1,
+        replaced=lock["neighbours"] == "replace_one",
+        already_sampled=release["sampling"].get("already") is not None,
+        tuned_on_data=drafted,
+        recoding=recoding,
+        epsilon_recoding=Fraction(0) if recoding == "levels" else number(release["recoding"][recoding]["epsilon"]),
+        epsilon_view_choice=number(choice_of_views["epsilon"]) if choice_of_views else Fraction(0),
+    )
+
+
+def published_attributes(lock: dict[str, Any]) -> set[str]:
+    """The attributes that a release shows."""
+    return {name for name, own in lock["attributes"].items() if own["role"] not in ("identifier", "drop")}
+
+
+def unit_of(lock: dict[str, Any]) -> dict[str, Any]:
+    """The unit of privacy that a locked plan names, as a certificate writes it."""
+    named = isinstance(lock["unit"], dict)
+    return {
+        "whose": "person" if named else "row",
+        "neighbours": lock["neighbours"],
+        "column": lock["unit"]["column"] if named else None,
+        "max_rows": lock["unit"]["max_rows"] if named else 1,
+    }
+
+
+# === 6. Promise and claims =========================================================================================
+
+
+def equal(told: Any, wanted: Any) -> bool:
+    """Equal in type and value; a number that is wanted as a fraction is told as exact text."""
+    if isinstance(wanted, Fraction):
+        return number(told) == wanted
+    if type(told) is not type(wanted):
+        return False
+    if isinstance(wanted, dict):
+        return set(told) == set(wanted) and all(equal(told[key], wanted[key]) for key in wanted)
+    if isinstance(wanted, list):
+        return len(told) == len(wanted) and all(equal(*both) for both in zip(told, wanted))
+    return bool(told == wanted)
+
+
+def subject_checks(certificate: dict[str, Any], lock: dict[str, Any], status: str) -> Iterator[Check]:
+    """Which dataset, on what day, by which method, for whom, and how it is known: the same for every kind of release."""
+    yield must("dataset", certificate["dataset"] == lock["dataset"], "the one of the locked plan")
+    try:
+        is_day = date.fromisoformat(certificate["date"]).isoformat() == certificate["date"]
+    except ValueError:
+        is_day = False
+    yield must("date", is_day, "a day of the calendar")
+    yield must("method", certificate["method"] == lock["release"]["method"], "the one of the locked plan")
+    yield must("unit", certificate["guarantee"]["unit"] == unit_of(lock), "the one of the locked plan")
+    told = {certificate["status"], certificate["guarantee"]["status"], certificate["claims"][0]["status"]}
+    yield must("status", told == {status}, f"the locked plan supports '{status}'")
+
+
+def claim_checks(certificate: dict[str, Any], wanted: list[dict[str, Any]], conditions: list[int]) -> Iterator[Check]:
+    """The claims, the number of their conditions (which are sentences), and the theorems of the first."""
+    told = [{name: own[name] for name in own if name != "conditions"} for own in certificate["claims"]]
+    yield must("claims", equal(told, wanted), "those of the locked plan, and no others")
+    counts = [len(claim["conditions"]) for claim in certificate["claims"]]
+    yield must("conditions", counts == conditions, "as many as the locked plan implies")
+    names = [theorem["name"] for theorem in certificate["theorems"]]
+    yield must("theorems", names == wanted[0]["theorems"], "those that the promise rests on")
+
+
+SCORE_THEOREMS = {
+    "ramp": "ramp-score",
+    "records": "records-score",
+    "discernibility": "discernibility-score",
+    "target": "target-score",
+}
+"""The theorem of each score by which a scheme may be drawn."""
+
+
+def theorems_of(plan: LockedPlan, tables: int) -> list[str]:
+    """The names of all results that the promise of a safe-k release rests on, in their order."""
+    found = [f"safe-k-{plan.release['bound']}"]
+    found += ["group-privacy"] if plan.max_rows > 1 else []
+    found += ["replace-one"] if plan.replaced else []
+    if plan.recoding != "levels":
+        asked = plan.release["recoding"][plan.recoding]
+        found.append("eps-safe-recoding")
+        if plan.recoding == "choose":
+            found += ["monotone-exponential", SCORE_THEOREMS[asked["score"]]]
+        else:
+            found += ["surveyed-tree"]
+            found += ["amplification"] if asked.get("sample") is not None else []
+    if plan.has_views:
+        return [*found, *(["view-choice"] if plan.epsilon_view_choice else []), "pld-composition"]
+    if tables == 1:
+        return found
+    return [*found, "pld-composition" if plan.composes_by_curve else "basic-composition"]
+
+
+def promise_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Check]:
+    """What the locked plan of a safe-k release decides without a computation."""
+    tables = certificate["tables"]
+    yield from subject_checks(certificate, plan.lock, plan.status)
+    yield must("bound", certificate["bound"] == plan.release["bound"], "the one of the locked plan")
+    guarantee = {"kind": "approx-dp", "epsilon": plan.epsilon, "delta": plan.delta}
+    told = {name: own for name, own in certificate["guarantee"].items() if name not in ("unit", "status")}
+    share = plan.epsilon_recoding / len(tables) if plan.has_views else plan.epsilon_recoding
+    wanted = {**guarantee, "epsilon_recoding": share, "neighbours": plan.lock["neighbours"]}
+    yield must("guarantee", equal(told, wanted), "as the locked plan asks for it")
+    promise = {
+        "guarantee": guarantee,
+        "unit": unit_of(plan.lock),
+        "status": plan.status,
+        "theorems": theorems_of(plan, len(tables)),
+        "randomness": "operating system",
+    }
+    counted: dict[str, Any] = {
+        "guarantee": {"kind": "k-anonymity", "k": min(sample["k"] for sample in certificate["samples"])},
+        "unit": None,
+        "status": "checked",
+        "theorems": [],
+        "randomness": "operating system",
+    }
+    conditions = int(plan.already_sampled) + int(plan.already_sampled and plan.tuned_on_data)
+    yield from claim_checks(certificate, [promise, counted], [conditions, 0])
+
+
+# === 7. One sample =================================================================================================
 #
-# Keep each record with probability beta, recode, drop every group of fewer than k. Let M be the number of records of a group
-# that are passed over before the k-th is sampled; it is negative binomial. Telling a table from the same table with one record
-# fewer is exactly as hard as telling M from M + 1 (theorem safe-k-dominating-pair), so
+# Keep each row with probability beta, recode, suppress every class of fewer than k equal rows. Let M be the number of rows of a
+# class that are passed over before the k-th is sampled; it has a negative binomial distribution. Telling a table from the same
+# table with one row fewer is exactly as hard as telling M from M + 1 (theorem safe-k-dominating-pair), so
 #
-#     delta*(epsilon) = max( sum_m max(0, Pr[M = m] - e^epsilon Pr[M + 1 = m]), the same with the two exchanged ).
+#     delta(epsilon) = max( sum_m max(0, Pr[M = m] - e^epsilon Pr[M + 1 = m]), the same with the two exchanged ).
+#
+# The two directions are called "remove" and "add". Sums are in decimal arithmetic with 80 digits.
 
 
 def delta(k: int, beta: Fraction, epsilon: Fraction) -> Decimal:
-    """delta*(k, beta, epsilon) for one record added or removed; the larger of the two directions."""
+    """The exact delta of one sample for one row added or removed: the larger of the two directions."""
     with localcontext() as context:
         context.prec, context.Emin = 80, -999_999_999
-        ratio = decimal(epsilon).exp()
-        return max(_remove(k, decimal(beta), ratio), _add(k, decimal(beta), ratio))
+        factor = decimal(epsilon).exp()
+        return max(_delta_remove(k, decimal(beta), factor), _delta_add(k, decimal(beta), factor))
 
 
-def _remove(k: int, rate: Decimal, ratio: Decimal) -> Decimal:
-    """Removing a record: the terms are positive up to where Pr[M = m] / Pr[M + 1 = m] falls to e^epsilon."""
+def _delta_remove(k: int, rate: Decimal, factor: Decimal) -> Decimal:
+    """Removing a row: the terms are positive up to where Pr[M = m] / Pr[M + 1 = m] falls to e^epsilon."""
     mass = total = rate**k
     m = 0
     while True:
         m += 1
-        growth = (1 - rate) * (m + k - 1) / m
-        if growth <= ratio:
+        ratio = (1 - rate) * (m + k - 1) / m  # Pr[M = m] / Pr[M = m - 1]
+        if ratio <= factor:
             return total
-        mass *= growth
-        total += mass * (1 - ratio / growth)
+        mass *= ratio
+        total += mass * (1 - factor / ratio)
 
 
-def _add(k: int, rate: Decimal, ratio: Decimal) -> Decimal:
-    """Adding a record: nothing from epsilon = -ln(1 - beta) on; below it a sum whose tail is bounded by a geometric series."""
-    if ratio * (1 - rate) >= 1:
+def _delta_add(k: int, rate: Decimal, factor: Decimal) -> Decimal:
+    """Adding a row: nothing from epsilon = -ln(1 - beta) on; below it a sum whose tail is bounded by a geometric series."""
+    if factor * (1 - rate) >= 1:
         return Decimal(0)
     mass, total, m = rate**k, Decimal(0), 0
     while True:
         m += 1
-        growth = (1 - rate) * (m + k - 1) / m
-        if ratio * growth < 1:  # Pr[M + 1 = m] = mass is more than ratio times Pr[M = m]
-            total += mass * (1 - ratio * growth)
-        mass *= growth
-        if growth < 1 and mass / (1 - growth) < total * Decimal(10) ** -30:
-            return total + mass / (1 - growth)
+        ratio = (1 - rate) * (m + k - 1) / m
+        if factor * ratio < 1:  # Pr[M + 1 = m], which is mass, is more than e^epsilon times Pr[M = m]
+            total += mass * (1 - factor * ratio)
+        mass *= ratio
+        if ratio < 1 and mass / (1 - ratio) < total * Decimal(10) ** -30:
+            return total + mass / (1 - ratio)
 
 
-def delta_of_unit(k: int, beta: Fraction, epsilon: Fraction, plan: Plan, split: Any) -> Decimal:
-    """delta for the unit. Several rows, or a row that is replaced, are single steps one after another:
+def delta_for_unit(k: int, beta: Fraction, epsilon: Fraction, plan: LockedPlan, split: Any) -> Decimal:
+    """The delta of one sample for the unit of privacy.
 
-        delta(e_1 + ... + e_n) <= sum_i e^(e_1 + ... + e_{i-1}) delta_i(e_i), whatever the split of epsilon,
+    Several rows, or a row that is replaced, are single steps one after another, and whatever the split of epsilon over them,
 
-    so the certificate says at which split its delta was found, and it is added up here. A unit of one step has no split.
+        delta(e_1 + ... + e_n) <= sum_i e^(e_1 + ... + e_{i-1}) delta_i(e_i).
+
+    So the certificate says at which split its delta was found, and it is added up here. A unit of one step has no split.
     """
-    if plan.steps == 1:
+    if plan.rows_changed == 1:
         if split is not None:
             raise ValueError("a split of epsilon where there is one step")
         return delta(k, beta, epsilon)
-    shares = [number(share) for share in split]
-    if len(shares) != plan.steps or min(shares) < 0 or sum(shares) != epsilon:
+    shares = [number(share) for share in split or ()]
+    if len(shares) != plan.rows_changed or sum(shares) != epsilon:
         raise ValueError("a split that does not add up to epsilon")
-    there, back = [(_remove,)] * plan.rows, [(_add,)] * plan.rows
-    orders: list[Any] = [there + back, back + there] if plan.replaced else [[(_remove, _add)] * plan.rows]
+    either, remove, add = [(_delta_remove, _delta_add)], [(_delta_remove,)], [(_delta_add,)]
+    rows = plan.max_rows
+    orders: list[Any] = [remove * rows + add * rows, add * rows + remove * rows] if plan.replaced else [either * rows]
     with localcontext() as context:
         context.prec, context.Emin = 80, -999_999_999
         rate, totals = decimal(beta), []
-        for order in orders:
+        for steps in orders:
             spent, total = Fraction(0), Decimal(0)
-            for step, share in pairs(order, shares):
-                ratio = decimal(share).exp()
-                total += decimal(spent).exp() * max(way(k, rate, ratio) for way in step)
+            for directions, share in pairs(steps, shares):
+                factor = decimal(share).exp()
+                total += decimal(spent).exp() * max(direction(k, rate, factor) for direction in directions)
                 spent += share
             totals.append(total)
         return min(Decimal(1), *totals)
 
 
-# === 4. The loss of many samples ===================================================================================
+def published_delta(k: int, beta: Fraction, epsilon: Fraction) -> Optional[float]:
+    """d(k, beta, epsilon) of LQS11 Theorem 5: max over n >= ceil(k/gamma - 1) of Pr[Binomial(n, beta) > gamma n].
+
+    None where the theorem is silent (epsilon below -ln(1 - beta)). Only the largest class that still needs j rows to break the
+    ratio can attain the maximum, so the search goes over j, and stops where Chernoff's bound falls below the best.
+    """
+    rate, factor = float(beta), float(decimal(epsilon).exp())
+    gamma = 1 - (1 - rate) / factor
+    with localcontext() as context:
+        context.prec = 60
+        if decimal(epsilon) < -((1 - decimal(beta)).ln()):
+            return None
+    divergence = gamma * log(gamma / rate) + ((1 - gamma) * log((1 - gamma) / (1 - rate)) if gamma < 1 else 0.0)
+    best, j = 0.0, k
+    while True:
+        n = int(j / gamma * (1 - 1e-12))  # the largest n with gamma n < j, ties counted as a break
+        n = max(n, j)
+        if n >= -(-(k - gamma) // gamma):
+            best = max(best, _binomial_tail(j, n, rate))
+        if best and -n * divergence < log(best):
+            return best
+        j += 1
+
+
+def _binomial_tail(j: int, n: int, rate: float) -> float:
+    """Pr[Binomial(n, rate) >= j], for j above the mean: terms fall from the first on."""
+    first = lgamma(n + 1) - lgamma(j + 1) - lgamma(n - j + 1) + j * log(rate) + (n - j) * log1p(-rate)
+    total, term, place = 1.0, 1.0, j
+    while place < n and term > 1e-17 * total:
+        term *= (n - place) / (place + 1) * rate / (1 - rate)
+        total += term
+        place += 1
+    return float(Decimal(first).exp()) * total
+
+
+# === 8. Composition ================================================================================================
 #
 # Each part of a release has a privacy loss: a number l with Pr[l] under the one table and e^-l Pr[l] under its neighbour. What
-# parts cost together is the loss of their sum: masses are convolved. Losses are put on a grid so that nothing gets smaller: an
-# atom between two points of the grid is split between them so that its mass under both tables is kept, and the pair of tables
-# can be got back from the pair on the grid by forgetting where an atom was put. Masses are whole multiples of 10^-30, rounded
-# up. What lies above the grid counts as certain disclosure; what lies below it is moved up to its lower end. The convolution is
-# one multiplication of two very long numbers, in which every mass has a field of digits of its own.
+# parts cost together is the loss of their sum: distributions are convolved. Losses are put on a grid so that nothing gets
+# smaller: an atom between two points of the grid is split between them so that its mass under both tables is kept, and the pair
+# of tables can be got back from the pair on the grid by forgetting where an atom was put. Masses are whole multiples of 10^-30,
+# rounded up. What lies above the grid counts as certain disclosure; what lies below it is moved up to its lower end. The
+# convolution is one multiplication of two very long numbers, in which every mass has a field of digits of its own.
+#
+# A part is ("sampled-crowd", k, beta), ("pure-dp", epsilon) or ("approx-dp", epsilon, delta).
 
 DIGITS = 30
 ONE = 10**DIGITS
@@ -286,15 +929,15 @@ class Losses(NamedTuple):
     step: Fraction
     first: int
     masses: list[int]
-    certain: int
+    disclosing: int
 
     def delta(self, epsilon: Fraction) -> Fraction:
-        """sum over losses l above epsilon of mass * (1 - e^(epsilon - l)), and what discloses."""
+        """The sum over losses l above epsilon of mass * (1 - e^(epsilon - l)), and what discloses."""
         start = max(int(epsilon // self.step) + 1, self.first)
         with localcontext() as context:
             context.prec, context.Emin = 50, -999_999_999
             left, fall = decimal(epsilon - start * self.step).exp(), decimal(-self.step).exp()
-            total = Decimal(self.certain)
+            total = Decimal(self.disclosing)
             for mass in self.masses[start - self.first :]:
                 total += mass * (1 - left)
                 left *= fall
@@ -302,32 +945,34 @@ class Losses(NamedTuple):
 
 
 def atoms(part: Any, direction: str) -> tuple[list[tuple[Decimal, Decimal]], Decimal]:
-    """The losses of a part with their masses, and the mass that discloses.
-
-    A part is ("sampled-crowd", k, beta), ("pure-dp", epsilon) or ("approx-dp", epsilon, delta).
-    """
+    """The losses of a part with their masses, and the mass that discloses."""
     if part[0] == "sampled-crowd":
-        return _crowd_atoms(part[1], decimal(part[2]), direction)
-    epsilon, certain = decimal(part[1]), decimal(part[2]) if part[0] == "approx-dp" else Decimal(0)
+        return _atoms_of_sample(part[1], decimal(part[2]), direction)
+    epsilon = decimal(part[1])
+    disclosing = decimal(part[2]) if part[0] == "approx-dp" else Decimal(0)
     likely = epsilon.exp() / (1 + epsilon.exp())
-    return [(epsilon, (1 - certain) * likely), (-epsilon, (1 - certain) * (1 - likely))], certain
+    rest = 1 - disclosing
+    return [(epsilon, rest * likely), (-epsilon, rest * (1 - likely))], disclosing
 
 
-def _crowd_atoms(k: int, rate: Decimal, direction: str) -> tuple[list[tuple[Decimal, Decimal]], Decimal]:
+def _atoms_of_sample(k: int, rate: Decimal, direction: str) -> tuple[list[tuple[Decimal, Decimal]], Decimal]:
     """M against M + 1, or M + 1 against M; what is left of the tail is added at a loss that is not below its own."""
-    mass, m, found = rate**k, 0, []
-    certain = mass if direction == "remove" else Decimal(0)
+    mass, m = rate**k, 0
+    found: list[tuple[Decimal, Decimal]] = []
+    disclosing = mass if direction == "remove" else Decimal(0)
     while True:
         if direction == "add":  # M + 1 = m + 1 has the mass of M = m
             found.append((-((1 - rate) * (m + k) / (m + 1)).ln(), mass))
         m += 1
-        growth = (1 - rate) * (m + k - 1) / m
-        mass *= growth
+        ratio = (1 - rate) * (m + k - 1) / m
+        mass *= ratio
         if direction == "remove":
-            found.append((growth.ln(), mass))
-        if growth < 1 and (rest := mass / (1 - growth)) < Decimal(10) ** -(DIGITS + 2):
-            found.append((found[-1][0] if direction == "remove" else -(1 - rate).ln(), rest))
-            return found, certain
+            found.append((ratio.ln(), mass))
+        if ratio < 1:
+            tail = mass / (1 - ratio)
+            if tail < Decimal(10) ** -(DIGITS + 2):
+                found.append((found[-1][0] if direction == "remove" else -(1 - rate).ln(), tail))
+                return found, disclosing
 
 
 def on_grid(part: Any, direction: str, step: Fraction, ends: tuple[int, int]) -> Losses:
@@ -343,20 +988,21 @@ def on_grid(part: Any, direction: str, step: Fraction, ends: tuple[int, int]) ->
             upper = min(max((1 - (low * width - loss).exp()) / whole, Decimal(0)), Decimal(1))
             for place, share in ((low, 1 - upper), (low + 1, upper)):
                 held[place] = held.get(place, 0) + int((mass * share * ONE).to_integral_value(ROUND_CEILING))
-        sure = int((certain * ONE).to_integral_value(ROUND_CEILING))
+        disclosing = int((certain * ONE).to_integral_value(ROUND_CEILING))
     first, last = min(held), max(held)
-    return _within(Losses(step, first, [held.get(place, 0) for place in range(first, last + 1)], sure), ends)
+    masses = [held.get(place, 0) for place in range(first, last + 1)]
+    return _cut(Losses(step, first, masses, disclosing), ends)
 
 
-def _within(losses: Losses, ends: tuple[int, int]) -> Losses:
-    """The same between two ends of the grid: above the upper one it discloses, below the lower one it is moved up."""
-    (low, high), (_, first, masses, certain) = ends, losses
+def _cut(losses: Losses, ends: tuple[int, int]) -> Losses:
+    """Losses between two ends of the grid: above the upper one they disclose, below the lower one they are moved up to it."""
+    (low, high), (_, first, masses, disclosing) = ends, losses
     if first + len(masses) - 1 > high:
         keep = max(0, high - first + 1)
-        certain, masses = certain + sum(masses[keep:]), masses[:keep]
+        disclosing, masses = disclosing + sum(masses[keep:]), masses[:keep]
     if first < low:
         masses, first = [sum(masses[: low - first + 1]), *masses[low - first + 1 :]], low
-    return losses._replace(first=first, masses=masses or [0], certain=certain)
+    return losses._replace(first=first, masses=masses or [0], disclosing=disclosing)
 
 
 def convolve(one: Losses, other: Losses, ends: tuple[int, int]) -> Losses:
@@ -370,12 +1016,12 @@ def convolve(one: Losses, other: Losses, ends: tuple[int, int]) -> Losses:
     text = text[len(text) - count * width :]
     fields = (text[start : start + width] for start in range((count - 1) * width, -1, -width))
     masses = [-(-int(field) // ONE) for field in fields]
-    certain = one.certain + other.certain - one.certain * other.certain // ONE
-    return _within(Losses(one.step, one.first + other.first, masses, certain), ends)
+    disclosing = one.disclosing + other.disclosing - one.disclosing * other.disclosing // ONE
+    return _cut(Losses(one.step, one.first + other.first, masses, disclosing), ends)
 
 
-def composed(parts: list[tuple[Any, int]], direction: str, step: Fraction, ends: tuple[int, int]) -> Losses:
-    """The losses of all parts together, each as many times as it runs."""
+def compose(parts: list[tuple[Any, int]], direction: str, step: Fraction, ends: tuple[int, int]) -> Losses:
+    """The losses of all parts together, each as many times as it runs, by squaring."""
     found: Optional[Losses] = None
     for part, times in parts:
         power, left = on_grid(part, direction, step, ends), times
@@ -390,13 +1036,14 @@ def composed(parts: list[tuple[Any, int]], direction: str, step: Fraction, ends:
 
 
 COARSEST, FINEST = Fraction(1, 1000), Fraction(1, 32000)
-"""The steps of the grid between which `Composition` looks."""
+"""The steps of the grid between which `ComposedLosses` looks."""
 
 
-class Composition:
+class ComposedLosses:
     """What parts cost together, in both directions, on a grid as fine as the question needs."""
 
     def __init__(self, parts: list[tuple[Any, int]], largest: Fraction) -> None:
+        """`parts` with how many times each runs; `largest` is the largest epsilon that will be asked about."""
         merged: Counter[Any] = Counter()
         for part, times in parts:
             merged[part] += times
@@ -405,7 +1052,7 @@ class Composition:
 
     def can_speak_of(self, parts: list[tuple[Any, int]], largest: Fraction) -> bool:
         """Whether it is about these parts too, up to this epsilon."""
-        return Composition(parts, largest).parts == self.parts and largest <= self.largest
+        return ComposedLosses(parts, largest).parts == self.parts and largest <= self.largest
 
     def delta(self, epsilon: Fraction, step: Fraction) -> Fraction:
         """delta at epsilon on a grid of this step: the larger of the two directions, and never below the truth."""
@@ -413,7 +1060,7 @@ class Composition:
             spread = self._spread()
             reach = max(1.0, float(self.largest)) + 6 + 14 * spread
             ends = (-int((1 + 14 * spread) / step) - 1, int(reach / step) + 1)
-            self._made[step] = [composed(self.parts, way, step, ends) for way in ("remove", "add")]
+            self._made[step] = [compose(self.parts, direction, step, ends) for direction in ("remove", "add")]
         return min(Fraction(1), max(losses.delta(epsilon) for losses in self._made[step]))
 
     def agrees(self, question: Callable[[Callable[[Fraction], Fraction]], bool]) -> bool:
@@ -445,85 +1092,490 @@ class Composition:
         return max(1e-3, sqrt(total))
 
 
-def part_of(saved: dict[str, Any]) -> Any:
-    """A part from the ledger; None for a kind that this file does not compose."""
+def read_part(saved: dict[str, Any]) -> Any:
+    """A part that was charged; None for a kind that this file does not compose."""
     kind = saved["kind"]
-    if kind == "sampled-crowd" and set(saved) == {"kind", "k", "beta"} and type(saved["k"]) is int:
+    if kind == "sampled-crowd":
         if saved["k"] < 1 or not 0 < number(saved["beta"]) < 1:
             raise ValueError("no such sample")
         return (kind, saved["k"], number(saved["beta"]))
-    if kind == "pure-dp" and set(saved) == {"kind", "epsilon"}:
+    if kind == "pure-dp":
         return (kind, number(saved["epsilon"]))
-    if kind == "approx-dp" and set(saved) == {"kind", "epsilon", "delta"}:
+    if kind == "approx-dp":
         return (kind, number(saved["epsilon"]), number(saved["delta"]))
     return None
 
 
-# === 5. The published theorem ======================================================================================
+def added_epsilon(parts: list[tuple[Any, int]], at_delta: Fraction) -> Optional[Fraction]:
+    """The sum of epsilons when samples share equally what is left of delta; None where nothing is left."""
+    left = at_delta - sum(part[2] * times for part, times in parts if part[0] == "approx-dp")
+    samples = sum(times for part, times in parts if part[0] == "sampled-crowd")
+    total = sum((part[1] * times for part, times in parts if part[0] != "sampled-crowd"), Fraction(0))
+    if left < 0 or (samples and left == 0):
+        return None
+    for part, times in parts:
+        if part[0] == "sampled-crowd":
+            low, high = Fraction(0), Fraction(64)
+            if delta(part[1], part[2], high) > left / samples:
+                return None
+            for _ in range(44):
+                middle = (low + high) / 2
+                low, high = (low, middle) if delta(part[1], part[2], middle) <= left / samples else (middle, high)
+            total += high * times
+    return total
 
 
-def published_delta(k: int, beta: Fraction, epsilon: Fraction) -> Optional[float]:
-    """d(k, beta, epsilon) of LQS11 Theorem 5: max over n >= ceil(k/gamma - 1) of Pr[Binomial(n, beta) > gamma n].
+# === 9. The numbers ================================================================================================
 
-    None where the theorem is silent (epsilon below -ln(1 - beta)). Only the largest class that still needs j records to break
-    the ratio can attain the maximum, so the search goes over j, and stops where Chernoff's bound falls below the best.
-    """
-    rate, ratio = float(beta), float(decimal(epsilon).exp())
-    gamma = 1 - (1 - rate) / ratio
+LARGEST_K = 10**7
+"""Larger classes than this nobody plans; the sums of section 7 would take hours."""
+CURVE_EPSILONS = [
+    Fraction(text)
+    for text in ("0.1", "0.25", "0.5", "0.75", "1", "1.5", "2", "3", "4", "6", "8", "10", "12", "16", "20")
+]
+"""Where a curve of format 1 is printed, beside the promised epsilon, up to 4 or twice the promised one."""
+LAST_DIGITS = Decimal("1e-6")
+"""How far, relative to it, a printed number may lie from what a formula gives: it was rounded up."""
+NEAR = Fraction(1, 200)
+"""How far a composed delta that is printed may lie below the one computed here: the grids differ."""
+ABOVE = Fraction(3, 2)
+"""How far it may lie above: its grid rounds small costs up, and a delta that is too large promises nothing false."""
+ABSOLUTE = Fraction(3, 10**11)
+"""And how far beside that: the program that made the certificate relies on nothing below it."""
+
+
+def printed(told: str, found: Decimal, tolerance: Decimal = LAST_DIGITS) -> bool:
+    """Whether a printed cost is what was computed, up to its last digits."""
+    said = decimal(number(told))
+    return found * (1 - tolerance) <= said <= found * (1 + tolerance)
+
+
+def round_up(value: Decimal) -> str:
+    """Four digits, rounded up."""
+    with localcontext() as context:
+        context.prec, context.rounding = 4, ROUND_CEILING
+        return f"{+value:g}"
+
+
+def sample_of(certificate: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of a table's sample."""
+    found: dict[str, Any] = certificate["samples"][table["sample"]]
+    return found
+
+
+def samples_check(certificate: dict[str, Any], plan: LockedPlan) -> Check:
+    """Whether every table has a sample's numbers, and every sample as many tables as it says."""
+    samples, tables = certificate["samples"], certificate["tables"]
+    used = [table["sample"] for table in tables]
+    promised = [index for index, sample in enumerate(samples) for _ in range(min(sample["times"], len(tables) + 1))]
+    fits = bool(samples) and sorted(used) == promised
+    fits = fits and list(dict.fromkeys(used)) == list(range(len(samples)))  # in the order in which they first occur
+    fits = fits and all(1 <= sample["k"] <= LARGEST_K and 0 < number(sample["beta"]) < 1 for sample in samples)
+    fits = fits and all(table["k"] == sample_of(certificate, table)["k"] for table in tables)
+    fits = fits and (plan.has_views or len(tables) == plan.release["repeat"])
+    return must("samples", fits, "one table for each release or view, with the numbers of its sample")
+
+
+def sample_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Check]:
+    """The numbers of the samples: as locked where the plan names them, and sufficient for what each is planned to keep."""
+    samples, release = certificate["samples"], plan.release
+    named = release.get("k")
+    fits = named is None or all(sample["k"] == named for sample in samples)
+    yield must("locked-k", fits, "where the locked plan names it")
+    rate = release["sampling"].get("already") or release["sampling"].get("beta")
+    fits = rate in (None, "auto") or all(number(sample["beta"]) == number(rate) for sample in samples)
+    yield must("locked-beta", fits, "where the locked plan names it")
+    tight = release["bound"] == "tight"
+    # Views that compose by their curves are planned together; each then states the delta that it has by itself.
+    by_curve = plan.has_views and plan.composes_by_curve and len(certificate["tables"]) > 1
+    for index, sample in enumerate(samples):
+        about = f"sample {index + 1}"
+        k, beta, epsilon = sample["k"], number(sample["beta"]), number(sample["epsilon"])
+        own, of_unit = delta(k, beta, epsilon), delta_for_unit(k, beta, epsilon, plan, sample["epsilon_split"])
+        published = published_delta(k, beta, epsilon)
+        shown = f"k = {k}, beta = {sample['beta']}, epsilon = {sample['epsilon']}"
+        yield must("delta-tight", printed(sample["delta_tight"], own), f"{shown}: {round_up(own)}", about=about)
+        fits = printed(sample["delta_for_unit"], of_unit)
+        yield must("delta-for-unit", fits, f"{shown}: {round_up(of_unit)}", about=about)
+        told = sample["delta_published"]
+        fits = (told is None) == (published is None)
+        fits = fits and (published is None or printed(told, Decimal(published), Decimal("1e-5")))
+        yield Check("delta-published", fits, "by LQS11 Theorem 5", promise=not tight, about=about)
+        least, own_delta = sample["delta_for_unit"] if tight else told, number(sample["delta"])
+        most = number(sample["delta_for_unit"]) if by_curve else plan.delta
+        fits = least is not None and number(least) <= own_delta <= most
+        yield must("sample-delta", fits, f"{sample['delta']} is planned", about=about)
+
+
+def charged_parts(certificate: dict[str, Any], plan: LockedPlan) -> list[tuple[Any, int]]:
+    """What the release composes as: the choice of views, the recodings, the samples."""
+    tables = len(certificate["tables"])
+    found: list[tuple[Any, int]] = []
+    if plan.epsilon_view_choice:
+        found.append((("pure-dp", plan.epsilon_view_choice), 1))
+    if plan.epsilon_recoding and plan.has_views:
+        found.append((("pure-dp", plan.epsilon_recoding / tables), tables))
+    elif plan.epsilon_recoding:
+        found.append((("pure-dp", plan.epsilon_recoding), 1))
+    for sample in certificate["samples"]:
+        by_curve = ("sampled-crowd", sample["k"], number(sample["beta"]))
+        by_pair = ("approx-dp", number(sample["epsilon"]), number(sample["delta"]))
+        found.append((by_curve if plan.composes_by_curve else by_pair, sample["times"]))
+    return found
+
+
+def fits_by_addition(parts: list[tuple[Any, int]], plan: LockedPlan) -> bool:
+    """Whether epsilons and deltas, simply added up, keep the promise; only for parts that are pairs of the two."""
+    if any(part[0] == "sampled-crowd" for part, _ in parts):
+        return False
+    epsilon = sum(part[1] * times for part, times in parts)
+    delta_ = sum(part[2] * times for part, times in parts if part[0] == "approx-dp")
+    return bool(epsilon <= plan.epsilon and delta_ <= plan.delta)
+
+
+def kept_checks(certificate: dict[str, Any], plan: LockedPlan, whole: ComposedLosses) -> Iterator[Check]:
+    """Whether everything that is published keeps the promise, and what views are said to cost together."""
+    parts, views = charged_parts(certificate, plan), certificate["views"]
+    if len(certificate["tables"]) == 1:
+        sample = certificate["samples"][0]
+        left = plan.epsilon - plan.epsilon_recoding - plan.epsilon_view_choice
+        found = delta_for_unit(sample["k"], number(sample["beta"]), left, plan, sample["epsilon_split"])
+        fits = number(sample["epsilon"]) == left and number(sample["delta"]) == plan.delta
+        fits = fits and Fraction(found) <= plan.delta
+        yield must("promise", fits, f"delta is {round_up(found)} at epsilon {float(plan.epsilon):g}")
+    else:
+        fits = fits_by_addition(parts, plan) or whole.agrees(lambda delta_at: delta_at(plan.epsilon) <= plan.delta)
+        yield must("promise", fits, "all tables together, composed here, keep it")
+    if views is None:
+        return
+    told = number(views["epsilon_composed"])
+    fits = told <= plan.epsilon and (fits_by_addition(parts, plan) or is_epsilon_of(whole, told, plan.delta))
+    yield must("views-composed", fits, "epsilon of all views together at the promised delta")
+    added = added_epsilon(parts, plan.delta)
+    near = None if added is None else printed(views["epsilon_added_up"], decimal(added), Decimal("1e-5"))
+    yield Check("views-added-up", near, "what the same parts add up to one after another")
+
+
+def is_epsilon_of(whole: ComposedLosses, epsilon: Fraction, at_delta: Fraction) -> bool:
+    """Whether delta at epsilon is no more than the one given, and at a somewhat smaller epsilon is more."""
+    has_small_costs = any(part[0] != "sampled-crowd" for part, _ in whole.parts)  # which the other grid rounds up
+    less = epsilon * (Fraction(4, 5) if has_small_costs else Fraction(995, 1000))
+    return whole.agrees(
+        lambda delta_at: delta_at(epsilon) <= at_delta * (1 + NEAR) and delta_at(less) > at_delta - ABSOLUTE
+    )
+
+
+def curve_checks(certificate: dict[str, Any], plan: LockedPlan, whole: ComposedLosses) -> Iterator[Check]:
+    """delta of the whole release at each epsilon that is listed, for the unit of privacy."""
+    curve = certificate["curve"]
+    epsilons = [number(point["epsilon"]) for point in curve]
+    told = dict(pairs(epsilons, (number(point["delta"]) for point in curve)))
+    far = max(Fraction(4), 2 * plan.epsilon)
+    allowed = {*(epsilon for epsilon in CURVE_EPSILONS if epsilon <= far), plan.epsilon}
+    rising = epsilons == sorted(set(epsilons)) and set(epsilons) <= allowed and plan.epsilon in told
+    yield must("curve-epsilons", rising, "those of this format, the promised one among them")
+    falls = all(told[first] >= told[second] for first, second in zip(epsilons, epsilons[1:]))
+    falls = falls and told.get(plan.epsilon, Fraction(1)) <= plan.delta
+    yield must("curve-falls", falls, "and it keeps the promise at the promised epsilon")
+    if len(certificate["tables"]) == 1:
+        fits = _is_curve_of_one(certificate, plan, allowed)
+    else:
+        parts = charged_parts(certificate, plan)
+        fits = all(point["epsilon_split"] is None for point in curve)
+        fits = fits and whole.agrees(lambda delta_at: _is_composed_curve(delta_at, told, allowed, plan, parts))
+    yield must("curve", fits, "recomputed at every epsilon listed, for everything that is published")
+
+
+def _is_curve_of_one(certificate: dict[str, Any], plan: LockedPlan, allowed: set[Fraction]) -> bool:
+    """Whether the printed points are those of the one sample, after what was paid before it was drawn."""
+    sample, paid = certificate["samples"][0], plan.epsilon_recoding + plan.epsilon_view_choice
+    k, beta = sample["k"], number(sample["beta"])
+    listed = set()
+    for point in certificate["curve"]:
+        epsilon = number(point["epsilon"])
+        listed.add(epsilon)
+        if epsilon < paid:
+            return False
+        found = delta_for_unit(k, beta, epsilon - paid, plan, point["epsilon_split"])
+        found = min(found, decimal(plan.delta)) if epsilon >= plan.epsilon else found
+        if not printed(point["delta"], found):
+            return False
+    for epsilon in allowed - listed:  # left out only where delta is 1, so where even shares of epsilon give no less
+        if epsilon >= paid:
+            steps = plan.rows_changed
+            even = None if steps == 1 else [str((epsilon - paid) / steps)] * steps
+            if delta_for_unit(k, beta, epsilon - paid, plan, even) < 1:
+                return False
+    return True
+
+
+def _is_composed_curve(
+    delta_at: Callable[[Fraction], Fraction],
+    told: dict[Fraction, Fraction],
+    allowed: set[Fraction],
+    plan: LockedPlan,
+    parts: list[tuple[Any, int]],
+) -> bool:
+    """Whether printed points are no less than what is composed here, and not far above; those below 1e-10 are not printed."""
+    are_pairs = all(part[0] != "sampled-crowd" for part, _ in parts)
+    for epsilon in allowed:
+        found = delta_at(epsilon)
+        if are_pairs and sum(part[1] * times for part, times in parts) <= epsilon:
+            found = min(found, sum((part[2] * times for part, times in parts if part[0] == "approx-dp"), Fraction(0)))
+        found = min(found, plan.delta) if epsilon >= plan.epsilon else found
+        if epsilon in told:
+            if not found * (1 - NEAR) <= told[epsilon] <= found * ABOVE + ABSOLUTE:
+                return False
+        elif Fraction(2, 10**10) < found < Fraction(1, 2):
+            return False
+    return True
+
+
+# --- which tables and views there are ---
+
+
+def view_checks(folder: Path, certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Check]:
+    """The tables that the locked plan asks for, all of them and no others; of views, also their names and their index."""
+    tables, ending = certificate["tables"], plan.release["output"]["format"]
+    is_tree = plan.recoding == "tree"
+    yield must("view-count", _counts_views(certificate, plan), "as many as are listed")
+    fits = all(list(table["recoding"]) == table["columns"] for table in tables)
+    if not plan.has_views:
+        names = [f"table.{ending}"] if len(tables) == 1 else [f"table-{n}.{ending}" for n in range(1, len(tables) + 1)]
+        fits = fits and [table["file"] for table in tables] == names and all(table["name"] is None for table in tables)
+        fits = fits and {table["boxes"] for table in tables} == {"recoding/boxes.csv" if is_tree else None}
+        yield must("table-files", fits, "those of the locked plan")
+        fits = all(sorted(table["columns"]) == sorted(plan.published) for table in tables)
+        yield must("table-columns", fits, "every published attribute")
+        return
+    yield must("table-files", fits, "each view in its own file")
+    digits = len(str(len(tables)))
+    fits = True
+    for place, table in enumerate(tables, 1):
+        name = table["name"] or ""
+        fits = fits and re.fullmatch(r"[0-9]+-[A-Za-z0-9_-]+", name) is not None
+        fits = fits and name.startswith(f"{place:0{digits}d}-") and table["file"] == f"views/{name}.{ending}"
+        fits = fits and table["boxes"] == (f"recoding/boxes/{name}.csv" if is_tree else None)
+    yield must("view-names", fits, "each in the file of its number and name")
+    found = [frozenset(table["columns"]) for table in tables]
+    once = len(set(found)) == len(found) and all(
+        len(group) == len(table["columns"]) for group, table in zip(found, tables)
+    )
+    fits = once and _are_locked_views(plan.release["views"], found, plan.published)
+    yield must("locked-views", fits, "all of them, each once")
+    choice = None
+    if plan.epsilon_view_choice:
+        width = plan.release["views"]["choose"].get("width") or 2
+        choice = {
+            "epsilon": plan.epsilon_view_choice,
+            "candidates": comb(len(plan.published), width),
+            "rows_changed": plan.rows_changed,
+        }
+    told = certificate["views"]["choice"] if certificate["views"] else None
+    yield must("view-choice", equal(told, choice), "what the locked plan sets aside")
+    yield Check("view-index", equal(read_json(folder, "views.json"), view_index(certificate)), "names, files, weights")
+
+
+def _counts_views(certificate: dict[str, Any], plan: LockedPlan) -> bool:
+    views = certificate["views"]
+    return views is None if not plan.has_views else views is not None and views["count"] == len(certificate["tables"])
+
+
+def view_index(certificate: dict[str, Any]) -> dict[str, Any]:
+    """What views.json has to hold."""
+    return {
+        "version": 1,
+        "dataset": certificate["dataset"],
+        "views": [
+            {
+                "name": table["name"],
+                "file": table["file"],
+                "attributes": table["columns"],
+                "k": table["k"],
+                "beta": number(sample_of(certificate, table)["beta"]),
+                "weight": 1 / number(sample_of(certificate, table)["beta"]),
+            }
+            for table in certificate["tables"]
+        ],
+    }
+
+
+def _are_locked_views(asked: dict[str, Any], found: list[frozenset[str]], published: set[str]) -> bool:
+    """Whether these are the views that the locked plan names; of those chosen privately, whether they could have been."""
+    named = asked.get("groups") or asked.get("workload")
+    if named is not None:
+        return {frozenset(group) for group in named} == set(found)
+    choose = asked.get("choose")
+    width = (choose.get("width") or 2) if choose else ["singles", "pairs", "triples"].index(asked["every"]) + 1
+    every = list(combinations(sorted(published), width))
+    if choose:
+        return set(found) <= {frozenset(group) for group in every} and len(found) == choose["count"]
+    return set(found) == {frozenset(group) for group in limit_views(every, asked.get("limit"))}
+
+
+def limit_views(groups: list[Any], limit: Optional[int]) -> list[Any]:
+    """As many groups as the limit allows: each time the first whose pairs, and then whose attributes, were taken least."""
+    left = list(groups)
+    taken: list[Any] = []
+    uses_of_pair: Counter[Any] = Counter()
+    uses_of_name: Counter[str] = Counter()
+    while left and (limit is None or len(taken) < limit):
+        best = min(
+            left,
+            key=lambda group: (
+                sum(uses_of_pair[pair] for pair in combinations(group, 2)),
+                sum(uses_of_name[name] for name in group),
+            ),
+        )
+        left.remove(best)
+        taken.append(best)
+        uses_of_pair.update(combinations(best, 2))
+        uses_of_name.update(best)
+    return taken
+
+
+# === 10. The ledger ================================================================================================
+
+
+def ledger_checks(certificate: dict[str, Any], plan: LockedPlan, whole: ComposedLosses) -> Iterator[Check]:
+    """The charges of the dataset: this release is the last, they add up, and they stay within the budget."""
+    ledger = certificate["ledger"]
+    entries, budget = ledger["entries"], ledger["budget"]
+    fits = bool(entries) and [entry["number"] for entry in entries] == list(range(1, len(entries) + 1))
+    fits = fits and all(number(entry["delta"]) <= 1 and entry["parts"] for entry in entries)
+    fits = fits and all(part["times"] >= 1 for entry in entries for part in entry["parts"])
+    yield must("ledger-order", fits, "charges in their order")
+    if not entries:
+        return
+    last = entries[-1]
+    told = [(read_part(part["guarantee"]), part["times"]) for part in last["parts"]]
+    fits = number(last["epsilon"]) == plan.epsilon and number(last["delta"]) == plan.delta
+    fits = fits and told == charged_parts(certificate, plan)
+    yield must("ledger-charge", fits, "the last one is this release, with its parts")
+    sums = {name: sum((number(entry[name]) for entry in entries), Fraction(0)) for name in ("epsilon", "delta")}
+    yield must("ledger-total", equal(ledger["total"], sums), "recomputed")
+    locked = plan.lock["budget"]
+    fits = locked is None or (
+        budget is not None and equal(budget, {name: number(locked[name]) for name in ("epsilon", "delta")})
+    )
+    fits = fits and (budget is None or all(sums[name] <= number(budget[name]) for name in sums))
+    yield must("ledger-budget", fits, "the one of the locked plan, and all charges together stay within it")
+    parts = [(read_part(part["guarantee"]), part["times"]) for entry in entries for part in entry["parts"]]
+    if ledger["epsilon_composed"] is None or any(part is None for part, _ in parts):
+        yield Check("ledger-composed", None, "for information; answers with noise are not composed here")
+        return
+    composed, at_delta = number(ledger["epsilon_composed"]), min(sums["delta"], Fraction(999_999, 1_000_000))
+    tiny = Fraction(1, 10**7)
+    fits = composed <= sums["epsilon"] * (1 + tiny)
+    if fits and composed < sums["epsilon"] * (1 - tiny):
+        about = whole if whole.can_speak_of(parts, composed) else ComposedLosses(parts, 2 * composed)
+        fits = is_epsilon_of(about, composed, at_delta)
+    yield Check("ledger-composed", fits, "recomputed, for information")
+
+
+# === 11. The recoding ==============================================================================================
+
+
+def choice_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Check]:
+    """What the choice of each recoding cost, from the noise that it says it drew, against what the locked plan sets aside."""
+    wide = certificate["recoding_choice"]
+    choices = [table["recoding_choice"] for table in certificate["tables"]]
+    if plan.recoding == "levels":
+        fits = wide is None and all(choice is None for choice in choices)
+        yield must("recoding-price", fits, "fixed levels cost nothing")
+        return
+    asked = plan.release["recoding"][plan.recoding]
+    kind = plan.recoding
+    set_aside = plan.epsilon_recoding / len(choices) if plan.has_views else plan.epsilon_recoding
+    rate = None if asked.get("sample") is None else number(asked["sample"])
+    placed = wide is None if plan.has_views else all(choice is None for choice in choices)
+    told = choices if plan.has_views else [wide]
+    price = placed and all(choice is not None and choice["kind"] == kind for choice in told)
+    noise = price
+    for choice, table in zip(told, certificate["tables"]) if price else ():
+        cost = number(choice["epsilon"])
+        price = price and choice["rows_changed"] == plan.rows_changed and cost == set_aside
+        if kind == "choose":
+            noise = noise and choice["score"] == asked["score"]
+            continue
+        told_rate = None if choice["sample_rate"] is None else number(choice["sample_rate"])
+        noise = noise and told_rate == rate
+        noise = noise and noise_fits(choice, cost, plan.rows_changed, len(table["columns"]), rate)
+    yield must("recoding-price", price, "what the locked plan sets aside")
+    yield must("recoding-noise", noise, "what it says it drew costs what is said")
+    if kind == "choose":
+        yield Check("recoding-lattice", None, "how many schemes there were, and how far a row moves a score")
+
+
+def noise_fits(
+    choice: dict[str, Any], cost: Fraction, rows_changed: int, columns: int, rate: Optional[Fraction]
+) -> bool:
+    """Whether the noisy measurements of a tree cost what is said: each count, each histogram of each attribute."""
+    total = Fraction(0)
+    for measurement in choice["measurements"]:
+        count, histogram = number(measurement["epsilon_count"]), number(measurement["epsilon_histogram"])
+        if measurement["attributes"] != columns or count <= 0 or histogram <= 0:
+            return False
+        total += count + histogram * columns
+    if rate is not None:
+        total = _amplified(total, rate)
+    return cost * (1 - Fraction(1, 10**9)) <= total * rows_changed <= cost
+
+
+def _amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
+    """What a mechanism on a sample of this rate costs the whole: ln(1 + rate (e^epsilon - 1))."""
+    if not 0 < rate < 1:
+        raise ValueError("not a rate")
     with localcontext() as context:
         context.prec = 60
-        if decimal(epsilon) < -((1 - decimal(beta)).ln()):
-            return None
-    divergence = gamma * log(gamma / rate) + ((1 - gamma) * log((1 - gamma) / (1 - rate)) if gamma < 1 else 0.0)
-    best, j = 0.0, k
-    while True:
-        n = int(j / gamma * (1 - 1e-12))  # the largest n with gamma n < j, ties counted as a break
-        n = max(n, j)
-        if n >= -(-(k - gamma) // gamma):
-            best = max(best, _tail(j, n, rate))
-        if best and -n * divergence < log(best):
-            return best
-        j += 1
+        return Fraction((1 + decimal(rate) * (decimal(epsilon).exp() - 1)).ln())
 
 
-def _tail(j: int, n: int, rate: float) -> float:
-    """Pr[Binomial(n, rate) >= j], for j above the mean: terms fall from the first on."""
-    term = lgamma(n + 1) - lgamma(j + 1) - lgamma(n - j + 1) + j * log(rate) + (n - j) * log1p(-rate)
-    scale, total, share, place = term, 1.0, 1.0, j
-    while place < n and share > 1e-17 * total:
-        share *= (n - place) / (place + 1) * rate / (1 - rate)
-        total += share
-        place += 1
-    return float(Decimal(scale).exp()) * total
+def level_check(folder: Path, certificate: dict[str, Any], plan: LockedPlan) -> Check:
+    """The level of each column against the locked plan: the one that is fixed, one that is allowed, or boxes of a tree."""
+    asked = plan.release["recoding"][plan.recoding]
+    fits = True
+    for table in certificate["tables"]:
+        for column, file in table["recoding"].items():
+            rule = read_json(folder, file)
+            fits = fits and rule["attribute"] == column and rule["type"] == plan.lock["attributes"][column]["type"]
+            fits = fits and (rule["kind"] == "boxes") == (plan.recoding == "tree")
+            if plan.recoding == "levels":
+                fits = fits and rule["level"] == asked[column]
+            elif plan.recoding == "choose":
+                finest, coarsest = (asked.get("finest") or {}).get(column, 0), (asked.get("coarsest") or {}).get(column)
+                fits = fits and type(rule["level"]) is int and rule["level"] >= finest
+                fits = fits and (coarsest is None or rule["level"] <= coarsest)
+    return must("recoding-levels", fits, "the recoding applied is one that was locked")
 
 
-# === 6. Rows, labels and boxes =====================================================================================
+# === 12. Tables ====================================================================================================
 
 MISSING = "(missing)"
-_CELL = re.compile(r'"((?:[^"]|"")*)"(?=,|$)|([^",\r\n]*)(?=,|$)', re.DOTALL)
+CSV_CELL = re.compile(r'"((?:[^"]|"")*)"(?=,|$)|([^",\r\n]*)(?=,|$)', re.DOTALL)
 
 
 class UnreadableError(Exception):
-    """A table that this Python cannot read."""
+    """A table that this Python cannot read, because pyarrow is not installed."""
 
 
-def runs(path: Path) -> tuple[list[str], list[Any]]:
+def read_rows(path: Path) -> tuple[list[str], list[Any]]:
     """The columns of a table, and its rows: the cells (None where one is missing), and how many equal rows follow each other.
 
     ValueError for a file that is not written as we write it.
     """
-    return _parquet_runs(path) if path.suffix == ".parquet" else _csv_runs(path)
+    return _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
 
 
-def _csv_runs(path: Path) -> tuple[list[str], list[Any]]:
+def _read_csv(path: Path) -> tuple[list[str], list[Any]]:
     with path.open(encoding="utf-8", newline="\n") as file:
-        lines = _records(file)
-        header = _cells(next(lines, ""), single=False)
-        found = [(_cells(line, single=len(header) == 1), sum(1 for _ in equal)) for line, equal in groupby(lines)]
+        lines = _csv_records(file)
+        header = _csv_cells(next(lines, ""), single=False)
+        found = [(_csv_cells(line, single=len(header) == 1), sum(1 for _ in equal)) for line, equal in groupby(lines)]
     return [cell if cell is not None else "" for cell in header], found
 
 
-def _records(file: Iterable[str]) -> Iterator[str]:
+def _csv_records(file: Iterable[str]) -> Iterator[str]:
     """The records of a CSV file without their line ends; a record goes on while a quote is open."""
     held = ""
     for line in file:
@@ -537,12 +1589,12 @@ def _records(file: Iterable[str]) -> Iterator[str]:
         raise ValueError("the last row of a CSV file has no end")
 
 
-def _cells(line: str, *, single: bool) -> tuple[Any, ...]:
+def _csv_cells(line: str, *, single: bool) -> tuple[Any, ...]:
     """The cells of a record: quoted where they must be and nowhere else, missing where there is nothing."""
     found: list[Any] = []
     place = 0
     while True:
-        match = _CELL.match(line, place)
+        match = CSV_CELL.match(line, place)
         if match is None:
             raise ValueError("a row of a CSV file that is not written as we write them")
         quoted = match[1] is not None
@@ -556,7 +1608,7 @@ def _cells(line: str, *, single: bool) -> tuple[Any, ...]:
         place += 1  # the comma
 
 
-def _parquet_runs(path: Path) -> tuple[list[str], list[Any]]:
+def _read_parquet(path: Path) -> tuple[list[str], list[Any]]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -578,7 +1630,7 @@ def _parquet_runs(path: Path) -> tuple[list[str], list[Any]]:
     return names, found
 
 
-def is_silent(path: Path) -> bool:
+def has_no_notes(path: Path) -> bool:
     """Whether a file says nothing beside its table: Parquet files may carry notes."""
     if path.suffix != ".parquet":
         return True
@@ -591,23 +1643,25 @@ def is_silent(path: Path) -> bool:
         return False
 
 
-def reading_checks(folder: Path, name: str, columns: list[str]) -> tuple[list[Any], list[Check]]:
-    """The rows of a table that can be read and has these columns in every row; none, and a check that says why, else."""
+def reading_checks(folder: Path, name: str, columns: list[str]) -> tuple[Optional[list[Any]], list[Check]]:
+    """The rows of a table that can be read and has these columns in every row; else None, and a check that says why."""
     path = inside(folder, name)
     try:
-        header, rows = runs(path)
+        header, rows = read_rows(path)
     except UnreadableError as error:
-        return [], [Check(f"groups of {name}", None, str(error), promise=True)]
+        return None, [must("class-size", None, str(error), about=name)]
     except (ValueError, UnicodeDecodeError):
-        what = "values" if path.suffix == ".parquet" else "text"
-        return [], [Check(f"{what} of {name}", False, "the file is not written as we write it", promise=True)]
-    silent = Check(f"nothing else in {name}", is_silent(path), "no notes in the file", promise=True)
+        return None, [must("table-text", False, "the file is not written as tables are written", about=name)]
     even = header == columns and all(len(row) == len(columns) for row, _ in rows)
-    told = Check(f"columns of {name}", even, "as declared, in every row", promise=True)
-    return (rows if even else []), [told, silent]
+    checks = [
+        must("table-text", True, "written as tables are written", about=name),
+        must("table-columns", even, "as declared, in every row", about=name),
+        must("table-notes", has_no_notes(path), "nothing in the file beside its rows", about=name),
+    ]
+    return (rows if even else None), checks
 
 
-def value(cell: Any, kind: str) -> Any:
+def comparable(cell: Any, kind: str) -> Any:
     """A cell as something that can be compared within its column: a number, a time, or a text."""
     if isinstance(cell, float) and isnan(cell):
         raise ValueError("not a number")
@@ -626,10 +1680,11 @@ def value(cell: Any, kind: str) -> Any:
     return cell
 
 
-def in_order(rows: list[Any], kinds: list[str]) -> bool:
+def are_sorted(rows: list[Any], kinds: list[str]) -> bool:
     """Whether rows are sorted by their own values, missing first, and equal rows stand together."""
     keys = (
-        tuple((0, 0) if cell is None else (1, value(cell, kind)) for cell, kind in pairs(row, kinds)) for row, _ in rows
+        tuple((0, 0) if cell is None else (1, comparable(cell, kind)) for cell, kind in pairs(row, kinds))
+        for row, _ in rows
     )
     before = None
     for key in keys:
@@ -640,40 +1695,38 @@ def in_order(rows: list[Any], kinds: list[str]) -> bool:
 
 
 def table_checks(folder: Path, table: dict[str, Any], k: int) -> Iterator[Check]:
-    """A published table: its columns, its groups, its order, its labels and its boxes."""
+    """A published table: its columns, its classes, its labels, its order and its boxes."""
     name, columns = table["file"], table["columns"]
     rules = {column: read_json(folder, table["recoding"][column]) for column in columns}
     rows, read = reading_checks(folder, name, columns)
     yield from read
-    if not all(check.agrees for check in read[:1]):
+    if rows is None:
         yield from box_checks(folder, table, rules, set())
         return
-    groups: Counter[Any] = Counter()
+    classes: Counter[Any] = Counter()
     for row, times in rows:
-        groups[row] += times
-    smallest = min(groups.values(), default=k)
-    yield Check(f"groups of {name}", smallest >= k, f"the smallest has {smallest} rows, k = {k}", promise=True)
+        classes[row] += times
+    smallest = min(classes.values(), default=k)
+    yield must("class-size", smallest >= k, f"the smallest class has {smallest} rows, k = {k}", about=name)
     kinds = [rules[column]["type"] if rules[column]["kind"] == "keep" else "text" for column in columns]
-    fits = True
+    all_known = True
     for place, (column, kind) in enumerate(pairs(columns, kinds)):
-        known = _shows(rules[column], kind, {row[place] for row in groups})
-        fits = fits and known
-        yield Check(f"labels of {column}", known, "every label is one that its rule can show", promise=True)
-    ordered = fits and in_order(rows, kinds)
-    yield Check(
-        f"order of {name}", ordered, "rows are sorted by their own values, so their order shows nothing", promise=True
-    )
-    yield from box_checks(folder, table, rules, set(groups))
+        known = can_show(rules[column], kind, {row[place] for row in classes})
+        all_known = all_known and known
+        yield must("labels", known, f"every label in {name} is one that its rule can show", about=column)
+    in_order = all_known and are_sorted(rows, kinds)
+    yield must("row-order", in_order, "sorted by their own values", about=name)
+    yield from box_checks(folder, table, rules, set(classes))
 
 
-def _shows(rule: dict[str, Any], kind: str, found: set[Any]) -> bool:
+def can_show(rule: dict[str, Any], kind: str, found: set[Any]) -> bool:
     """Whether a column shows nothing that its rule could not show."""
     try:
-        shown = [value(cell, kind) for cell in found if cell is not None]
+        shown = [comparable(cell, kind) for cell in found if cell is not None]
         if rule["kind"] == "keep":
             if rule["labels"] is not None:
-                return set(shown) <= {value(label, kind) for label in rule["labels"]}
-            ends = [rule[end] if rule[end] is None else value(rule[end], kind) for end in ("low", "high")]
+                return set(shown) <= {comparable(label, kind) for label in rule["labels"]}
+            ends = [rule[end] if rule[end] is None else comparable(rule[end], kind) for end in ("low", "high")]
             return all((ends[0] is None or ends[0] <= each) and (ends[1] is None or each <= ends[1]) for each in shown)
         if rule["kind"] == "masked":
             return rule["labels"] is None
@@ -691,15 +1744,13 @@ def _shows(rule: dict[str, Any], kind: str, found: set[Any]) -> bool:
 
 def box_checks(folder: Path, table: dict[str, Any], rules: dict[str, Any], shown: set[Any]) -> Iterator[Check]:
     """Whether the boxes divide the declared domain, every published row is one of them, and their list is sorted."""
-    if "boxes" not in table:
+    if table["boxes"] is None:
         return
     name = table["file"]
-    header, rows = runs(inside(folder, table["boxes"]))
+    header, rows = read_rows(inside(folder, table["boxes"]))
     boxes = [row for row, _ in rows]
     listed = header == table["columns"] and all(times == 1 for _, times in rows) and boxes == sorted(set(boxes))
-    yield Check(
-        f"boxes of {name}", listed and shown <= set(boxes), "every row is in one, and each is listed once", promise=True
-    )
+    yield must("boxes", listed and shown <= set(boxes), "every row is in one, and each is listed once", about=name)
     sides, whole = [], []
     for place, column in enumerate(table["columns"]):
         rule = rules[column]
@@ -709,9 +1760,7 @@ def box_checks(folder: Path, table: dict[str, Any], rules: dict[str, Any], shown
         listed = listed and {box[place] for box in boxes} == set(rule["labels"])
     pieces = [tuple(side[label] for side, label in pairs(sides, box)) for box in boxes] if listed else []
     divided = listed and divides(pieces, tuple(whole))
-    yield Check(
-        f"boxes of {name} and the domain", divided, "no gap and no overlap, and no label without a box", promise=True
-    )
+    yield must("boxes-divide", divided, "no gap and no overlap, and no label without a box", about=name)
 
 
 def divides(boxes: list[tuple[int, ...]], whole: tuple[int, ...]) -> bool:
@@ -724,7 +1773,7 @@ def divides(boxes: list[tuple[int, ...]], whole: tuple[int, ...]) -> bool:
                 return False
             continue
         for place in range(len(region)):
-            parts = _apart({box[place] for box in held})
+            parts = _disjoint_unions({box[place] for box in held})
             if len(parts) > 1:
                 break
         else:
@@ -739,7 +1788,7 @@ def divides(boxes: list[tuple[int, ...]], whole: tuple[int, ...]) -> bool:
     return True
 
 
-def _apart(sides: set[int]) -> list[int]:
+def _disjoint_unions(sides: set[int]) -> list[int]:
     """The unions of sides that touch each other, none of which touches another."""
     found: list[int] = []
     for side in sorted(sides, key=lambda bits: bin(bits).count("1"), reverse=True):
@@ -750,781 +1799,190 @@ def _apart(sides: set[int]) -> list[int]:
     return found
 
 
-# === 7. The certificate of a sampled release =======================================================================
-
-PROSE = {"sentence", "words", "not_promised", "verify", "title", "source", "statement", "premises", "restricted"}
-"""Keys whose values are sentences. They are not compared here."""
-SCORES = {
-    "ramp": "ramp-score",
-    "records": "records-score",
-    "discernibility": "discernibility-score",
-    "target": "target-score",
-}
-"""The theorem of each score of a private choice."""
-EPSILONS = [Fraction(20, part) for part in (200, 80, 40)] + [
-    Fraction(n, 4) for n in (3, 4, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80)
-]
-"""Where a curve is printed, beside the promised epsilon."""
-LARGEST_K = 10**7
-"""Larger groups than this nobody plans; the sums below would take hours."""
-PLAIN = "no more can be said than that it is there"
-
-
-class Plan(NamedTuple):
-    """What the lock asks for, in the words of this section."""
-
-    lock: dict[str, Any]
-    release: dict[str, Any]
-    epsilon: Fraction
-    delta: Fraction
-    rows: int
-    replaced: bool
-    already: bool
-    tuned: bool
-    recoding: str
-    paid: Fraction
-    chosen: Fraction
-
-    @property
-    def steps(self) -> int:
-        """By how many rows neighbours differ."""
-        return self.rows * (2 if self.replaced else 1)
-
-    @property
-    def crowds(self) -> bool:
-        """Whether samples compose by their own curve; else by one pair of epsilon and delta each."""
-        return self.steps == 1 and self.release["bound"] == "tight"
-
-    @property
-    def published(self) -> set[str]:
-        """The attributes that a release shows."""
-        return {name for name, own in self.lock["attributes"].items() if own["role"] not in ("identifier", "drop")}
-
-    @property
-    def status(self) -> str:
-        """How the promise is known to hold."""
-        if self.already:
-            return "proved with condition"
-        return "proved for a plan tuned on the data" if self.tuned else "proved"
-
-    @property
-    def unit(self) -> dict[str, Any]:
-        """Whose data are hidden."""
-        person = isinstance(self.lock["unit"], dict)
-        return {
-            "whose": "person" if person else "row",
-            "neighbours": self.lock["neighbours"],
-            "column": self.lock["unit"]["column"] if person else None,
-            "max_rows": self.rows,
-        }
-
-
-def plan_of(lock: dict[str, Any]) -> Plan:
-    """The plan of a lock; KeyError where it asks for no sampled release."""
-    release, unit = lock["release"], lock["unit"]
-    recoding = release["recoding"]
-    (kind,) = recoding
-    views = release.get("views") or {}
-    drafted = any(
-        own[key] is not None and own["provenance"][key] == "profiled"
-        for own in lock["attributes"].values()
-        for key in ("domain", "hierarchy")
-    )
-    return Plan(
-        lock, release, number(release["epsilon"]), number(release["delta"]),
-        unit["max_rows"] if isinstance(unit, dict) else 1, lock["neighbours"] == "replace_one",
-        release["sampling"].get("already") is not None, drafted, kind,
-        Fraction(0) if kind == "levels" else number(recoding[kind]["epsilon"]),
-        number(views["choose"]["epsilon"]) if views.get("choose") else Fraction(0),
-    )  # fmt: skip
-
-
-def sampled_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
-    """Everything about a release that is a sample, or many."""
-    plan = plan_of(lock)
-    yield from entry_checks(certificate, plan)
-    yield from part_checks(certificate, plan)
+def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
+    """Everything about a release of random samples."""
+    plan = read_plan(lock)
+    fits = samples_check(certificate, plan)
+    yield fits
+    if not fits.agrees:
+        return
+    yield from promise_checks(certificate, plan)
+    yield from sample_checks(certificate, plan)
     yield from view_checks(folder, certificate, plan)
     yield from choice_checks(certificate, plan)
-    yield from rule_level_checks(folder, certificate, plan)
-    largest = max(2 * plan.epsilon, *(number(point["epsilon"]) for point in certificate["curve"]))
-    whole = Composition(charged_parts(certificate, plan), largest)
-    yield from promise_checks(certificate, plan, whole)
+    yield level_check(folder, certificate, plan)
+    largest = max([2 * plan.epsilon, *(number(point["epsilon"]) for point in certificate["curve"])])
+    whole = ComposedLosses(charged_parts(certificate, plan), largest)
+    yield from kept_checks(certificate, plan, whole)
     yield from curve_checks(certificate, plan, whole)
     yield from ledger_checks(certificate, plan, whole)
-    for table, part in table_parts(certificate):
-        yield from table_checks(folder, table, part["k"])
-    listed = {"policy.lock.yaml", *(["views.json"] if "views" in certificate else [])}
     for table in certificate["tables"]:
-        listed |= {table["file"], *table["recoding"].values(), *([table["boxes"]] if "boxes" in table else [])}
-    yield Check(
-        "files and tables", set(certificate["files"]) == listed, "every file is there for something", promise=True
-    )
-    yield Check("meaning of labels", None, "what labels stand for is not compared with the locked hierarchies here")
+        yield from table_checks(folder, table, sample_of(certificate, table)["k"])
+    yield idle_file_check(certificate)
+    yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
 
 
-def same(told: Any, wanted: Any) -> bool:
-    """Equal in type and value; a number that is wanted as a fraction is told as exact text, and PLAIN stands for anything."""
-    if wanted is PLAIN:
-        return True
-    if isinstance(wanted, Fraction):
-        try:
-            return number(told) == wanted
-        except ValueError:
-            return False
-    if type(told) is not type(wanted):
-        return False
-    if isinstance(wanted, dict):
-        return set(told) == set(wanted) and all(same(told[key], wanted[key]) for key in wanted)
-    if isinstance(wanted, list):
-        return len(told) == len(wanted) and all(same(*both) for both in zip(told, wanted))
-    return bool(told == wanted)
+# === 13. Counted guarantees ========================================================================================
 
-
-def theorems_of(plan: Plan, tables: int) -> list[str]:
-    """The names of all results that the promise rests on, in their order."""
-    found = [f"safe-k-{plan.release['bound']}"]
-    found += ["group-privacy"] if plan.rows > 1 else []
-    found += ["replace-one"] if plan.replaced else []
-    if plan.recoding != "levels":
-        asked = plan.release["recoding"][plan.recoding]
-        found.append("eps-safe-recoding")
-        if plan.recoding == "choose":
-            found += ["monotone-exponential", SCORES[asked["score"]]]
-        else:
-            found += ["surveyed-tree"]
-            found += ["amplification"] if asked.get("sample") is not None else []
-    if plan.release.get("views") is not None:
-        return [*found, *(["view-choice"] if plan.chosen else []), "pld-composition"]
-    return found if tables == 1 else [*found, "pld-composition" if plan.crowds else "basic-composition"]
-
-
-def entry_checks(certificate: dict[str, Any], plan: Plan) -> Iterator[Check]:
-    """Claims, status, unit, method and keys: what the lock decides without a computation."""
-    views, tables = plan.release.get("views") is not None, certificate["tables"]
-    names = (
-        "version dataset date software sentence words status claims guarantee method bound basic parts curve theorems"
-    )
-    wanted = {*names.split(), "not_promised", "recoding", "tables", "ledger", "plan", "files", "verify", "seal"}
-    wanted |= {"views"} if views else {"choice"} if plan.paid else set()
-    yield Check("entries", set(certificate) == wanted, "those of the locked plan, and no others", promise=True)
-    conditions = int(plan.already) + int(plan.already and plan.tuned)
-    theorems = theorems_of(plan, len(tables))
-    told = [
-        {**claim, "conditions": len(claim["conditions"])} if isinstance(claim.get("conditions"), list) else claim
-        for claim in certificate["claims"]
-    ]
-    dp = {"kind": "approx-dp", "epsilon": plan.epsilon, "delta": plan.delta}
-    random = "operating system"
-    least = min(part["k"] for part in certificate["parts"])
-    claims = [
-        {
-            "guarantee": dp,
-            "unit": plan.unit,
-            "status": plan.status,
-            "theorems": theorems,
-            "conditions": conditions,
-            "randomness": random,
-        },
-        {
-            "guarantee": {"kind": "k-anonymity", "k": least},
-            "unit": None,
-            "status": "checked",
-            "theorems": [],
-            "conditions": 0,
-            "randomness": random,
-        },
-    ]  # fmt: skip
-    yield Check(
-        "claims", same(told, claims), "those of the locked plan with its conditions, and no others", promise=True
-    )
-    share = plan.paid / len(tables) if views else plan.paid
-    promised = {
-        **dp,
-        "epsilon_recoding": share,
-        "neighbours": plan.lock["neighbours"],
-        "unit": plan.unit,
-        "status": plan.status,
-    }
-    yield Check("guarantee", same(certificate["guarantee"], promised), "as the lock asks for it", promise=True)
-    yield Check("status", certificate["status"] == plan.status, f"the lock supports '{plan.status}'", promise=True)
-    method = (certificate["method"], certificate["bound"]) == ("safe-k", plan.release["bound"])
-    yield Check("method", method, "the method and the bound of the lock", promise=True)
-    yield subject_check(certificate, plan.lock)
-    listed = [{key: entry[key] for key in entry if key not in PROSE} for entry in certificate["theorems"]]
-    yield Check(
-        "theorems", listed == [{"name": name} for name in theorems], "those that the promise rests on", promise=True
-    )
-    basic = len(tables) == 1
-    yield Check(
-        "composition", certificate["basic"] is basic, "one table stands for itself, several are composed", promise=True
-    )
-
-
-def subject_check(certificate: dict[str, Any], lock: dict[str, Any]) -> Check:
-    """Which dataset, on what day, by what version."""
-    told, software = certificate["date"], certificate["software"]
-    fits = certificate["dataset"] == lock["dataset"] and isinstance(told, str)
-    fits = fits and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", told) is not None
-    fits = fits and isinstance(software, dict) and set(software) == {"shoal"} and isinstance(software["shoal"], str)
-    return Check("subject", fits, "the dataset of the lock, a date, a version", promise=True)
-
-
-def table_parts(certificate: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Each table with the part that has its numbers."""
-    return [(table, certificate["parts"][table.get("part", 0)]) for table in certificate["tables"]]
-
-
-def part_checks(certificate: dict[str, Any], plan: Plan) -> Iterator[Check]:
-    """The numbers of the samples: k and beta as locked, delta from k and beta, one table for each time that a part runs."""
-    parts, tables, release = certificate["parts"], certificate["tables"], plan.release
-    uses = [table.get("part", 0) for table in tables]
-    fits = bool(parts) and all(type(part["times"]) is int and part["times"] >= 1 for part in parts)
-    fits = fits and sorted(uses) == sorted(place for place, part in enumerate(parts) for _ in range(part["times"]))
-    fits = fits and list(dict.fromkeys(uses)) == list(range(len(parts)))
-    fits = fits and all(type(part["k"]) is int and 1 <= part["k"] <= LARGEST_K for part in parts)
-    fits = fits and all(type(table["k"]) is int and table["k"] == part["k"] for table, part in table_parts(certificate))
-    fits = fits and (release.get("views") is not None or len(tables) == release["repeat"])
-    yield Check("parts and tables", fits, "one table for each release or view, with the k of its part", promise=True)
-    if not fits:
-        raise ValueError("parts that make no sense")
-    rate = release["sampling"].get("already") or release["sampling"].get("beta")
-    fits = all(release.get("k") is None or part["k"] == release["k"] for part in parts)
-    fits = fits and all(rate in (None, "auto") or number(part["beta"]) == number(rate) for part in parts)
-    fits = fits and all(0 < number(part["beta"]) < 1 for part in parts)
-    yield Check("k and beta of the lock", fits, "where the lock names them", promise=True)
-    keys = {"k", "beta", "epsilon", "delta", "delta_tight", "delta_published", "delta_unit", "split", "times"}
-    for place, part in enumerate(parts, 1):
-        k, beta, epsilon = part["k"], number(part["beta"]), number(part["epsilon"])
-        tight, unit = delta(k, beta, epsilon), delta_of_unit(k, beta, epsilon, plan, part["split"])
-        fits = set(part) == keys and _printed(part["delta_tight"], tight) and _printed(part["delta_unit"], unit)
-        fits = fits and number(part["delta"]) >= (number(part["delta_unit"]) if release["bound"] == "tight" else 0)
-        fits = fits and number(part["delta"]) in (plan.delta / len(tables), number(part["delta_unit"]))
-        yield Check(
-            f"delta of part {place}",
-            fits,
-            f"k = {k}, beta = {part['beta']}: at most {part['delta_unit']}",
-            promise=True,
-        )
-        found = published_delta(k, beta, epsilon)
-        told = part["delta_published"]
-        fits = (told is None) == (found is None) and (found is None or _printed(told, Decimal(found), Decimal("1e-5")))
-        fits = fits and (release["bound"] == "tight" or (told is not None and number(part["delta"]) >= number(told)))
-        yield Check(f"published bound of part {place}", fits, "recomputed", promise=release["bound"] != "tight")
-
-
-def _printed(told: Any, found: Decimal, slack: Decimal = Decimal("1e-6")) -> bool:
-    """Whether a printed cost is what was computed, on the safe side of it up to the last digits."""
-    if not isinstance(told, str):
-        return False
-    said = decimal(number(told))
-    return found * (1 - slack) <= said <= found * (1 + slack)
-
-
-def view_checks(folder: Path, certificate: dict[str, Any], plan: Plan) -> Iterator[Check]:
-    """The tables that the lock asks for, all of them and no others; of views, also their names and their index."""
-    tables, asked, ending = certificate["tables"], plan.release.get("views"), plan.release["output"]["format"]
-    keys = {"file", "k", "columns", "recoding"} | ({"boxes"} if plan.recoding == "tree" else set())
-    keys |= ({"name", "part"} | ({"choice"} if plan.paid else set())) if asked is not None else set()
-    fits = all(set(table) == keys and list(table["recoding"]) == table["columns"] for table in tables)
-    fits = fits and certificate["recoding"] == {c: p for table in tables for c, p in table["recoding"].items()}
-    if asked is None:
-        names = [f"table.{ending}"] if len(tables) == 1 else [f"table-{n}.{ending}" for n in range(1, len(tables) + 1)]
-        fits = fits and [table["file"] for table in tables] == names
-        fits = fits and all(sorted(table["columns"]) == sorted(plan.published) for table in tables)
-        boxes = {table.get("boxes") for table in tables}
-        fits = fits and boxes == {"recoding/boxes.csv" if plan.recoding == "tree" else None}
-        yield Check("tables of the lock", fits, "every published attribute, in the files of the lock", promise=True)
-        return
-    digits = len(str(len(tables)))
-    for place, table in enumerate(tables, 1):
-        name = table["name"]
-        fits = fits and isinstance(name, str) and re.fullmatch(r"[0-9]+-[A-Za-z0-9_-]+", name) is not None
-        fits = fits and name.startswith(f"{place:0{digits}d}-") and table["file"] == f"views/{name}.{ending}"
-        fits = fits and table.get("boxes") == (f"recoding/boxes/{name}.csv" if plan.recoding == "tree" else None)
-    yield Check("tables of the lock", fits, "each view in its own file", promise=True)
-    found = [frozenset(table["columns"]) for table in tables]
-    once = all(len(group) == len(table["columns"]) for group, table in zip(found, tables)) and len(set(found)) == len(
-        found
-    )
-    yield Check(
-        "views of the lock",
-        once and _locked_views(asked, found, plan.published),
-        "all of them, each once",
-        promise=True,
-    )
-    width = (asked["choose"].get("width") or 2) if plan.chosen else 0
-    chosen = (
-        {"epsilon": plan.chosen, "of": comb(len(plan.published), width), "steps": plan.steps} if plan.chosen else None
-    )
-    block = {"index": "views.json", "count": len(tables), "chosen": chosen, "composed": PLAIN, "basic": PLAIN}
-    yield Check("views", same(certificate["views"], block), "how many, and what their choice cost", promise=True)
-    index = {
-        "version": 1,
-        "dataset": plan.lock["dataset"],
-        "views": [
-            {
-                "name": t["name"],
-                "file": t["file"],
-                "attributes": t["columns"],
-                "k": p["k"],
-                "beta": number(p["beta"]),
-                "weight": 1 / number(p["beta"]),
-            }
-            for t, p in table_parts(certificate)
-        ],
-    }  # fmt: skip
-    yield Check("index of views", same(read_json(folder, "views.json"), index), "says what the certificate says")
-
-
-def _locked_views(asked: dict[str, Any], found: list[frozenset[str]], published: set[str]) -> bool:
-    named = asked.get("groups") or asked.get("workload")
-    if named is not None:
-        return {frozenset(group) for group in named} == set(found)
-    choose = asked.get("choose")
-    width = (choose.get("width") or 2) if choose else ["singles", "pairs", "triples"].index(asked["every"]) + 1
-    every = list(combinations(sorted(published), width))
-    if choose:
-        return set(found) <= {frozenset(group) for group in every} and len(found) == choose["count"]
-    return set(found) == {frozenset(group) for group in evenly(every, asked.get("limit"))}
-
-
-def evenly(groups: list[Any], limit: Optional[int]) -> list[Any]:
-    """As many groups as the limit allows: each time the first whose pairs, and then whose attributes, were taken least."""
-    left = list(groups)
-    taken: list[Any] = []
-    pairs: Counter[Any] = Counter()
-    names: Counter[str] = Counter()
-    while left and (limit is None or len(taken) < limit):
-        best = min(left, key=lambda g: (sum(pairs[p] for p in combinations(g, 2)), sum(names[name] for name in g)))
-        left.remove(best)
-        taken.append(best)
-        pairs.update(combinations(best, 2))
-        names.update(best)
-    return taken
-
-
-def choice_checks(certificate: dict[str, Any], plan: Plan) -> Iterator[Check]:
-    """What the choice of each recoding cost, from the noise that it says it drew, against what the lock sets aside."""
-    if plan.recoding == "levels":
-        return
-    asked, tables = plan.release["recoding"][plan.recoding], certificate["tables"]
-    views = plan.release.get("views") is not None
-    set_aside = plan.paid / len(tables) if views else plan.paid
-    kind = plan.recoding
-    fits = True
-    for table in tables:
-        choice = table["choice"] if views else certificate["choice"]
-        cost = number(choice["epsilon"])
-        fits = fits and choice["kind"] == kind and choice["steps"] == plan.steps
-        fits = fits and cost == set_aside
-        rate = None if asked.get("sample") is None else number(asked["sample"])
-        fits = fits and (number(choice["rate"]) if "rate" in choice else None) == rate
-        if kind == "choose":
-            keys = {"kind", "epsilon", "steps", "schemes", "score", "sensitivity", "restricted"}
-            fits = fits and set(choice) == keys and choice["score"] == asked["score"]
-        else:
-            keys = {
-                "kind",
-                "epsilon",
-                "steps",
-                "surveys",
-                *(["rate"] if rate is not None else []),
-            }
-            fits = fits and set(choice) == keys and _noise_fits(choice, cost, plan.steps, len(table["columns"]), rate)
-    yield Check(
-        "choice", fits, "the recoding cost what the lock sets aside for it, by the noise that it drew", promise=True
-    )
-    if kind != "choose":
-        yield Check(
-            "settings of the tree", None, "how its price was divided is not computed here; what it adds up to is"
-        )
-    else:
-        yield Check(
-            "combinations of levels", None, "how many there were, and how far a row moves a score, is not computed here"
-        )
-
-
-def _noise_fits(choice: dict[str, Any], cost: Fraction, steps: int, columns: int, rate: Any) -> bool:
-    """Whether the surveys of a tree cost what is said: each count, and each histogram of each attribute."""
-    total = Fraction(0)
-    fits = True
-    for survey in choice["surveys"]:
-        count, each = number(survey["count"]), number(survey["histogram"])
-        fits = fits and set(survey) == {"count", "histogram", "attributes"} and survey["attributes"] == columns
-        fits = fits and count > 0 and each > 0
-        total += count + each * columns
-    if rate is not None:
-        total = _amplified(total, rate)
-    return fits and cost * (1 - Fraction(1, 10**9)) <= total * steps <= cost
-
-
-def _amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
-    """What a mechanism on a sample of this rate costs the whole: ln(1 + rate (e^epsilon - 1))."""
-    if not 0 < rate < 1:
-        raise ValueError("not a rate")
-    with localcontext() as context:
-        context.prec = 60
-        return Fraction((1 + decimal(rate) * (decimal(epsilon).exp() - 1)).ln())
-
-
-def rule_level_checks(folder: Path, certificate: dict[str, Any], plan: Plan) -> Iterator[Check]:
-    """The level of each column against the lock: the one that is fixed, one within what is allowed, or boxes of a tree."""
-    fits, asked = True, plan.release["recoding"][plan.recoding]
-    for table in certificate["tables"]:
-        for column, place in table["recoding"].items():
-            rule = read_json(folder, place)
-            fits = fits and rule["attribute"] == column and rule["type"] == plan.lock["attributes"][column]["type"]
-            fits = fits and (rule["kind"] == "boxes") == (plan.recoding == "tree")
-            if plan.recoding == "levels":
-                fits = fits and rule["level"] == asked[column]
-            elif plan.recoding == "choose":
-                low, high = (asked.get("finest") or {}).get(column, 0), (asked.get("coarsest") or {}).get(column)
-                fits = (
-                    fits
-                    and type(rule["level"]) is int
-                    and rule["level"] >= low
-                    and (high is None or rule["level"] <= high)
-                )
-    yield Check("levels of the lock", fits, "the recoding applied is one that was locked", promise=True)
-
-
-def charged_parts(certificate: dict[str, Any], plan: Plan) -> list[tuple[Any, int]]:
-    """What the release composes as: the choice of views, the recodings, the samples."""
-    tables = sum(part["times"] for part in certificate["parts"])
-    found: list[tuple[Any, int]] = [(("pure-dp", plan.chosen), 1)] if plan.chosen else []
-    if plan.paid:
-        views = plan.release.get("views") is not None
-        found.append((("pure-dp", plan.paid / tables), tables) if views else (("pure-dp", plan.paid), 1))
-    for part in certificate["parts"]:
-        crowd = ("sampled-crowd", part["k"], number(part["beta"]))
-        found.append(
-            (crowd if plan.crowds else ("approx-dp", number(part["epsilon"]), number(part["delta"])), part["times"])
-        )
-    return found
-
-
-def promise_checks(certificate: dict[str, Any], plan: Plan, whole: Composition) -> Iterator[Check]:
-    """Whether everything that is published keeps the promise."""
-    parts = charged_parts(certificate, plan)
-    if certificate["basic"]:
-        part, left = certificate["parts"][0], plan.epsilon - plan.paid - plan.chosen
-        found = delta_of_unit(part["k"], number(part["beta"]), number(part["epsilon"]), plan, part["split"])
-        fits = number(part["epsilon"]) == left and number(part["delta"]) == plan.delta and Fraction(found) <= plan.delta
-        yield Check("the promise", fits, f"delta is {text_up(found)} at epsilon {float(plan.epsilon):g}", promise=True)
-        if "views" not in certificate:
-            return
-    basic = all(part[0] != "sampled-crowd" for part, _ in parts)
-    basic = basic and sum(part[1] * times for part, times in parts) <= plan.epsilon
-    basic = basic and sum(part[2] * times for part, times in parts if part[0] == "approx-dp") <= plan.delta
-    if not certificate["basic"]:
-        fits = basic or whole.agrees(lambda at: at(plan.epsilon) <= plan.delta)
-        yield Check("the promise", fits, "all tables together, composed here, keep it", promise=True)
-    if "views" in certificate:
-        told = number(certificate["views"]["composed"])
-        fits = told <= plan.epsilon and (basic or _is_epsilon_of(whole, told, plan.delta))
-        yield Check(
-            "views composed", fits, "epsilon of all views together at the promised delta, recomputed", promise=True
-        )
-        added = basic_epsilon(parts, plan.delta)
-        near = _printed(certificate["views"]["basic"], decimal(added), Decimal("1e-5")) if added is not None else None
-        yield Check("views added up", near, "what the same parts add up to one after another, recomputed")
-
-
-NEAR = Fraction(1, 200)
-"""How far a composed delta that is printed may lie below the one computed here: the grids differ."""
-ABOVE = Fraction(3, 2)
-"""How far it may lie above: its grid rounds small costs up, and a delta that is too large promises nothing false."""
-ABSOLUTE = Fraction(3, 10**11)
-"""And how far beside that: the program that made the certificate relies on nothing below it."""
-
-
-def _is_epsilon_of(whole: Composition, epsilon: Fraction, wanted: Fraction) -> bool:
-    """Whether delta at epsilon is not more than the one wanted, and at a somewhat smaller epsilon is more."""
-    rounded = any(part[0] != "sampled-crowd" for part, _ in whole.parts)  # small costs, which the other grid rounds up
-    less = epsilon * (Fraction(4, 5) if rounded else Fraction(995, 1000))
-    return whole.agrees(lambda at: at(epsilon) <= wanted * (1 + NEAR) and at(less) > wanted - ABSOLUTE)
-
-
-def basic_epsilon(parts: list[tuple[Any, int]], wanted: Fraction) -> Optional[Fraction]:
-    """The sum of epsilons when samples share equally what is left of delta; None where that is nothing."""
-    left = wanted - sum(part[2] * times for part, times in parts if part[0] == "approx-dp")
-    curves = sum(times for part, times in parts if part[0] == "sampled-crowd")
-    total = sum((part[1] * times for part, times in parts if part[0] != "sampled-crowd"), Fraction(0))
-    if left < 0 or (curves and left == 0):
-        return None
-    for part, times in parts:
-        if part[0] == "sampled-crowd":
-            low, high = Fraction(0), Fraction(64)
-            if delta(part[1], part[2], high) > left / curves:
-                return None
-            for _ in range(44):
-                middle = (low + high) / 2
-                low, high = (low, middle) if delta(part[1], part[2], middle) <= left / curves else (middle, high)
-            total += high * times
-    return total
-
-
-def curve_checks(certificate: dict[str, Any], plan: Plan, whole: Composition) -> Iterator[Check]:
-    """delta of the whole release at each epsilon that is listed, for the unit that is promised."""
-    told = [(number(point["epsilon"]), number(point["delta"])) for point in certificate["curve"]]
-    epsilons, at = [epsilon for epsilon, _ in told], dict(told)
-    far = max(Fraction(4), 2 * plan.epsilon)
-    allowed = {*(epsilon for epsilon in EPSILONS if epsilon <= far), plan.epsilon}
-    fits = all(set(point) == {"epsilon", "delta", "split"} for point in certificate["curve"]) and plan.epsilon in at
-    fits = fits and epsilons == sorted(set(epsilons)) and set(epsilons) <= allowed
-    fits = fits and all(at[first] >= at[second] for first, second in zip(epsilons, epsilons[1:]))
-    fits = fits and at[plan.epsilon] <= plan.delta
-    yield Check("curve", fits, "it falls, and keeps the promise at the promised epsilon", promise=True)
-    if not certificate["basic"]:
-        parts = charged_parts(certificate, plan)
-        fits = all(point["split"] is None for point in certificate["curve"])
-        fits = fits and whole.agrees(lambda delta_at: _curve_fits(delta_at, at, allowed, plan, parts))
-        yield Check("curve of the release", fits, "all tables composed here, at every epsilon listed", promise=True)
-        return
-    part, paid = certificate["parts"][0], plan.paid + plan.chosen
-    fits = True
-    for epsilon in allowed - set(at):  # left out only where delta is 1, so where even shares of epsilon give no less
-        even = None if plan.steps == 1 else [str((epsilon - paid) / plan.steps)] * plan.steps
-        fits = fits and (
-            epsilon < paid or delta_of_unit(part["k"], number(part["beta"]), epsilon - paid, plan, even) >= 1
-        )
-    for point in certificate["curve"]:
-        epsilon = number(point["epsilon"])
-        found = delta_of_unit(part["k"], number(part["beta"]), epsilon - paid, plan, point["split"])
-        found = min(found, decimal(plan.delta)) if epsilon >= plan.epsilon else found
-        fits = fits and epsilon >= paid and _printed(point["delta"], found)
-    yield Check("curve of the release", fits, "recomputed at every epsilon listed, for the unit", promise=True)
-
-
-def _curve_fits(
-    found: Callable[[Fraction], Fraction],
-    at: dict[Fraction, Fraction],
-    allowed: set[Fraction],
-    plan: Plan,
-    parts: list[tuple[Any, int]],
-) -> bool:
-    """Whether printed points are those that were composed; those below 1e-10 are not printed."""
-    own = [part for part, _ in parts if part[0] != "sampled-crowd"]
-    for epsilon in allowed:
-        here = found(epsilon)
-        if len(own) == len(parts) and sum(part[1] * times for part, times in parts) <= epsilon:
-            here = min(here, sum((part[2] * times for part, times in parts if part[0] == "approx-dp"), Fraction(0)))
-        here = min(here, plan.delta) if epsilon >= plan.epsilon else here
-        if epsilon in at:
-            if not here * (1 - NEAR) <= at[epsilon] <= here * ABOVE + ABSOLUTE:
-                return False
-        elif Fraction(2, 10**10) < here < Fraction(1, 2):
-            return False
-    return True
-
-
-KINDS = {"sampled-crowd", "pure-dp", "approx-dp", "laplace-dp", "gaussian-dp"}
-"""What a charge may be made of."""
-
-
-def ledger_checks(certificate: dict[str, Any], plan: Plan, whole: Composition) -> Iterator[Check]:
-    """The charges of the dataset: this release is the last, they add up, and they stay within the budget."""
-    book = certificate["ledger"]
-    entries, total, budget = book["entries"], book["total"], book["budget"]
-    fits = set(book) == {"entries", "total", "composed_epsilon", "budget", "unbounded_releases"} and bool(entries)
-    fits = fits and type(book["unbounded_releases"]) is int and book["unbounded_releases"] >= 0
-    fits = fits and all(set(entry) == {"epsilon", "delta", "parts", "number"} for entry in entries)
-    fits = fits and [entry["number"] for entry in entries] == list(range(1, len(entries) + 1))
-    fits = fits and all(number(entry["epsilon"]) >= 0 and 0 <= number(entry["delta"]) <= 1 for entry in entries)
-    parts = [(part["guarantee"], part["times"]) for entry in entries for part in entry["parts"]]
-    fits = fits and all(set(part) == {"guarantee", "times"} for entry in entries for part in entry["parts"])
-    fits = fits and all(own["kind"] in KINDS and type(times) is int and times >= 1 for own, times in parts)
-    yield Check("ledger", fits, "charges in their order, and nothing beside them", promise=True)
-    last = entries[-1]
-    told = [(part_of(part["guarantee"]), part["times"]) for part in last["parts"]]
-    fits = number(last["epsilon"]) == plan.epsilon and number(last["delta"]) == plan.delta
-    fits = fits and told == charged_parts(certificate, plan)
-    yield Check("charge", fits, "the last entry is this release, with its parts", promise=True)
-    sums = {name: sum((number(entry[name]) for entry in entries), Fraction(0)) for name in ("epsilon", "delta")}
-    yield Check("sum over releases", same(total, sums), "recomputed", promise=True)
-    locked = plan.lock["budget"]
-    fits = locked is None or same(budget, {name: number(locked[name]) for name in ("epsilon", "delta")})
-    if budget is not None:
-        fits = fits and set(budget) == {"epsilon", "delta"} and all(sums[name] <= number(budget[name]) for name in sums)
-    yield Check("budget", fits, "the one of the lock, and all releases together stay within it", promise=True)
-    known = [(part_of(own), times) for own, times in parts]
-    if book["composed_epsilon"] is None or any(part is None for part, _ in known):
-        yield Check("composition of all releases", None, "for information; answers with noise are not composed here")
-        return
-    at, wanted = number(book["composed_epsilon"]), min(sums["delta"], Fraction(999_999, 1_000_000))
-    fits = at <= sums["epsilon"] * (1 + Fraction(1, 10**7))
-    if fits and at < sums["epsilon"] * (1 - Fraction(1, 10**7)):
-        fits = _is_epsilon_of(whole if whole.can_speak_of(known, at) else Composition(known, 2 * at), at, wanted)
-    yield Check("composition of all releases", fits, "recomputed, for information")
-
-
-def text_up(value: Decimal) -> str:
-    """Four digits, rounded up."""
-    with localcontext() as context:
-        context.prec, context.rounding = 4, ROUND_CEILING
-        return f"{+value:g}"
-
-
-# === 8. A release whose guarantee is counted =======================================================================
-
-COUNTED = {"microaggregation": "k-anonymity", "probabilistic-k": "probabilistic-k"}
-"""A method and its kind of promise."""
-STATUS = {"microaggregation": "checked", "probabilistic-k": "proved with condition"}
+COUNTED_KIND = {"microaggregation": "k-anonymity", "probabilistic-k": "probabilistic-k"}
+"""What each method promises."""
+COUNTED_STATUS = {"microaggregation": "checked", "probabilistic-k": "proved with condition"}
 """All that such a method can say of itself: its promise is counted on the table, or holds on a condition about intruders."""
-THEOREM = {"microaggregation": "microaggregation-k", "probabilistic-k": "probabilistic-k"}
-LABELS = ("interval", "set", "concept", "ancestor")
+COUNTED_THEOREM = {"microaggregation": "microaggregation-k", "probabilistic-k": "probabilistic-k"}
+SHOWN_AS_LABEL = ("interval", "set", "concept", "ancestor")
 """What a group may show that is no value of the attribute."""
 
 
+class CountedPlan(NamedTuple):
+    """What the locked plan of a counted release asks for."""
+
+    lock: dict[str, Any]
+    release: dict[str, Any]
+    swapped: bool
+    quasi: list[str]
+    confidential: list[str]
+    k_of_attribute: dict[str, int]
+    k: int
+    l: Optional[int]  # noqa: E741 - the literature's letter
+    t: Optional[Fraction]
+
+
+def read_counted_plan(lock: dict[str, Any]) -> CountedPlan:
+    """The plan of a lock whose method is microaggregation or probabilistic k-anonymity."""
+    release = lock["release"]
+    swapped = release["method"] == "probabilistic-k"
+
+    def with_role(role: str) -> list[str]:
+        return [name for name, own in lock["attributes"].items() if own["role"] == role]
+
+    own_k: dict[str, int] = {}
+    if swapped and release["grouping"] == "ranking":
+        own_k = {name: (release.get("crowds") or {}).get(name, release["k"]) for name in with_role("confidential")}
+    closeness = release.get("t")
+    return CountedPlan(
+        lock=lock,
+        release=release,
+        swapped=swapped,
+        quasi=with_role("quasi"),
+        confidential=with_role("confidential"),
+        k_of_attribute=own_k,
+        k=min(own_k.values(), default=release["k"]),
+        l=release.get("l"),
+        t=None if closeness is None else number(closeness),
+    )
+
+
 def counted_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
-    """A table whose guarantee is a property of its own: papers against the lock, then groups, l and t counted."""
-    release, method = lock["release"], lock["release"]["method"]
-    kind, status, swapped = COUNTED[method], STATUS[method], method == "probabilistic-k"
-    names = "version dataset date software sentence words status claims guarantee method grouping theorems not_promised tables"
-    wanted = {*names.split(), "ledger", "plan", "files", "verify", "seal"}
-    yield Check("entries", set(certificate) == wanted, "those of the locked plan, and no others", promise=True)
-    roles = {
-        role: [name for name, own in lock["attributes"].items() if own["role"] == role]
-        for role in ("quasi", "confidential")
-    }
-    alone = swapped and release["grouping"] == "ranking"
-    crowds = (
-        {name: (release.get("crowds") or {}).get(name, release["k"]) for name in roles["confidential"]} if alone else {}
-    )
-    k, spread, closeness = min(crowds.values(), default=release["k"]), release.get("l"), release.get("t")
-    person = isinstance(lock["unit"], dict)
-    unit = {
-        "whose": "person" if person else "row",
-        "neighbours": lock["neighbours"],
-        "column": lock["unit"]["column"] if person else None,
-    }
-    promised = {
-        "kind": kind, "k": k, "l": spread, "t": None if closeness is None else number(closeness),
-        "unit": {**unit, "max_rows": lock["unit"]["max_rows"] if person else 1}, "status": status,
-    }  # fmt: skip
-    yield Check("guarantee", same(certificate["guarantee"], promised), "as the lock asks for it", promise=True)
-    random = "operating system" if swapped else "none needed"
-    rest = {"unit": None, "randomness": random}
-    claims: list[Any] = [
-        {
-            "guarantee": {"kind": kind, "k": k},
-            "status": status,
-            "theorems": [THEOREM[method]],
-            "conditions": int(swapped),
-            **rest,
-        }
+    """A table whose guarantee is a property of its own: the certificate against the locked plan, then groups, l and t counted."""
+    plan = read_counted_plan(lock)
+    method = plan.release["method"]
+    kind, status = COUNTED_KIND[method], COUNTED_STATUS[method]
+    yield from subject_checks(certificate, lock, status)
+    told = {name: own for name, own in certificate["guarantee"].items() if name not in ("unit", "status")}
+    wanted = {"kind": kind, "k": plan.k, "l": plan.l, "t": plan.t}
+    yield must("guarantee", equal(told, wanted), "as the locked plan asks for it")
+    yield from claim_checks(certificate, *_counted_claims(plan, kind, status))
+    gain = number(plan.release["gain"]) if plan.release["grouping"] == "vmdav" else None
+    grouping = {"name": plan.release["grouping"], "gain": gain, "k_of_attribute": plan.k_of_attribute}
+    yield must("grouping", equal(certificate["grouping"], grouping), "as the locked plan asks for it")
+    ledger = certificate["ledger"]
+    spent = number(ledger["epsilon"]) > 0 or number(ledger["delta"]) > 0
+    yield must("prior-charges", ledger["charges"] > 0 or not spent, "without charges there is nothing spent")
+    yield Check("display", None, "by which rule a column shows its values is not compared here")
+    yield from counted_table_checks(folder, certificate, plan)
+
+
+def _counted_claims(plan: CountedPlan, kind: str, status: str) -> tuple[list[dict[str, Any]], list[int]]:
+    """The claims of a counted release, and how many conditions each has."""
+    rest = {"unit": None, "randomness": "operating system" if plan.swapped else "none needed"}
+    theorems = [COUNTED_THEOREM[plan.release["method"]]]
+    claims: list[dict[str, Any]] = [
+        {"guarantee": {"kind": kind, "k": plan.k}, "status": status, "theorems": theorems, **rest}
     ]
-    more: dict[str, Any] = {"status": "checked", "theorems": [], "conditions": int(swapped), **rest}
-    if spread is not None:
-        claims.append({"guarantee": {"kind": "l-diversity", "l": Fraction(spread), "form": "distinct"}, **more})
-    if closeness is not None:
-        claims.append({"guarantee": {"kind": "t-closeness", "t": number(closeness), "metric": "emd"}, **more})
-    told = [{**claim, "conditions": len(claim["conditions"])} for claim in certificate["claims"]]
-    fits = same(told, claims)
-    yield Check("claims", fits, "those of the locked plan with their conditions, and no others", promise=True)
-    yield Check("status", certificate["status"] == status, f"the lock supports '{status}'", promise=True)
-    yield Check("method", certificate["method"] == method, "the method of the lock", promise=True)
-    gain = number(release["gain"]) if release["grouping"] == "vmdav" else None
-    grouping = {"name": release["grouping"], "gain": gain, "crowds": crowds}
-    yield Check("grouping", same(certificate["grouping"], grouping), "as the lock asks for it", promise=True)
-    listed = [{key: entry[key] for key in entry if key not in PROSE} for entry in certificate["theorems"]]
-    yield subject_check(certificate, lock)
-    yield Check("theorems", listed == [{"name": THEOREM[method]}], "the one of the method", promise=True)
-    book = certificate["ledger"]
-    fits = set(book) == {"unbounded_releases", "charges", "epsilon", "delta"}
-    fits = fits and all(type(book[name]) is int and book[name] >= 0 for name in ("unbounded_releases", "charges"))
-    fits = fits and all(
-        number(book[name]) >= 0 and (book["charges"] > 0 or number(book[name]) == 0) for name in ("epsilon", "delta")
-    )
-    yield Check("ledger", fits, "without charges there is nothing spent", promise=True)
-    yield Check("what columns show", None, "by which rule a column shows its values is not compared here")
-    yield from _counted_table(folder, certificate, lock, roles, k, crowds)
+    if plan.l is not None:
+        guarantee: dict[str, Any] = {"kind": "l-diversity", "l": Fraction(plan.l), "form": "distinct"}
+        claims.append({"guarantee": guarantee, "status": "checked", "theorems": [], **rest})
+    if plan.t is not None:
+        guarantee = {"kind": "t-closeness", "t": plan.t, "metric": "emd"}
+        claims.append({"guarantee": guarantee, "status": "checked", "theorems": [], **rest})
+    return claims, [int(plan.swapped)] * len(claims)
 
 
-def _counted_table(
-    folder: Path,
-    certificate: dict[str, Any],
-    lock: dict[str, Any],
-    roles: dict[str, list[str]],
-    k: int,
-    crowds: dict[str, int],
-) -> Iterator[Check]:
+def counted_table_checks(folder: Path, certificate: dict[str, Any], plan: CountedPlan) -> Iterator[Check]:
     """The one table: its columns and roles, then what is counted on it."""
-    tables, release = certificate["tables"], lock["release"]
-    table, attributes = tables[0], lock["attributes"]
-    name = f"table.{release['output']['format']}"
-    published = {each for each, own in attributes.items() if own["role"] not in ("identifier", "drop")}
-    fits = len(tables) == 1 and set(certificate["files"]) == {name, "policy.lock.yaml"} and table["file"] == name
-    yield Check("one table", fits, "beside the locked plan, and nothing else", promise=True)
+    tables, attributes = certificate["tables"], plan.lock["attributes"]
+    name = f"table.{plan.release['output']['format']}"
+    fits = len(tables) == 1 and tables[0]["file"] == name and set(certificate["files"]) == {name, "policy.lock.yaml"}
+    yield must("single-table", fits, "beside the locked plan, and nothing else")
+    if not tables:
+        return
+    table = tables[0]
     columns = table["columns"]
-    fits = set(table) == {"file", "k", "columns", "quasi", "confidential", "shows"} and table["k"] == k
-    fits = fits and sorted(columns) == sorted(published) == sorted(table["shows"])
-    fits = fits and all(
-        table[role] == [one for one in columns if one in roles[role]] for role in ("quasi", "confidential")
-    )
-    yield Check("roles", fits, "every published attribute, with the role of the lock", promise=True)
+    fits = table["k"] == plan.k and sorted(columns) == sorted(published_attributes(plan.lock)) == sorted(table["shows"])
+    fits = fits and table["quasi"] == [column for column in columns if column in plan.quasi]
+    fits = fits and table["confidential"] == [column for column in columns if column in plan.confidential]
+    yield must("roles", fits, "every published attribute, with the role of the locked plan")
     if not fits:
         return
-    swapped = release["method"] == "probabilistic-k"
     rows, read = reading_checks(folder, name, columns)
     yield from read
-    if not all(check.agrees for check in read[:1]):
+    if rows is None:
         return
-    kinds = [_counted_kind(attributes[column]["type"], table["shows"][column]) for column in columns]
+    kinds = [_kind_shown(attributes[column]["type"], table["shows"][column]) for column in columns]
     try:
-        ordered = in_order(rows, kinds)
+        in_order = are_sorted(rows, kinds)
     except (ValueError, TypeError, KeyError):
-        ordered = False
-    yield Check(
-        f"order of {name}", ordered, "rows are sorted by their own values, so their order shows nothing", promise=True
-    )
-    many, least = sum(times for _, times in rows), 2 * max(k, *crowds.values(), 0)
-    yield Check(f"rows of {name}", many >= least, f"{many}; two groups have {least} or more", promise=True)
-    places = [columns.index(each) for each in roles["quasi"]]
+        in_order = False
+    yield must("row-order", in_order, "sorted by their own values", about=name)
+    many, least = sum(times for _, times in rows), 2 * max(plan.k, *plan.k_of_attribute.values(), 0)
+    yield must("row-count", many >= least, f"{many}; two groups have {least} or more", about=name)
+    yield from _group_checks(rows, columns, plan, name)
+
+
+def _group_checks(rows: list[Any], columns: list[str], plan: CountedPlan, name: str) -> Iterator[Check]:
+    """k, l and t, counted; groups that are not published cannot be counted, and then l is counted on the whole table."""
+    places = [columns.index(each) for each in plan.quasi]
     groups: dict[Any, list[Any]] = {}
     for row, times in rows:
-        groups.setdefault(() if swapped else tuple(row[place] for place in places), []).append((row, times))
-    if not swapped:
+        key = () if plan.swapped else tuple(row[place] for place in places)
+        groups.setdefault(key, []).append((row, times))
+    if not plan.swapped:
         smallest = min((sum(times for _, times in group) for group in groups.values()), default=0)
-        yield Check(f"groups of {name}", smallest >= k, f"the smallest has {smallest} rows, k = {k}", promise=True)
-    for place in (columns.index(each) for each in roles["confidential"]):
-        if release.get("l") is not None:
-            found = min((len({row[place] for row, _ in group}) for group in groups.values()), default=0)
-            yield Check("different values", found >= release["l"], f"{found} of column {place + 1}", promise=True)
-        if release.get("t") is not None and not swapped:
-            far = _farthest(list(groups.values()), rows, place, attributes[columns[place]])
-            yield Check(
-                "t-closeness",
-                far <= number(release["t"]),
-                f"column {place + 1} lies {float(far):.4g} off",
-                promise=True,
-            )
+        detail = f"the smallest class has {smallest} rows, k = {plan.k}"
+        yield must("class-size", smallest >= plan.k, detail, about=name)
+    for column in plan.confidential:
+        place = columns.index(column)
+        if plan.l is not None:
+            fewest = min((len({row[place] for row, _ in group}) for group in groups.values()), default=0)
+            yield must("distinct-values", fewest >= plan.l, f"{fewest} at the least", about=column)
+        if plan.t is not None and not plan.swapped:
+            far = largest_distance(list(groups.values()), rows, place, plan.lock["attributes"][column])
+            yield must("closeness", far <= plan.t, f"the farthest group lies {float(far):.4g} off", about=column)
 
 
-def _counted_kind(kind: str, shows: str) -> str:
+def _kind_shown(kind: str, shows: str) -> str:
     """How the values of a column compare: labels as text, means and medians of numbers as numbers."""
-    if shows in LABELS:
+    if shows in SHOWN_AS_LABEL:
         return "text"
     return "decimal" if shows in ("mean", "median") and kind in ("integer", "decimal") else kind
 
 
-def _farthest(groups: list[Any], rows: list[Any], place: int, attribute: dict[str, Any]) -> Fraction:
+def largest_distance(groups: list[Any], rows: list[Any], place: int, attribute: dict[str, Any]) -> Fraction:
     """The largest earth mover's distance of a group from the table: along the order of values, or with all 1 apart."""
-    kind, listed = (
-        attribute["type"],
-        (attribute["domain"] or {}).get("values") if isinstance(attribute["domain"], dict) else None,
-    )
-    rank = {text: number_ for number_, text in enumerate(listed)} if kind == "ordinal" and listed is not None else None
-    ordered = rank is not None or kind in ("integer", "decimal", "date", "datetime")
+    kind, domain = attribute["type"], attribute["domain"]
+    listed = domain.get("values") if isinstance(domain, dict) else None
+    ranks = {text: rank for rank, text in enumerate(listed)} if kind == "ordinal" and listed is not None else None
+    has_order = ranks is not None or kind in ("integer", "decimal", "date", "datetime")
 
-    def key(cell: Any) -> Any:
-        return (1, 0) if cell is None else (0, rank[cell] if rank is not None else value(cell, kind))
+    def sort_key(cell: Any) -> Any:
+        if cell is None:
+            return (1, 0)
+        return (0, ranks[cell] if ranks is not None else comparable(cell, kind))
 
     def shares(group: list[Any]) -> dict[Any, Fraction]:
         counts: Counter[Any] = Counter()
         for row, times in group:
-            counts[key(row[place])] += times
+            counts[sort_key(row[place])] += times
         total = sum(counts.values())
         return {each: Fraction(count, total) for each, count in counts.items()}
 
@@ -1532,62 +1990,69 @@ def _farthest(groups: list[Any], rows: list[Any], place: int, attribute: dict[st
     order, worst = sorted(overall), Fraction(0)
     for group in groups:
         own = shares(group)
-        if not ordered:
-            worst = max(worst, sum((abs(own.get(each, 0) - overall[each]) for each in order), Fraction(0)) / 2)
-            continue
-        running, moved = Fraction(0), Fraction(0)
-        for each in order:
-            running += own.get(each, 0) - overall[each]
-            moved += abs(running)
-        worst = max(worst, moved / max(1, len(order) - 1))
+        if not has_order:
+            distance = sum((abs(own.get(each, Fraction(0)) - overall[each]) for each in order), Fraction(0)) / 2
+        else:
+            running, moved = Fraction(0), Fraction(0)
+            for each in order:
+                running += own.get(each, Fraction(0)) - overall[each]
+                moved += abs(running)
+            distance = moved / max(1, len(order) - 1)
+        worst = max(worst, distance)
     return worst
 
 
-# === 9. The program ================================================================================================
+# === 14. The program ===============================================================================================
 
 
 def verify(folder: Path) -> list[Check]:
-    """Everything that can be verified from the folder alone."""
-    return list(checks_of(folder, strict_json((folder / "certificate.json").read_bytes().decode("utf-8"))))
+    """Everything that can be verified from the folder alone. What cannot be read to its end is a check that failed."""
+    checks: list[Check] = []
+    try:
+        for check in checks_of(folder, strict_json((folder / "certificate.json").read_bytes().decode("utf-8"))):
+            checks.append(check)  # noqa: PERF402 - what was checked before an error is kept
+    except KeyError as error:
+        checks.append(must("readable", False, f"a file of the folder has no key {error}"))
+    except (TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError, OSError) as error:
+        checks.append(must("readable", False, f"{type(error).__name__}: {error}"))
+    return checks
 
 
 def checks_of(folder: Path, certificate: Any) -> Iterator[Check]:
     """The checks of a folder, one after another, as far as it can be read; whatever makes no sense raises."""
-    known = isinstance(certificate, dict) and type(certificate.get("version")) is int
-    if not known or certificate["version"] != KNOWN_VERSION:
-        yield Check("version", False, f"this verifier knows certificates of version {KNOWN_VERSION}", promise=True)
+    if not isinstance(certificate, dict) or type(certificate.get("format")) is not int:
+        yield must("format", False, "certificate.json holds no key 'format'")
         return
-    sealed = certificate.get("seal") == seal(certificate)
-    yield Check("seal", sealed, "the certificate is as it was sealed", promise=True)
-    yield from file_checks(folder, certificate)
+    if certificate["format"] != FORMAT:
+        yield must("format", False, f"this verifier knows format {FORMAT}; ask for a newer one")
+        return
+    keys = key_check(certificate)
+    yield keys
+    if not keys.agrees:
+        return
+    yield from hash_checks(folder, certificate)
     try:
         lock = read_lock(inside(folder, "policy.lock.yaml").read_bytes().decode("utf-8"))
     except ValueError as error:
-        yield Check("text of the lock", False, str(error), promise=True)
+        yield must("lock-text", False, str(error))
         return
-    yield Check("text of the lock", True, "written as locks are", promise=True)
+    yield must("lock-text", True, "written as locked plans are")
     method = lock["release"]["method"]
-    if method not in ("safe-k", *COUNTED):
-        yield Check("method", False, "the lock asks for a method that makes no such certificate", promise=True)
+    fits = method in CERTIFICATES and CERTIFICATES[method] is CERTIFICATES[certificate["method"]]
+    yield must("lock-method", fits, "makes certificates of this kind")
+    if not fits:
         return
-    yield from (sampled_checks if method == "safe-k" else counted_checks)(folder, certificate, lock)
-    yield Check("prose", None, "sentences, the words of theorems and conditions, and the page are not compared here")
+    yield from (safe_k_checks if method == "safe-k" else counted_checks)(folder, certificate, lock)
+    yield Check("wording", None, "sentences are not compared here; read what this program says below")
 
 
 def statement(folder: Path) -> list[str]:
     """What was verified, in words of this file's own."""
     lock = read_lock((folder / "policy.lock.yaml").read_bytes().decode("utf-8"))
     release, dataset = lock["release"], visible(lock["dataset"])
-    unit, neighbours = lock["unit"], lock["neighbours"]
-    whose = (
-        "one row"
-        if not isinstance(unit, dict)
-        else f"all rows (at most {unit['max_rows']}) of one {visible(unit['column'])}"
-    )
-    change = "added or removed" if neighbours == "add_remove" else "replaced by any other"
     if release["method"] == "microaggregation":
         return [
-            f"Dataset {dataset}: every group of equal quasi-identifiers has at least {release['k']} rows.",
+            f"Dataset {dataset}: every class of equal quasi-identifiers has at least {release['k']} rows.",
             "That is counted and not proved, and it is no differential privacy.",
         ]
     if release["method"] == "probabilistic-k":
@@ -1595,45 +2060,46 @@ def statement(folder: Path) -> list[str]:
             f"Dataset {dataset}: probabilistic k-anonymity on a condition about what an intruder knows. No differential privacy.",
             "The groups are not published: that the claim holds rests on the program that made the table.",
         ]
-    plan = plan_of(lock)
+    plan, unit = read_plan(lock), lock["unit"]
+    whose = "one row"
+    if isinstance(unit, dict):
+        whose = f"all rows (at most {unit['max_rows']}) with one value of column {visible(unit['column'])}"
+    change = "replaced by any other" if plan.replaced else "added or removed"
     promise = f"({release['epsilon']}, {release['delta']})-differential privacy"
     found = [f"Dataset {dataset}: {promise} for {whose} {change}. Status: {plan.status}."]
-    if plan.already:
+    if plan.already_sampled:
         found.append(
-            "Condition, which only the holder can know: the table itself was drawn from a larger population, each person "
+            "Condition, which only the custodian can know: the table itself was drawn from a larger population, each person "
             f"independently with probability at most {release['sampling']['already']}, and nothing else is computed from it."
         )
-    if plan.tuned:
+    if plan.tuned_on_data:
         found.append("Parts of the plan were drafted from the data; what that gives away is not covered.")
     return found
 
 
-WORDS = {True: "ok           ", False: "FAILED       ", None: "NOT VERIFIED "}
+OUTCOMES = {True: "ok           ", False: "FAILED       ", None: "NOT VERIFIED "}
 
 
 def report(checks: list[Check]) -> tuple[list[str], int]:
     """The lines to print, what failed or was not verified first, and the exit code."""
     failed = [check for check in checks if check.agrees is False]
     unknown = [check for check in checks if check.agrees is None]
-    bearing = [check for check in unknown if check.promise]
-    ordered = [
-        *failed,
-        *bearing,
-        *(check for check in unknown if not check.promise),
-        *(check for check in checks if check.agrees),
+    missing = [check for check in unknown if check.promise]
+    others = [check for check in unknown if not check.promise]
+    agree = [check for check in checks if check.agrees]
+    lines = [
+        f"{OUTCOMES[check.agrees]} {visible(check.name)}: {visible(check.detail)}"
+        for check in (*failed, *missing, *others, *agree)
     ]
-    lines = [f"{WORDS[check.agrees]} {visible(check.name)}: {visible(check.detail)}" for check in ordered]
-    count = f"{sum(check.agrees is True for check in checks)} checks agree, {len(failed)} failed, {len(unknown)} not verified"
-    names = ", ".join(visible(check.name) for check in bearing)
+    count = f"{len(agree)} checks agree, {len(failed)} failed, {len(unknown)} not verified"
     if failed:
         return [*lines, f"{count}. FAILED: do not rely on this folder."], 3
-    if bearing:
+    if missing:
+        names = ", ".join(visible(check.name) for check in missing)
         return [*lines, f"{count}. NOT VERIFIED, though the promise rests on it: {names}."], 3
-    others = ", ".join(visible(check.name) for check in unknown)
-    return [
-        *lines,
-        f"{count} ({others}; the promise does not rest on that). VERIFIED: all that the promise rests on.",
-    ], 0
+    names = ", ".join(visible(check.name) for check in others)
+    verdict = f"{count} ({names}; the promise does not rest on that). VERIFIED: all that the promise rests on."
+    return [*lines, verdict], 0
 
 
 def main(arguments: list[str]) -> int:
@@ -1642,24 +2108,10 @@ def main(arguments: list[str]) -> int:
     if folder is None or not (folder / "certificate.json").is_file():
         print("usage: python verifier.py FOLDER   (a release folder with certificate.json)", file=sys.stderr)
         return 2
-    try:
-        checks, says = verify(folder), statement(folder)
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        IndexError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-        OSError,
-    ) as error:
-        print(f"FAILED        the folder cannot be read as a release: {type(error).__name__}. Do not rely on it.")
-        return 3
-    lines, code = report(checks)
+    lines, code = report(verify(folder))
     for line in lines:
         print(line)
-    for line in says if code == 0 else ():
+    for line in statement(folder) if code == 0 else ():
         print(line)
     return code
 

@@ -1,0 +1,553 @@
+"""The certificate as a model: every key that `certificate.json` can hold, with its type and its meaning.
+
+There are two kinds. `SafeKCertificate` is for a release that pays for differential privacy; `CountedCertificate` is for a release
+whose guarantee is counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity). The file is the dump of the
+model, and the two JSON Schemas that ship beside this module are made from it:
+
+    python -m shoal.publish.certificate.model        writes both schemas again, after a change of the models
+
+Every key is always there, and null where it does not apply. A number of a guarantee is exact text ("0.1", "1e-6", "1/3"), never a
+float. A class whose name ends in `Entry` is a part of the file.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from shoal.guarantee.claim import Randomness
+from shoal.guarantee.unit import Neighbours, Unit
+from shoal.publish.verify.standalone import FORMAT
+
+WORDING = 2
+"""The version of everything that is said in sentences: raise it with the first rewording after a version of Shoal was shipped."""
+ZEROS = "0" * 64
+"""What stands in the place of a hash before it is known."""
+
+Text = Annotated[str, Field(min_length=1)]
+Number = Annotated[
+    str,
+    Field(
+        description="An exact number: a decimal, or a fraction where no decimal ends.",
+        pattern=r"^((0|[1-9][0-9]*)(\.[0-9]+)?(e[+-]?[0-9]+)?|[1-9][0-9]*/[1-9][0-9]*)$",
+    ),
+]
+Hash = Annotated[str, Field(description="SHA-256, in hexadecimal.", pattern=r"^[0-9a-f]{64}$")]
+Positive = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
+
+
+def _check_path(path: str) -> str:
+    if any(part in (".", "..") for part in path.split("/")):
+        raise ValueError("a path that leads out of the folder")
+    return path
+
+
+def _check_distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) != len(names):
+        raise ValueError("a name is listed twice")
+    return names
+
+
+RelativePath = Annotated[
+    str,
+    Field(
+        description="A path inside the release folder.",
+        pattern=r"^[^/\\:]+(/[^/\\:]+)*$",
+        # The schema says in one pattern what `_check_path` adds: pydantic's patterns cannot look ahead.
+        json_schema_extra={"pattern": r"^(?!(.*/)?\.{1,2}(/|$))[^/\\:]+(/[^/\\:]+)*$"},
+    ),
+    AfterValidator(_check_path),
+]
+Columns = Annotated[
+    tuple[Text, ...],
+    Field(min_length=1, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_check_distinct),
+]
+Names = Annotated[tuple[Text, ...], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(_check_distinct)]
+Status = Literal["proved", "proved with condition", "proved for a plan tuned on the data", "checked", "none"]
+
+
+class Entry(BaseModel):
+    """A part of a certificate: nothing in it changes, and no key beside the declared ones is allowed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        """The entry from plain values, as `json.loads` gives them; pydantic's ValidationError where they do not fit."""
+        return cls.model_validate_json(json.dumps(value))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, as the file holds them."""
+        return self.model_dump(mode="json")
+
+
+# --- guarantees and claims -----------------------------------------------------------------------------------------
+
+
+class PureEntry(Entry):
+    """Pure differential privacy."""
+
+    kind: Literal["pure-dp"]
+    epsilon: Number
+
+
+class ApproximateEntry(Entry):
+    """(epsilon, delta)-differential privacy."""
+
+    kind: Literal["approx-dp"]
+    epsilon: Number
+    delta: Number
+
+
+class SampledEntry(Entry):
+    """One random sample whose classes of fewer than k are suppressed, by its exact privacy-loss curve."""
+
+    kind: Literal["sampled-crowd"]
+    k: Positive
+    beta: Number
+
+
+class LaplaceEntry(Entry):
+    """An answer with Laplace noise."""
+
+    kind: Literal["laplace-dp"]
+    epsilon: Number
+
+
+class GaussianEntry(Entry):
+    """An answer with Gaussian noise."""
+
+    kind: Literal["gaussian-dp"]
+    mu: Number
+
+
+class AnonymityEntry(Entry):
+    """k-anonymity, counted on the published table, or probabilistic k-anonymity."""
+
+    kind: Literal["k-anonymity", "probabilistic-k"]
+    k: Positive
+
+
+class DiversityEntry(Entry):
+    """l-diversity of the confidential attributes, counted on the published table."""
+
+    kind: Literal["l-diversity"]
+    l: Number  # noqa: E741 - the literature's letter
+    form: Literal["distinct", "entropy", "recursive"]
+
+
+class ClosenessEntry(Entry):
+    """t-closeness of the confidential attributes, counted on the published table."""
+
+    kind: Literal["t-closeness"]
+    t: Number
+    metric: Literal["emd", "ratio"]
+
+
+DifferentialEntry = Annotated[
+    PureEntry | ApproximateEntry | SampledEntry | LaplaceEntry | GaussianEntry, Field(discriminator="kind")
+]
+AnyGuaranteeEntry = Annotated[
+    PureEntry
+    | ApproximateEntry
+    | SampledEntry
+    | LaplaceEntry
+    | GaussianEntry
+    | AnonymityEntry
+    | DiversityEntry
+    | ClosenessEntry,
+    Field(discriminator="kind"),
+]
+
+
+class UnitEntry(Entry):
+    """The unit of privacy: one row, or all rows (at most `max_rows`) that have one value of a column."""
+
+    whose: Literal["row", "person"]
+    neighbours: Neighbours
+    """What makes two tables neighbours: the unit's rows are there or not (`add_remove`), or are replaced (`replace_one`)."""
+    column: Text | None
+    """The column whose value says whose row it is; null where the unit is a row."""
+    max_rows: Positive
+
+    def unit(self) -> Unit:
+        """The unit that is described."""
+        return Unit.from_saved(self.to_json())
+
+
+class ClaimEntry(Entry):
+    """One thing that is claimed: which guarantee, for which unit, how it is known, and on which conditions."""
+
+    guarantee: AnyGuaranteeEntry
+    unit: UnitEntry | None
+    status: Status
+    theorems: tuple[Text, ...]
+    conditions: tuple[Text, ...]
+    """What the claim rests on and nobody but the custodian can know."""
+    randomness: Randomness
+    """Where the random bits came from."""
+
+
+class PremiseEntry(Entry):
+    """A premise of a theorem, and how this release meets it."""
+
+    id: Text
+    text: Text
+    how: Literal["checked by the program", "met by the way it was made", "said by the custodian"]
+    detail: Text
+
+
+class TheoremEntry(Entry):
+    """A theorem that the promise rests on."""
+
+    name: Text
+    title: Text
+    citation: Text
+    statement: Text
+    premises: tuple[PremiseEntry, ...]
+
+
+class SoftwareEntry(Entry):
+    """The program that made the release."""
+
+    shoal: Text
+    """Its version."""
+
+
+class WordingEntry(Entry):
+    """Everything that is said in sentences has a version of its own, so that rewording never makes a folder fail."""
+
+    version: Positive
+    text_sha256: Hash
+    """Over all sentences of this file, as canonical JSON: a mapping from their places to them."""
+    page_sha256: Hash
+    """Of certificate.html, with 64 zeros in the place of the seal."""
+
+
+class Certificate(Entry):
+    """What every certificate has, whatever it promises."""
+
+    format: Literal[1]
+    """The format of this file. Format 1 verifies for ever."""
+    dataset: Text
+    """The name of the dataset in the custodian's ledger."""
+    date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+    software: SoftwareEntry
+    sentence: Text
+    """The promise in one sentence: status, guarantee, unit of privacy, conditions."""
+    explanation: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """The same in more words, as printed before the data were read."""
+    status: Status
+    claims: Annotated[tuple[ClaimEntry, ...], Field(min_length=1)]
+    """Everything that is claimed; the first is the promise."""
+    theorems: Annotated[tuple[TheoremEntry, ...], Field(min_length=1)]
+    not_promised: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """What a reader might think and should not."""
+    wording: WordingEntry
+    plan_sha256: Hash
+    """Of policy.lock.yaml: the plan that was charged."""
+    files: Annotated[dict[RelativePath, Hash], Field(min_length=1)]
+    """The hash of every file of the folder but certificate.json and certificate.html."""
+    how_to_verify: Text
+    seal: Hash
+    """SHA-256 over everything else in this file, as canonical JSON."""
+
+    last: ClassVar[tuple[str, ...]] = ("wording", "plan_sha256", "files", "how_to_verify", "seal")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values as the file holds them, in the order for a reader: the promise first, hashes last."""
+        content = self.model_dump(mode="json")
+        return {name: value for name, value in content.items() if name not in self.last} | {
+            name: content[name] for name in self.last
+        }
+
+    def text(self) -> str:
+        """The text of certificate.json."""
+        return json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n"
+
+
+# --- a release that pays for differential privacy ------------------------------------------------------------------
+
+
+class PromiseEntry(Entry):
+    """The promise of everything in the folder together."""
+
+    kind: Literal["approx-dp"]
+    epsilon: Number
+    delta: Number
+    epsilon_recoding: Number
+    """How much of epsilon pays for the private choice of one recoding; 0 where the policy fixes it."""
+    neighbours: Neighbours
+    unit: UnitEntry
+    status: Status
+
+
+class SampleEntry(Entry):
+    """The numbers of one random sample alone; tables with the same numbers share an entry."""
+
+    k: Positive
+    """The minimum class size: classes of fewer equal rows are suppressed."""
+    beta: Number
+    """The sampling rate: the probability with which each row takes part."""
+    epsilon: Number
+    delta: Number
+    """What one sample alone is planned to keep, at its own epsilon."""
+    delta_tight: Number
+    """The exact delta of one sample at this epsilon, for one row added or removed."""
+    delta_published: Number | None
+    """The same by LQS11 Theorem 5; null where the theorem says nothing."""
+    delta_for_unit: Number
+    """The delta of one sample at this epsilon, for the unit of the promise."""
+    epsilon_split: tuple[Number, ...] | None
+    """For a unit of several steps: how epsilon is split over them, which proves `delta_for_unit`; else null."""
+    times: Positive
+    """How many tables have these numbers."""
+
+
+class CurvePointEntry(Entry):
+    """delta of the whole release at one epsilon, for the unit of the promise."""
+
+    epsilon: Number
+    delta: Number
+    epsilon_split: tuple[Number, ...] | None
+    """For a unit of several steps: how what is left of epsilon is split over them; else null."""
+
+
+class MeasurementEntry(Entry):
+    """The noisy measurement of one box of a tree: its count, and the histogram of each attribute."""
+
+    epsilon_count: Number
+    epsilon_histogram: Number
+    attributes: Positive
+
+
+class TreeChoiceEntry(Entry):
+    """A recoding by the boxes of a tree that was grown from noisy counts."""
+
+    kind: Literal["tree"]
+    epsilon: Number
+    """What the choice cost the unit of the promise."""
+    rows_changed: Positive
+    """By how many rows neighbouring tables differ; one row's share of epsilon is epsilon divided by it."""
+    sample_rate: Number | None
+    """The rate of the separate sample on which the tree was grown; null for the whole table."""
+    measurements: tuple[MeasurementEntry, ...]
+
+
+class SchemeChoiceEntry(Entry):
+    """A generalization scheme (one level for each attribute) that was drawn by the exponential mechanism."""
+
+    kind: Literal["choose"]
+    epsilon: Number
+    """What the choice cost the unit of the promise."""
+    rows_changed: Positive
+    """By how many rows neighbouring tables differ; one row's share of epsilon is epsilon divided by it."""
+    schemes: Positive
+    """Out of how many schemes."""
+    score: Literal["ramp", "records", "discernibility", "target"]
+    sensitivity: Number
+    """By how much one row can change the score of a scheme."""
+    restriction: Text | None
+    """The rule by which a lattice that was too large lost levels; null where it was not."""
+
+
+RecodingChoiceEntry = Annotated[TreeChoiceEntry | SchemeChoiceEntry, Field(discriminator="kind")]
+
+
+class TableEntry(Entry):
+    """One published table."""
+
+    file: RelativePath
+    name: Text | None
+    """The name of a view; null for a wide table."""
+    sample: Natural
+    """Which of the `samples` has its numbers, counted from 0."""
+    k: Positive
+    columns: Columns
+    recoding: Annotated[dict[Text, RelativePath], Field(min_length=1)]
+    """For each column, the file that says which label stands for which values."""
+    boxes: RelativePath | None
+    """The list of all boxes of a tree, one line of labels for each; null where the recoding is no tree."""
+    recoding_choice: RecodingChoiceEntry | None
+    """How the recoding of this view was chosen; null for a wide table, and where the policy fixes it."""
+
+
+class ViewChoiceEntry(Entry):
+    """A private choice of the views."""
+
+    epsilon: Number
+    candidates: Positive
+    """Out of how many views."""
+    rows_changed: Positive
+    """By how many rows neighbouring tables differ."""
+
+
+class ViewsEntry(Entry):
+    """Many narrow tables, each from a sample of its own."""
+
+    index_file: Literal["views.json"]
+    count: Positive
+    choice: ViewChoiceEntry | None
+    """What the choice of the views cost; null where the policy names them."""
+    epsilon_composed: Number
+    """epsilon of everything together at the promised delta, from the privacy-loss distributions."""
+    epsilon_added_up: Number
+    """What the same would cost if epsilons were added up; for comparison."""
+
+
+class PartEntry(Entry):
+    """A guarantee that was charged, and how many times."""
+
+    guarantee: DifferentialEntry
+    times: Positive
+
+
+class ChargeEntry(Entry):
+    """One charge of the ledger."""
+
+    number: Positive
+    epsilon: Number
+    delta: Number
+    parts: Annotated[tuple[PartEntry, ...], Field(min_length=1)]
+
+
+class TotalEntry(Entry):
+    """An epsilon and a delta."""
+
+    epsilon: Number
+    delta: Number
+
+
+class LedgerEntry(Entry):
+    """All charges of the dataset up to this release, which is the last."""
+
+    entries: Annotated[tuple[ChargeEntry, ...], Field(min_length=1)]
+    total: TotalEntry
+    """All charges added up."""
+    epsilon_composed: Number | None
+    """epsilon of all charges at the summed delta, from the privacy-loss distributions, for information; null where unknown."""
+    budget: TotalEntry | None
+    """The custodian's ceiling for all charges added up."""
+    unbounded_releases: Natural
+    """Other releases whose guarantee does not compose, such as k-anonymity."""
+
+
+class SafeKCertificate(Certificate):
+    """What a release of random samples promises, on what grounds, and how a stranger checks it."""
+
+    guarantee: PromiseEntry
+    method: Literal["safe-k"]
+    bound: Literal["tight", "published"]
+    """Whether delta is the exact one of a sample or that of the published theorem."""
+    recoding_choice: RecodingChoiceEntry | None
+    """How the recoding of a wide table was chosen; null for views, and where the policy fixes it."""
+    views: ViewsEntry | None
+    samples: Annotated[tuple[SampleEntry, ...], Field(min_length=1)]
+    curve: Annotated[tuple[CurvePointEntry, ...], Field(min_length=1)]
+    """delta of the whole release at some epsilons, the promised one among them, for the unit of the promise."""
+    tables: Annotated[tuple[TableEntry, ...], Field(min_length=1)]
+    ledger: LedgerEntry
+
+
+# --- a release whose guarantee is counted --------------------------------------------------------------------------
+
+
+class CountedPromiseEntry(Entry):
+    """The promise of the table."""
+
+    kind: Literal["k-anonymity", "probabilistic-k"]
+    k: Positive
+    l: Annotated[int, Field(ge=2)] | None  # noqa: E741 - the literature's letter
+    """At least so many different values of each confidential attribute in each group; null where not asked for."""
+    t: Number | None
+    """The largest earth mover's distance of a group from the table; null where not asked for."""
+    unit: UnitEntry
+    status: Literal["checked", "proved with condition"]
+
+
+class GroupingEntry(Entry):
+    """How records were clustered."""
+
+    name: Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive"]
+    gain: Number | None
+    """How readily V-MDAV extends a cluster; null for other methods."""
+    k_of_attribute: dict[Text, Positive]
+    """The k of each confidential attribute, where each was treated by itself."""
+
+
+class CountedTableEntry(Entry):
+    """The published table."""
+
+    file: RelativePath
+    k: Positive
+    columns: Columns
+    quasi: Names
+    """The quasi-identifiers."""
+    confidential: Names
+    shows: dict[Text, Text]
+    """What each column shows: the values themselves, the mean of a cluster, and so on."""
+
+
+class CountedLedgerEntry(Entry):
+    """The ledger of the dataset when this release was made."""
+
+    unbounded_releases: Natural
+    """Earlier releases whose guarantee does not compose."""
+    charges: Natural
+    epsilon: Number
+    delta: Number
+    """What was charged before, added up."""
+
+
+class CountedCertificate(Certificate):
+    """What a release by clusters of near records promises, on what grounds, and how a stranger checks it."""
+
+    guarantee: CountedPromiseEntry
+    method: Literal["microaggregation", "probabilistic-k"]
+    grouping: GroupingEntry
+    tables: Annotated[tuple[CountedTableEntry, ...], Field(min_length=1, max_length=1)]
+    ledger: CountedLedgerEntry
+
+
+MODELS: dict[str, type[SafeKCertificate | CountedCertificate]] = {
+    "safe-k": SafeKCertificate,
+    "microaggregation": CountedCertificate,
+    "probabilistic-k": CountedCertificate,
+}
+"""The model of the certificate of each method."""
+SCHEMA_FILES: dict[Path, type[Certificate]] = {
+    Path(__file__).with_name("safe_k.schema.json"): SafeKCertificate,
+    Path(__file__).with_name("counted.schema.json"): CountedCertificate,
+}
+"""The schemas that ship, for strangers who check certificates without Shoal."""
+
+
+def schema_text(model: type[Certificate]) -> str:
+    """The JSON Schema (draft 7) of a kind of certificate, as it ships."""
+    schema = _draft_7(model.model_json_schema(mode="serialization"))
+    head = {"$schema": "http://json-schema.org/draft-07/schema#", "$id": f"urn:shoal:certificate:{FORMAT}"}
+    return json.dumps({**head, **schema, "title": "Shoal certificate"}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _draft_7(value: Any) -> Any:
+    """A schema of pydantic's in the words of draft 7, without the titles that repeat the keys."""
+    if isinstance(value, list):
+        return [_draft_7(item) for item in value]
+    if not isinstance(value, dict):
+        return value.replace("#/$defs/", "#/definitions/") if isinstance(value, str) else value
+    found = {}
+    for key, item in value.items():
+        if key == "discriminator" or (key == "title" and isinstance(item, str)):
+            continue
+        found["definitions" if key == "$defs" else key] = _draft_7(item)
+    return found
+
+
+if __name__ == "__main__":
+    for place, kind in SCHEMA_FILES.items():
+        place.write_text(schema_text(kind), encoding="utf-8")

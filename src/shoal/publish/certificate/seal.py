@@ -1,0 +1,124 @@
+"""What every certificate begins and ends with: the promise in words, theorems with their premises, the wording, the seal.
+
+A certificate is first put together as a draft with zeros in the place of its hashes. `sealed` then hashes its sentences, draws
+its page, hashes that, and seals the whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from shoal import __version__
+from shoal.errors import PreconditionError
+from shoal.guarantee.theorem import Premise, PremiseAnswer, PremiseStatus, theorem
+from shoal.publish.certificate.model import (
+    WORDING,
+    ZEROS,
+    ClaimEntry,
+    CountedCertificate,
+    PremiseEntry,
+    SafeKCertificate,
+    SoftwareEntry,
+    TheoremEntry,
+    WordingEntry,
+)
+from shoal.publish.certificate.page import certificate_page
+from shoal.publish.plan.base import Plan
+from shoal.publish.verify.standalone import FORMAT, seal, text_hash
+
+HOW_TO_VERIFY = (
+    "run `shoal verify FOLDER`, or the one-file verifier `python verifier.py FOLDER` (standard library alone)"
+)
+
+AnyCertificate = TypeVar("AnyCertificate", SafeKCertificate, CountedCertificate)
+
+
+def opening(
+    plan: Plan,
+    files: Mapping[str, str],
+    date: str,
+    answers: Mapping[str, PremiseAnswer],
+    not_promised: tuple[str, ...],
+) -> dict[str, Any]:
+    """The fields that every certificate has, from a plan and the hashes of the files that were written."""
+    first = plan.claims[0]
+    return {
+        "format": FORMAT,
+        "dataset": plan.policy.dataset,
+        "date": date,
+        "software": SoftwareEntry(shoal=__version__),
+        "sentence": first.words(),
+        "explanation": tuple(plan.sentences()),
+        "status": first.status.value,
+        "claims": tuple(ClaimEntry.read(claim.to_saved()) for claim in plan.claims),
+        "theorems": tuple(theorem_entry(name, answers) for name in first.theorems),
+        "not_promised": not_promised,
+        "wording": WordingEntry(version=WORDING, text_sha256=ZEROS, page_sha256=ZEROS),
+        "plan_sha256": plan.lock.sha256,
+        "files": dict(sorted(files.items())),
+        "how_to_verify": HOW_TO_VERIFY,
+        "seal": ZEROS,
+    }
+
+
+def sealed(draft: AnyCertificate) -> AnyCertificate:
+    """The certificate with the hash of its sentences, the hash of its page, and its seal."""
+    wording = WordingEntry(
+        version=draft.wording.version, text_sha256=text_hash(draft.to_json()), page_sha256=page_hash(draft)
+    )
+    worded = draft.model_copy(update={"wording": wording})
+    return worded.model_copy(update={"seal": seal(worded.to_json())})
+
+
+def page_hash(certificate: SafeKCertificate | CountedCertificate) -> str:
+    """The hash of a certificate's page, as this version draws it, with zeros in the place of the seal."""
+    page = certificate_page(certificate.model_copy(update={"seal": ZEROS}))
+    return hashlib.sha256(page.encode("utf-8")).hexdigest()
+
+
+def by_program(detail: str) -> PremiseAnswer:
+    """A premise is met because a line of the program looked at it, and raises where it is not met."""
+    return PremiseAnswer(PremiseStatus.CHECKED, detail)
+
+
+def by_construction(detail: str) -> PremiseAnswer:
+    """A premise is met because the program makes it so."""
+    return PremiseAnswer(PremiseStatus.BUILT, detail)
+
+
+def by_custodian(detail: str) -> PremiseAnswer:
+    """A premise is met because the custodian says so; nobody else can know it."""
+    return PremiseAnswer(PremiseStatus.STATED, detail)
+
+
+def theorem_entry(name: str, answers: Mapping[str, PremiseAnswer]) -> TheoremEntry:
+    """A theorem as a certificate states it, each premise with how it is met.
+
+    PreconditionError for a premise that the plan does not answer, and for one that the program is said to have checked although
+    only the custodian can know it.
+    """
+    known = theorem(name)
+    return TheoremEntry(
+        name=name,
+        title=known.title,
+        citation=known.citation,
+        statement=known.statement,
+        premises=tuple(_premise(name, premise, answers) for premise in known.premises),
+    )
+
+
+def _premise(name: str, premise: Premise, answers: Mapping[str, PremiseAnswer]) -> PremiseEntry:
+    answer = answers.get(premise.key)
+    if answer is None or (answer.how is PremiseStatus.CHECKED and premise.enforced_by == "custodian"):
+        raise PreconditionError(
+            name,
+            "the plan does not say how this premise is met",
+            came=premise.text,
+            allowed=", ".join(how.value for how in PremiseStatus),
+            fix="this is a fault of ours: please report it",
+        )
+    return PremiseEntry.read(
+        {"id": premise.key, "text": premise.text, "how": answer.how.value, "detail": answer.detail}
+    )
