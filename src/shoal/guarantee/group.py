@@ -35,6 +35,10 @@ def delta_of_rows(curve: Curve, rows: int, epsilon: Number) -> float:
     """delta at epsilon for a person with up to `rows` rows (theorem `group-privacy`).
 
     delta_m(e_1 + ... + e_m) <= sum_i e^(e_1 + ... + e_{i-1}) delta(e_i), at the best split found.
+
+    >>> from shoal.guarantee.differential import PureDP
+    >>> delta_of_rows(PureDP("0.5").delta_at, 2, 1)
+    0.0
     """
     return chain_of_rows(curve, rows, epsilon).delta
 

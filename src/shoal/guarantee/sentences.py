@@ -44,7 +44,13 @@ def as_float(value: Fraction, *, cost: bool) -> float:
 
 
 def sentences(plan: Setting, unit: Unit | None = None, *, drawn_before: bool = False, tuned: bool = False) -> list[str]:
-    """What is promised, what the two numbers mean, and what it rests on; `unit` where a policy names it."""
+    """What is promised, what the two numbers mean, and what it rests on; `unit` where a policy names it.
+
+    >>> from shoal.guarantee.safe_k.setting import solve
+    >>> print(sentences(solve(epsilon=1, delta="1e-6", beta="0.2"))[0])
+    Whatever anyone concludes from the release, that conclusion is at most 2.719 times as likely with one row in
+    the table as without it, plus 0.000001; and the other way round.
+    """
     ratio, delta = growth(plan.epsilon), plain(plan.delta)
     recoding = _recoding_clause(plan.epsilon_recoding, tuned)
     ground = (

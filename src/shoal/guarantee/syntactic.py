@@ -21,7 +21,11 @@ class Syntactic(Guarantee):
 
 @dataclass(frozen=True)
 class KAnonymity(Syntactic):
-    """Every combination of quasi-identifiers that occurs, occurs at least k times."""
+    """Every combination of quasi-identifiers that occurs, occurs at least k times.
+
+    >>> KAnonymity(5).implies(KAnonymity(3))
+    True
+    """
 
     k: int
     kind: ClassVar[str] = "k-anonymity"

@@ -71,7 +71,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class Budget:
-    """A ceiling on what all entries of a dataset may cost together."""
+    """A ceiling on what all entries of a dataset may cost together.
+
+    >>> Budget.of(3, "1e-5").words()
+    '(3, 0.00001)'
+    """
 
     epsilon: Fraction
     delta: Fraction

@@ -53,7 +53,13 @@ class Receipt:
 
 
 class Ledger:
-    """An append-only record, one for all datasets of a custodian."""
+    """An append-only record, one for all datasets of a custodian.
+
+    >>> with Ledger("sqlite://") as ledger:
+    ...     ledger.set_budget("visits", Budget.of(3, "1e-5"), "agreed")
+    ...     ledger.account("visits").left.words()
+    '(3, 0.00001)'
+    """
 
     def __init__(self, url: str | None = None, clock: Callable[[], datetime] | None = None) -> None:
         self._store = Store(url or default_url())

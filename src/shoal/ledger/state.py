@@ -99,6 +99,9 @@ def ceiling(budget: Budget | None, rate: Fraction | None) -> Budget | None:
 
     A table that is registered again may be another sample, and may depend on the first, so delta is not amplified: what
     one sample does not show of a person, another may.
+
+    >>> float(ceiling(Budget.of(1, "1e-6"), Fraction(1, 10)).epsilon)
+    2.90...
     """
     if budget is None or rate is None:
         return budget

@@ -93,7 +93,11 @@ def _values(values: tuple[str, ...], kind: Type) -> Values:
 
 
 def value_of(text: str, kind: Type) -> Any:
-    """One number, date or time from its text; dates in the ISO form alone."""
+    """One number, date or time from its text; dates in the ISO form alone.
+
+    >>> value_of("2025-03-01", Type.DATE)
+    datetime.date(2025, 3, 1)
+    """
     try:
         return _READERS[kind](text.strip())
     except (PydanticCustomError, ValueError, OverflowError):

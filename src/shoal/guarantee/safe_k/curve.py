@@ -112,6 +112,9 @@ def delta_tight(k: int, beta: Number, epsilon: Number) -> float:
     """delta*(k, beta, epsilon), the exact privacy curve for neighbours that add or remove one record.
 
     Theorem `safe-k-tight`. Defined for every epsilon >= 0; at least beta^k, and beta itself at k = 1.
+
+    >>> delta_tight(20, "0.1", 1)
+    2.760687256252998e-15
     """
     return delta(k, beta, epsilon, "tight")
 

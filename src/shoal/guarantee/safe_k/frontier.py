@@ -81,7 +81,12 @@ def class_sizes(unit: Unit) -> tuple[int, ...]:
 
 
 def frontier(setting: Setting, tick: Tick) -> list[FrontierPoint]:
-    """For each class size the largest rate at the setting's epsilon and delta, as long as it still grows."""
+    """For each class size the largest rate at the setting's epsilon and delta, as long as it still grows.
+
+    >>> setting = solve(epsilon=1, delta="1e-6", beta="0.2")
+    >>> [(point.k, point.meaning) for point in frontier(setting, lambda: None)][7:9]
+    [(12, 'k = 15 is better in both'), (15, 'finest detail')]
+    """
     found: list[tuple[int, Fraction]] = []
     for k in sorted({*class_sizes(setting.unit), setting.k}):
         try:

@@ -40,7 +40,11 @@ class _TextResolver(VersionedResolver):
 
 
 def change_text(text: str, changes: Mapping[Change, object]) -> str:
-    """The text with the values at these keys replaced, added, or (None) removed."""
+    """The text with the values at these keys replaced, added, or (None) removed.
+
+    >>> print(change_text("epsilon: 1  # ours", {"epsilon": "0.5"}), end="")
+    epsilon: 0.5  # ours
+    """
     yaml = _yaml(text)
     root, meant = yaml.load(text), read_yaml(text).tree
     for key, value in changes.items():

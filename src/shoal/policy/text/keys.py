@@ -45,7 +45,11 @@ class PolicyKey:
 
 
 def every_key() -> Iterator[PolicyKey]:
-    """All keys of the policy file, each after the key that holds it."""
+    """All keys of the policy file, each after the key that holds it.
+
+    >>> [key.path for key in every_key()][:3]
+    ['version', 'dataset', 'unit']
+    """
     yield from _below(PolicyModel, "")
 
 

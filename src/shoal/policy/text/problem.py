@@ -99,7 +99,11 @@ def excerpt(value: object) -> str:
 
 
 def nearest(came: str, allowed: Sequence[str]) -> str | None:
-    """`did you mean …?`, when one of the allowed words is close to what came."""
+    """`did you mean …?`, when one of the allowed words is close to what came.
+
+    >>> nearest("epsilom", ["epsilon", "delta"])
+    "did you mean 'epsilon'?"
+    """
     close = close_to(came, allowed)
     return None if close is None else f"did you mean '{close}'?"
 

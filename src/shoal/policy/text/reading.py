@@ -61,7 +61,11 @@ class Document:
 
 
 def read_yaml(text: str, file: str = "policy") -> Document:
-    """Read one document, or raise with everything that makes it unreadable."""
+    """Read one document, or raise with everything that makes it unreadable.
+
+    >>> read_yaml("smoker: [no, yes]").tree
+    {'smoker': ['no', 'yes']}
+    """
     try:
         known = _read_cached(text)
     except RefusedPolicyError as error:
