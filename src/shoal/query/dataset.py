@@ -21,8 +21,7 @@ from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget
 from shoal.ledger.ledger import Ledger
 from shoal.ledger.state import Registration
-from shoal.policy.lock import lock
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Policy, lock_of
 from shoal.policy.schema import BOOLEAN
 
 _COIN = Fraction(1, 2)
@@ -163,7 +162,7 @@ def find(name: str, ledger: Ledger) -> Dataset:
 def policy_hash(policy: Policy) -> str:
     """The hash of the parts of a policy that questions depend on: attributes, unit, neighbours; not its release."""
     asked = policy.model.model_copy(update={"release": None, "budget": None})
-    return lock(asked, policy.schema, policy.hashes).sha256
+    return lock_of(asked, policy.schema, policy.hashes).sha256
 
 
 def bound_rows(table: Table, unit: Unit, source: Source) -> Table:

@@ -24,9 +24,8 @@ from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget, Cost
-from shoal.policy.lock import Lock
 from shoal.policy.model.release import ReleaseModel
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Lock, Policy
 
 if TYPE_CHECKING:
     from shoal.guarantee.safe_k.frontier import FrontierPoint
