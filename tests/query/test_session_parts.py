@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from shoal.chance.source import Source
-from shoal.errors import BudgetError, UsageError
+from shoal.errors import BudgetError, PreconditionError, UsageError
+from shoal.guarantee.theorem import PremiseStatus, theorem
 from shoal.query.answer import Answer
 from shoal.query.batch import load
 from shoal.query.price import NO_USABLE_ANSWER, Error
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.workload import Workload, read_question
 from tests.query.asking import SURE, opened, rich
@@ -133,3 +136,40 @@ def test_errors_of_a_batch_name_the_question(tmp_path):
         with pytest.raises(UsageError, match="question 1, and again as question 3"):
             asking.batch([Count(), Sum("age"), Count("everything")], "0.1")
         assert asking.spent.epsilon == Fraction(0)
+
+
+# --- premises -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "more"),
+    [
+        (Count(), {"mechanism": "laplace"}),
+        (Mean("age"), {"mechanism": "optimal"}),
+        (Count(), {"mechanism": "gaussian", "delta": "1e-6"}),
+        (Quantile("age", "0.5"), {}),
+        (Count(), {"mechanism": "refinement", "prior": "uniform:0:100"}),
+        (Count(), {"mechanism": "refinement", "prior": "uniform:0:100", "delta": "1e-6"}),
+    ],
+)
+def test_every_premise_of_every_cited_theorem_is_answered(tmp_path, question, more):
+    with opened(tmp_path) as asking:
+        (priced,) = asking.price(question, "0.1", **more).to_json()["questions"]
+    cited = [(name, premise.key) for name in priced["theorems"] for premise in theorem(name).premises]
+    assert [(each["theorem"], each["id"]) for each in priced["premises"]] == cited
+    assert cited
+    premises = [premise for name in priced["theorems"] for premise in theorem(name).premises]
+    checked = {premise.key for premise in premises if premise.enforced_by != "custodian"}
+    for each in priced["premises"]:
+        assert each["how"] != PremiseStatus.CHECKED.value or each["id"] in checked
+
+
+def test_an_answer_says_how_premises_are_met_and_its_record_does_not(tmp_path):
+    with opened(tmp_path) as asking:
+        answer = asking.ask(Count(), "0.1", "laplace")
+    assert {each["id"] for each in answer.to_json()["premises"]} == {
+        "noise-scale", "multiples", "positive-epsilon", "sensitivity-declared",
+    }  # fmt: skip
+    assert b"premises" not in answer.content()
+    with pytest.raises(PreconditionError, match="no answer says how"):
+        _ = replace(answer, theorems=("safe-k-tight",)).premises

@@ -10,7 +10,7 @@ from typing import Any
 from shoal.errors import LedgerError
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.ledger.event import Budget, Cost
-from shoal.query.price import Error, Offer, Outcome
+from shoal.query.price import Error, Offer, Outcome, premises_met
 
 VERSION = 2
 """Of a recorded answer. Version 1 knew no scope, and some of its errors were not what they said."""
@@ -42,8 +42,17 @@ class Answer:
         cost = "free: it is on record" if self.free else f"for ({exact_text(self.epsilon)}, {exact_text(self.delta)})"
         return f"<Answer {_shorten(str(self.value))} to {_shorten(self.question)}, {self.mechanism}, {cost}>"
 
+    @property
+    def premises(self) -> list[dict[str, str]]:
+        """Each premise of the theorems that the answer cites, with how it is met."""
+        return premises_met(self.theorems)
+
     def to_json(self) -> dict[str, Any]:
         """The answer as plain values, numbers of the guarantee as exact text."""
+        return {**self._record(), "premises": self.premises, "charge": self.charge, "free": self.free}
+
+    def _record(self) -> dict[str, Any]:
+        """What the ledger keeps of the answer."""
         return {
             "question": json.loads(self.question),
             "value": self.value,
@@ -55,14 +64,11 @@ class Answer:
             "delta": exact_text(self.delta),
             "errors": [error.to_json() for error in self.errors],
             "theorems": list(self.theorems),
-            "charge": self.charge,
-            "free": self.free,
         }
 
     def content(self) -> bytes:
         """The answer as the ledger records it."""
-        fields = {name: value for name, value in self.to_json().items() if name not in ("free", "charge")}
-        return json.dumps({"version": VERSION, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
+        return json.dumps({"version": VERSION, **self._record()}, ensure_ascii=False, separators=(",", ":")).encode()
 
     @classmethod
     def from_content(cls, content: bytes, charge: int) -> Answer:
@@ -149,6 +155,7 @@ class Price:
                     "errors": [error.to_json() for error in offer.errors],
                     "scope": list(offer.scope),
                     "theorems": list(offer.theorems),
+                    "premises": premises_met(offer.theorems),
                     "free": isinstance(offer, Answer),
                 }
                 for question, offer in zip(self.questions, self.offers, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -18,6 +18,7 @@ from shoal.errors import ParameterError, PreconditionError, ShoalError, UsageErr
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
 from shoal.guarantee.rounding import Number, exact, exact_text, text_up
 from shoal.guarantee.safe_k.curve import check_delta
+from shoal.guarantee.theorem import PremiseAnswer, PremiseStatus, theorem
 from shoal.ledger.event import Cost, refuse_unwritable
 from shoal.mechanism.base import Target, check_multiples
 from shoal.mechanism.exponential import Exponential
@@ -92,6 +93,68 @@ _SQUARED = Fraction(10) ** 150
 """The largest sensitivity where it is squared."""
 _SAME = 1 + 1e-6
 """Expected errors that differ by less are the same, and the simpler mechanism is taken."""
+
+
+_POLICY = (
+    "follows from the question and the policy alone; that the policy was written without the data, the custodian says"
+)
+PREMISES: Mapping[str, PremiseAnswer] = {
+    key: PremiseAnswer(how, detail)
+    for key, how, detail in (
+        ("positive-epsilon", PremiseStatus.CHECKED, "epsilon is compared with 0 when the mechanism is calibrated"),
+        (
+            "noise-scale",
+            PremiseStatus.CHECKED,
+            "the scale is compared with the L1 sensitivity on the grid over epsilon",
+        ),
+        ("multiples", PremiseStatus.CHECKED, "the exact answer is checked to be whole steps before noise is added"),
+        ("sides", PremiseStatus.CHECKED, "the boxes are compared with the L-infinity sensitivity in whole steps"),
+        ("inner-box", PremiseStatus.CHECKED, "the inner box is compared with the sensitivity in whole steps"),
+        ("noise-delta", PremiseStatus.CHECKED, "the delta that is proved for the scale is computed and compared"),
+        ("sensitivity-declared", PremiseStatus.STATED, f"the sensitivity and the grid: each {_POLICY}"),
+        ("no-factor-two", PremiseStatus.BUILT, "the factor 2 is never left out for a question"),
+        ("options-fixed", PremiseStatus.STATED, f"the candidates and the sensitivity of their scores: each {_POLICY}"),
+        ("factors", PremiseStatus.CHECKED, "the exact factors are compared with exp(epsilon)"),
+        ("refined-total", PremiseStatus.CHECKED, "the refined probabilities are added up as fractions"),
+        ("moved-mass", PremiseStatus.CHECKED, "the mass that is moved is compared with what delta allows"),
+        ("prior-total", PremiseStatus.CHECKED, "the probabilities of the prior are added up as fractions"),
+        (
+            "prior-fixed",
+            PremiseStatus.BUILT,
+            "the prior comes with the question; distance and factors follow from it before a row is read",
+        ),
+        (
+            "one-person",
+            PremiseStatus.BUILT,
+            "a question about one person reads that person's row, and an absent one gives the prior",
+        ),
+    )
+}
+"""How an answer meets each premise of each theorem that a mechanism of a session cites."""
+
+
+def premises_met(theorems: Sequence[str]) -> list[dict[str, str]]:
+    """Each premise of these theorems, with how an answer of a session meets it; a premise without an answer is an error.
+
+    >>> premises_met(["laplace-grid"])[0]["how"]
+    'checked by the program'
+    """
+    found = []
+    for name in theorems:
+        for premise in theorem(name).premises:
+            answer = PREMISES.get(premise.key)
+            if answer is None:
+                raise PreconditionError(name, "no answer says how this premise is met", came=premise.text)
+            found.append(
+                {
+                    "theorem": name,
+                    "id": premise.key,
+                    "text": premise.text,
+                    "how": answer.how.value,
+                    "checked": answer.detail,
+                }
+            )
+    return found
 
 
 @dataclass(frozen=True)
