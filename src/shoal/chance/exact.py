@@ -133,7 +133,7 @@ WORD = 1 << 64
 CHUNK = 1 << 17
 
 Cut = Callable[[int, int], Bounds]
-"""Of (index, bits): floor and ceiling of the cut times 2^bits."""
+"""A function of (index, bits) that gives floor and ceiling of the cut times 2^bits."""
 
 
 class Bits(Protocol):

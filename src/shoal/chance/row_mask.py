@@ -32,6 +32,10 @@ class RowMask:
     There is no state: parts, threads, retries and engines agree row by row. The row's number is its place in the
     input, never its content (equal rows would be kept together) nor a person's id. Whoever has the key knows who was
     sampled; it does not show in any text, and only `portable` lets it be pickled.
+
+    >>> mask = RowMask(SecretKey.seeded(1), Fraction(1, 2))
+    >>> bool((mask.keep(0, 100) == mask.keep_rows(range(100))).all())
+    True
     """
 
     __slots__ = ("_key", "_portable", "_threshold", "beta")

@@ -13,7 +13,7 @@ from shoal.ledger.event import Budget, Cost
 from shoal.query.price import Error, Offer, Outcome, premises_met
 
 VERSION = 2
-"""Of a recorded answer. Version 1 knew no scope, and some of its errors were not what they said."""
+"""The version of a recorded answer. Version 1 had no scope, and some of its errors were wrong."""
 _RANK = "rank"
 
 
@@ -34,7 +34,7 @@ class Answer:
     parts: Any = None
     """The noisy count and sums from which a mean or a variance was computed; a list for a workload."""
     note: str | None = None
-    """Why the answer is of no use, where it is not."""
+    """Why the answer is of no use; None where it is usable."""
     scope: tuple[str, ...] = ()
     """What the answer and its errors are about, where that is not every row and value as it is."""
 
@@ -79,12 +79,21 @@ class Answer:
             value, mechanism, epsilon, delta, errors, theorems = fields
             question = json.dumps(saved["question"], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
             old = saved.get("version") == 1
-            told = tuple(Error.from_json(each) for each in errors if not (old and _false(each)))
-            behind = {"parts": saved.get("parts"), "note": saved.get("note"), "scope": tuple(saved.get("scope", ()))}
+            known_errors = tuple(Error.from_json(each) for each in errors if not (old and _is_wrong(each)))
+            more = {"parts": saved.get("parts"), "note": saved.get("note"), "scope": tuple(saved.get("scope", ()))}
         except (ValueError, KeyError, TypeError):
             raise LedgerError("a recorded answer cannot be read", fix="restore the ledger from a backup") from None
         return cls(
-            question, value, mechanism, exact(epsilon), exact(delta), told, tuple(theorems), charge, free=True, **behind
+            question,
+            value,
+            mechanism,
+            exact(epsilon),
+            exact(delta),
+            known_errors,
+            tuple(theorems),
+            charge,
+            free=True,
+            **more,
         )
 
     @classmethod
@@ -92,11 +101,11 @@ class Answer:
         """The answer that was just drawn; its value goes through its record, so that it is the same whenever it is given."""
         cost = offer.cost
         value, parts = json.loads(json.dumps([drawn.value, drawn.parts], allow_nan=False))
-        told = (offer.mechanism, cost.epsilon, cost.delta, drawn.errors, offer.theorems, charge)
-        return cls(question, value, *told, parts=parts, note=drawn.note, scope=offer.scope)
+        terms = (offer.mechanism, cost.epsilon, cost.delta, drawn.errors, offer.theorems, charge)
+        return cls(question, value, *terms, parts=parts, note=drawn.note, scope=offer.scope)
 
 
-def _false(error: dict[str, Any]) -> bool:
+def _is_wrong(error: dict[str, Any]) -> bool:
     """Whether an error of version 1 said too much: `about`, and a quantile's rank where only its excess is known."""
     return error.get("how") in ("about", "bound") or error.get("of") == _RANK
 

@@ -69,8 +69,8 @@ class Error:
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> Error:
         """The error from its plain values."""
-        told = (saved["of"], saved["expected"], saved["within_95"], saved.get("how", "exact"))
-        return cls(*told, saved.get("all_within_95"), saved.get("low_95"), saved.get("high_95"))
+        first = (saved["of"], saved["expected"], saved["within_95"], saved.get("how", "exact"))
+        return cls(*first, saved.get("all_within_95"), saved.get("low_95"), saved.get("high_95"))
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Offer(ABC):
 
     @property
     def cost(self) -> Cost:
-        """What it is charged at, by itself."""
+        """The cost of the answer, charged by itself."""
         own = self.guarantee.own
         if own is None:
             raise UsageError("a guarantee without an (epsilon, delta) of its own", came=self.guarantee.kind)
@@ -195,7 +195,7 @@ class Offer(ABC):
 
 @dataclass(frozen=True)
 class NoiseOffer(Offer):
-    """Noise on a vector of numbers."""
+    """An answer that is a vector of numbers with additive noise."""
 
     query: VectorQuery
     noise: AdditiveNoise
@@ -213,7 +213,7 @@ class NoiseOffer(Offer):
 
     @property
     def _each(self) -> tuple[Error, ...]:
-        """Of the numbers to which noise is added."""
+        """The errors of the numbers to which noise is added."""
         expected, within, at_once = self._expected_errors, self._half_widths(1), None
         count, names = self.query.components, self.query.names if self.query.components <= _FEW else ()
         if count == 1:
@@ -256,7 +256,7 @@ class NoiseOffer(Offer):
         return Outcome(value, (*self._each, *intervals), parts if len(self.query.parts) > 1 else parts[0], note)
 
     def _tails(self, many: int) -> Steps:
-        """By how many steps each component is off at most, so that `many` of them hold at once in 95 of 100 cases."""
+        """The largest error of each component in steps, so that `many` of them hold at once in 95 of 100 cases."""
         return self.noise.tail_steps(1 - (1 - CONFIDENCE) / many)
 
     def _half_widths(self, many: int) -> np.ndarray[Any, np.dtype[np.float64]]:

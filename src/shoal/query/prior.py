@@ -147,8 +147,8 @@ def _bins(given: Mapping[Any, Any], query: VectorQuery | PersonQuery) -> Analyst
     prior, grid = _bins_on_grid(
         [exact(each, "an edge of the prior") for each in edges], HistogramPrior(edges, masses), query
     )
-    told = [[exact_text(exact(each)) for each in listed] for listed in (edges, masses)]
-    return AnalystPrior(prior, json.dumps(["histogram", *told]), None, grid)
+    texts = [[exact_text(exact(each)) for each in listed] for listed in (edges, masses)]
+    return AnalystPrior(prior, json.dumps(["histogram", *texts]), None, grid)
 
 
 def _bins_on_grid(
@@ -171,9 +171,9 @@ def _listed_prior(given: Mapping[Any, Any], query: VectorQuery | PersonQuery) ->
     places = {value: place for place, value in enumerate(declared or ())}
     typed.sort(key=lambda pair: (places.get(pair[0], 0), str(pair[0])))
     prior = DiscretePrior(dict(typed))
-    told = [[str(value), exact_text(exact(mass))] for value, mass in typed]
+    texts = [[str(value), exact_text(exact(mass))] for value, mass in typed]
     return AnalystPrior(
-        prior, json.dumps(["listed", *told]), _distance(query) if isinstance(query, PersonQuery) else None
+        prior, json.dumps(["listed", *texts]), _distance(query) if isinstance(query, PersonQuery) else None
     )
 
 

@@ -4,7 +4,7 @@
     -> record -> give
 
 Up to the charge everything depends on the question, the policy and the ledger alone, and a refusal costs nothing. From the
-charge on, whatever fails stays charged and is told in one sentence that is always the same: failing is an output too.
+charge on, whatever fails stays charged and gives one error that is always the same, because a failure is an output, too.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class Session:
         status = Status.TUNED if self.dataset.is_tuned else Status.PROVED
         return make_claim(guarantee, self.dataset.unit, status, answer.theorems)
 
-    # --- behind it -----------------------------------------------------------------------------------------------
+    # --- how it is done -----------------------------------------------------------------------------------------------
 
     def _prepare(self, ask: PricedQuestion) -> PreparedQuestion:
         """The question resolved under the policy; it is refused here where the question alone decides that."""
@@ -288,17 +288,17 @@ class Session:
 
     def _answers(self, prepared: Sequence[PreparedQuestion], cost: Cost) -> list[Answer]:
         table, contents = self._table()
-        told = [each.ledger_text for each in prepared]
+        texts = [each.ledger_text for each in prepared]
         receipt = self._ledger.charge(
             self.dataset.name,
             cost,
             budget=self._budget,
             neighbours=self.dataset.unit.neighbours,
-            plan=hashlib.sha256("\n".join(told).encode()).hexdigest(),
+            plan=hashlib.sha256("\n".join(texts).encode()).hexdigest(),
             table=contents.whole,
             columns=contents.columns,
             unit=self.dataset.unit,
-            questions=told,
+            questions=texts,
             session=self.analyst,
         )
         with _hide_failures():

@@ -61,7 +61,7 @@ class RefinementCurve:
         return float(values[nearest] @ self.shares(np.cumsum(weights[nearest])))
 
     def shares(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:
-        """In floats, the refined probabilities of rings whose masses end here, along the last axis."""
+        """The refined probabilities, as floats, of rings that end at these prior masses, along the last axis."""
         up, down, near, moved = (float(number) for number in (self.up, self.down, self.near, self.moved))
         raised = np.minimum(ends, near)
         reached = np.minimum(up * raised + down * (ends - raised), 1 - moved)

@@ -509,7 +509,7 @@ class HistogramPrior(QuantilePrior):
 
 
 class UniformPrior(HistogramPrior):
-    """Any number between two bounds, all alike."""
+    """The uniform prior on an interval."""
 
     def __init__(self, low: Number = 0, high: Number = 1) -> None:
         super().__init__([low, high], [1])
@@ -541,7 +541,7 @@ class ContinuousPrior(QuantilePrior):
         return float(self.distribution.pdf(value))
 
     def integral(self, low: int, high: int, power: int, center: float) -> float:
-        """By Gauss's rule over the log-odds of the quantile, where tails are as wide as the middle."""
+        """The integral by Gauss's rule over the log-odds of the quantile, where tails are as wide as the middle."""
         if high - low < _FEW:
             middle = np.array([(low + high) // 2], dtype=np.int64)
             return float((self.at(middle)[0] - center) ** power) * (high - low) / self.count if high > low else 0.0
@@ -613,7 +613,11 @@ def _of_scipy(distribution: Any) -> Prior:
 
 
 def as_prior(given: Any) -> Prior:
-    """A prior from a Prior, a mapping of values to probabilities, or a frozen scipy.stats distribution."""
+    """A prior from a Prior, a mapping of values to probabilities, or a frozen scipy.stats distribution.
+
+    >>> as_prior({"a": "1/3", "b": "2/3"}).masses
+    (Fraction(1, 3), Fraction(2, 3))
+    """
     if isinstance(given, Prior):
         return given
     if isinstance(given, Mapping):

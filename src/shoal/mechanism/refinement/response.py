@@ -137,7 +137,7 @@ class RefinedDistribution:
     # --- one sample ---------------------------------------------------------------------------------------------
 
     def rings(self, points: Points) -> NDArray[np.int64]:
-        """In which ring each point lies, 0 for the nearest."""
+        """The number of the ring in which each point lies, 0 for the nearest."""
         outside = [~ball.holds(points) for ball in self.balls[1:-1]]
         return np.sum(outside, axis=0, dtype=np.int64) if outside else np.zeros(len(points), dtype=np.int64)
 

@@ -194,6 +194,9 @@ class BoxDistribution:
 
     The continuous distribution of SC13 Theorem 1 (with i from 1) and its box form, in any dimension. It is what the noise on a
     fine grid comes close to; nothing is ever drawn from it. One dimension is the univariate staircase with d = z.
+
+    >>> round(float(BoxDistribution(1.0, (1.0,), (0.5,)).variance[0]), 3)
+    1.925
     """
 
     epsilon: float
@@ -350,9 +353,9 @@ def compare_with_laplace(box: BoxDistribution, confidence: float = 0.95) -> Lapl
 
 
 LARGEST_SIDE = 1 << 40
-"""Of a box, in steps."""
+"""The largest half-side of a box, in steps."""
 LARGEST_REACH = 1 << 49
-"""Of sides times dimension over epsilon: a draw overflows int64 with probability below 2^-10000."""
+"""The largest product of half-side and dimension over epsilon: a draw overflows int64 with probability below 2^-10000."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,11 @@ def _ratios(
 
 
 def least_variance(epsilon: Fraction) -> float:
-    """d / Delta with the least variance in one dimension: (cbrt(q (1 + q) / 2) − q) / (1 − q)."""
+    """d / Delta with the least variance in one dimension: (cbrt(q (1 + q) / 2) − q) / (1 − q).
+
+    >>> round(least_variance(Fraction(1)), 4)
+    0.4167
+    """
     with precise():
         q = (-decimal(epsilon)).exp()
         root = ((q * (1 + q) / 2).ln() / 3).exp()

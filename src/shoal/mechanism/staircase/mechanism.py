@@ -254,7 +254,7 @@ class OptimalNoise:
         return self.distribution.region(float(exact(confidence, "a confidence")))
 
     def region_volume(self, confidence: Number = CONFIDENCE) -> float:
-        """Its volume."""
+        """The volume of the smallest region that holds all components at once."""
         return self.distribution.region_volume(float(exact(confidence, "a confidence")))
 
     def sample(self, size: int = 1, source: Source | None = None) -> Floats:

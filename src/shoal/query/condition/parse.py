@@ -166,7 +166,11 @@ Expression = Comparison | Negation | Connective
 
 
 def parse_expression(text: str) -> Expression:
-    """The expression that a condition forms; UsageError where it cannot be read."""
+    """The expression that a condition forms; UsageError where it cannot be read.
+
+    >>> parse_expression("not age in (17, 18)").part.operator
+    'in'
+    """
     return _Reader(text).whole()
 
 

@@ -38,7 +38,7 @@ class Question(ABC):
     """One question that a person wrote; `where` leaves rows out before anything is counted or added."""
 
     word: ClassVar[str]
-    """Its name in batch files and on the command line."""
+    """The name of the question in batch files and on the command line."""
 
     def __post_init__(self) -> None:
         for key in ("attribute", "where"):
@@ -166,7 +166,7 @@ class Query(ABC):
 
 
 Tails = Callable[[int], Sequence[int]]
-"""By how many steps each component may be off, in 95 of 100 cases, when so many of them are to hold at once."""
+"""The largest error of each component in steps, in 95 of 100 cases, when so many components are to hold at once."""
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,9 @@ def read_question(given: object) -> Question:
     """A question from plain values: saved, as {kind: count, where: …}, or as a batch file has it.
 
     There the word comes first, its options below it or beside it: {mean: {attribute: age, where: …}}, {mean: age, where: …}.
+
+    >>> read_question({"mean": "age", "where": "sex = 'female'"})
+    Mean(attribute='age', where="sex = 'female'", step=None)
     """
     if not isinstance(given, Mapping) or not given:
         raise UsageError(
