@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from shoal.anonymize.generalize.lattice import Lattice
-from shoal.anonymize.generalize.private_scheme import log_weights
 from shoal.anonymize.generalize.scores import Discernibility, Ramp, Records, Target
 from shoal.anonymize.kernel.rollup import GeneralizedColumn, score_all
 from shoal.chance.source import Source
@@ -37,6 +36,15 @@ start = time.process_time()
 score.of_all(tree, counts)
 print(time.process_time() - start)
 """
+
+
+def log_weights(scores, epsilon, spread):
+    """The exponents that `choose_scheme` draws by; all 0 where no row can move any score, so that the draw is uniform."""
+    if spread == 0:
+        return [Fraction(0)] * len(scores)
+    different, codes = np.unique(scores, return_inverse=True)
+    each = [epsilon * value / spread for value in different.tolist()]
+    return [each[code] for code in codes.tolist()]
 
 
 def adult(target=None):

@@ -23,7 +23,6 @@ import lattice
 import numpy as np
 
 import engine
-from shoal.anonymize.generalize.private_scheme import log_weights
 from shoal.anonymize.generalize.scores import Ramp
 from shoal.anonymize.generalize.tree.model import CellCounts
 from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
@@ -68,7 +67,7 @@ class Adult:
         """k, and the mean judgement of grids drawn with the ramp score."""
         k = solve(epsilon=epsilon - paid, delta=DELTA, beta=beta).k
         score = Ramp(k, beta)
-        weights = log_weights(score.of_all(self.lattice, self.counts), paid, score.spread(self.lattice))
+        weights = lattice.log_weights(score.of_all(self.lattice, self.counts), paid, score.spread(self.lattice))
         with Source.seeded(1) as source:
             found = source.choices(weights, RUNS).tolist()
         return k, mean(

@@ -42,8 +42,8 @@ def nested(taxonomy):
 def test_the_tree():
     assert SPORTS.root == "sport"
     assert SPORTS.leaves == SPORTS.values == ("skiing", "sailing", "swimming", "soccer", "chess")
-    assert SPORTS.parent("skiing") == "winter"
-    assert SPORTS.parent("sport") is None
+    assert SPORTS.parents["skiing"] == "winter"
+    assert SPORTS.parents["sport"] is None
     assert SPORTS.ancestors("skiing") == ("skiing", "winter", "sport")
     assert SPORTS.depth("chess") == 1
     assert SPORTS.centroid_candidates == SPORTS.nodes

@@ -116,11 +116,6 @@ class Taxonomy:
         """The values of the domain: as declared, or the leaves."""
         return self.leaves if self.declared is None else self.declared
 
-    def parent(self, node: str) -> str | None:
-        """The concept right above; None for the root."""
-        self._refuse_unknown([node])
-        return self.parents[node]
-
     def ancestors(self, node: str) -> tuple[str, ...]:
         """The concept itself and all above it, up to the root: SC13's phi."""
         self._refuse_unknown([node])

@@ -20,7 +20,7 @@ from shoal.chance.source import Source
 from shoal.data.domain import Interval, Line, Pattern, Values
 from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, MaskLevel
 from shoal.data.schema import Attribute, Type
-from shoal.data.type import point
+from shoal.data.type import DTYPES, point
 from shoal.datasets.marginals import PublicMarginal
 from shoal.errors import UsageError
 
@@ -102,15 +102,7 @@ class ValueDistribution(Distribution):
             return pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32), mask=gone), pa.array(texts))
         if self.type is Type.BOOLEAN:
             return pa.array(np.array([text == "true" for text in texts])[place], mask=gone)
-        return pa.array(np.array(texts, dtype=object).astype(_DTYPES[self.type])[place], mask=gone)
-
-
-_DTYPES = {
-    Type.INTEGER: "int64",
-    Type.DECIMAL: "float64",
-    Type.DATE: "datetime64[D]",
-    Type.DATETIME: "datetime64[us]",
-}
+        return pa.array(np.array(texts, dtype=object).astype(DTYPES[self.type])[place], mask=gone)
 
 
 def _over_values(attribute: Attribute, chance: Source, skew: float, known: PublicMarginal | None) -> ValueDistribution:

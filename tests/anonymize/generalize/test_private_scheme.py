@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.anonymize.generalize.lattice import Lattice
-from shoal.anonymize.generalize.private_scheme import PrivateScheme, choose_scheme, log_weights, schemes_near_best
+from shoal.anonymize.generalize.private_scheme import PrivateScheme, choose_scheme, schemes_near_best
 from shoal.anonymize.generalize.scores import Discernibility, Ramp, Records, Target
 from shoal.chance.draws import choices_by_score as scored_draws
 from shoal.chance.source import Source
@@ -21,7 +21,16 @@ from shoal.engine.base import Counts
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.safe_k.curve import delta_tight
 from shoal.policy.policy import Policy
-from tests.anonymize.generalize.tiny import attribute, chances, counted, hockey_stick, joint
+from tests.anonymize.generalize.tiny import (
+    attribute,
+    chances,
+    counted,
+    hockey_stick,
+    index_of,
+    joint,
+    levels_of,
+    log_weights,
+)
 from tests.engine.oracle import engine_named
 from tests.gate import ROOT
 from tests.statistical.fit import fits
@@ -93,7 +102,7 @@ def test_the_draw_follows_the_law():
     found = scored(score, LATTICE, table)
     law = chances(found, epsilon, score.spread(LATTICE))
     source, counts = Source.seeded("the law of a choice"), counted(LATTICE.names, table)
-    drawn = [LATTICE.index(choose_scheme(LATTICE, counts, score, epsilon, source)) for _ in range(3000)]
+    drawn = [index_of(LATTICE, choose_scheme(LATTICE, counts, score, epsilon, source)) for _ in range(3000)]
     assert fits(drawn, law)
     assert not fits(drawn, chances(found, Fraction(3, 2), score.spread(LATTICE)))
     assert not fits(drawn, chances(found, Fraction(5, 2), score.spread(LATTICE)))
@@ -230,7 +239,7 @@ def test_scores_of_adult_are_those_of_the_recoded_table(name, shared_data):
     score = Ramp(107, Fraction(17, 20))
     scores = score.of_all(lattice, table.count_by(lattice.names))
     for index in (0, 977, 3111, int(scores.argmax()), 6479):
-        sizes = table.recode(lattice.recoding(index)).count_by(lattice.names).counts
+        sizes = table.recode(levels_of(lattice, index)).count_by(lattice.names).counts
         assert scores[index] == score.of_scheme(sizes, None) * lattice.detail[index]
 
 

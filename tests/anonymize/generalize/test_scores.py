@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from shoal.anonymize.generalize.lattice import GRID, Lattice
 from shoal.anonymize.generalize.scores import SCORES, Discernibility, Ramp, Records, Target
-from shoal.anonymize.kernel.rollup import one_by_one
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.theorem import THEOREMS
 from tests.anonymize.generalize.tiny import attribute, counted, recoded
+from tests.anonymize.kernel.twin import one_by_one
 
 CITY, SEX, AGE = (
     attribute("city", "abcd", "xxyy"),

@@ -9,7 +9,6 @@ from itertools import product
 
 import numpy as np
 
-from shoal.anonymize.generalize.private_scheme import log_weights
 from shoal.data.domain import Values
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.hierarchy.level import MISSING, GroupLevel, TopLevel, ValueLevel, loss_of_labels
@@ -44,7 +43,7 @@ def counted(names, rows) -> Counts:
 
 def recoded(lattice, index, rows) -> list[tuple[str, ...]]:
     """Each row as a release by a scheme would show it."""
-    levels = lattice.recoding(index)
+    levels = levels_of(lattice, index)
     return [tuple(_label(levels[name], value) for name, value in zip(lattice.names, row, strict=True)) for row in rows]
 
 
@@ -54,6 +53,28 @@ def _label(level, value):
     if value is None:
         return level.label if isinstance(level, TopLevel) else MISSING
     return level.apply(np.array([value], dtype=object))[0]
+
+
+def log_weights(scores, epsilon, spread):
+    """The exponents that `choose_scheme` draws by; all 0 where no row can move any score, so that the draw is uniform."""
+    if spread == 0:
+        return [Fraction(0)] * len(scores)
+    different, codes = np.unique(scores, return_inverse=True)
+    each = [epsilon * value / spread for value in different.tolist()]
+    return [each[code] for code in codes.tolist()]
+
+
+def index_of(lattice, scheme) -> int:
+    """The number of a scheme."""
+    return next(index for index in range(len(lattice)) if lattice.scheme(index) == scheme)
+
+
+def levels_of(lattice, index):
+    """The levels of a scheme, as `Table.recode` takes them."""
+    scheme = lattice.scheme(index)
+    return {
+        one.name: one.hierarchy.level(scheme[one.name]) if one.hierarchy else ValueLevel() for one in lattice.attributes
+    }
 
 
 def chances(scores, epsilon, spread) -> list[float]:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from shoal.anonymize.generalize.scores import Ramp, Records
 from shoal.anonymize.kernel.branch_and_bound import climb, scores_near_best
-from shoal.anonymize.kernel.rollup import GeneralizedColumn, one_by_one
+from shoal.anonymize.kernel.rollup import GeneralizedColumn
+from tests.anonymize.kernel.twin import one_by_one
 
 WHOLE = 100
 

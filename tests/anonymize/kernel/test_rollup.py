@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.anonymize.kernel.rollup import GeneralizedColumn, one_by_one, score_all
+from shoal.anonymize.kernel.rollup import GeneralizedColumn, score_all
 from shoal.errors import UsageError
+from tests.anonymize.kernel.twin import one_by_one
 
 
 def fingerprint(sizes, runs):

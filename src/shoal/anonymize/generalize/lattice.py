@@ -104,27 +104,6 @@ class Lattice:
             found.append(levels[at])
         return dict(zip(self.names, reversed(found), strict=True))
 
-    def index(self, scheme: Mapping[str, int]) -> int:
-        """The number of a scheme; the inverse of `scheme`."""
-        if set(scheme) != set(self.names):
-            raise UsageError(
-                "a scheme has one level for each attribute", came=", ".join(scheme), allowed=", ".join(self.names)
-            )
-        index = 0
-        for name, levels in zip(self.names, self.levels, strict=True):
-            if scheme[name] not in levels:
-                allowed = ", ".join(map(str, levels))
-                raise UsageError(
-                    f"attribute '{name}': no such level in the lattice", came=scheme[name], allowed=allowed
-                )
-            index = index * len(levels) + levels.index(scheme[name])
-        return index
-
-    def recoding(self, index: int) -> dict[str, Level]:
-        """The levels of one scheme, as `Table.recode` takes them."""
-        scheme = self.scheme(index)
-        return {attribute.name: _level(attribute, scheme[attribute.name]) for attribute in self.attributes}
-
     @cached_property
     def detail(self) -> Codes:
         """w(g) of every scheme in millionths: one minus the weighted mean loss of its levels, each part rounded up."""

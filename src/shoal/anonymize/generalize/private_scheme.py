@@ -211,17 +211,11 @@ def has_bound(score: Score) -> bool:
     return score.weighted and score.bound(np.zeros(1, dtype=np.int64)) is not None
 
 
-def log_weights(scores: Integers, epsilon: Fraction, spread: Fraction) -> list[Fraction]:
-    """The exponents that `choose_scheme` draws by; all 0 where no row can move any score, so that the draw is uniform."""
-    if spread == 0:
-        return [Fraction(0)] * len(scores)
-    different, codes = np.unique(scores, return_inverse=True)
-    each = [epsilon * value / spread for value in different.tolist()]
-    return [each[code] for code in codes.tolist()]
-
-
 def check_epsilon(epsilon: Fraction | int) -> Fraction:
-    """A price above 0 and exact."""
+    """The epsilon of a choice as an exact number above 0.
+
+    Raises     ParameterError where it is not.
+    """
     paid = exact.fraction(epsilon, "the epsilon of the choice")
     if paid <= 0:
         raise ParameterError(

@@ -8,7 +8,7 @@ whose bound is less than the floor is left, and no scheme in it is looked at.
 
 The floor is the best score found so far minus a slack. It only rises, so whatever was left lies below the last floor.
 A climb from the coarsest scheme finds a good score first. Where the climb ends decides the time alone: whatever the
-floor, `scores_near_best` says truly which schemes reach it. `one_by_one` in `rollup` is the twin that scores them all.
+floor, `scores_near_best` says truly which schemes reach it. the tests have a twin that scores them all.
 
 Attributes that divide rows most come first, since they lower the bound most. The class sizes of a child's coarsest
 scheme are counted before the child is made, which needs no sorting, and most children are never made.

@@ -19,7 +19,7 @@ lattice, and nearly all of their classes are small: 1.7 million schemes over 16 
 to minutes, where walking all of them took half an hour.
 
 Plain NumPy, so there is nothing to compile: the 6,480 schemes of Adult take under a second, cold or warm
-(benchmarks/lattice.py). `one_by_one` is the twin: every scheme by itself, from the rows up.
+(benchmarks/lattice.py). The tests have the twin: every scheme by itself, from the rows up.
 """
 
 from __future__ import annotations
@@ -138,22 +138,6 @@ def score_all(
                 future.result()
     axes = scores.reshape([len(moving[at]) for at in order])
     return np.ascontiguousarray(axes.transpose(np.argsort(np.array(order, dtype=np.int64)))).ravel()
-
-
-def one_by_one(
-    columns: Sequence[GeneralizedColumn], counts: Integers, worth: Worth, *, within: int | None = None
-) -> Integers:
-    """The twin of `score_all`: the same numbers, each scheme sorted and counted by itself."""
-    order = [at for at in range(len(columns)) if at != within] + ([] if within is None else [within])
-    scores = []
-    for place in product(*[range(len(column)) for column in columns]):
-        rows = np.stack([columns[at].levels[place[at]][columns[at].codes] for at in order], axis=1)
-        classes, of_row = np.unique(rows, axis=0, return_inverse=True)
-        sizes = np.zeros(len(classes), dtype=np.int64)
-        np.add.at(sizes, of_row.ravel(), counts)
-        new = np.append(True, np.any(classes[1:, :-1] != classes[:-1, :-1], axis=1))[: len(classes)]
-        scores.append(worth(sizes, None if within is None else np.flatnonzero(new)))
-    return np.array(scores, dtype=np.int64)
 
 
 class LatticeSteps:
