@@ -11,6 +11,7 @@ from shoal.assess.disclosure.measures import RECURSIVE_C, observe
 from shoal.assess.disclosure.report import DisclosureReport
 from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Attribute, Missing, Outside, Schema, Type
+from shoal.engine.base import open_engine
 from shoal.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def check(
     levels: Mapping[str, int] | None = None,
     lenient: bool = False,
     recursive_c: float = RECURSIVE_C,
-    engine: Engine | None = None,
+    engine: str | Engine = "duckdb",
 ) -> DisclosureReport:
     """Measure what a table discloses: rows, equivalence classes, k, l, t, beta, delta, and the sizes of the classes.
 
@@ -38,7 +39,7 @@ def check(
                `levels`: recode these attributes by their hierarchies first, such as {"age": 2}.
                `lenient`: a missing or suppressed cell matches anything; by default it matches only its like.
                `recursive_c`: the c of recursive (c, l)-diversity.
-               `engine`: an engine to read the table with; DuckDB unless another is given.
+               `engine`: "duckdb", or an engine of your own (`shoal.engine.base.Engine`).
     Raises     UsageError without a quasi-identifier or for a level of another attribute; ParameterError for a c that is not
                positive; DataError for a table that cannot be read, has no rows or lacks a column
 
@@ -53,7 +54,7 @@ def check(
         raise UsageError("the policy names no quasi-identifier", fix="give at least one attribute the role quasi")
     asked = (*schema.quasi, *schema.confidential)
     chosen = {name: _level(schema, name, level) for name, level in (levels or {}).items()}
-    table, labels = _open(engine or _engine(), data, replace(schema, attributes=asked), chosen)
+    table, labels = _open(open_engine(engine), data, replace(schema, attributes=asked), chosen)
     names = [attribute.name for attribute in asked]
     if chosen:
         table = table.recode({name: chosen.get(name, ValueLevel()) for name in names})
@@ -69,12 +70,6 @@ def _schema(policy: Policy | Schema | str | os.PathLike[str]) -> Schema:
 
         return Policy.load(policy).schema
     return policy.schema
-
-
-def _engine() -> Engine:
-    from shoal.engine.duckdb.engine import DuckDB
-
-    return DuckDB()
 
 
 def _level(schema: Schema, name: str, index: int) -> Level:
