@@ -1,4 +1,4 @@
-"""The oracle engine: rows as Python values in lists, one obvious line for each verb; slow and plainly right.
+"""The oracle engine: rows as Python values in lists, one obvious line for each operation; slow and plainly right.
 
 The contract suite compares every engine with it. It shares with them how inputs are opened and how files are written,
 and nothing of how values are read, checked, recoded, counted and ordered.
@@ -166,9 +166,9 @@ class OracleTable:
         rows = [tuple(new[number] for new in labels) for number in numbers]
         return replace(self, parts=parts, held=sorted(rows, key=_order), numbers=None)
 
-    def recode_many(self, asks: Sequence[RecodeRequest]) -> list[Table]:
-        refuse_requests(self.columns, asks)
-        return [self._answer(ask) for ask in asks]
+    def recode_many(self, requests: Sequence[RecodeRequest]) -> list[Table]:
+        refuse_requests(self.columns, requests)
+        return [self._answer(request) for request in requests]
 
     def distinct(self, column: str) -> Array:
         return _array(sorted(set(self._column(column)) - {None}), self._part(column).type)
@@ -243,9 +243,9 @@ class OracleTable:
         shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
         write_file(Path(path), shape, self.batches(sort=sort), self.input.stamp.verify)
 
-    def _answer(self, ask: RecodeRequest) -> OracleTable:
-        coarse = self.recode(ask.levels)
-        rows = (coarse if ask.mask is None else coarse.keep(ask.mask)).held
+    def _answer(self, request: RecodeRequest) -> OracleTable:
+        coarse = self.recode(request.levels)
+        rows = (coarse if request.mask is None else coarse.keep(request.mask)).held
         return replace(coarse, held=sorted(rows, key=_order), numbers=None)
 
     def _part(self, name: str) -> Column:

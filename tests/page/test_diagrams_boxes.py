@@ -1,4 +1,4 @@
-"""The picture of boxes: every box in its place, those that are shown apart from those that are not."""
+"""The diagram of boxes: every box in its place, those that are published apart from those that are suppressed."""
 
 from __future__ import annotations
 

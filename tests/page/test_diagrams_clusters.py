@@ -1,4 +1,4 @@
-"""The picture of groups: a patch around each, every point in place, and what is shown over them."""
+"""The diagram of clusters: a patch around each, every point in place, and what is published over them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A second opinion: what a table shows, computed from the table alone and sharing nothing with the methods."""
+"""Assessment: what a table discloses, what a release says, and what masking changed; computed from tables alone."""

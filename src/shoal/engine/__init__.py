@@ -1,1 +1,1 @@
-"""Where rows live: one protocol of about a dozen verbs, and the engines that speak it."""
+"""Engines: one protocol of operations on tables (`base`), and DuckDB, which fulfils it."""

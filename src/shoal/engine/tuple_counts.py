@@ -201,28 +201,28 @@ MOST_CODES = 1 << 33
 """Codes that may be held at a time; requests that need more are answered in more than one pass."""
 
 
-def refuse_requests(columns: Sequence[str], asks: Sequence[RecodeRequest]) -> None:
+def refuse_requests(columns: Sequence[str], requests: Sequence[RecodeRequest]) -> None:
     """Raise UsageError where there is no request, or one names no column or a column that is not there."""
-    if not asks:
+    if not requests:
         raise UsageError("no table was requested", came="none", allowed="at least one")
-    for ask in asks:
-        if not ask.levels:
+    for request in requests:
+        if not request.levels:
             raise UsageError("a request without columns", fix="name at least one column and its level")
-        for name in ask.levels:
+        for name in request.levels:
             if name not in columns:
                 raise UsageError("no such column", came=name, allowed=", ".join(columns))
 
 
-def passes(asks: Sequence[RecodeRequest], rows: int) -> Iterator[tuple[list[RecodeRequest], list[ColumnAtLevel]]]:
+def passes(requests: Sequence[RecodeRequest], rows: int) -> Iterator[tuple[list[RecodeRequest], list[ColumnAtLevel]]]:
     """Group requests in their order, as many at a time as there is room for the columns they need; each column once."""
     some: list[RecodeRequest] = []
     needed: dict[ColumnAtLevel, None] = {}
-    for ask in asks:
-        more = dict.fromkeys(ask.levels.items())
+    for request in requests:
+        more = dict.fromkeys(request.levels.items())
         if some and len(needed | more) * rows > MOST_CODES:
             yield some, list(needed)
             some, needed = [], {}
-        some.append(ask)
+        some.append(request)
         needed |= more
     yield some, list(needed)
 
@@ -280,18 +280,18 @@ class CodeTable:
         self, places: Sequence[int], mask: RowMask | None
     ) -> tuple[list[npt.NDArray[np.int32]], npt.NDArray[np.int64]]:
         """Count the rows of each distinct tuple of these columns, among the rows that the mask keeps; tuples in order."""
-        tally = TupleCounter([len(self.values[place]) + 1 for place in places])
+        counter = TupleCounter([len(self.values[place]) + 1 for place in places])
         chosen = [self.columns[place] for place in places]
         if self.counts is not None:
-            tally.add(chosen, self.counts)
-            return tally.result(first=ABSENT)
+            counter.add(chosen, self.counts)
+            return counter.result(first=ABSENT)
         gaps = not self.there.all()
         for start in range(0, self.rows, MASK_ROWS):
             some = slice(start, min(start + MASK_ROWS, self.rows))
             kept = self.there[some] if mask is None else mask(start, some.stop - start)
             at = np.flatnonzero(kept & self.there[some] if gaps else kept)
-            tally.add([column[some].take(at) for column in chosen])
-        return tally.result(first=ABSENT)
+            counter.add([column[some].take(at) for column in chosen])
+        return counter.result(first=ABSENT)
 
 
 def _as_slice(numbers: npt.NDArray[np.int64]) -> slice | npt.NDArray[np.int64]:

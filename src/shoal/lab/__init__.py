@@ -1,1 +1,1 @@
-"""The laboratory: what the papers print, recomputed."""
+"""The laboratory: reproductions of the papers."""

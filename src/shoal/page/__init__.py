@@ -1,1 +1,1 @@
-"""Pictures and paper: plots and HTML from plain values; computes nothing."""
+"""Pages and pictures: HTML, plots and SVG from plain values; nothing is computed here."""

@@ -1,4 +1,4 @@
-"""Changes of correlations: against NumPy, by hand, for what is missing or constant; averages over runs have intervals."""
+"""Changes of correlations: against NumPy, by hand, for what is missing or constant."""
 
 from __future__ import annotations
 

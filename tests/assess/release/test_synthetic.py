@@ -1,4 +1,4 @@
-"""The recombined table keeps what the views say, and says everywhere that it is made up."""
+"""The synthetic table agrees with the views, and says everywhere that it is synthetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SC13 Tables 3.6–3.11 and 6.1: reproduced on the shared tables, noticed when wrong, and not run without them."""
+"""SC13 Tables 3.6–3.11 and 6.1: reproduced on the shared tables, noticed when wrong, not run without; averages have intervals."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a table shows of the people in it: k, l, t and their relatives."""
+"""What a table discloses about the people in it: k-anonymity, l-diversity, t-closeness and their relatives."""

@@ -1,1 +1,1 @@
-"""An original beside its masked version: information loss, correlations, record linkage."""
+"""A masked table compared with its original: information loss, correlations, record linkage."""

@@ -192,9 +192,9 @@ class GroupedTable:
         chosen = replace(self, parts=tuple(self.parts[p] for p in places), values=tuple(self.values[p] for p in places))
         if places == list(range(len(self.parts))):
             return chosen
-        tally = TupleCounter([len(values) + 1 for values in chosen.values])
-        tally.add([self.codes[place] - ABSENT for place in places], self.counts)
-        codes, counts = tally.result(first=ABSENT)
+        counter = TupleCounter([len(values) + 1 for values in chosen.values])
+        counter.add([self.codes[place] - ABSENT for place in places], self.counts)
+        codes, counts = counter.result(first=ABSENT)
         return replace(chosen, codes=tuple(codes), counts=counts)
 
     def batches(self, *, sort: bool = True) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - there is one order
@@ -229,8 +229,8 @@ class GroupedTable:
     def recode(self, levels: Mapping[str, Level]) -> Table:
         return self.store().recode(levels)
 
-    def recode_many(self, asks: Sequence[RecodeRequest]) -> list[Table]:
-        return self.store().recode_many(asks)
+    def recode_many(self, requests: Sequence[RecodeRequest]) -> list[Table]:
+        return self.store().recode_many(requests)
 
     def quantiles(self, column: str, at: Sequence[float]) -> Array:
         return self.store().quantiles(column, at)
@@ -329,9 +329,9 @@ def relabel_rows(
             refuse_unknown(part.name, found)
         np.add.at(numbered, assign_numbers(assign, indices, len(numbered)), 1 if often is None else often)
     used = np.flatnonzero(numbered)
-    tally = TupleCounter([len(part.labels or ()) for part in parts])
+    counter = TupleCounter([len(part.labels or ()) for part in parts])
     shown = [[new[number] for number in used.tolist()] for new in labels]
-    tally.add([part.codes_of(new) for part, new in zip(parts, shown, strict=True)], numbered[used])
-    distinct, counts = tally.result()
+    counter.add([part.codes_of(new) for part, new in zip(parts, shown, strict=True)], numbered[used])
+    distinct, counts = counter.result()
     values = tuple(np.array(part.labels, dtype=object) for part in parts)
     return GroupedTable(origin, parts, values, tuple(distinct), counts)

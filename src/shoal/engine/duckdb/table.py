@@ -107,10 +107,10 @@ class DuckDBTable:
             attribute = self.schema.by_name.get(name)
             new = recoded_column(attribute, old, level)
             if isinstance(level, GroupLevel) or (isinstance(level, ValueLevel) and new.labels is not None):
-                code, join = self._looked_up(x, new, level, f"g{place}")
+                code, join = self._look_up(x, new, level, f"g{place}")
                 joins.append(join)
             else:
-                code = _codes_of(x, old, new, level)
+                code = _recode_sql(x, old, new, level)
             parts.append(new)
             shown.append(f"{code} AS c{place}")
         carried = "t.n" if self.counted else "t.r"
@@ -121,10 +121,10 @@ class DuckDBTable:
         if not columns:
             raise UsageError("count by which columns?", came="none", allowed="at least one")
         with self._codes_of(columns) as rows:
-            tally = TupleCounter(rows.sizes)
+            counter = TupleCounter(rows.sizes)
             for codes, counts in rows.batches:
-                tally.add(codes, counts)
-        found, often = tally.result(first=ABSENT)
+                counter.add(codes, counts)
+        found, often = counter.result(first=ABSENT)
         return Counts(tuple(columns), rows.values, tuple(found), often)
 
     def suppress_below(self, columns: Sequence[str], k: int) -> Table:
@@ -143,17 +143,17 @@ class DuckDBTable:
         with self._codes_of(self.columns) as rows:
             return relabel_rows(self, parts, rows, known, assign, labels)
 
-    def recode_many(self, asks: Sequence[RecodeRequest]) -> list[Table]:
-        refuse_requests(self.columns, asks)
-        if any(ask.mask is not None for ask in asks):
+    def recode_many(self, requests: Sequence[RecodeRequest]) -> list[Table]:
+        refuse_requests(self.columns, requests)
+        if any(request.mask is not None for request in requests):
             self._needs_numbers()
         made: list[Table] = []
-        for some, needed in passes(asks, self.connection.input.rows):
+        for some, needed in passes(requests, self.connection.input.rows):
             parts, codes = self._read_codes(needed)
             at = {each: place for place, each in enumerate(needed)}
-            for ask in some:
-                places = [at[each] for each in ask.levels.items()]
-                found, counts = codes.count(places, ask.mask)
+            for request in some:
+                places = [at[each] for each in request.levels.items()]
+                found, counts = codes.count(places, request.mask)
                 values = tuple(codes.values[place] for place in places)
                 grouped = GroupedTable(self, tuple(parts[place] for place in places), values, tuple(found), counts)
                 made.append(grouped if len(counts) <= MANY else grouped.store())
@@ -329,7 +329,7 @@ class DuckDBTable:
         query = f"SELECT {', '.join([*shown, 't.r'])} FROM ({self.query}) t {join}"
         return replace(self, parts=tuple(parts), query=query)
 
-    def _looked_up(self, x: str, new: Column, level: Level, name: str) -> tuple[str, str]:
+    def _look_up(self, x: str, new: Column, level: Level, name: str) -> tuple[str, str]:
         """Look a code up in a map table. Where the level may not cover the column, one pass checks that it does."""
         labels = new.labels or ()
         table = level.table if isinstance(level, GroupLevel) else {label: label for label in labels}
@@ -348,7 +348,7 @@ class DuckDBTable:
         return f"coalesce({name}.code, CAST({code[MISSING]} AS {sql.code_type(len(labels))}))", join
 
 
-def _codes_of(x: str, old: Column, new: Column, level: Level) -> str:
+def _recode_sql(x: str, old: Column, new: Column, level: Level) -> str:
     """Give the SQL of a recoded column that needs no map table."""
     if isinstance(level, IntervalLevel):
         labels = new.labels or ()

@@ -1,1 +1,1 @@
-"""Reading: from files and frames to columns, each record by itself, by rules that the policy fixes."""
+"""Reading inputs: from files and frames to typed columns, each record by itself, by rules that the policy fixes."""

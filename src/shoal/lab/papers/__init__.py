@@ -1,1 +1,1 @@
-"""Reproductions: tables and figures of the papers beside ours."""
+"""Reproductions of the papers, one file a paper or chapter: printed tables and figures compared with ours."""
