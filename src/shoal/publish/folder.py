@@ -41,7 +41,11 @@ MARK = "For the custodian only: computed from the original table. Keep it with t
 
 
 def table_file(form: str, number: int | None = None) -> str:
-    """The file of a published table; `number` is its place among repeats."""
+    """The file of a published table; `number` is its place among repeats.
+
+    >>> table_file("csv"), table_file("parquet", 2)
+    ('table.csv', 'table-2.parquet')
+    """
     return f"table.{form}" if number is None else f"table-{number}.{form}"
 
 
@@ -61,7 +65,11 @@ def box_file(view: str | None) -> str:
 
 
 def plain_name(name: str) -> str:
-    """An attribute's name with nothing in it that the name of a file cannot hold."""
+    """An attribute's name with nothing in it that the name of a file cannot hold.
+
+    >>> plain_name("marital status")
+    'marital_status'
+    """
     return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in name)
 
 

@@ -46,7 +46,11 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """From one number for each run."""
+        """The spread of one number for each run.
+
+        >>> Spread.of([1.0, 2.0, 6.0])
+        Spread(mean=3.0, least=1.0, most=6.0)
+        """
         return cls(float(np.mean(values)), float(min(values)), float(max(values)))
 
 
@@ -62,7 +66,11 @@ class Proportion:
 
     @classmethod
     def of(cls, count: int, runs: int) -> Proportion:
-        """The exact interval of a probability that was met `count` times in `runs`."""
+        """The share of `count` in `runs`, with the exact 95 % interval of its probability.
+
+        >>> round(Proportion.of(0, 5).high, 2)
+        0.52
+        """
         from scipy.special import betaincinv
 
         tail = (1 - CONFIDENCE) / 2
@@ -132,7 +140,7 @@ class Rehearsal:
         return f"<Rehearsal of '{self.dataset}', {self.runs} runs: {each}{more} published on average>"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The rehearsal as plain values, with the fields that `shoal rehearse --json` prints."""
         return {
             **asdict(self),
             "charged": False,
@@ -145,7 +153,7 @@ class Rehearsal:
         }
 
     def words(self) -> list[str]:
-        """What it means, and what it does not."""
+        """What the numbers mean and what they do not, in sentences."""
         first = self.expected[0]
         public = [part.name for part in first.attributes if part.public]
         known = f" The shares of {', '.join(public)} are those you gave." if public else ""
@@ -262,7 +270,7 @@ def _refuse(sizes: list[int], runs: int, seed: int) -> None:
 
 @dataclass(frozen=True)
 class _Result:
-    """What one run gave; details and variations by attribute, empty when nothing was published."""
+    """What one run gave; details and distances by attribute, empty when nothing was published."""
 
     taking_part: int
     sampled: float

@@ -21,7 +21,11 @@ Check it with `shoal verify {name}`, or with Python alone: `python verifier.py {
 
 
 def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = False) -> Path:
-    """A zip file of the release and nothing else; the same bytes for the same release."""
+    """Pack a release into a zip file: its public files, the one-file verifier and a note; the same bytes each time.
+
+    Arguments  `folder` is a release folder; `out` the file, `folder`.zip when left out; `force` replaces a file that is there.
+    Raises     UsageError for the custodian's folder or a file that is there; VerificationError for a release that fails a check.
+    """
     where = Path(folder)
     if (where / "report.json").exists():
         raise UsageError(

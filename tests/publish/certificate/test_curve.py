@@ -119,7 +119,7 @@ def test_the_unit_of_the_promise_is_the_unit_of_the_curve(kind):
 def test_views_and_their_choice_are_part_of_the_curve():
     plan = clinic({"release.views": {"choose": {"epsilon": "0.2", "count": 2}}, "release.delta": "1e-4"})
     own, found = plan.promise, stated(plan)
-    assert plan.paid == Fraction(1, 5)
+    assert plan.epsilon_choices == Fraction(1, 5)
     likely = math.exp(0.2) / (1 + math.exp(0.2))
     choice = np.array([likely, 1 - likely]), np.array([1 - likely, likely])
     for epsilon, told in found.items():

@@ -116,7 +116,7 @@ class Plan(ABC):
         return None
 
     def price(self) -> Cost:
-        """The cost; PolicyError for a method that has none."""
+        """What the ledger is charged; PolicyError for a method that has no price."""
         if self.cost is None:
             raise PolicyError(
                 "release.method: it makes no differential promise, so it has no price",
@@ -147,7 +147,7 @@ class Plan(ABC):
 
     @cached_property
     def schema(self) -> Schema:
-        """The policy's schema; where persons are hidden, their names are read exactly and a row that names nobody is refused."""
+        """The policy's schema; where the unit is a person, names are read exactly and a row that names nobody is refused."""
         return self.policy.schema.with_names(self.unit.column)
 
     @property
@@ -164,11 +164,11 @@ class Plan(ABC):
 
     @abstractmethod
     def sentences(self) -> list[str]:
-        """The promise for a person to read before any row is."""
+        """The promise in sentences, for a person to read before any row is read."""
 
     @abstractmethod
     def facts(self) -> list[tuple[str, str, str]]:
-        """Its numbers: a name, a value, and what it is."""
+        """The numbers of the plan: for each a name, a value, and what it means."""
 
     @abstractmethod
     def recoding_words(self) -> str:
@@ -193,4 +193,4 @@ class Plan(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Plain values, with the fields of `shoal plan`."""
+        """The plan as plain values, with the fields that `shoal plan --json` prints."""

@@ -73,7 +73,7 @@ class SyntacticPlan(Plan):
 
     @classmethod
     def clusters(cls, policy: Policy) -> Clustering:
-        """The clusters that a policy asks for."""
+        """The clustering that a policy asks for: k, the algorithm, and the l and t of every cluster."""
         asked = cls.release_of(policy)
         if asked.k is None:
             raise PolicyError(f"release: {asked.method} needs k")
@@ -302,5 +302,5 @@ class SwapPlan(SyntacticPlan):
 
 
 def _names_of(attributes: Iterable[Attribute]) -> str:
-    """Names in the order of the alphabet, which is that of a lock."""
+    """The names of some attributes in the order of the alphabet, which is the order of a lock."""
     return ", ".join(sorted(one.name for one in attributes))

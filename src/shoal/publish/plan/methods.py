@@ -22,6 +22,10 @@ def plan(policy: Policy) -> Plan:
     Arguments  policy: a `Policy` with a `release` block.
     Raises     PolicyError where it asks for no release, or for a method that cannot be planned yet; InfeasibleError where
                what it asks for cannot be reached.
+
+    >>> from shoal.datasets.visits import write_policy
+    >>> plan(Policy.load(write_policy("."))).claims[0].guarantee
+    ApproxDP(epsilon=Fraction(1, 1), delta=Fraction(1, 1000000))
     """
     asked = policy.release
     if asked is None:

@@ -30,7 +30,7 @@ ELSEWHERE = (
 def plan_page(
     plan: Plan, *, data: str = "DATA", policy: str | None = None, choices: list[FrontierPoint] | None = None
 ) -> str:
-    """The page as script-free HTML; `data` and `policy` are the files that its last line names.
+    """A plan as a page of HTML without scripts; `data` and `policy` are the files that its last line names.
 
     `choices` are those of `frontier`, where somebody has solved for them already.
     """
@@ -148,7 +148,7 @@ def _title(curve: ReleaseCurve) -> str:
 
 
 def _caption(curve: ReleaseCurve, *, spoken: bool) -> str:
-    """What the curve is of, for whom, and how sharp it is."""
+    """The caption of a curve: which tables it is of, for which unit, and whether it is exact."""
     sample, count = curve.samples[0], len(curve.samples)
     of = "the table" if count == 1 else f"all {count:,} tables together"
     share = (
@@ -168,7 +168,7 @@ def _caption(curve: ReleaseCurve, *, spoken: bool) -> str:
 
 
 def frontier_picture(plan: Setting, choices: list[FrontierPoint]) -> Picture:
-    """The largest rate for each k, and which of them is the plan's."""
+    """The largest sampling rate that keeps the promise, for each k; the plan's own k is marked."""
     chosen = min(choices, key=lambda choice: abs(choice.k - plan.k))
     finest = next(choice for choice in choices if choice.meaning == "finest detail")
     marks = [Mark(chosen.k, float(plan.beta), f"this plan: k = {plan.k}")]

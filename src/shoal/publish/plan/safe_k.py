@@ -78,8 +78,8 @@ class SafeKPlan(Plan):
             )
 
     def _keeps(self, total: ApproxDP) -> bool:
-        """Whether everything that is published costs no more than this."""
-        epsilon = sum((promise.epsilon_release for promise in self.promises), start=self.paid)
+        """Whether everything that is published costs no more than this epsilon and delta."""
+        epsilon = sum((promise.epsilon_release for promise in self.promises), start=self.epsilon_choices)
         delta = sum((promise.delta for promise in self.promises), start=Fraction(0))
         if epsilon <= total.epsilon and delta <= total.delta:
             return True
@@ -131,12 +131,12 @@ class SafeKPlan(Plan):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The narrow tables; none here: the plan is of one wide table."""
+        """The narrow tables of the plan: a plan of one wide table has none."""
         return ()
 
     @property
     def chooser(self) -> Chooser | None:
-        """The private choice of views; none here."""
+        """The private choice of views: a plan of one wide table has none."""
         return None
 
     @property
@@ -156,7 +156,7 @@ class SafeKPlan(Plan):
 
     @property
     def distinct(self) -> list[tuple[Setting, int]]:
-        """Promises that are alike together, in the order in which they first occur, and how many there are of each."""
+        """The different settings among all tables, in the order in which they first occur, and how many tables have each."""
         found: dict[Setting, int] = {}
         for each in self.promises:
             found[each] = found.get(each, 0) + 1
@@ -186,7 +186,7 @@ class SafeKPlan(Plan):
 
     @property
     def composition(self) -> str:
-        """The theorem by which repeats add up."""
+        """The name of the theorem by which several tables compose."""
         one = self.promise.unit.is_one_step and self.promise.bound == "tight"
         return "pld-composition" if one else "basic-composition"
 
@@ -198,14 +198,14 @@ class SafeKPlan(Plan):
         return [*paid, *sample_parts(self.promises)]
 
     @property
-    def paid(self) -> Fraction:
+    def epsilon_choices(self) -> Fraction:
         """The pure epsilon that is spent on the table before a sample is drawn."""
         return self.promise.epsilon_recoding
 
     @property
     def curve(self) -> ReleaseCurve:
         """delta at each epsilon of everything that is published, for the unit of the plan."""
-        return release_curve(self.promises, self.paid, self.parts, self.total)
+        return release_curve(self.promises, self.epsilon_choices, self.parts, self.total)
 
     @property
     def cost(self) -> Cost:
@@ -358,7 +358,7 @@ def _check_cells(policy: Policy, asked: ReleaseModel) -> None:
 
 
 def partition(policy: Policy, asked: ReleaseModel, found: Setting, schema: Schema | None = None) -> Partition:
-    """How the recoding comes about: fixed, drawn, or grown, with what the plan sets aside for it."""
+    """The partition that a policy asks for: levels that it fixes, a scheme chosen privately, or a tree grown privately."""
     recoding, schema = asked.recoding, schema or policy.schema
     if recoding is None:
         raise PolicyError("release.recoding: safe-k needs one", allowed="{levels: ...}, {choose: ...} or {tree: ...}")
@@ -447,5 +447,5 @@ def solve_one(
 
 
 def with_delta(found: Setting, delta: Fraction) -> Setting:
-    """The same numbers with the delta that was asked for, which is the larger one."""
+    """A setting whose delta is the one that was asked for, which is at least its own."""
     return replace(found, delta=delta)

@@ -53,7 +53,7 @@ class View:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Its attributes, in order."""
+        """The attributes of the view, in the order of the table."""
         return self.method.partition.columns
 
 
@@ -104,7 +104,7 @@ class ViewsPlan(SafeKPlan):
 
     @property
     def levels(self) -> dict[str, int] | None:
-        """None: each view has its own."""
+        """None: each view has levels of its own."""
         return None
 
     @property
@@ -121,7 +121,7 @@ class ViewsPlan(SafeKPlan):
         return all_parts(self.promises, self.chooser.epsilon if self.chooser else Fraction(0))
 
     @property
-    def paid(self) -> Fraction:
+    def epsilon_choices(self) -> Fraction:
         """The pure epsilon that is spent before a sample is drawn: on the choice of views, and on each recoding."""
         chosen = self.chooser.epsilon if self.chooser else Fraction(0)
         return sum((promise.epsilon_recoding for promise in self.promises), start=chosen)
@@ -332,7 +332,7 @@ class Allocation:
     recoding: Fraction
 
     def solve(self, *, k: int | None, beta: Fraction | None, prefer: str) -> list[Setting]:
-        """The promise of every view; InfeasibleError where they do not fit."""
+        """The setting of every view; InfeasibleError where together they cost more than the promise."""
         rate = beta
         if k is not None and beta is None:
             rate = max((r for r in RATES if (size := self.smallest_k(r)) is not None and size <= k), default=None)
@@ -406,7 +406,7 @@ def view_promise(
 
 
 def given_numbers(promise: Setting, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> list[Setting]:
-    """So many views with k and beta that the policy names; InfeasibleError where they cost more than there is."""
+    """The settings of `count` views whose k and beta the policy names; InfeasibleError where they cost more than the promise."""
     found = [promise] * count
     parts = all_parts(found, chosen)
     if not fits(parts, epsilon, delta):
@@ -422,7 +422,7 @@ def given_numbers(promise: Setting, count: int, epsilon: Fraction, delta: Fracti
 
 
 def _most(promise: Setting, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> int:
-    """How many such views would fit; fewer than `count`."""
+    """How many views with this setting keep the promise together; fewer than `count`."""
     low, high = 0, count
     while high - low > 1:
         middle = (low + high) // 2
@@ -445,6 +445,6 @@ def _feasible(
 
 
 def _short(value: Fraction) -> Fraction:
-    """Eight digits, rounded down, so that equal weights share one solution and a certificate stays readable."""
+    """A share of epsilon to eight digits, rounded down, so that views of equal weight have one setting and print shortly."""
     scale = 10**8
     return Fraction(int(value * scale), scale)

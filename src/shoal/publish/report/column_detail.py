@@ -44,7 +44,7 @@ NOTHING, FEW, CONSTANT = "nothing", "little", "one value in the original"
 
 
 class Original:
-    """The original's rows by value and by cell, each column counted once."""
+    """Counts of the original's rows by value and by cell; each column is counted once and kept."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -52,13 +52,13 @@ class Original:
         self._cells: dict[tuple[str, int], dict[str, int]] = {}
 
     def values(self, name: str) -> dict[str, int]:
-        """How many rows have each value."""
+        """How many rows of the original have each value of an attribute."""
         if name not in self._values:
             self._values[name] = by_label(self._table.count_by([name]))
         return self._values[name]
 
     def cells(self, name: str, level: Level) -> dict[str, int]:
-        """How many rows lie in each cell of a tree."""
+        """How many rows of the original lie in each cell of an attribute."""
         key = name, id(level)
         if key not in self._cells:
             self._cells[key] = by_label(self._table.recode({name: level}).count_by([name]))
@@ -75,7 +75,7 @@ class SampleSize:
 
 @dataclass(frozen=True)
 class ColumnDetail:
-    """What a published column says."""
+    """How much a published column says about single rows: its detail, its distance from the original, its commonest label."""
 
     detail: float | None
     """Over all sampled rows, a suppressed one counting 0; None where the original has one value only."""
@@ -94,7 +94,7 @@ class ColumnDetail:
     """The share of the published rows that show it."""
 
     def to_json(self) -> dict[str, object]:
-        """Plain values, rounded."""
+        """The measures as plain values, rounded to six digits."""
         return {
             "detail": _digits(self.detail),
             "detail_low": _digits(self.low),
@@ -106,7 +106,7 @@ class ColumnDetail:
         }
 
     def caution(self, name: str) -> str | None:
-        """What somebody who would read only one line about the column has to know."""
+        """A sentence about a column that says nothing or little; None for one that says more."""
         if self.says == NOTHING and self.label is not None:
             return f"'{name}' says nothing: every published row shows '{self.label}'."
         if self.says == FEW and self.share is not None:
@@ -124,7 +124,7 @@ def column_detail(
     after: Mapping[str, int],
     expected: SampleSize,
 ) -> ColumnDetail:
-    """One column: `before` are the original's rows by label, `after` the published ones."""
+    """Measure one column; `before` are the original's rows by label, `after` the published rows by label."""
     values = original.values(name)
     total, left = sum(values.values()), sum(after.values())
     differ = 1 - math.fsum((count / total) ** 2 for count in values.values()) if total else 0.0
@@ -170,7 +170,7 @@ def covers(recoding: Recoding, original: Original, name: str, before: Mapping[st
 
 
 def distance(before: Mapping[Any, int], after: Mapping[Any, int], expected: float) -> float | None:
-    """Half the sum of the differences between the original's shares and the published rows over those expected; see above."""
+    """Half the sum of the differences between the original's shares and the published rows over those expected."""
     total = sum(before.values())
     if not total or not expected:
         return None

@@ -49,7 +49,7 @@ class ColumnChange:
 
     @property
     def has_moments(self) -> bool:
-        """Whether means and variances mean something too."""
+        """Whether means and variances of the column mean something: not for ranks and names."""
         return self.numeric and self.attribute.type is not Type.ORDINAL
 
     def moments(self) -> dict[str, float | None]:
@@ -60,7 +60,7 @@ class ColumnChange:
         return found
 
     def missing(self) -> tuple[int, int]:
-        """Missing cells before and after."""
+        """How many cells are missing, before and after."""
         return int(_absent(self.before).sum()), int(_absent(self.after).sum())
 
     def constant(self) -> tuple[bool, bool]:
@@ -69,7 +69,7 @@ class ColumnChange:
 
 
 def column_change(attribute: Attribute, rule: str, before: Array, after: Array, labels: Labels) -> ColumnChange:
-    """From what two tables hold, in the same order, and the group of each record."""
+    """One attribute of the original and of the masked table, whose records are in the same order; `labels` are their clusters."""
     ordinal = attribute.type is Type.ORDINAL and isinstance(attribute.domain, Values)
     if attribute.type.numeric or ordinal or (attribute.type is Type.BOOLEAN and rule != "set"):
         own = _floats(attribute, before)
@@ -83,7 +83,7 @@ def column_change(attribute: Attribute, rule: str, before: Array, after: Array, 
 
 
 def _names(values: Array) -> Array:
-    """Texts as objects; truth as a policy spells it."""
+    """The cells of a column of names as texts; truth values as a policy spells them."""
     if np.ma.getdata(values).dtype.kind == "b":
         plain = np.array(texts(np.ma.getdata(values)), dtype=object)
         return as_objects(np.ma.masked_array(plain, np.ma.getmaskarray(values)))
@@ -110,7 +110,7 @@ def _floats(attribute: Attribute, values: Array) -> Floats:
 
 
 def _middles(values: Floats, labels: Labels) -> Floats:
-    """Halfway between the least and the largest value of each record's group."""
+    """Halfway between the least and the largest value of each record's cluster."""
     groups = int(labels.max()) + 1
     low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
     there = ~np.isnan(values)

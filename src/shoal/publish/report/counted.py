@@ -61,7 +61,7 @@ def write_counted_report(
 def counted_report(
     plan: SyntacticPlan, table: Table, masked: MaskedMicrodata, content: dict[str, Any]
 ) -> dict[str, Any]:
-    """The report as plain values."""
+    """The custodian's report as the plain values that report.json holds."""
     schema, rules = plan.policy.schema, plan.method.rules(plan.policy.schema)
     treated = [attribute for attribute in schema.published if rules[attribute.name] != "as it is"]
     names = [attribute.name for attribute in treated]

@@ -54,7 +54,7 @@ ABOUT_MEASURES = (
 
 
 def counted_page(report: dict[str, Any]) -> str:
-    """The report as script-free HTML whose first line says whom it is for."""
+    """The custodian's report as a page of HTML without scripts, from its plain values."""
     mark, kind = report["for_the_holder_only"], report["kind"]
     attributes = {one["name"]: one for one in report["loss"]["attributes"]}
     return page(

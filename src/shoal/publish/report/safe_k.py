@@ -89,7 +89,7 @@ def write_safe_k_report(
 def safe_k_report(
     plan: SafeKPlan, table: Table, recoding: Recoding, public: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
-    """The report as plain values."""
+    """The custodian's report as the plain values that report.json holds."""
     recoded = recoding.apply(table)
     files = [entry["file"] for entry in content["tables"]]
     shown = [read_published(public / name, recoded) for name in files]
@@ -387,7 +387,7 @@ def _frontier(plan: SafeKPlan, taking_part: int) -> list[dict[str, Any]]:
 
 
 def safe_k_page(plan: SafeKPlan, report: dict[str, Any]) -> str:
-    """The report as script-free HTML whose first line says whom it is for."""
+    """The custodian's report as a page of HTML without scripts, from its plain values."""
     pictures = {"curve": curve_picture(plan.curve)}
     choices = [FrontierPoint(choice["k"], exact(choice["beta"]), choice["meaning"]) for choice in report["frontier"]]
     if choices:
@@ -517,7 +517,7 @@ def _size_bars(groups: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def _column_line(column: dict[str, Any]) -> dict[str, Any]:
-    """A column in a line."""
+    """One line of the table of columns: detail, commonest label, distance."""
     commonest, says = column["commonest"], column["says"]
     return {
         "name": column["name"],

@@ -51,7 +51,7 @@ def write_views_report(
 def views_report(
     plan: ViewsPlan, table: Table, made: Sequence[DrawnTable], public: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
-    """The report as plain values."""
+    """The custodian's report as the plain values that report.json holds."""
     originals = table.recode_many([RecodeRequest(each.recoding.levels, None) for each in made])
     people = rows_taking_part(plan, table)
     whole = Original(table)
@@ -170,7 +170,7 @@ def _view(
 
 
 def views_page(values: dict[str, Any]) -> str:
-    """The report as script-free HTML."""
+    """The custodian's report on views as a page of HTML without scripts, from its plain values."""
     mark, views, rows = values["for_the_holder_only"], values["views"], values["rows"]
     mean = values["mean_distance"]
     return page(

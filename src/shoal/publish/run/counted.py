@@ -69,6 +69,6 @@ class SyntacticJob(Job):
         )
 
     def fix_after_failure(self, fix: str | None) -> str:
-        """Nothing was charged."""
+        """Say that nothing was published; nothing was charged either."""
         said = "nothing was published"
         return said if not fix else fix if said in fix else f"{fix}; {said}"

@@ -48,7 +48,7 @@ STAGES = (
 
 @dataclass(frozen=True)
 class Release:
-    """What was published: where, what holds, and how many rows are in it (which the table shows anyway)."""
+    """A release that was made: its folder, what it claims, what it cost, and what the custodian alone should know."""
 
     folder: Path
     custodian_folder: Path | None
@@ -74,7 +74,7 @@ class Release:
     """The custodian's report as plain values, computed from the original: for the custodian alone."""
 
     def __repr__(self) -> str:
-        """What others may know of it; nothing that was computed from the original."""
+        """Shown wherever the value is printed, so it holds nothing that was computed from the original."""
         promised = f"{self.claims[0].guarantee!r}, {self.claims[0].status.value}"
         return (
             f"<Release of '{self.certificate['dataset']}' in {self.folder}: {self.rows_published:,} rows; {promised}>"
@@ -117,7 +117,7 @@ class Job(ABC):
 
 
 def today() -> str:
-    """The day of the release; no more of the time is told."""
+    """Today's date, which is all that a certificate says of the time of a release."""
     return datetime.now(UTC).date().isoformat()
 
 
@@ -235,7 +235,7 @@ def refuse_repeat(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) 
 
 
 def repeats(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) -> str | None:
-    """What is to be said before the same plan runs on the same table once more; None where it is the first time."""
+    """A sentence about the earlier release, where the same plan was run on the same table before; None the first time."""
     name, own = plan.policy.dataset, plan.lock.sha256
     if not ledger.same_plan(name, own):
         return None  # without a look at the table, which would take a pass over it

@@ -24,7 +24,7 @@ from shoal.publish.run.release import Job, Stage, today
 
 @dataclass(frozen=True)
 class DrawnTable:
-    """One table that is published: its file, its recoding, its numbers."""
+    """One table that is published: its file, its recoding, its setting."""
 
     file: str
     recoding: Recoding
@@ -124,7 +124,7 @@ class SafeKJob(Job):
             ledger.record_release(self.plan.policy.dataset, self.receipt, content["seal"])
 
     def fix_after_failure(self, fix: str | None) -> str:
-        """The charge stands."""
+        """Say that the charge stands."""
         return f"{fix}; the charge stands" if fix else "the charge stands: what failed may have been seen"
 
 
