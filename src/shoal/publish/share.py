@@ -8,6 +8,7 @@ from pathlib import Path
 
 from shoal.errors import UsageError
 from shoal.page.files import refuse_overwriting
+from shoal.publish.folder import CERTIFICATE, PAGE, REPORT
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import require, verify
 
@@ -27,7 +28,7 @@ def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = Fal
     Raises     UsageError for the custodian's folder or a file that is there; VerificationError for a release that fails a check.
     """
     where = Path(folder)
-    if (where / "report.json").exists():
+    if (where / REPORT).exists():
         raise UsageError(
             "this is the custodian's folder, which is not for others",
             came=where,
@@ -36,12 +37,12 @@ def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = Fal
     require(verify(where))
     target = Path(out) if out is not None else where.absolute().with_name(where.absolute().name + ".zip")
     refuse_overwriting(target, force=force)
-    listed = json.loads((where / "certificate.json").read_text(encoding="utf-8"))["files"]
+    listed = json.loads((where / CERTIFICATE).read_text(encoding="utf-8"))["files"]
     name = where.absolute().name
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in sorted([*listed, "certificate.html", "certificate.json"]):
+            for file in sorted([*listed, PAGE, CERTIFICATE]):
                 _add(archive, f"{name}/{file}", (where / file).read_bytes())
             _add(archive, "verifier.py", Path(verifier.__file__).read_bytes())
             _add(archive, "README.txt", _READ_ME.format(name=name).encode())

@@ -1,4 +1,4 @@
-"""The law of two views, enumerated through the real pipeline: two samples keep the composed claim, one breaks it."""
+"""The distribution of two views, enumerated through the real pipeline: two samples keep the composed claim, one breaks it."""
 
 import itertools
 import math
@@ -47,7 +47,7 @@ class Given:
 
 
 def laws(rows, made):
-    """The exact laws of two views, by releasing every sample: each from its own, and (the impostor) both from one."""
+    """The exact distributions of two views, by releasing every sample: each from its own, and (the impostor) both from one."""
     schema = made.policy.schema
     columns = {"x": pa.array([r[0] for r in rows]), "y": pa.array([r[1] for r in rows])}
     table = engine_named("oracle").scan(pa.table(columns), schema)

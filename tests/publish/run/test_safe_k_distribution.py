@@ -1,6 +1,6 @@
-"""The law of what is published, through the real pipeline: it equals theory, and audits agree.
+"""The distribution of what is published, through the real pipeline: it equals theory, and audits agree.
 
-Tiny tables are released for every possible sample; the exact law has the divergence that the theorem says.
+Tiny tables are released for every possible sample; the exact distribution has the divergence that the theorem says.
 """
 
 import itertools
@@ -55,7 +55,7 @@ def opened(values):
 
 
 def law(values, k, beta):
-    """The exact law of the published multiset, by releasing every sample."""
+    """The exact distribution of the published multiset, by releasing every sample."""
     table, found = opened(values), defaultdict(Fraction)
     beta = Fraction(beta)
     for kept in itertools.product((0, 1), repeat=len(values)):
