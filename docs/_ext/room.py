@@ -1,4 +1,4 @@
-"""The directive `room`: the reference of every module of a package, so that none can be forgotten."""
+"""The directive `room`: the reference of every module of a package, or of one module, so that none can be forgotten."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Room(SphinxDirective):
         """List the modules and hand each to autodoc."""
         package = import_module(self.arguments[0])
         start = f"{package.__name__}."
-        found = [each.name for each in pkgutil.walk_packages(package.__path__, start)]
+        inside = pkgutil.walk_packages(getattr(package, "__path__", []), start)
+        found = [each.name for each in inside] or [package.__name__]
         public = sorted(name for name in found if not name.rpartition(".")[2].startswith("_"))
         text = "".join(SECTION.format(title=name.removeprefix(start), module=name) for name in public)
         return self.parse_text_to_nodes(text, allow_section_headings=True)
