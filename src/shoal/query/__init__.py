@@ -6,9 +6,8 @@ values from a batch file, by `read_question({"count": {"where": "age >= 65"}})`.
 
     query = question.resolve(schema, unit)   the query that it means under the policy; refused here, or never
     query.identity                           one text for one meaning: asked again, it is the same question
-    query.kind                               "add", "choose" or "refine"
 
-"add" (`VectorQuery`): counts, sums, means, variances, histograms, contingency tables, and several of them as a `Workload`.
+`VectorQuery`: counts, sums, means, variances, histograms, contingency tables, and several of them as a `Workload`.
 Every component is a whole number of steps of a grid that the policy fixes; `query.sensitivity` has its L0, L1 and L∞.
 
     noise = Laplace.for_target(target, sensitivity=query.scaled_sensitivity, grid=query.scaled_grid)
@@ -17,10 +16,10 @@ Every component is a whole number of steps of a grid that the policy fixes; `que
     steps = query.truth(table) + noise.noise(source, 1)[0]
     query.finish(steps)                                 plain values: post-processing, the rows are not read again
 
-"choose" (`SelectionQuery`): quantiles. `query.scores(table)` are whole numbers, one for each of `query.candidates`, of L∞
+`SelectionQuery`: quantiles. `query.scores(table)` are whole numbers, one for each of `query.candidates`, of L∞
 sensitivity `query.linf`; the exponential mechanism draws an index, and `query.finish(index)` is the value.
 
-"refine" (`PersonQuery`): the value of one person. `query.truth(table)` is None for an absent person, who is answered from the
+`PersonQuery`: the value of one person. `query.truth(table)` is None for an absent person, who is answered from the
 prior as it is. `query.values` or `query.domain` say what a prior may range over.
 
 Where the unit of privacy is a person, `truth` and `scores` take a table after contribution bounding (`dataset.bound_rows`),

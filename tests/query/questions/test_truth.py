@@ -209,7 +209,7 @@ def test_the_value_of_one_person(engine):
     assert [value("p", name) for name in ("x", "w", "c", "o", "day")] == [2, 10.0, "a", None, "2024-02-01"]
     assert [value("q", "x"), value("nobody", "c")] == [None, None]
     asked = ValueOf("p", "c").resolve(SCHEMA, unit)
-    assert (asked.kind, asked.values, asked.columns) == ("refine", ("b", "a", "d"), ("c", "person"))
+    assert (asked.values, asked.columns) == (("b", "a", "d"), ("c", "person"))
 
 
 def test_people_named_by_numbers():

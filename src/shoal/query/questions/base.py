@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -145,7 +145,6 @@ Steps = npt.NDArray[Any]
 class Query(ABC):
     """A question resolved against the schema and the unit of privacy of a policy."""
 
-    kind: ClassVar[Literal["add", "choose", "refine"]]
     identity: str
     unit: Unit
 
@@ -262,7 +261,6 @@ class VectorQuery(Query):
     that of the largest part under add_remove, and no more than that of the two largest under replace_one (SC13 Prop 4).
     """
 
-    kind = "add"
     parts: tuple[LinearQuery, ...]
     disjoint_parts: bool = False
 
@@ -407,8 +405,6 @@ def _pairs(linf: tuple[int, ...], lengths: tuple[Fraction, ...]) -> list[tuple[i
 @dataclass(frozen=True)
 class SelectionQuery(Query):
     """One of many candidates, by a whole score that the rows give to each; one unit changes each score by at most `linf`."""
-
-    kind = "choose"
 
     @property
     @abstractmethod

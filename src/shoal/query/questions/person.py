@@ -82,7 +82,6 @@ class ValueOf(Question):
 class PersonQuery(Query):
     """The value of one person, found by the column that identifies persons; there may be no such person."""
 
-    kind = "refine"
     key: Any
     attribute: Attribute
     domain: Domain
