@@ -128,21 +128,21 @@ def _level(text: Any) -> Any:
 class _Group:
     """Questions of which each person can take part in one alone, with the largest guarantee among them."""
 
-    crowd: DisjointGroup
+    members: DisjointGroup
     guarantee: DifferentialPrivacy
     rest: list[DifferentialPrivacy] = field(default_factory=list)
 
 
-def cost(query: Sequence[tuple[Query, DifferentialPrivacy]], unit: Unit, delta: Number | None = None) -> Cost:
+def cost(queries: Sequence[tuple[Query, DifferentialPrivacy]], unit: Unit, delta: Number | None = None) -> Cost:
     """The cost of questions that were fixed in advance, as one charge.
 
     Without a `delta` beyond what the questions need by themselves: the sum of all epsilons. With one: the composed
     privacy-loss distribution at that delta (theorem `pld-composition`), if it saves a hundredth or more. Questions about
     disjoint groups of people count as the largest of them (theorem `parallel-composition`).
     """
-    if len(query) > MOST:
-        raise UsageError("a batch with too many questions", came=len(query), allowed=f"{MOST:,}")
-    counted = Counter(part for group in _groups(query, unit) for part in _charged_guarantees(group, unit))
+    if len(queries) > MOST:
+        raise UsageError("a batch with too many questions", came=len(queries), allowed=f"{MOST:,}")
+    counted = Counter(part for group in _groups(queries, unit) for part in _charged_guarantees(group, unit))
     parts: list[tuple[Guarantee, int]] = list(counted.items())
     owned = [(part.own, n) for part, n in counted.items() if part.own is not None]
     basic = sum((own[0] * n for own, n in owned), Fraction(0))
@@ -160,27 +160,30 @@ def cost(query: Sequence[tuple[Query, DifferentialPrivacy]], unit: Unit, delta: 
 
 
 def _charged_guarantees(group: _Group, unit: Unit) -> list[DifferentialPrivacy]:
-    """add_remove: the largest. replace_one: a person leaves one group and enters another, so the two largest."""
+    """The guarantees of a group that are charged: the largest; under replace_one the two largest.
+
+    A person who is replaced leaves the rows of one query and enters those of another.
+    """
     return [group.guarantee] if unit.neighbours == "add_remove" else [group.guarantee, *group.rest[:1]]
 
 
-def _groups(query: Sequence[tuple[Query, DifferentialPrivacy]], unit: Unit) -> list[_Group]:
-    """Each question with the first group from all of whose members it is disjoint; the dearest questions come first.
+def _groups(queries: Sequence[tuple[Query, DifferentialPrivacy]], unit: Unit) -> list[_Group]:
+    """Each query in the first group from all of whose members it is disjoint; queries with the largest epsilon come first.
 
-    Dearest in exact fractions: two that look the same as floats are not, and the first of a group is its price.
+    They are sorted by exact fractions, because two that are equal as floats may differ, and the first of a group is its cost.
     """
     groups: list[_Group] = []
     work = WorkLimit()
-    for each, guarantee in sorted(query, key=lambda pair: -_own(pair[1])):
+    for each, guarantee in sorted(queries, key=lambda pair: -_own(pair[1])):
         one = ConditionRanges.of(each)
         for group in groups if unit.max_rows == 1 and work.left else ():
             alike = type(group.guarantee) is type(guarantee) and _delta(group.guarantee) == _delta(guarantee)
-            if alike and group.crowd.admit(one, work):
+            if alike and group.members.admit(one, work):
                 group.rest.append(guarantee)
                 break
         else:
             group = _Group(DisjointGroup(), guarantee)
-            group.crowd.admit(one, work)
+            group.members.admit(one, work)
             groups.append(group)
     return groups
 
@@ -194,7 +197,7 @@ def _delta(guarantee: DifferentialPrivacy) -> Fraction:
 
 
 MOST_STEPS = 300_000
-"""Steps of comparing in one batch. What is not compared any more counts as not disjoint: that is safe, and only dearer."""
+"""Steps of comparing in one batch. Conditions that are not compared count as not disjoint, which is safe and costs more."""
 
 
 @dataclass
@@ -205,9 +208,9 @@ class WorkLimit:
 
     def allows(self, steps: int) -> bool:
         """Whether so many steps are left, which are then taken off; a refusal takes off one step, too."""
-        usable = steps <= self.left
-        self.left -= steps if usable else min(1, self.left)
-        return usable
+        enough = steps <= self.left
+        self.left -= steps if enough else min(1, self.left)
+        return enough
 
 
 def are_disjoint(first: Query, second: Query) -> bool:
@@ -222,13 +225,13 @@ class ConditionRanges:
     query: Query
     value_sets: Mapping[str, ValueSet]
     size: int
-    """Steps of its conditions: comparing two of them takes no more than the product of their sizes."""
+    """The size of its conditions: comparing two queries takes no more steps than the product of their sizes."""
 
     @classmethod
     def of(cls, query: Query) -> ConditionRanges:
         """The sets that follow from the conditions of a query."""
         conditions = _conditions(query)
-        value_sets = _sides(conditions[0]) if len(conditions) == 1 else {}
+        value_sets = _restrictions(conditions[0]) if len(conditions) == 1 else {}
         return cls(query, value_sets, sum(_size(condition) for condition in conditions))
 
 
@@ -236,27 +239,27 @@ class ConditionRanges:
 class DisjointGroup:
     """Queries of which no two share a row.
 
-    `taken` holds, for attributes that the conditions of all of them restrict, the values that any of them allows: a
-    question that allows none of these shares no row with any, and one look tells.
+    `covered` has, for attributes that the conditions of all of them restrict, the values that any of them allows: a
+    query that allows none of these shares no row with any of them.
     """
 
     members: list[ConditionRanges] = field(default_factory=list)
-    taken: dict[str, CoveredValues] = field(default_factory=dict)
+    covered: dict[str, CoveredValues] = field(default_factory=dict)
 
     def admit(self, one: ConditionRanges, work: WorkLimit) -> bool:
         """Add a query, if it shares no row with the members, and if enough work is left to find that out."""
-        if self.members and not self._apart(one, work):
+        if self.members and not self._is_disjoint(one, work):
             return False
         if not self.members:
-            self.taken = {name: CoveredValues() for name in one.value_sets}
+            self.covered = {name: CoveredValues() for name in one.value_sets}
         self.members.append(one)
-        self.taken = {name: taken for name, taken in self.taken.items() if taken.add(one.value_sets.get(name))}
+        self.covered = {name: values for name, values in self.covered.items() if values.add(one.value_sets.get(name))}
         return True
 
-    def _apart(self, one: ConditionRanges, work: WorkLimit) -> bool:
+    def _is_disjoint(self, one: ConditionRanges, work: WorkLimit) -> bool:
         if not work.allows(one.size):
             return False
-        if any(taken.misses(one.value_sets[name]) for name, taken in self.taken.items() if name in one.value_sets):
+        if any(values.misses(one.value_sets[name]) for name, values in self.covered.items() if name in one.value_sets):
             return True
         return all(
             work.allows(one.size * other.size) and are_disjoint(one.query, other.query) for other in self.members
@@ -306,7 +309,7 @@ def _conditions(query: Query) -> list[Predicate]:
     return [where if isinstance(where, Predicate) else Predicate.everything()]
 
 
-def _sides(condition: Predicate) -> dict[str, ValueSet]:
+def _restrictions(condition: Predicate) -> dict[str, ValueSet]:
     """The value sets of a condition that is one comparison, or of the comparisons that all have to hold."""
     root = condition.root
     if isinstance(root, Atom):

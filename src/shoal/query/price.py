@@ -247,12 +247,12 @@ class NoiseOffer(Offer):
         """The answer that these noisy numbers give; no row is read."""
         value = self.query.finish(noisy)
         found = self.query.estimates(noisy, cache(self._tails))  # of all components, once for each confidence
-        statistic = [each for each in found if each is not None]
-        if not statistic:
+        estimates = [each for each in found if each is not None]
+        if not estimates:
             return Outcome(value, self.errors)
-        intervals = tuple(Error(each.name, None, None, low=each.low, high=each.high) for each in statistic)
+        intervals = tuple(Error(each.name, None, None, low=each.low, high=each.high) for each in estimates)
         parts = [None if each is None else each.parts for each in found]
-        note = None if all(each.usable for each in statistic) else NO_USABLE_ANSWER
+        note = None if all(each.usable for each in estimates) else NO_USABLE_ANSWER
         return Outcome(value, (*self._each, *intervals), parts if len(self.query.parts) > 1 else parts[0], note)
 
     def _tails(self, many: int) -> Steps:
