@@ -2,13 +2,17 @@
 
 import itertools
 import math
+from decimal import Decimal
 from fractions import Fraction
 
+import mpmath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import ParameterError, PreconditionError, UsageError
+from shoal.guarantee import rounding
+from shoal.guarantee.safe_k import curve
 from shoal.guarantee.safe_k.curve import (
     delta,
     delta_add,
@@ -219,3 +223,23 @@ def test_published_at_the_far_end(epsilon):
 def test_too_small_a_rate():
     with pytest.raises(ParameterError, match="too small"):
         delta(5, "1e-13", 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [10, 1500, 1501, 5000, 10**7])
+def test_binomial_mass_and_tails_against_high_precision(n):
+    p = Decimal("0.013")
+    with mpmath.workdps(90), rounding.precise():
+        j = max(1, int(n * p * Decimal("1.3")))
+        truth = mpmath.binomial(n, j) * mpmath.mpf("0.013") ** j * mpmath.mpf("0.987") ** (n - j)
+        assert abs(mpmath.mpf(str(curve.binomial_mass(j, n, p))) / truth - 1) < mpmath.mpf(10) ** -45
+        if n <= 5000:
+            tail = mpmath.fsum(
+                mpmath.binomial(n, i) * mpmath.mpf("0.013") ** i * mpmath.mpf("0.987") ** (n - i)
+                for i in range(j, n + 1)
+            )
+            found = mpmath.mpf(str(curve.binomial_at_least(j, n, p)))
+            assert 0 <= found / tail - 1 < mpmath.mpf(10) ** -45
+            lower = mpmath.mpf(str(curve.binomial_at_most(j - 1, n, p)))
+            assert abs(lower + tail - 1) < mpmath.mpf(10) ** -45
+    assert curve.binomial_mass(-1, 5, p) == curve.binomial_mass(6, 5, p) == curve.binomial_at_least(6, 5, p) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,7 +17,7 @@ from shoal.chance.key import SecretKey
 from shoal.chance.source import Source
 from shoal.engine.base import open_engine
 from shoal.errors import ParameterError, PreconditionError, UsageError
-from shoal.guarantee.claim import Claim, StatedClaim, Status
+from shoal.guarantee.claim import Claim, StatedClaim, Status, make_claim
 from shoal.guarantee.differential import ApproxDP, PureDP
 from shoal.guarantee.safe_k.setting import Setting
 from shoal.guarantee.syntactic import KAnonymity
@@ -70,6 +71,28 @@ def test_claims_are_made_in_these_rooms_alone():
         "publish/plan/views.py",
         "query/session.py",
     }
+
+
+def test_claim_rules():
+    claim = make_claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED, ("safe-k-tight",))
+    assert claim.words().startswith("Proved: (1, 1e-06)-differential privacy")
+    assert StatedClaim.from_saved(json.loads(json.dumps(claim.to_saved()))).to_saved() == claim.to_saved()
+    assert make_claim(KAnonymity(5), None, Status.CHECKED).words().startswith("Checked: 5-anonymity")
+    assert make_claim(ApproxDP(1, 0), ROW, Status.NONE, randomness="test seed").words() == "No guarantee is made."
+    conditional = make_claim(PureDP(1), ROW, Status.CONDITION, ("amplification",), ("the table is a random sample",))
+    assert "Condition: the table is a random sample" in conditional.words()
+    wrong = [
+        lambda: make_claim(ApproxDP(1, "1e-6"), None, Status.PROVED, ("safe-k-tight",)),
+        lambda: make_claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED),
+        lambda: make_claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED, ("magic",)),
+        lambda: make_claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED, ("safe-k-tight",), randomness="test seed"),
+        lambda: make_claim(ApproxDP(1, "1e-6"), ROW, Status.CHECKED, ("safe-k-tight",)),
+        lambda: make_claim(KAnonymity(5), None, Status.PROVED),
+        lambda: make_claim(PureDP(1), ROW, Status.CONDITION, ("amplification",)),
+    ]
+    for make in wrong:
+        with pytest.raises(UsageError):
+            make()
 
 
 # --- numbers are evaluated ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A person with many rows, replacing instead of adding, and what sampling in front is worth."""
+"""A person with many rows, and replacing instead of adding or removing."""
 
 import math
 from fractions import Fraction
@@ -6,11 +6,8 @@ from functools import cache
 
 import mpmath
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from shoal.errors import ParameterError
-from shoal.guarantee.differential import allowance, amplify
 from shoal.guarantee.group import delta_of_replaced_rows, delta_of_replacement, delta_of_rows
 from shoal.guarantee.safe_k.curve import delta_add, delta_remove, delta_tight
 from tests.guarantee.oracle import hockey_stick, published_law
@@ -89,46 +86,3 @@ def test_bad_rows(rows):
 def test_negative_epsilon():
     with pytest.raises(ParameterError, match="negative"):
         delta_of_rows(crowd, 2, -1)
-
-
-def test_amplification_golden():
-    """LQS11 Table 1, and theory.md section 1.4."""
-    assert amplify(math.log(11), "1e-5", ".1").epsilon == pytest.approx(math.log(2), abs=1e-12)
-    assert amplify(math.log(11), "1e-5", ".01").epsilon == pytest.approx(math.log(1.1), abs=1e-12)
-    assert amplify(math.log(11), "1e-5", ".1").delta == pytest.approx(1e-6)
-    assert amplify(1, 0, ".1").epsilon == pytest.approx(0.159, abs=5e-4)
-    assert amplify(1, 0, ".01").epsilon == pytest.approx(0.017, abs=5e-4)
-    assert allowance(".1", 0, ".01").epsilon == pytest.approx(2.44, abs=5e-3)
-
-
-@given(
-    st.integers(1, 800).map(lambda e: Fraction(e, 100)),
-    st.integers(0, 100).map(lambda d: Fraction(d, 10**4)),
-    st.integers(1, 100).map(lambda r: Fraction(r, 100)),
-)
-def test_amplify_and_allowance_are_inverse(epsilon, delta, rate):
-    allowed = allowance(epsilon, delta, rate)
-    back = amplify(allowed.epsilon, allowed.delta, rate)
-    assert back.epsilon == pytest.approx(float(epsilon), rel=1e-9)
-    assert back.epsilon <= float(epsilon) * (1 + 1e-12)
-    assert back.delta <= float(delta) * (1 + 1e-12) + 5e-324
-
-
-@given(st.integers(1, 500).map(lambda e: Fraction(e, 100)), st.integers(1, 99).map(lambda r: Fraction(r, 100)))
-def test_two_samplings_are_one(epsilon, rate):
-    once = amplify(epsilon, 0, rate * Fraction(1, 2))
-    twice = amplify(amplify(epsilon, 0, Fraction(1, 2)).epsilon, 0, rate * Fraction(1, 2), Fraction(1, 2))
-    assert once.epsilon == pytest.approx(twice.epsilon, rel=1e-9)
-
-
-@pytest.mark.parametrize("rate", [0, -1, 1.5, "x"])
-def test_bad_rate(rate):
-    with pytest.raises(ParameterError, match="rate"):
-        amplify(1, 0, rate)
-
-
-def test_a_larger_rate_than_before_is_refused():
-    with pytest.raises(ParameterError, match="smaller"):
-        amplify(1, 0, ".5", ".1")
-    with pytest.raises(ParameterError, match="from_rate"):
-        amplify(1, 0, ".5", 2)
