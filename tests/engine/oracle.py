@@ -101,14 +101,16 @@ class OracleTable:
     def keep(self, mask: RowMask) -> OracleTable:
         if self.numbers is None:
             raise UsageError(
-                "these rows have no numbers of the input any more", fix="keep rows before `at_least` or `relabel`"
+                "these rows have no numbers of the input any more", fix="keep rows before `suppress_below` or `relabel`"
             )
         kept = mask(0, self.input.rows)
         return self._only([bool(kept[number]) for number in self.numbers])
 
     def limit_per(self, column: str, most: int, words: RowWords) -> Table:
         if self.numbers is None:
-            raise UsageError("these rows have no numbers of the input any more", fix="choose rows before `at_least`")
+            raise UsageError(
+                "these rows have no numbers of the input any more", fix="choose rows before `suppress_below`"
+            )
         word = words(0, self.input.rows).tolist()
         values = self._column(column)
         chosen = [False] * len(values)
@@ -129,7 +131,7 @@ class OracleTable:
     def count_by(self, columns: Sequence[str]) -> Counts:
         self.input.stamp.verify()
         if not columns:
-            raise UsageError("count by which columns?", came="none", allowed="at least one")
+            raise UsageError("no column to count by", came="none", allowed="at least one")
         counted = Counter(zip(*(self._column(name) for name in columns), strict=True))
         tuples = sorted(counted, key=_order)
         values, codes = [], []

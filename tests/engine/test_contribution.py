@@ -126,7 +126,7 @@ def test_rows_of_people_need_names(name):
             lambda: bound_rows(table, UNIT, source),
             lambda: planned(release=COUNTED).method.run(table, source),
         ):
-            with pytest.raises(PreconditionError, match="not read as their names"):
+            with pytest.raises(PreconditionError, match="not read as names"):
                 work()
 
 

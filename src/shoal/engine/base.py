@@ -257,7 +257,7 @@ def bound_contributions(table: Table, unit: Unit, words: RowWords, theorem: str)
     if attribute is None or not attribute.names:
         raise PreconditionError(
             theorem,
-            "the column that tells people apart was not read as their names, so two people may have become one",
+            "the column that identifies people was not read as names, so two people may count as one",
             came=unit.column,
             fix="open the table by the schema of the plan (`Schema.with_names`)",
         )

@@ -191,7 +191,7 @@ def quantile_ranks(at: Sequence[float], rows: int) -> list[int]:
     """
     shares = [Fraction(str(share)) for share in at]
     if any(not 0 <= share <= 1 for share in shares):
-        raise UsageError("a quantile is a share of the rows", came=", ".join(map(str, at)), allowed="0..1")
+        raise UsageError("a quantile is a share between 0 and 1", came=", ".join(map(str, at)), allowed="0..1")
     return [max(1, math.ceil(share * rows)) for share in shares]
 
 
@@ -224,7 +224,7 @@ def relabelled_columns(
 ) -> tuple[Column, ...]:
     """Describe the columns after relabelling; UsageError where the lists of labels do not fit the columns."""
     if not names:
-        raise UsageError("relabel which columns?", came="none", allowed="at least one")
+        raise UsageError("no column to relabel", came="none", allowed="at least one")
     for words, given in (("labels that are known", known), ("new labels", labels)):
         if len(given) != len(names):
             raise UsageError(f"{words} are listed for each column", came=len(given), allowed=f"{len(names)} lists")

@@ -130,13 +130,13 @@ def test_json_is_plain_and_says_exact():
 @pytest.mark.parametrize(
     ("before", "after", "error", "match"),
     [
-        ([1, 2], [1, 2, 3], UsageError, "other numbers of rows"),
-        ({"a": [1]}, {"b": [1]}, UsageError, "other columns"),
-        ({"a": [1], "b": [2, 3]}, {"a": [1], "b": [2, 3]}, UsageError, "other numbers of rows"),
+        ([1, 2], [1, 2, 3], UsageError, "different numbers of rows"),
+        ({"a": [1]}, {"b": [1]}, UsageError, "different columns"),
+        ({"a": [1], "b": [2, 3]}, {"a": [1], "b": [2, 3]}, UsageError, "different numbers of rows"),
         ([], [], DataError, "nothing to compare"),
         ({}, {}, DataError, "nothing to compare"),
         ([1.0, inf], [1.0, 2.0], DataError, "too large"),
-        (np.zeros((2, 2, 2)), np.zeros((2, 2, 2)), UsageError, "no table"),
+        (np.zeros((2, 2, 2)), np.zeros((2, 2, 2)), UsageError, "one or two dimensions"),
         ({"a": [[1]]}, {"a": [[1]]}, UsageError, "another shape"),
     ],
 )
@@ -146,7 +146,7 @@ def test_bad_input(before, after, error, match):
 
 
 def test_a_taxonomy_must_know_the_column_and_its_values():
-    with pytest.raises(UsageError, match="taxonomies of columns that are not there"):
+    with pytest.raises(UsageError, match="taxonomies for columns that the tables do not have"):
         distortion([1], [1], {"thing": TREE})
     with pytest.raises(UsageError, match="not in the taxonomy") as told:
         distortion({"thing": ["apple"]}, {"thing": ["hat"]}, {"thing": TREE})

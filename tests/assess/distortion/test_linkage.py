@@ -149,5 +149,5 @@ def test_bad_options(options, error, match):
 
 
 def test_other_numbers_of_rows():
-    with pytest.raises(UsageError, match="other numbers of rows; got 2, 3"):
+    with pytest.raises(UsageError, match="different numbers of rows; got 2, 3"):
         linkage([1, 2], [1, 2, 3])

@@ -294,7 +294,7 @@ def test_a_masked_label_holds_more_than_the_texts_in_sight(tmp_path):
 
 BAD = [
     ({"height": 3}, "no published attribute"),
-    ({"sex": "x"}, "no declared value"),
+    ({"sex": "x"}, "neither a declared value"),
     ({"sex": ("f", "m")}, "numbers, dates and times"),
     ({"age": (50, 40)}, "empty interval"),
     ({"age": ("old", None)}, "whole number"),

@@ -112,7 +112,7 @@ def test_a_declared_value_under_a_coarser_label_has_the_interval_of_that_label(h
         ({"size": 20}, "1 up to, but not including, 10; labels: 12, 39"),
         ({"size": "20"}, "labels: 12, 39"),
         ({"rent": 4}, "1.0 up to"),
-        ({"sex": "x"}, "no declared value and no label"),
+        ({"sex": "x"}, "neither a declared value nor a label"),
         ({"since": "2024-01-03"}, "2024-01-01 up to, but not including, 2024-01-03"),
         ({"size": {"exactly": 3}}, "'label'"),
         ({"size": {"label": 3}}, "labels: 12, 39"),
@@ -127,7 +127,7 @@ def test_what_nobody_can_have_is_refused_and_not_answered_with_nothing(homes, wh
 @pytest.mark.slow
 def test_names_that_are_no_texts_and_unknown_names_are_refused_in_words(homes):
     loaded, _ = homes
-    with pytest.raises(UsageError, match="one by one; got list"):
+    with pytest.raises(UsageError, match="one by one, as texts; got list"):
         loaded.marginal(list(loaded.attributes[:2]))
     with pytest.raises(UsageError, match="no published attribute"):
         loaded.axis("nobody")
@@ -206,7 +206,7 @@ def test_cells_that_no_label_can_have_are_not_listed(tmp_path):
     loaded = load(write_release(tmp_path / "gaps", {"v": ([gaps], np.array([100, 60]))}))
     assert loaded.marginal("size").labels == (("few", "many"),)
     assert loaded.count({"size": (7, None)}).value == pytest.approx(60 / 0.15)
-    with pytest.raises(UsageError, match="no declared value"):
+    with pytest.raises(UsageError, match="neither a declared value"):
         loaded.count({"size": 5})
 
 

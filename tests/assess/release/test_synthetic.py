@@ -58,9 +58,9 @@ def test_it_says_that_it_is_synthetic(loaded, tmp_path):
     assert all(name.startswith("synthetic ") for name in table.column_names)
     assert table.schema.metadata[b"synthetic"] == b"true"
     assert made.to_pandas().attrs["synthetic"]
-    with pytest.raises(UsageError, match="says so in its name"):
+    with pytest.raises(UsageError, match="has to say so"):
         made.write(tmp_path / "table.parquet")
-    with pytest.raises(UsageError, match="says so in its name"):
+    with pytest.raises(UsageError, match="has to say so"):
         made.write(tmp_path / "synthetic.xlsx")
     written = made.write(tmp_path / "clinic-synthetic.parquet")
     assert parquet.read_table(written).schema.metadata[b"synthetic"] == b"true"

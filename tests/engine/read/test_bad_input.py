@@ -60,7 +60,7 @@ CSV = {
     "blanks alone": (b"\n \n,,\n", "the first line is empty"),
     "a mark alone": (b"\xef\xbb\xbf", "the file is empty"),
     "an empty first line": (b"\nage,town\n1,x\n", "the first line is empty"),
-    "two columns of one name": (b"age,town,town\n1,x,y\n", r"name of an earlier one; got t.csv, column 3"),
+    "two columns of one name": (b"age,town,town\n1,x,y\n", r"name of an earlier column; got t.csv, column 3"),
     "a column without a name": (b"age,town,\n1,x,y\n", r"columns without a name; got t.csv, column 3"),
     "a short row": (f"age,town\n1,x\n{SECRET}\n2,y\n".encode(), r"another number of cells.*in row 2, .* the header"),
     "a long row": (f"age,town\n1,x,{SECRET}\n".encode(), r"another number of cells.*row 1, .*; allowed: 2 cells"),
@@ -215,7 +215,7 @@ def test_a_domain_that_cannot_be_held_against_the_type(engine):
 
 def test_frames_that_are_no_tables(engine):
     twice = pd.DataFrame([[1, SECRET]], columns=["age", "age"])
-    refused(engine, twice, TWO, "the frame cannot be read|name of an earlier one")
+    refused(engine, twice, TWO, "the frame cannot be read|name of an earlier column")
     refused(engine, pd.DataFrame({"age": [1, SECRET, object()], "town": "x"}), TWO, "the frame cannot be read")
     refused(engine, [1, 2, 3], TWO, "this kind of input is not known; got list")
     refused(engine, pl.DataFrame({"age": [1]}), TWO, "without 'town'")

@@ -153,7 +153,7 @@ def test_another_table_is_refused(tmp_path, content):
     folder = tmp_path / "casc_census"
     folder.mkdir()
     (folder / "census.csv").write_text(content, encoding="utf-8")
-    with pytest.raises(DataError, match=r"census\.csv is another table"):
+    with pytest.raises(DataError, match=r"census\.csv is not the table of the thesis"):
         found("sc13-table-3.6", tmp_path)
 
 

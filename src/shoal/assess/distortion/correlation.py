@@ -103,7 +103,7 @@ def correlation_change(original: Any, masked: Any, confidential: Sequence[str] |
     numbers = [pair for pair in pairs if isinstance(pair, NumericPair)]
     without = [name for name in wanted if name not in {pair.name for pair in numbers}]
     if without:
-        raise UsageError("names have no correlation", came=", ".join(without), allowed="columns of numbers")
+        raise UsageError("columns of names have no correlation", came=", ".join(without), allowed="columns of numbers")
     if len(numbers) < 2:
         raise DataError("a correlation needs two columns of numbers", came=len(numbers))
     return CorrelationChange(

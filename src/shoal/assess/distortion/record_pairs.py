@@ -146,15 +146,18 @@ def pair_columns(
     trees = taxonomies or {}
     if list(before) != list(after):
         raise UsageError(
-            "the two tables have other columns", came=", ".join(after), allowed=", ".join(before), fix="choose the same"
+            "the two tables have different columns",
+            came=", ".join(after),
+            allowed=", ".join(before),
+            fix="choose the same",
         )
     strangers = [name for name in trees if name not in before]
     if strangers:
-        raise UsageError("taxonomies of columns that are not there", came=", ".join(strangers))
+        raise UsageError("taxonomies for columns that the tables do not have", came=", ".join(strangers))
     lengths = {len(column) for column in (*before.values(), *after.values())}
     if len(lengths) > 1:
         raise UsageError(
-            "the two tables have other numbers of rows",
+            "the two tables have different numbers of rows",
             came=", ".join(str(length) for length in sorted(lengths)),
             allowed="one masked record for each original, in the same order",
             fix="compare before suppressed records are dropped",
@@ -180,7 +183,7 @@ def columns_of(table: Any) -> dict[str, Array]:
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2:
-        raise UsageError("this is no table", came=f"shape {values.shape}", allowed="rows and columns")
+        raise UsageError("a table has one or two dimensions", came=f"shape {values.shape}", allowed="rows and columns")
     return {str(j + 1): values[:, j] for j in range(values.shape[1])}
 
 

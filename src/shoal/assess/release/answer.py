@@ -106,13 +106,15 @@ def marginal(
     given: Sequence[object] = attributes
     if odd := [each for each in given if not isinstance(each, str)]:
         raise UsageError(
-            "attributes are named one by one",
+            "attributes are given one by one, as texts",
             came=type(odd[0]).__name__,
             allowed="texts, such as marginal('age', 'sex')",
         )
     if not attributes or len(set(attributes)) != len(attributes):
         raise UsageError(
-            "a marginal of no attributes, or of one twice", came=", ".join(attributes) or None, fix="name each once"
+            "a marginal needs at least one attribute, and each once",
+            came=", ".join(attributes) or None,
+            fix="name each once",
         )
     view = min(loaded.covering(attributes), key=lambda each: (_size(each), each.name))
     own_axes = axes is None

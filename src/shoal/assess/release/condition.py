@@ -38,12 +38,12 @@ def condition(loaded: LoadedRelease, where: Where) -> Condition:
     given: Any = [where] if isinstance(where, Mapping) else where
     if not isinstance(given, list | tuple) or not all(isinstance(each, Mapping) for each in given):
         raise UsageError(
-            "a condition of another form",
+            "a condition of an unknown form",
             came=type(where).__name__,
             allowed="a mapping from attributes to a value, a set of values or (low, high); or a list of such mappings",
         )
     if not given:
-        raise UsageError("a list of conditions without one", fix="give at least one mapping; {} is everything")
+        raise UsageError("the list of conditions is empty", fix="give at least one mapping; {} is everything")
     return [{str(name): _condition_label(loaded, str(name), value) for name, value in each.items()} for each in given]
 
 
@@ -54,7 +54,7 @@ def _condition_label(loaded: LoadedRelease, name: str, value: object) -> Label:
     several = value if isinstance(value, set | frozenset | list | range) else [value]
     found = [_single(name, meanings, each) for each in several]
     if not found:
-        raise UsageError(f"attribute '{name}': a set without a value", fix="name at least one value")
+        raise UsageError(f"attribute '{name}': the set of values is empty", fix="name at least one value")
     return found[0].union(found[1:], name)
 
 
@@ -111,7 +111,7 @@ def _explicit(name: str, given: object) -> tuple[object, bool, bool]:
         return given, True, True
     if len(given) != 1 or not set(given) <= {"label", "value"}:
         raise UsageError(
-            f"attribute '{name}': a condition of another form",
+            f"attribute '{name}': a condition of an unknown form",
             came=f"a mapping with {', '.join(map(repr, given)) or 'nothing'}",
             allowed="{'label': ...} or {'value': ...}",
         )
@@ -169,10 +169,10 @@ def _unknown(name: str, meanings: Sequence[Meaning], text: str) -> UsageError:
         covering = next((label.text for label in labels if label.everything), None)
     if covering is None:
         return UsageError(
-            f"attribute '{name}': no declared value and no label", came=text, allowed=_allowed_words(meanings)
+            f"attribute '{name}': neither a declared value nor a label", came=text, allowed=_allowed_words(meanings)
         )
     return UsageError(
-        f"attribute '{name}': no label shows this by itself, and the release does not list what is declared",
+        f"attribute '{name}': no label stands for this value alone, and the release does not list the declared values",
         came=text,
         allowed=_allowed_words(meanings),
         fix=f"ask for '{covering}', the label that a record with such a value has",

@@ -39,7 +39,9 @@ VERSION = 1
 def risk_of(level: object) -> float:
     """Give 1 − level; ParameterError where the level does not lie between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise ParameterError("the level of an interval", came=level, allowed="above 0 and below 1, such as 0.95")
+        raise ParameterError(
+            "the level of an interval is not between 0 and 1", came=level, allowed="above 0 and below 1, such as 0.95"
+        )
     return 1 - level
 
 

@@ -174,7 +174,7 @@ def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
     >>> load("no-such-release")
     Traceback (most recent call last):
         ...
-    shoal.errors.UsageError: no release folder; got no-such-release; allowed: a folder with certificate.json
+    shoal.errors.UsageError: this is not a release folder; got no-such-release; allowed: a folder with certificate.json
     """
     place, held = Path(folder), None
     if is_archive(place):
@@ -182,12 +182,12 @@ def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
         place = held.release
     paper = place / "certificate.json"
     if not paper.is_file():
-        raise UsageError("no release folder", came=place, allowed="a folder with certificate.json")
+        raise UsageError("this is not a release folder", came=place, allowed="a folder with certificate.json")
     try:
         certificate = json.loads(paper.read_text(encoding="utf-8"))
         if certificate.get("method", "safe-k") != "safe-k":
             raise UsageError(
-                "this release is no sample, so it has no weights and no intervals",
+                "this release is not a random sample, so it has no weights and no intervals",
                 came=certificate["method"],
                 allowed="safe-k",
                 fix="read its table as it is",

@@ -72,7 +72,7 @@ class SyntheticTable:
         place = Path(path)
         if "synthetic" not in place.stem.lower() or place.suffix not in (".csv", ".parquet"):
             raise UsageError(
-                "a file of synthetic rows says so in its name",
+                "the name of a file of synthetic rows has to say so",
                 came=place.name,
                 allowed="a name with 'synthetic' that ends in .csv or .parquet, such as visits-synthetic.parquet",
             )
@@ -92,7 +92,11 @@ def synthetic(views: ConsistentViews, rows: int | None, source: Source | None) -
     """Draw so many synthetic rows; as many as the estimated number of records where no number is given."""
     many = round(views.total) if rows is None else rows
     if type(many) is not int or not 1 <= many <= MOST_ROWS:
-        raise ParameterError("rows of a synthetic table", came=rows, allowed=f"a whole number from 1 to {MOST_ROWS:,}")
+        raise ParameterError(
+            "a synthetic table cannot have this number of rows",
+            came=rows,
+            allowed=f"a whole number from 1 to {MOST_ROWS:,}",
+        )
     names = views.loaded.attributes
     pairs = _pairs(views)
     tree = _tree(names, pairs)

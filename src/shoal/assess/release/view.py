@@ -194,7 +194,7 @@ def read_view(
     """Read a view by its entry in the certificate."""
     columns = tuple(entry["columns"])
     if not 0 < beta <= 1 or k < 1:
-        raise VerificationError(f"table '{name}': k and beta make no sense", came=f"k = {k}, beta = {beta}")
+        raise VerificationError(f"table '{name}': k or beta is outside its range", came=f"k = {k}, beta = {beta}")
     rules = {column: (folder / entry["recoding"][column]).read_text(encoding="utf-8") for column in columns}
     boxes = folder / entry["boxes"] if entry.get("boxes") else None
     return PublishedView(name, folder / entry["file"], columns, k, beta, boxes, rules, domains, cache)

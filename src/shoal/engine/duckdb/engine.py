@@ -254,7 +254,7 @@ class Connection:
             lambda: self._connection.execute(f"SELECT {', '.join(counted)} FROM ({typed})").fetchall()[0]
         )
         if found[0] != self.input.rows:
-            raise DataError("the table has not as many rows as it says", came=self.input.name)
+            raise DataError("the table has another number of rows than its file says", came=self.input.name)
         findings = [ViolationCounts(attribute, *found[3 * i + 1 : 3 * i + 4]) for i, attribute in enumerate(attributes)]
         finals = [sql.apply_outside_rule(f"v{i}", attribute, outside[i][0]) for i, attribute in enumerate(attributes)]
 

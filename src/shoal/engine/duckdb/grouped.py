@@ -146,7 +146,7 @@ class GroupedTable:
 
     def count_by(self, columns: Sequence[str]) -> Counts:
         if not columns:
-            raise UsageError("count by which columns?", came="none", allowed="at least one")
+            raise UsageError("no column to count by", came="none", allowed="at least one")
         chosen = self.select(columns)
         pairs = [_occurring(*each) for each in zip(chosen.parts, chosen.values, chosen.codes, strict=True)]
         values, codes = zip(*pairs, strict=True)

@@ -119,7 +119,7 @@ class DuckDBTable:
 
     def count_by(self, columns: Sequence[str]) -> Counts:
         if not columns:
-            raise UsageError("count by which columns?", came="none", allowed="at least one")
+            raise UsageError("no column to count by", came="none", allowed="at least one")
         with self._codes_of(columns) as rows:
             counter = TupleCounter(rows.sizes)
             for codes, counts in rows.batches:
@@ -305,7 +305,7 @@ class DuckDBTable:
     def _needs_numbers(self) -> None:
         if self.counted:
             raise UsageError(
-                "these rows have no numbers of the input any more", fix="keep rows before `at_least` or `relabel`"
+                "these rows have no numbers of the input any more", fix="keep rows before `suppress_below` or `relabel`"
             )
 
     def _with_numbers(self) -> DuckDBTable:

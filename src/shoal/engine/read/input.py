@@ -123,7 +123,7 @@ class Input:
             yield pa.RecordBatch.from_arrays(batch.columns, schema=shape)
         if seen != self.rows:
             self.stamp.verify()
-            raise DataError("the file does not parse as its structure was checked", came=self.name)
+            raise DataError("the file was parsed differently from how its structure was checked", came=self.name)
 
     @property
     def counted_from(self) -> str:
@@ -277,7 +277,7 @@ def _refuse_names(source: str, names: Sequence[str], asked: Sequence[Attribute],
     twice = [place for place, name in enumerate(names, start=1) if names.index(name) + 1 != place]
     if twice:
         raise DataError(
-            "columns with the name of an earlier one", came=f"{source}, column {_some(twice)}", fix="rename them"
+            "columns have the name of an earlier column", came=f"{source}, column {_some(twice)}", fix="rename them"
         )
     missing = [attribute.name for attribute in asked if attribute.name not in names]
     if missing:

@@ -51,15 +51,19 @@ def read_table(path: Path, columns: Sequence[str]) -> npt.NDArray[np.float64]:
         names, *rows = csv.reader(file)
     lacking = [name for name in columns if name not in names]
     if lacking:
-        raise DataError(f"{path.name} is another table", came=f"no column {', '.join(lacking)}")
+        raise DataError(f"{path.name} is not the table of the thesis", came=f"no column {', '.join(lacking)}")
     places = [names.index(name) for name in columns]
     try:
         table = np.array([[float(row[j]) for j in places] for row in rows])
     except (ValueError, IndexError):
-        raise DataError(f"{path.name} is another table", allowed=f"numbers in {', '.join(columns)}") from None
+        raise DataError(
+            f"{path.name} is not the table of the thesis", allowed=f"numbers in {', '.join(columns)}"
+        ) from None
     expected = ROWS.get(tuple(columns))
     if expected is not None and len(table) != expected:
-        raise DataError(f"{path.name} is another table", came=f"{len(table)} rows", allowed=f"{expected} rows")
+        raise DataError(
+            f"{path.name} is not the table of the thesis", came=f"{len(table)} rows", allowed=f"{expected} rows"
+        )
     return table
 
 
