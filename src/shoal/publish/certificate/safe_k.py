@@ -63,7 +63,7 @@ def certificate(
         bound=plan.promise.bound,
         recoding_choice=recoding_choice(plan.method.partition) if paid_once else None,
         views=_views(plan) if plan.views else None,
-        samples=tuple(_sample(promise, times) for promise, times in plan.distinct),
+        samples=tuple(_sample(promise, times) for promise, times in plan.distinct_settings),
         curve=curve_points(plan.curve),
         tables=tuple(tables),
         ledger=_ledger(account),

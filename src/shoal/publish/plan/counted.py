@@ -105,7 +105,7 @@ class SyntacticPlan(Plan):
     def kind(self) -> str:
         """What becomes of a cluster's records: `faces` (all show one value), `together` or `alone` (values change places)."""
 
-    def crowds(self) -> dict[str, int]:
+    def k_by_attribute(self) -> dict[str, int]:
         """The k of each confidential attribute, where they are treated one by one; else empty."""
         return {}
 
@@ -141,7 +141,7 @@ class SyntacticPlan(Plan):
 
     def facts(self) -> list[tuple[str, str, str]]:
         clustering = self.method.clustering
-        each = self.crowds()
+        each = self.k_by_attribute()
         own = ", ".join(f"{name} {k}" for name, k in each.items()) if len(set(each.values())) > 1 else str(self.k)
         return [
             ("dataset", self.policy.dataset, f"plan {self.lock.sha256[:16]}"),
@@ -174,7 +174,7 @@ class SyntacticPlan(Plan):
             "epsilon": None,
             "delta": None,
             "k": self.k,
-            "crowds": self.crowds(),
+            "crowds": self.k_by_attribute(),
             "l": clustering.requirement.l,
             "t": None if clustering.requirement.t is None else float(clustering.requirement.t),
             "grouping": clustering.grouping,
@@ -271,7 +271,7 @@ class SwapPlan(SyntacticPlan):
     def claims(self) -> tuple[Claim, ...]:
         return self.method.claims(self.policy.schema)
 
-    def crowds(self) -> dict[str, int]:
+    def k_by_attribute(self) -> dict[str, int]:
         if not self.method.alone:
             return {}
         return {one.name: self.method.k(one.name) for one in self.policy.schema.confidential}

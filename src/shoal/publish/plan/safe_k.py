@@ -155,7 +155,7 @@ class SafeKPlan(Plan):
         return [method.promise for method in self.tables]
 
     @property
-    def distinct(self) -> list[tuple[Setting, int]]:
+    def distinct_settings(self) -> list[tuple[Setting, int]]:
         """The different settings among all tables, in the order in which they first occur, and how many tables have each."""
         found: dict[Setting, int] = {}
         for each in self.promises:

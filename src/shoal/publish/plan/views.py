@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 LARGEST_K = 1 << 14
 """Views whose classes are larger than this show nothing that is worth a view."""
 RATES = tuple(
-    Fraction(n, 1000) for n in (2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100, 120, 150, 200, 250, 300, 400, 500, 600)
+    map(
+        Fraction,
+        [".002", ".003", ".005", ".007", ".01", ".015", ".02", ".03", ".04", ".05", ".06", ".08", ".1", ".12", ".15", ".2", ".25", ".3", ".4", ".5", ".6"],
+    )
 )
 """The rates among which `beta: auto` looks."""
 STEPS = 12
@@ -231,7 +234,7 @@ def chosen_views(plan: SafeKPlan, groups: Sequence[Group]) -> tuple[View, ...]:
 
 def view_index(plan: SafeKPlan, tables: Sequence[TableEntry]) -> dict[str, Any]:
     """What an analyst needs to find the right view: names, attributes, k, sampling rates and weights."""
-    samples = [promise for promise, _ in plan.distinct]
+    samples = [promise for promise, _ in plan.distinct_settings]
     return {
         "version": 1,
         "dataset": plan.policy.dataset,

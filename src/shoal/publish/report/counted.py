@@ -107,7 +107,7 @@ def _groups_of(masked: MaskedMicrodata, name: str) -> Labels:
 
 
 def _own_k(plan: SyntacticPlan, name: str) -> int:
-    return plan.crowds().get(name, plan.k)
+    return plan.k_by_attribute().get(name, plan.k)
 
 
 # --- rows and clusters ----------------------------------------------------------------------------------------------

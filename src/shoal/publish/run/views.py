@@ -28,7 +28,7 @@ class ViewsJob(SafeKJob):
         self, table: Table, source: Source | None, stage: Stage = lambda _: None
     ) -> Generator[tuple[DrawnTable, Table], None, None]:
         plan = self.plan
-        samples = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
+        samples = {promise: number for number, (promise, _) in enumerate(plan.distinct_settings)}
         with key(source, "settle") as chance:
             people, views, recodings = self._settle(table, chance, stage)
         with key(source, "release") as chance:

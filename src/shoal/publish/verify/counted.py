@@ -174,7 +174,7 @@ def _has_negative_zero(rows: Any) -> bool:
 def _counts(read: Table, promised: CountedPromiseEntry, plan: SyntacticPlan, name: str) -> list[Check]:
     """What is promised of the table, counted on it; of groups that are not published, what must hold of the whole."""
     schema, rows = read.schema, read.rows()
-    least = 2 * max(plan.k, *plan.crowds().values(), 0)
+    least = 2 * max(plan.k, *plan.k_by_attribute().values(), 0)
     checks = [Check("row-count", rows >= least, f"{rows}; two groups have {least} or more", promise=True, about=name)]
     if promised.kind != "k-anonymity":
         fewest = min((len(read.count_by([one.name])) for one in schema.confidential), default=0)

@@ -177,7 +177,7 @@ def _could_be(views: ViewsModel, found: Sequence[frozenset[str]], published: set
 def _tables(folder: Path, plan: SafeKPlan, told: Sequence[TableEntry]) -> list[TableEntry]:
     """The tables as a certificate lists them, with the files of their rules named by what is in them."""
     places: dict[tuple[str, str], str] = {}
-    samples = {promise: number for number, (promise, _) in enumerate(plan.distinct)}
+    samples = {promise: number for number, (promise, _) in enumerate(plan.distinct_settings)}
     found = []
     for number, table in enumerate(told):
         narrow = plan.views[number] if plan.views else None
