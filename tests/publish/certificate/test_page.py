@@ -66,7 +66,7 @@ def test_the_numbers_of_the_promise():
 
 
 def test_where_the_published_theorem_is_silent():
-    assert "LQS11 Theorem 5 says nothing at this epsilon" in page_of(sealed(planned("silent")))
+    assert "Theorem 5 of Li, Qardaji and Su (2011) says nothing at this epsilon" in page_of(sealed(planned("silent")))
 
 
 def test_a_unit_of_several_rows_has_its_own_delta():

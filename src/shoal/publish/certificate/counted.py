@@ -31,8 +31,8 @@ def counted_answers(plan: SyntacticPlan) -> dict[str, PremiseAnswer]:
         else by_construction(f"one row of each {plan.unit.name} was kept"),
         "uniform-permutations": by_construction("drawn with a new key from the operating system, which was destroyed"),
         "order-of-file": by_construction("records take the places of a drawn order before they are grouped"),
-        "quasi-declared": by_custodian("by the roles in the policy"),
-        "parted-attributes": by_custodian("by the roles in the policy"),
+        "quasi-declared": by_custodian("by the roles of the attributes in the policy"),
+        "parted-attributes": by_custodian("by the roles of the attributes in the policy"),
         "nothing-of-others": by_custodian("nobody can check it: it is the condition"),
     }
 

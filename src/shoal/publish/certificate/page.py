@@ -46,9 +46,10 @@ NEIGHBOURS = {
     "add_remove": "two tables are neighbours when one has the unit's rows and the other does not",
     "replace_one": "two tables are neighbours when the unit's rows in one are replaced by any others",
 }
+LQS11 = "Theorem 5 of Li, Qardaji and Su (2011)"
 BOUND = {
-    "tight": "the exact divergence of a sample: for one row added or removed, no smaller delta holds of it",
-    "published": "LQS11 Theorem 5, which bounds the probability of a bad outcome",
+    "tight": "delta is the exact hockey-stick divergence of a sample: for one row added or removed, no smaller delta holds",
+    "published": f"delta is that of {LQS11}, which bounds the probability of a bad outcome",
 }
 RANDOMNESS = {
     "operating system": "whatever is drawn comes from a fresh 256-bit key, stretched by a cipher and then destroyed: the "
@@ -81,7 +82,11 @@ def _opening(certificate: SafeKCertificate | CountedCertificate, about: Mapping[
         "theorems": certificate.theorems,
         "not_promised": certificate.not_promised,
         "verify": [(words, place % 2 == 1) for place, words in enumerate((verify[:1].upper() + verify[1:]).split("`"))],
-        "hashes": [("seal", certificate.seal), ("plan", certificate.plan_sha256), *certificate.files.items()],
+        "hashes": [
+            ("seal of the certificate", certificate.seal),
+            ("locked plan", certificate.plan_sha256),
+            *certificate.files.items(),
+        ],
     }
 
 
@@ -178,18 +183,18 @@ def _sample(sample: SampleEntry, unit: Unit) -> list[Fact]:
             "the sampling rate: the probability with which each row takes part",
         ),
         (
-            "delta, tight",
+            "delta, exact",
             text_up(exact(sample.delta_tight)),
             f"of one sample alone, at epsilon {epsilon}, for one row added or removed",
         ),
     ]
     if unit.max_rows > 1 or unit.neighbours != "add_remove":
-        about = f"of one sample alone, at epsilon {epsilon}: the tight curve, one row after the other"
+        about = f"of one sample alone, at epsilon {epsilon}: the exact curve, one row after the other"
         facts.append(("delta for this unit", _cost(sample.delta_for_unit), about))
     if published is None:
-        facts.append(("delta, published", "silent", "LQS11 Theorem 5 says nothing at this epsilon"))
+        facts.append(("delta, published", "none", f"{LQS11} says nothing at this epsilon"))
     else:
-        about = "LQS11 Theorem 5, of the same sample at the same epsilon, for comparison"
+        about = f"by {LQS11}, of the same sample at the same epsilon, for comparison"
         facts.append(("delta, published", text_up(exact(published)), about))
     if sample.times > 1:
         about = f"each from a fresh sample, each by itself at epsilon {epsilon}"
@@ -352,7 +357,7 @@ def _counted_parameters(certificate: CountedCertificate) -> list[Fact]:
     promised, grouping = certificate.guarantee, certificate.grouping
     unit, each = promised.unit.unit(), grouping.k_of_attribute
     gain = f", gain {grouping.gain}" if grouping.gain is not None else ""
-    facts = [("k", str(promised.k), "the smallest group")]
+    facts = [("k", str(promised.k), "no group is smaller")]
     if len(set(each.values())) > 1:
         facts += [(f"k of {name}", str(k), "its own groups") for name, k in each.items()]
     if promised.l is not None:

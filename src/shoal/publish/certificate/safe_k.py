@@ -44,9 +44,9 @@ DIGITS = 8
 NOT_PROMISED = (
     "It does not say that nobody can learn anything about a person: what is true of many people can be learned from their data.",
     "It does not hold against somebody who sees which rows were sampled, the program's memory, or its key while it runs.",
-    "It does not cover other publications about the same people, unless they are in the list of releases below.",
-    "It does not say that nobody looked at results on the real data while the plan was made: only the holder can know that.",
-    "It does not cover what a failed run shows: a table that does not fit its policy is refused, for its holder to see.",
+    "It does not cover other publications about the same people, unless they are in the list of charges below.",
+    "It does not say that nobody looked at results on the real data while the plan was made: only the custodian can know that.",
+    "It does not cover what a failed run shows: a table that does not fit its policy is refused, and the custodian sees why.",
     "It does not promise that the table is accurate: rows were left out at random, labels are coarse, and small groups are gone.",
 )
 
@@ -230,11 +230,11 @@ def _recoding(plan: SafeKPlan, unseen: str) -> Mapping[str, PremiseAnswer]:
     of = "the whole table" if rate == 1 else "a separate sample of the table"
     return {
         "recoding-fixed": by_construction(
-            f"it was settled on {of} for its own epsilon before the sample was drawn; given the recoding, the sample decides "
-            "alone (theorem eps-safe-recoding)"
+            f"it was chosen on {of}, for its own epsilon, before the sample was drawn; once it is fixed, the published table "
+            "depends on the data through the sample alone (theorem eps-safe-recoding)"
         ),
         "recoding-apart": by_construction(
-            f"it was settled on {of} with a key of its own, which was destroyed before the sample's key was made"
+            f"it was chosen on {of} with a key of its own, which was destroyed before the sample's key was made"
         ),
     }
 
