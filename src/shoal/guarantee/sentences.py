@@ -43,7 +43,9 @@ def as_float(value: Fraction, *, cost: bool) -> float:
     return up(value) if cost else down(value)
 
 
-def sentences(plan: Setting, unit: Unit | None = None, *, drawn_before: bool = False, tuned: bool = False) -> list[str]:
+def sentences(
+    setting: Setting, unit: Unit | None = None, *, drawn_before: bool = False, tuned: bool = False
+) -> list[str]:
     """What is promised, what the two numbers mean, and what it rests on; `unit` where a policy names it.
 
     >>> from shoal.guarantee.safe_k.setting import solve
@@ -51,13 +53,13 @@ def sentences(plan: Setting, unit: Unit | None = None, *, drawn_before: bool = F
     Whatever anyone concludes from the release, that conclusion is at most 2.719 times as likely with one row in
     the table as without it, plus 0.000001; and the other way round.
     """
-    ratio, delta = growth(plan.epsilon), plain(plan.delta)
-    recoding = _recoding_clause(plan.epsilon_recoding, tuned)
+    ratio, delta = growth(setting.epsilon), plain(setting.delta)
+    recoding = _recoding_clause(setting.epsilon_recoding, tuned)
     ground = (
-        f"This rests on {_theorem_list(plan.theorems)}: {_sampling_clause(plan, unit, drawn_before)}; "
-        f"the recoding is {recoding}; and no group of fewer than {plan.k} equal rows is shown."
+        f"This rests on {_theorem_list(setting.theorems)}: {_sampling_clause(setting, unit, drawn_before)}; "
+        f"the recoding is {recoding}; and no group of fewer than {setting.k} equal rows is shown."
     )
-    return [_promise_sentence(ratio, delta, unit or plan.unit), _delta_sentence(plan, ratio, delta), ground]
+    return [_promise_sentence(ratio, delta, unit or setting.unit), _delta_sentence(setting, ratio, delta), ground]
 
 
 def _promise_sentence(ratio: str, delta: str, unit: Unit) -> str:
@@ -78,16 +80,16 @@ def _recoding_clause(paid: Fraction, tuned: bool) -> str:
 
 
 def view_sentences(
-    total: ApproxDP, plans: Sequence[Setting], unit: Unit | None = None, *, tuned: bool = False
+    total: ApproxDP, settings: Sequence[Setting], unit: Unit | None = None, *, tuned: bool = False
 ) -> list[str]:
     """The three sentences of a release of many narrow tables that keep one promise together."""
-    first = plans[0]
+    first = settings[0]
     ratio, delta = growth(total.epsilon), plain(total.delta)
-    rates, sizes = sorted({plan.beta for plan in plans}), sorted({plan.k for plan in plans})
+    rates, sizes = sorted({setting.beta for setting in settings}), sorted({setting.k for setting in settings})
     rate = short(rates[0], cost=False) if len(rates) == 1 else f"{short(rates[0], cost=False)} or more"
     size = str(sizes[0]) if len(sizes) == 1 else f"its own k, {sizes[0]} to {sizes[-1]},"
-    recoding = _recoding_clause(sum((plan.epsilon_recoding for plan in plans), Fraction(0)), tuned)
-    one = "one is" if len(plans) == 1 else f"{len(plans)} tables are"
+    recoding = _recoding_clause(sum((setting.epsilon_recoding for setting in settings), Fraction(0)), tuned)
+    one = "one is" if len(settings) == 1 else f"{len(settings)} tables are"
     ground = (
         f"{one[:1].upper()}{one[1:]} published, each from its own fresh sample, and what they cost together is composed "
         "as distributions of privacy loss (theorem pld-composition): for each of them every row is kept with probability "
@@ -96,8 +98,8 @@ def view_sentences(
     return [_promise_sentence(ratio, delta, unit or first.unit), _delta_sentence(first, ratio, delta), ground]
 
 
-def _sampling_clause(plan: Setting, unit: Unit | None, drawn_before: bool) -> str:
-    rate = short(plan.beta, cost=False)
+def _sampling_clause(setting: Setting, unit: Unit | None, drawn_before: bool) -> str:
+    rate = short(setting.beta, cost=False)
     if drawn_before:
         each = "row" if unit is None else unit.name
         return f"the table itself was drawn by keeping each {each} independently with probability at most {rate}"
@@ -109,8 +111,8 @@ def _theorem_list(theorems: tuple[str, ...]) -> str:
     return f"the theorems {', '.join(most)} and {last}" if most else f"the theorem {last}"
 
 
-def _delta_sentence(plan: Setting, ratio: str, delta: str) -> str:
-    if plan.bound == "published":
+def _delta_sentence(setting: Setting, ratio: str, delta: str) -> str:
+    if setting.bound == "published":
         return (
             f"Except with probability {delta} the release is one that is between 1/{ratio} and {ratio} times as likely without "
             "that row: this is what the published theorem bounds."
@@ -121,17 +123,17 @@ def _delta_sentence(plan: Setting, ratio: str, delta: str) -> str:
     )
 
 
-def about_people(people: int, plan: Setting, named: str = "people") -> str | None:
+def about_people(people: int, setting: Setting, named: str = "people") -> str | None:
     """n times delta in words, when it is not far below one (LQS10 section 6); `named` says of what there are n."""
-    together = people_at_risk(people, plan.delta)
-    if people * plan.delta >= 1:
+    together = people_at_risk(people, setting.delta)
+    if people * setting.delta >= 1:
         return (
-            f"{people:,} {named} times delta {plain(plan.delta)} is 1 or more: a release that exposes one of them outright "
+            f"{people:,} {named} times delta {plain(setting.delta)} is 1 or more: a release that exposes one of them outright "
             f"would meet this promise; ask for a delta far below {text_down(Fraction(1, people))}"
         )
     if together > 0.01:
         return (
-            f"{people:,} {named} times delta {plain(plan.delta)} is {text_up(together)}: the promise to each of them is "
+            f"{people:,} {named} times delta {plain(setting.delta)} is {text_up(together)}: the promise to each of them is "
             "kept, but it leaves that much room for exposing one of them; ask for a smaller delta"
         )
     return None
