@@ -48,8 +48,6 @@ TOPICS = {
     "engine/read/test_file_format.py",
     "engine/test_appended_row.py",
     "engine/test_contribution.py",
-    "guarantee/test_claims_are_evaluated.py",
-    "guarantee/test_values.py",
     "ledger/test_answers.py",
     "ledger/test_dependent_samples.py",
     "mechanism/refinement/test_delta.py",
