@@ -170,7 +170,7 @@ def test_the_known_sensitivities():
 
 def test_scores_are_listed_and_cite_a_theorem():
     assert list(SCORES) == ["ramp", "records", "discernibility", "target"]
-    assert all(score.theorem in THEOREMS for score in SCORES.values())
+    assert all(name == score.name and score.theorem in THEOREMS for name, score in SCORES.items())
 
 
 @pytest.mark.slow

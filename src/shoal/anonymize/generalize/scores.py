@@ -315,7 +315,7 @@ class Target(Score):
 
 
 SCORES: Mapping[str, type[Score]] = MappingProxyType(
-    {score.name: score for score in (Ramp, Records, Discernibility, Target)}
+    {"ramp": Ramp, "records": Records, "discernibility": Discernibility, "target": Target}
 )
 """Every score by the name a policy uses."""
 
