@@ -7,7 +7,7 @@ import pytest
 from shoal.data.schema import STANDARD, FileFormat
 from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
-from shoal.publish.verify.lock import unlocked
+from shoal.publish.verify.lock import policy_of_lock
 from tests.policy.written import BASE, edited
 
 WRITTEN = "file: {encoding: windows-1252, delimiter: ';', quote: none, decimal: ',', missing: [NA, '-9']}\n"
@@ -36,7 +36,7 @@ def test_it_is_part_of_the_lock():
     assert with_file("file: {encoding: utf-8, missing: []}\n").lock() == Policy.parse(BASE).lock()
     assert with_file("file: {missing: [a, b]}\n").lock() == with_file("file: {missing: [b, a]}\n").lock()
     for policy in (Policy.parse(BASE), with_file(WRITTEN), with_file("file: {delimiter: tab}\n")):
-        again = unlocked(policy.lock().text)
+        again = policy_of_lock(policy.lock().text)
         assert (again.lock(), again.schema.file) == (policy.lock(), policy.schema.file)
 
 

@@ -347,7 +347,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     def lock(folder: Path) -> str:
         return (folder / "policy.lock.yaml").read_text()
 
-    monkeypatch.setattr(verify, "canonical", remembered(verify.canonical, lock))
+    monkeypatch.setattr(verify, "read_locked_policy", remembered(verify.read_locked_policy, lock))
     monkeypatch.setattr(
         rebuild,
         "plan_with_numbers",

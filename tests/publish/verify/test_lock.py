@@ -10,7 +10,7 @@ from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
-from shoal.publish.verify.lock import unlocked
+from shoal.publish.verify.lock import policy_of_lock
 from shoal.publish.verify.release import verify
 from tests.policy.written import BASE
 from tests.publish.clinic import POLICY as PAID
@@ -58,7 +58,7 @@ CHANGES = [
 @pytest.mark.parametrize("changes", CHANGES, ids=str)
 def test_a_lock_comes_back_to_the_letter(changes):
     written = Policy.parse(BASE).with_changes(changes)
-    back = unlocked(written.lock().text)
+    back = policy_of_lock(written.lock().text)
     assert back.lock() == written.lock()
     assert {one.name: one.type for one in back.schema.attributes} == {
         one.name: one.type for one in written.schema.attributes
@@ -68,7 +68,7 @@ def test_a_lock_comes_back_to_the_letter(changes):
 @pytest.mark.parametrize("which", ["microaggregation", "swap"])
 def test_of_a_hierarchy_in_a_file_the_hash_stays(held, which):
     written = with_files(held, which)
-    back = unlocked(written.lock().text)
+    back = policy_of_lock(written.lock().text)
     assert back.lock() == written.lock()
     assert back.hashes == written.hashes
     assert set(back.hashes) == {"age", "sex"}
@@ -78,7 +78,7 @@ def test_of_a_hierarchy_in_a_file_the_hash_stays(held, which):
 def test_levels_of_a_file_are_not_asked_about(held):
     release = {"method": "safe-k", "epsilon": 1, "delta": "1e-3", "k": 5, "recoding": {"levels": {"age": 2, "sex": 0}}}
     written = with_files(held, "swap").with_changes({"release": release})
-    assert unlocked(written.lock().text).lock() == written.lock()
+    assert policy_of_lock(written.lock().text).lock() == written.lock()
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_no_policy_says_no_lock_says(old, new):
     text = policy("swap").lock().text
     assert old in text
     with pytest.raises(PolicyError):
-        unlocked(text.replace(old, new, 1))
+        policy_of_lock(text.replace(old, new, 1))
 
 
 def released(held, policy: Policy):

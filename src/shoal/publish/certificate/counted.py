@@ -15,7 +15,7 @@ from shoal.publish.certificate.model import (
     CountedTableEntry,
     GroupingEntry,
 )
-from shoal.publish.certificate.seal import by_construction, by_custodian, by_program, opening, sealed
+from shoal.publish.certificate.seal import by_construction, by_custodian, by_program, opening_fields, seal_certificate
 from shoal.publish.plan.counted import SyntacticPlan
 
 
@@ -56,14 +56,14 @@ def certificate(
         shows=plan.method.rules(schema),
     )
     draft = CountedCertificate(
-        **opening(plan, files, date, counted_answers(plan), tuple(plan.not_promised)),
+        **opening_fields(plan, files, date, counted_answers(plan), tuple(plan.not_promised)),
         guarantee=_promise(plan),
         method="microaggregation" if plan.method.name == "microaggregation" else "probabilistic-k",
         grouping=GroupingEntry.read(grouping),
         tables=(table,),
         ledger=_ledger(account),
     )
-    return sealed(draft)
+    return seal_certificate(draft)
 
 
 def _promise(plan: SyntacticPlan) -> CountedPromiseEntry:

@@ -78,7 +78,11 @@ class Entry(BaseModel):
 
     @classmethod
     def read(cls, value: Any) -> Self:
-        """The entry from plain values, as `json.loads` gives them; pydantic's ValidationError where they do not fit."""
+        """The entry from plain values, as `json.loads` gives them; pydantic's ValidationError where they do not fit.
+
+        >>> UnitEntry.read({"whose": "row", "neighbours": "add_remove", "column": None, "max_rows": 1}).unit().words()
+        'one row added or removed'
+        """
         return cls.model_validate_json(json.dumps(value))
 
     def to_json(self) -> dict[str, Any]:

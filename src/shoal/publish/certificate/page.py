@@ -64,11 +64,11 @@ Fact = tuple[str, str, str]
 def certificate_page(certificate: SafeKCertificate | CountedCertificate) -> str:
     """The certificate as script-free HTML."""
     if isinstance(certificate, CountedCertificate):
-        return page("counted", {**_opening(certificate, COUNTED_STATUS), **_counted(certificate)})
-    return page("certificate", {**_opening(certificate, STATUS), **_safe_k(certificate)})
+        return page("counted", {**_opening_fields(certificate, COUNTED_STATUS), **_counted_fields(certificate)})
+    return page("certificate", {**_opening_fields(certificate, STATUS), **_safe_k_fields(certificate)})
 
 
-def _opening(certificate: SafeKCertificate | CountedCertificate, about: Mapping[str, str]) -> dict[str, Any]:
+def _opening_fields(certificate: SafeKCertificate | CountedCertificate, about: Mapping[str, str]) -> dict[str, Any]:
     """What the page of every certificate shows; `about` explains each status."""
     verify = certificate.how_to_verify
     return {
@@ -93,7 +93,7 @@ def _opening(certificate: SafeKCertificate | CountedCertificate, about: Mapping[
 # --- a release that pays for differential privacy ------------------------------------------------------------------
 
 
-def _safe_k(certificate: SafeKCertificate) -> dict[str, Any]:
+def _safe_k_fields(certificate: SafeKCertificate) -> dict[str, Any]:
     unit = certificate.guarantee.unit.unit()
     return {
         "warned": _warnings(certificate.ledger.unbounded_releases),
@@ -141,7 +141,7 @@ def _parameters(certificate: SafeKCertificate, unit: Unit) -> list[Fact]:
         facts.append((f"of it for the recoding{each}", _cost(promised.epsilon_recoding), _about_choice(choice)))
     return [
         *facts,
-        *_composed(certificate.views),
+        *_composition_facts(certificate.views),
         ("delta", _cost(promised.delta), "added to a probability after that factor"),
         ("unit of privacy", unit.words(), NEIGHBOURS[promised.neighbours]),
         ("bound", certificate.bound, BOUND[certificate.bound]),
@@ -149,7 +149,7 @@ def _parameters(certificate: SafeKCertificate, unit: Unit) -> list[Fact]:
     ]
 
 
-def _composed(views: ViewsEntry | None) -> list[Fact]:
+def _composition_facts(views: ViewsEntry | None) -> list[Fact]:
     """What views cost together, and who chose them."""
     if views is None:
         return []
@@ -340,7 +340,7 @@ def _totals(ledger: LedgerEntry) -> list[Fact]:
 # --- a release whose guarantee is counted --------------------------------------------------------------------------
 
 
-def _counted(certificate: CountedCertificate) -> dict[str, Any]:
+def _counted_fields(certificate: CountedCertificate) -> dict[str, Any]:
     return {
         "warned": _counted_warnings(certificate.ledger.unbounded_releases),
         "parameters": _counted_parameters(certificate),

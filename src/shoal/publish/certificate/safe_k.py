@@ -35,7 +35,7 @@ from shoal.publish.certificate.model import (
     ViewChoiceEntry,
     ViewsEntry,
 )
-from shoal.publish.certificate.seal import by_construction, by_custodian, by_program, opening, sealed
+from shoal.publish.certificate.seal import by_construction, by_custodian, by_program, opening_fields, seal_certificate
 from shoal.publish.plan.safe_k import SafeKPlan
 
 DIGITS = 8
@@ -57,7 +57,7 @@ def certificate(
     """The certificate of a release that has been charged and written; `account` includes its charge."""
     paid_once = bool(plan.promise.epsilon_recoding) and not plan.views
     draft = SafeKCertificate(
-        **opening(plan, files, date, safe_k_answers(plan), NOT_PROMISED),
+        **opening_fields(plan, files, date, safe_k_answers(plan), NOT_PROMISED),
         guarantee=_promise(plan),
         method="safe-k",
         bound=plan.promise.bound,
@@ -68,7 +68,7 @@ def certificate(
         tables=tuple(tables),
         ledger=_ledger(account),
     )
-    return sealed(draft)
+    return seal_certificate(draft)
 
 
 def _promise(plan: SafeKPlan) -> PromiseEntry:

@@ -1,7 +1,7 @@
 """What every certificate begins and ends with: the promise in words, theorems with their premises, the wording, the seal.
 
-A certificate is first put together as a draft with zeros in the place of its hashes. `sealed` then hashes its sentences, draws
-its page, hashes that, and seals the whole.
+A certificate is first put together as a draft with zeros in the place of its hashes. `seal_certificate` then hashes its
+sentences, draws its page, hashes that, and seals the whole.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HOW_TO_VERIFY = (
 AnyCertificate = TypeVar("AnyCertificate", SafeKCertificate, CountedCertificate)
 
 
-def opening(
+def opening_fields(
     plan: Plan,
     files: Mapping[str, str],
     date: str,
@@ -63,7 +63,7 @@ def opening(
     }
 
 
-def sealed(draft: AnyCertificate) -> AnyCertificate:
+def seal_certificate(draft: AnyCertificate) -> AnyCertificate:
     """The certificate with the hash of its sentences, the hash of its page, and its seal."""
     wording = WordingEntry(
         version=draft.wording.version, text_sha256=text_hash(draft.to_json()), page_sha256=page_hash(draft)

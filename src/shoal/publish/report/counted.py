@@ -32,7 +32,7 @@ from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.rehearse import Proportion
 from shoal.publish.report.columns import ColumnChange, as_numbers, column_change, picture
 from shoal.publish.report.safe_k import VERSION
-from shoal.publish.verify.recount import bare, distance_of, hidden_groups, observed
+from shoal.publish.verify.recount import distance_of, hidden_groups, observe_classes, without_hierarchy
 
 MUCH = 50.0
 """A loss of more than this share of the variance is a caution."""
@@ -286,12 +286,12 @@ def _disclosure(plan: SyntacticPlan, masked: MaskedMicrodata) -> list[dict[str, 
     Counted on what the published table shows where all of a cluster look alike; on the hidden clusters otherwise.
     """
     schema = plan.policy.schema
-    secrets = [bare(one) for one in schema.confidential]
+    secrets = [without_hierarchy(one) for one in schema.confidential]
     if not secrets:
         return []
     if plan.shows_classes:
-        quasi = tuple(bare(one) for one in schema.quasi)
-        return [_class_values(one) for one in observed(masked.table, (*quasi, *secrets))]
+        quasi = tuple(without_hierarchy(one) for one in schema.quasi)
+        return [_class_values(one) for one in observe_classes(masked.table, (*quasi, *secrets))]
     return [_class_values(one) for one in hidden_groups(plan, masked)]
 
 

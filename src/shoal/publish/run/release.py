@@ -27,7 +27,7 @@ from shoal.publish.folder import custodian_folder, hidden_folder, move, refuse_t
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import plan as resolve
 from shoal.publish.verify import release as verifying
-from shoal.publish.verify.lock import unlocked
+from shoal.publish.verify.lock import policy_of_lock
 
 Stage = Callable[[str], None]
 
@@ -198,7 +198,7 @@ def _refuse_unreadable_lock(plan: Plan) -> None:
     """Read the lock as the verification will, before anything is charged: the policy alone decides whether that works."""
     text = plan.lock.text
     try:
-        same = unlocked(text).lock().text == text
+        same = policy_of_lock(text).lock().text == text
     except Exception as error:
         raise _unreadable(plan) from error
     if not same:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from shoal.assess.disclosure.measures import observe
-from shoal.data.domain import Values
 from shoal.data.schema import Attribute, Outside, Schema, Type
 from shoal.engine.base import Table, open_engine
 from shoal.errors import DataError
@@ -24,11 +23,9 @@ from shoal.publish.certificate.model import CountedCertificate, CountedPromiseEn
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.plan.methods import plan as resolve
 from shoal.publish.verify.compare import compare
-from shoal.publish.verify.recount import distance_of
+from shoal.publish.verify.recount import TOLERANCE, distance_of, without_hierarchy
 from shoal.publish.verify.standalone import Check
 
-TOLERANCE = 1e-9
-"""The arithmetic of a distance."""
 LABELS = ("interval", "set", "concept", "ancestor")
 """What a group may show that is no value of the attribute."""
 LONGEST = 1 << 26
@@ -65,7 +62,7 @@ def _table_checks(folder: Path, certificate: CountedCertificate, plan: Syntactic
     path, rules = folder / f"table.{plan.format}", plan.method.rules(plan.policy.schema)
     if table.file != path.name or sorted(table.columns) != sorted(rules):
         return []  # said before
-    shown = Schema(tuple(_shown(one, rules[one.name]) for one in plan.policy.schema.published))
+    shown = Schema(tuple(_as_displayed(one, rules[one.name]) for one in plan.policy.schema.published))
     try:
         read, checks = (_read_parquet if plan.format == "parquet" else _read_csv)(path, shown)
     except DataError as error:
@@ -73,7 +70,7 @@ def _table_checks(folder: Path, certificate: CountedCertificate, plan: Syntactic
     return checks if read is None else [*checks, *_counts(read, certificate.guarantee, plan, path.name)]
 
 
-def _shown(one: Attribute, rule: str) -> Attribute:
+def _as_displayed(one: Attribute, rule: str) -> Attribute:
     """An attribute as its column shows it: labels are text, a middle of numbers is a decimal, a value is one of its domain."""
     bare = replace(one, hierarchy=None, outside=Outside.ERROR)
     if rule in LABELS:
@@ -180,7 +177,7 @@ def _counts(read: Table, promised: CountedPromiseEntry, plan: SyntacticPlan, nam
         fewest = min((len(read.count_by([one.name])) for one in schema.confidential), default=0)
         enough = promised.l is None or fewest >= promised.l
         return [*checks, Check("distinct-values", enough, f"{fewest} in the table", promise=True)]
-    asked = [_ordered(one) for one in (*schema.quasi, *schema.confidential)]
+    asked = [without_hierarchy(one) for one in (*schema.quasi, *schema.confidential)]
     seen = observe(read.count_by([one.name for one in asked]), Schema(tuple(asked)))
     detail = f"the smallest class has {seen.k} rows"
     checks.append(Check("class-size", seen.k >= promised.k, detail, promise=True, about=name))
@@ -192,8 +189,3 @@ def _counts(read: Table, promised: CountedPromiseEntry, plan: SyntacticPlan, nam
         near = far <= float(exact(promised.t)) + TOLERANCE
         checks.append(Check("closeness", near, f"the farthest class lies {far:.4g} off", promise=True))
     return checks
-
-
-def _ordered(one: Attribute) -> Attribute:
-    """An attribute with nothing but its role, its type and its order."""
-    return Attribute(one.name, one.role, one.type, one.domain if isinstance(one.domain, Values) else None)

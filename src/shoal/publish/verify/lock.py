@@ -23,27 +23,27 @@ from shoal.publish.verify.standalone import Check
 ELSEWHERE = "a file that is not here"
 
 
-def canonical(folder: Path) -> tuple[Policy, Check]:
+def read_locked_policy(folder: Path) -> tuple[Policy, Check]:
     """The policy that was locked, and whether the lock is its canonical text: nothing is beside it, and nothing respelled.
 
     A later version of Shoal may write out defaults of keys that an earlier one did not have. So every line of the lock must be
     a line of the canonical text, in its order; the lines that are left must be defaults, because they follow from the others.
     """
     found = (folder / "policy.lock.yaml").read_bytes().decode("utf-8")
-    policy = unlocked(found)
+    policy = policy_of_lock(found)
     lines = iter(policy.lock().text.splitlines(keepends=True))
     same = all(line in lines for line in found.splitlines(keepends=True))  # `in` reads on from where the last one was
     return policy, Check("lock-canonical", same, "what was locked, and nothing beside it", promise=True)
 
 
 @lru_cache(maxsize=4)
-def unlocked(text: str) -> Policy:
+def policy_of_lock(text: str) -> Policy:
     """The policy that a lock was written from. Of a hierarchy that was read from a file, only the hash is known.
 
     Such a hierarchy is replaced by one that leaves values as they are; then nothing is said about the levels that are
     asked of it, and everything else is held against the rules of a policy.
     """
-    values = _given(YAML(typ="safe", pure=True).load(text))
+    values = _without_nulls(YAML(typ="safe", pure=True).load(text))
     attributes: Mapping[str, Any] = values["attributes"]
     hashes = {name: digest for name, one in attributes.items() if (digest := _file_hash(one.get("hierarchy")))}
     bare = {name: {**one} for name, one in attributes.items()}
@@ -60,10 +60,10 @@ def unlocked(text: str) -> Policy:
     return replace(policy, model=asked, schema=replace(policy.schema, attributes=tuple(schema)), hashes=hashes)
 
 
-def _given(value: Any) -> Any:
+def _without_nulls(value: Any) -> Any:
     """A tree of a lock without what was left open in it."""
     if isinstance(value, dict):
-        return {key: _given(item) for key, item in value.items() if item is not None}
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return value
 
 

@@ -1,4 +1,4 @@
-"""l and t of groups that the table will not show, counted by code that shares nothing with the methods before they are hidden."""
+"""l and t of the groups that a table does not show, counted before it is published by code that the methods do not share."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from shoal.engine.base import Table
 from shoal.errors import DataError, VerificationError
 from shoal.publish.plan.counted import SyntacticPlan
 
-SLACK = 1e-9
+TOLERANCE = 1e-9
 """The arithmetic of a distance."""
 
 
 def hidden_groups(plan: SyntacticPlan, masked: MaskedMicrodata) -> list[Confidential]:
-    """What the hidden groups show of each confidential attribute."""
-    secrets = [bare(one) for one in plan.policy.schema.confidential]
+    """What the groups that are not published show of each confidential attribute: its l and its t."""
+    confidential = [without_hierarchy(one) for one in plan.policy.schema.confidential]
     column = unused_name(masked.original, "group")
-    crowd = Attribute(column, Role.QUASI, Type.INTEGER)
+    cluster = Attribute(column, Role.QUASI, Type.INTEGER)
     found: list[Confidential] = []
     for name, labels in masked.groups.items():
         numbered = masked.original.attach(column, labels.astype(np.int64))
-        found += observed(numbered, (crowd, *(one for one in secrets if name in (ALL, one.name))))
+        found += observe_classes(numbered, (cluster, *(one for one in confidential if name in (ALL, one.name))))
     return found
 
 
@@ -57,7 +57,7 @@ def recount(plan: SyntacticPlan, masked: MaskedMicrodata) -> None:
         return
     for one in hidden_groups(plan, masked):
         few = wanted.l is not None and one.measures.l < wanted.l
-        far = wanted.t is not None and distance_of(one) > float(wanted.t) + SLACK
+        far = wanted.t is not None and distance_of(one) > float(wanted.t) + TOLERANCE
         if few or far:
             raise VerificationError(
                 f"the groups of '{one.name}' do not have what is promised of them",
@@ -72,11 +72,11 @@ def distance_of(one: Confidential) -> float:
     return one.measures.t_equal if along is None else along
 
 
-def observed(table: Table, attributes: Sequence[Attribute]) -> tuple[Confidential, ...]:
+def observe_classes(table: Table, attributes: Sequence[Attribute]) -> tuple[Confidential, ...]:
     """What classes of equal quasi-identifiers show of the confidential attributes among these."""
     return observe(table.count_by([one.name for one in attributes]), Schema(tuple(attributes))).confidential
 
 
-def bare(one: Attribute) -> Attribute:
+def without_hierarchy(one: Attribute) -> Attribute:
     """An attribute without its hierarchy: t is along its order or between equals, as it is promised."""
     return Attribute(one.name, one.role, one.type, one.domain if isinstance(one.domain, Values) else None)

@@ -19,7 +19,7 @@ from shoal.errors import ShoalError, UsageError, VerificationError
 from shoal.publish.plan.methods import PLANS
 from shoal.publish.verify import standalone
 from shoal.publish.verify.compare import page_check
-from shoal.publish.verify.lock import canonical
+from shoal.publish.verify.lock import read_locked_policy
 from shoal.publish.verify.standalone import Check, visible
 
 OWN_CHECKS = {
@@ -57,17 +57,17 @@ def _verify(where: Path) -> list[Check]:
             for check in standalone.checks_of(where, content):
                 checks += [check] if check.agrees is not None else []
         if any(check.id in ("format", "keys") and not check.agrees for check in checks):
-            return _shown(checks)
+            return _printable(checks)
         certificate = _read(content, checks)
         if certificate is not None:
             with _reading(checks, "numbers"):
                 checks += _against_the_lock(where, certificate)
             if not any(check.agrees is False for check in checks):  # else it may not be possible to draw it
                 checks.append(page_check((where / "certificate.html").read_text(encoding="utf-8"), certificate))
-    return _shown(checks)
+    return _printable(checks)
 
 
-def _shown(checks: list[Check]) -> list[Check]:
+def _printable(checks: list[Check]) -> list[Check]:
     return [check._replace(about=visible(check.about), detail=visible(check.detail)) for check in checks]
 
 
@@ -85,7 +85,7 @@ def _read(content: dict[str, Any], checks: list[Check]) -> Any:
 
 def _against_the_lock(folder: Path, certificate: Any) -> list[Check]:
     """The certificate made again from the locked plan, and compared."""
-    policy, as_locked = canonical(folder)
+    policy, as_locked = read_locked_policy(folder)
     return [as_locked, *PLANS[certificate.method].verification().against_lock(folder, policy, certificate)]
 
 

@@ -87,7 +87,7 @@ def _is_box_rule(attribute: Attribute, rule: dict[str, Any], finest: int) -> boo
         return False
     place = {label: number for number, label in enumerate(pieces.labels)}
     told = [place[label] for label in rule["cells"]]
-    members = [_held(runs, told) for runs in rule["members"]]
+    members = [_cells_of_runs(runs, told) for runs in rule["members"]]
     base, over = rule["level"], hierarchy_over(pieces)
     own = level_rule(attribute, base["level"], pieces.level)
     return (
@@ -101,7 +101,7 @@ def _is_box_rule(attribute: Attribute, rule: dict[str, Any], finest: int) -> boo
     )
 
 
-def _held(runs: Any, told: Sequence[int]) -> list[int] | None:
+def _cells_of_runs(runs: Any, told: Sequence[int]) -> list[int] | None:
     """The cells of runs that rise and do not touch; None where they do not."""
     last = -2
     for first, end in runs:
@@ -116,11 +116,11 @@ def _same(attribute: Attribute, told: dict[str, Any], wanted: dict[str, Any]) ->
     own = json.loads(json.dumps(wanted))
     free = attribute.type in FREE and own["kind"] in ("keep", "groups")
     domain = _domain_fits(attribute, told["domain"], own["domain"])
-    plain = [{**rule, "domain": None, "labels": _listed(rule["labels"], free)} for rule in (told, own)]
+    plain = [{**rule, "domain": None, "labels": _in_free_order(rule["labels"], free)} for rule in (told, own)]
     return domain and json.dumps(plain[0], sort_keys=True) == json.dumps(plain[1], sort_keys=True)
 
 
-def _listed(labels: Any, free: bool) -> Any:
+def _in_free_order(labels: Any, free: bool) -> Any:
     return sorted(labels) if free and labels is not None else labels
 
 
@@ -134,13 +134,13 @@ def _domain_fits(attribute: Attribute, told: Any, wanted: Any) -> bool:
     if not told.endswith(ending):
         return False
     body = told[: len(told) - len(ending)] if ending else told
-    return any(_named(body, set(domain.values), min(6, len(domain.values))))
+    return any(_names_values(body, set(domain.values), min(6, len(domain.values))))
 
 
-def _named(text: str, values: set[str], many: int) -> Iterator[bool]:
+def _names_values(text: str, values: set[str], many: int) -> Iterator[bool]:
     """Whether a text names so many different values."""
     for value in values:
         if many == 1 and text == value:
             yield True
         elif many > 1 and text.startswith(f"{value}, "):
-            yield from _named(text[len(value) + 2 :], values - {value}, many - 1)
+            yield from _names_values(text[len(value) + 2 :], values - {value}, many - 1)

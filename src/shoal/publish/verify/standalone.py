@@ -214,10 +214,13 @@ LOCK_LINE = re.compile(r'((?:  )*)([a-z_]+|"(?:[^"\\]|\\.)*"):(?: (.+))?')
 
 
 def read_lock(text: str) -> dict[str, Any]:
-    """The locked plan. It is written in one way alone, and anything written in another way is refused.
+    r"""The locked plan. It is written in one way alone, and anything written in another way is refused.
 
     A line is a key and a value in JSON, or a key alone with deeper lines below it; a level is two blanks deep. Names that a
     person chose are in quotes.
+
+    >>> read_lock('version: 1\nattributes:\n  "age":\n    role: "quasi"\n')
+    {'version': 1, 'attributes': {'age': {'role': 'quasi'}}}
     """
     root: dict[str, Any] = {}
     open_mappings: list[dict[str, Any]] = [root]
@@ -806,7 +809,11 @@ def promise_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Ch
 
 
 def delta(k: int, beta: Fraction, epsilon: Fraction) -> Decimal:
-    """The exact delta of one sample for one row added or removed: the larger of the two directions."""
+    """The exact delta of one sample for one row added or removed: the larger of the two directions.
+
+    >>> round_up(delta(58, Fraction("0.632"), Fraction(1)))
+    '9.323e-7'
+    """
     with localcontext() as context:
         context.prec, context.Emin = 80, -999_999_999
         factor = decimal(epsilon).exp()
@@ -1144,7 +1151,7 @@ ABSOLUTE = Fraction(3, 10**11)
 """And how far beside that: the program that made the certificate relies on nothing below it."""
 
 
-def printed(told: str, found: Decimal, tolerance: Decimal = LAST_DIGITS) -> bool:
+def is_printed(told: str, found: Decimal, tolerance: Decimal = LAST_DIGITS) -> bool:
     """Whether a printed cost is what was computed, up to its last digits."""
     said = decimal(number(told))
     return found * (1 - tolerance) <= said <= found * (1 + tolerance)
@@ -1194,12 +1201,12 @@ def sample_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Che
         own, of_unit = delta(k, beta, epsilon), delta_for_unit(k, beta, epsilon, plan, sample["epsilon_split"])
         published = published_delta(k, beta, epsilon)
         shown = f"k = {k}, beta = {sample['beta']}, epsilon = {sample['epsilon']}"
-        yield must("delta-tight", printed(sample["delta_tight"], own), f"{shown}: {round_up(own)}", about=about)
-        fits = printed(sample["delta_for_unit"], of_unit)
+        yield must("delta-tight", is_printed(sample["delta_tight"], own), f"{shown}: {round_up(own)}", about=about)
+        fits = is_printed(sample["delta_for_unit"], of_unit)
         yield must("delta-for-unit", fits, f"{shown}: {round_up(of_unit)}", about=about)
         told = sample["delta_published"]
         fits = (told is None) == (published is None)
-        fits = fits and (published is None or printed(told, Decimal(published), Decimal("1e-5")))
+        fits = fits and (published is None or is_printed(told, Decimal(published), Decimal("1e-5")))
         yield Check("delta-published", fits, "by LQS11 Theorem 5", promise=not tight, about=about)
         least, own_delta = sample["delta_for_unit"] if tight else told, number(sample["delta"])
         most = number(sample["delta_for_unit"]) if by_curve else plan.delta
@@ -1252,7 +1259,7 @@ def kept_checks(certificate: dict[str, Any], plan: LockedPlan, whole: ComposedLo
     fits = told <= plan.epsilon and (fits_by_addition(parts, plan) or is_epsilon_of(whole, told, plan.delta))
     yield must("views-composed", fits, "epsilon of all views together at the promised delta")
     added = added_epsilon(parts, plan.delta)
-    near = None if added is None else printed(views["epsilon_added_up"], decimal(added), Decimal("1e-5"))
+    near = None if added is None else is_printed(views["epsilon_added_up"], decimal(added), Decimal("1e-5"))
     yield Check("views-added-up", near, "what the same parts add up to one after another")
 
 
@@ -1298,7 +1305,7 @@ def _is_curve_of_one(certificate: dict[str, Any], plan: LockedPlan, allowed: set
             return False
         found = delta_for_unit(k, beta, epsilon - paid, plan, point["epsilon_split"])
         found = min(found, decimal(plan.delta)) if epsilon >= plan.epsilon else found
-        if not printed(point["delta"], found):
+        if not is_printed(point["delta"], found):
             return False
     for epsilon in allowed - listed:  # left out only where delta is 1, so where even shares of epsilon give no less
         if epsilon >= paid:
@@ -1518,11 +1525,11 @@ def noise_fits(
             return False
         total += count + histogram * columns
     if rate is not None:
-        total = _amplified(total, rate)
+        total = _amplify(total, rate)
     return cost * (1 - Fraction(1, 10**9)) <= total * rows_changed <= cost
 
 
-def _amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
+def _amplify(epsilon: Fraction, rate: Fraction) -> Fraction:
     """What a mechanism on a sample of this rate costs the whole: ln(1 + rate (e^epsilon - 1))."""
     if not 0 < rate < 1:
         raise ValueError("not a rate")
