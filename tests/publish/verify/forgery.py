@@ -276,7 +276,7 @@ def inherent(kind: str, edit: Edit) -> str | None:
     """Why nobody can know better from the folder alone; None for everything else."""
     if edit.path == ("software", "shoal") and edit.what == "other words":
         return "any version may have made it"
-    if edit.path == ("wording", "version") and edit.what == "larger":
+    if edit.path == ("wording", "version") and edit.what in ("larger", "smaller") and edit.forged["wording"]["version"]:
         return "sentences of another wording are not compared, and that is said"
     if edit.path == ("ledger", "unbounded_releases") and edit.what == "larger":
         return "how many other releases there were is in the custodian's ledger alone"
