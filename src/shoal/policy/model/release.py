@@ -43,7 +43,7 @@ def _growth(value: Any) -> str:
     """The one way to grow a tree; the way that was removed is refused by its name."""
     if value == "privtree":
         raise refusal(
-            "the tree of noisy tests was removed: it kept less detail than `surveys` wherever the two were compared",
+            "the tree of noisy tests was removed: measured beside `surveys`, it was no better",
             "surveys",
             "leave `grow` out",
         )
