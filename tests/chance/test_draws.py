@@ -84,6 +84,7 @@ def test_a_permutation_has_everything_once(count, seed):
     assert sorted(Source.seeded(seed).permutation(count).tolist()) == list(range(count))
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-3, 3) | st.integers(), max_size=60), st.integers())
 def test_a_shuffle_stays_inside_its_groups(groups, seed):
     labels = np.array(groups, dtype=object if any(abs(label) > 1 << 62 for label in groups) else np.int64)

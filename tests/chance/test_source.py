@@ -155,6 +155,7 @@ def test_no_text_shows_a_key():
         assert not any(repr(secret) in text or secret.hex() in text for text in texts)
 
 
+@pytest.mark.slow
 def test_the_door_opens_quickly():
     code = "import sys, shoal.chance.source; assert 'cryptography' not in sys.modules and 'scipy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -47,6 +47,7 @@ def run(line):
     assert done.exit_code == met, f"{line}\n{click.unstyle(done.output)}"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("custodian")
 def test_the_examples_of_asking_run():
     lines = [line for name in ASKING for line in examples(name)]

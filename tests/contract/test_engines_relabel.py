@@ -139,6 +139,7 @@ def test_rows_show_the_labels_of_their_number(way):
         assert shown(twice) == [("anywhere", "any age")] * 2 + [("east", "18-64")] * 5
 
 
+@pytest.mark.slow
 def test_values_are_read_by_their_text(way):
     rows = [
         (
@@ -170,6 +171,7 @@ def test_values_are_read_by_their_text(way):
             assert sorted(row[0] for row in shown(found)) == sorted(["1", str(1 + 1 + 1 + 1 + 1 + 1), "13"])
 
 
+@pytest.mark.slow
 def test_a_table_without_rows_is_relabelled_to_one_without_rows(way, tmp_path):
     with opened(way, arrow(ROWS)) as table:
         none = table.recode(KEPT).keep(lambda _, count: np.zeros(count, dtype=bool))

@@ -21,7 +21,10 @@ def dotted(path: Path) -> str:
 WITH_EXAMPLES = {dotted(path) for path in (SRC / "shoal").rglob("*.py") if ">>> " in path.read_text("utf-8")}
 
 
-@pytest.mark.parametrize("name", sorted(WITH_EXAMPLES | {"shoal"}))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("shoal.api", marks=pytest.mark.slow), *sorted(WITH_EXAMPLES - {"shoal.api"})],
+)
 def test_examples_of_a_module_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said: list[str] = []

@@ -20,6 +20,7 @@ SIZES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 @pytest.mark.parametrize("weighted", [False, True, None])
 @pytest.mark.parametrize("held", [1, 40, 1 << 24])

@@ -146,6 +146,7 @@ def test_the_prior_is_part_of_the_question(tmp_path):
         assert spent(asking) == 2
 
 
+@pytest.mark.slow
 def test_budget_and_answers_survive_a_restart(tmp_path):
     with opened(tmp_path) as asking:
         first = asking.ask(OLD, "0.6")
@@ -260,6 +261,7 @@ def test_nothing_is_claimed_for_an_answer_of_another_hand(tmp_path):
 # --- shares -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_analysts_share_a_dataset(tmp_path):
     path = str(tmp_path / "ledger.sqlite")
     with opened(tmp_path, analyst="alice", budget="0.3") as alice, opened(tmp_path, analyst="bob", budget="0.9") as bob:

@@ -85,6 +85,7 @@ def test_mixed_records_are_as_far_apart_as_equation_6_7_says():
     assert labels.tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=50))
 def test_standardized_numbers(values):
     column = np.array(values, dtype=float)

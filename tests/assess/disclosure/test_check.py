@@ -45,6 +45,7 @@ def by_hand(path, quasi, secret):
     return len(rows), len(classes), min(sizes), sizes[1], min(len(set(cells)) for cells in classes.values()), t
 
 
+@pytest.mark.slow
 def test_adult(shared_data):
     found = check(shared_data / "adult" / "adult.csv", ROOT / "examples" / "adult" / "policy.yaml")
     expected = by_hand(shared_data / "adult" / "adult.csv", found.quasi, "salary-class")
@@ -53,6 +54,7 @@ def test_adult(shared_data):
     assert (found.rows, len(found.quasi)) == (30_162, 8)
 
 
+@pytest.mark.slow
 def test_adult_coarser(shared_data):
     levels = {"age": 4, "native-country": 2, "occupation": 2, "race": 1, "marital-status": 2, "workclass": 2}
     table = shared_data / "adult" / "adult.csv"

@@ -58,6 +58,7 @@ def test_delta_at_an_epsilon():
     assert "epsilon alone" not in shoal("compose", "--pure", ".02,times=50", "--epsilon", "1").stdout
 
 
+@pytest.mark.slow
 def test_one_part_keeps_its_own_curve():
     found = answer("compose", "--safe-k", "20,.15", *D)
     assert (found["bound"], found["theorem"]) == ("single", None)

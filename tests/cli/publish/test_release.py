@@ -74,6 +74,7 @@ def test_a_person_with_several_rows_is_the_unit(tmp_path):
     assert found["guarantee"]["unit"]["column"] == "patient"
 
 
+@pytest.mark.slow
 def test_a_dry_run_charges_and_writes_nothing(place):
     done = shoal(*asked(place, "--dry-run"))
     assert done.exit_code == 0, done.output

@@ -98,6 +98,7 @@ def test_the_price_of_what_is_on_record(clinic):
     assert (price["free"], price["questions"][0]["mechanism"], price["questions"][0]["free"]) == (True, "optimal", True)
 
 
+@pytest.mark.slow
 def test_a_histogram_between_edges_and_of_values(clinic):
     found = answer(*clinic("histogram", "cost", "--edges", "1000, 50000,100000", "--epsilon", "60"))["value"]
     labels = ["< 1000", "[1000, 50000)", "[50000, 100000)", ">= 100000", "(missing)"]

@@ -57,6 +57,7 @@ def test_a_dataset_before_and_after_a_question(clinic, shown):
     assert "patient" not in text
 
 
+@pytest.mark.slow
 def test_the_price_first_then_the_answer_then_the_record(clinic, tmp_path):
     price = answer(*clinic(*OLD, "--price"))
     assert (price["epsilon"], price["free"], price["fits"]) == ("0.1", False, True)
@@ -96,6 +97,7 @@ def test_every_kind_of_question(clinic, options, shape):
     assert "on record" in done.stdout
 
 
+@pytest.mark.slow
 def test_one_person_with_a_prior(tmp_path):
     book = ("--ledger", tmp_path / "ledger.sqlite")
     shoal(*registered(tmp_path, POLICY.replace("unit: row", "unit: {column: patient, max_rows: 1}")))
@@ -150,6 +152,7 @@ def test_a_share_of_the_budget(clinic, shown, tmp_path):
     assert answer("ledger", "show", "clinic", *book)["datasets"][0]["questions"] == 1
 
 
+@pytest.mark.slow
 def test_a_dataset_without_a_budget_is_shown_and_answers_once_it_has_one(tmp_path):
     book = ("--ledger", tmp_path / "ledger.sqlite")
     shoal(*registered(tmp_path, POLICY.replace("budget: {epsilon: 1, delta: 1e-6}\n", "")))
@@ -170,6 +173,7 @@ def test_all_registered_datasets_are_listed(clinic, tmp_path):
     refused("dataset", "show", "--analyst", "alice", *book, code=2)
 
 
+@pytest.mark.slow
 def test_a_sample(tmp_path):
     book = ("--ledger", tmp_path / "ledger.sqlite")
     line = registered(tmp_path, POLICY.replace("epsilon: 1,", "epsilon: 0.1,"))

@@ -308,6 +308,7 @@ def test_any_bytes_are_a_table_or_refused_in_our_words(raw):
     assert len({len(row) for row in rows}) == 1
 
 
+@pytest.mark.slow
 @given(st.text(alphabet='ab;,|\t"\r\n*', max_size=60))
 def test_any_text_of_delimiters_is_a_table_or_refused(text):
     try:

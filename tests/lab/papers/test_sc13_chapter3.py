@@ -85,6 +85,7 @@ def test_wrong_averages_are_noticed(shared_data, monkeypatch):
     assert {"k = 25, MDAV-SWAP", "k = 300, IR-SWAP", "k = 11, MDAV-ID"} <= {what.partition(":")[0] for what in blame}
 
 
+@pytest.mark.slow
 def test_a_wrong_rate_is_noticed(shared_data, monkeypatch):
     monkeypatch.setattr(sc13_chapter6, "PRINTED", {5: ("1.20E+10", "20.4")})
     assert failed(found("sc13-table-6.1", shared_data)) == ["RL at k = 5"]

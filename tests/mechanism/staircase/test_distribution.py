@@ -165,6 +165,7 @@ def test_cuts_have_every_bit_right(epsilon, sides, starts):
     assert cuts._last.tolist() == expected[: len(cuts._last)]
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 4))
 def test_a_move_within_the_sides_changes_the_shell_by_one_at_most(data, dimension):
     sides = tuple(data.draw(st.lists(st.integers(1, 9), min_size=dimension, max_size=dimension)))

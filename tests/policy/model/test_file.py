@@ -27,6 +27,7 @@ def test_every_key_reaches_the_reader():
     assert with_file('file: {delimiter: "\\t"}\n').lock() == with_file("file: {delimiter: tab}\n").lock()
 
 
+@pytest.mark.slow
 def test_it_is_part_of_the_lock():
     locks = {
         with_file(f"file: {{{keys}}}\n").lock().sha256

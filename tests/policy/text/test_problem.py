@@ -12,6 +12,7 @@ AGE = "age: {role: quasi, type: integer, domain: [0, 110], hierarchy: {intervals
 ANSWER = "{role: confidential, type: category, domain: [no, yes], hierarchy: auto}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "path", "line", "words"),
     [

@@ -30,6 +30,7 @@ def content(kind: str) -> dict:
     return json.loads((FROZEN / kind / "certificate.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", SCHEMA_FILES, ids=lambda place: place.name)
 def test_the_schema_that_ships_is_made_from_the_model(place):
     """`python -m shoal.publish.certificate.model` writes both again."""
@@ -84,6 +85,7 @@ def changed(certificate, path, change):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["levels", "views-chosen", "several-rows", "microaggregation", "ranking"])
 def test_model_schema_and_the_reading_of_the_one_file_verifier_agree_whatever_is_changed(kind):
     """What the schema refuses, the model refuses; what the one-file verifier reads, the schema allows."""

@@ -95,6 +95,7 @@ def test_what_the_custodian_alone_knows_cannot_be_called_checked(name):
         assert len(theorem_entry(name, checked).premises) == len(theorem.premises)
 
 
+@pytest.mark.slow
 def test_no_answer_is_the_default_of_another(made):
     found = answers(made)
     for name in made.claims[0].theorems:

@@ -325,6 +325,7 @@ RAW = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["csv", "parquet"])
 def test_values_kept_as_they_are_match_those_published(tmp_path, output):
     """Dates, decimals, truth values and gaps read back from a file are the ones of the original."""

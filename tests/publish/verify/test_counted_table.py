@@ -129,6 +129,7 @@ def test_a_number_is_a_number(forger: Forger, value):
         assert "table-rewritten" in failed(forger(kind, put))
 
 
+@pytest.mark.slow
 def test_a_value_is_one_of_its_domain(forger: Forger):
     """What is shown as it is was read under the policy, which knows no such diagnosis."""
 

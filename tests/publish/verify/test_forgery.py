@@ -251,6 +251,7 @@ def test_a_file_that_is_merely_listed_is_caught_by_both(honest, tmp_path):
     assert alone(folder)[0] == 3
 
 
+@pytest.mark.slow
 def test_rows_doubled_in_their_place_are_beyond_anybody(honest, tmp_path):
     """A table whose groups are all twice as large could have been drawn: whoever needs to know compares the seal."""
     folder = papers(honest, tmp_path, "levels")

@@ -231,6 +231,7 @@ def test_boxes_divide_the_domain(seed):
     assert not divides([*broken, broken[0]], whole)
 
 
+@pytest.mark.slow
 def test_every_record_shows_its_own_box():
     columns = people(500)
     table = opened(columns, WIDE)
