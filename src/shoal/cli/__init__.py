@@ -21,7 +21,7 @@ __all__ = ["main"]
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Publish a table about people, or answer questions about it, with a certified privacy guarantee.
+    """Publish a table about people, or answer questions about it, with a privacy guarantee that is proved.
 
     Results go to standard output alone; notes and progress go to standard error. Every command takes --json.
 

@@ -18,7 +18,7 @@ from shoal.errors import ShoalError, UsageError
 
 SECTIONS = {
     "Numbers, without a table": {
-        "solve": ("guarantee.solve", "Any one of epsilon, delta, k and beta from the other three."),
+        "solve": ("guarantee.solve", "Class size k, sampling rate beta, epsilon or delta from the other three."),
         "compose": ("guarantee.compose", "What several releases and mechanisms cost together."),
     },
     "Publish a table": {
@@ -34,7 +34,7 @@ SECTIONS = {
     },
     "Account and study": {
         "ledger": ("ledger", "What was spent on each dataset, and what is left."),
-        "check": ("check", "What a table shows of the people in it: k, l, t and more."),
+        "check": ("check", "Disclosure risk of a table: k-anonymity, l-diversity, t-closeness."),
         "paper": ("paper", "The papers' tables and figures, recomputed beside the printed ones."),
         "demo": ("demo", "The whole journey on generated data, into build/demo."),
         "completion": ("completion", "The completion script of a shell."),

@@ -114,7 +114,7 @@ class PureDP(DifferentialPrivacy):
 
 @dataclass(frozen=True)
 class ApproxDP(DifferentialPrivacy):
-    """(epsilon, delta)-differential privacy: no event is more likely than e^epsilon times its likelihood without, plus delta.
+    """(epsilon, delta)-differential privacy: on neighbouring tables P(event) <= e^epsilon P'(event) + delta, both ways.
 
     Arguments  `epsilon` is a number from 0 to 700, `delta` one from 0 to 1, or their texts; both are kept exactly
     Raises     ParameterError for what is no such number
@@ -167,8 +167,9 @@ class ApproxDP(DifferentialPrivacy):
 
     def words(self) -> str:
         return (
-            f"({text_up(self.epsilon)}, {text_up(self.delta)})-differential privacy: no event is more likely with one unit's "
-            f"data than {text_up(_growth(self.epsilon))} times its likelihood without, plus {text_up(self.delta)}"
+            f"({text_up(self.epsilon)}, {text_up(self.delta)})-differential privacy: for two tables that differ by one "
+            f"unit, every event has under either at most {text_up(_growth(self.epsilon))} times its probability under the "
+            f"other, plus {text_up(self.delta)}"
         )
 
 

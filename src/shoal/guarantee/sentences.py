@@ -44,20 +44,30 @@ def as_float(value: Fraction, *, cost: bool) -> float:
 
 
 def sentences(
-    setting: Setting, unit: Unit | None = None, *, drawn_before: bool = False, tuned: bool = False
+    setting: Setting,
+    unit: Unit | None = None,
+    *,
+    total: ApproxDP | None = None,
+    repeat: int = 1,
+    drawn_before: bool = False,
+    tuned: bool = False,
 ) -> list[str]:
     """What is promised, what the two numbers mean, and what it rests on; `unit` where a policy names it.
 
+    `total` is what `repeat` tables promise together, each of them with the numbers of `setting`.
+
     >>> from shoal.guarantee.safe_k.setting import solve
     >>> print(sentences(solve(epsilon=1, delta="1e-6", beta="0.2"))[0])
-    Whatever anyone concludes from the release, that conclusion is at most 2.719 times as likely with one row in
-    the table as without it, plus 0.000001; and the other way round.
+    Take any conclusion that somebody might draw from the release. The probability that the release leads to it is, with one
+    row in the table, at most 2.719 times what it is without it, plus 0.000001; and the other way round.
     """
-    ratio, delta = growth(setting.epsilon), plain(setting.delta)
+    whole = total or ApproxDP(setting.epsilon, setting.delta)
+    ratio, delta = growth(whole.epsilon), plain(whole.delta)
     recoding = _recoding_clause(setting.epsilon_recoding, tuned)
+    many = "" if repeat == 1 else f" {repeat} tables are published, each from its own fresh sample of this kind."
     ground = (
         f"This rests on {_theorem_list(setting.theorems)}: {_sampling_clause(setting, unit, drawn_before)}; "
-        f"the recoding is {recoding}; and no group of fewer than {setting.k} equal rows is shown."
+        f"the recoding is {recoding}; and no class of fewer than {setting.k} equal rows is shown.{many}"
     )
     return [_promise_sentence(ratio, delta, unit or setting.unit), _delta_sentence(setting, ratio, delta), ground]
 
@@ -66,8 +76,8 @@ def _promise_sentence(ratio: str, delta: str, unit: Unit) -> str:
     without = f"without {'it' if unit.max_rows == 1 else 'them'}"
     other = without if unit.neighbours == "add_remove" else "with any other in place"
     return (
-        f"Whatever anyone concludes from the release, that conclusion is at most {ratio} times as likely with {unit.rows} in "
-        f"the table as {other}, plus {delta}; and the other way round."
+        "Take any conclusion that somebody might draw from the release. The probability that the release leads to it is, with "
+        f"{unit.rows} in the table, at most {ratio} times what it is {other}, plus {delta}; and the other way round."
     )
 
 
@@ -92,8 +102,9 @@ def view_sentences(
     one = "one is" if len(settings) == 1 else f"{len(settings)} tables are"
     ground = (
         f"{one[:1].upper()}{one[1:]} published, each from its own fresh sample, and what they cost together is composed "
-        "as distributions of privacy loss (theorem pld-composition): for each of them every row is kept with probability "
-        f"{rate}, independently; the recoding is {recoding}; and no group of fewer than {size} equal rows is shown."
+        "as distributions of privacy loss (theorem pld-composition): for each of them "
+        f"{_bounding_clause(unit or first.unit)} is kept with probability {rate}, independently; the recoding is {recoding}; "
+        f"and no class of fewer than {size} equal rows is shown."
     )
     return [_promise_sentence(ratio, delta, unit or first.unit), _delta_sentence(first, ratio, delta), ground]
 
@@ -103,7 +114,17 @@ def _sampling_clause(setting: Setting, unit: Unit | None, drawn_before: bool) ->
     if drawn_before:
         each = "row" if unit is None else unit.name
         return f"the table itself was drawn by keeping each {each} independently with probability at most {rate}"
-    return f"each row is kept with probability {rate}, independently and from a fresh source of randomness"
+    each = _bounding_clause(unit or setting.unit)
+    return f"{each} is kept with probability {rate}, independently and from a fresh source of randomness"
+
+
+def _bounding_clause(unit: Unit) -> str:
+    """Which rows may be sampled: all of them, or those that contribution bounding leaves."""
+    if unit.column is None:
+        return "each row"
+    drawn = "one row" if unit.max_rows == 1 else f"at most {unit.max_rows} rows"
+    verb = "is" if unit.max_rows == 1 else "are"
+    return f"{drawn} of each {unit.name} {verb} drawn at random and the others are set aside; each row that is left"
 
 
 def _theorem_list(theorems: tuple[str, ...]) -> str:
@@ -112,14 +133,15 @@ def _theorem_list(theorems: tuple[str, ...]) -> str:
 
 
 def _delta_sentence(setting: Setting, ratio: str, delta: str) -> str:
-    if setting.bound == "published":
+    if setting.bound == "published" and setting.unit.is_one_step:
         return (
             f"Except with probability {delta} the release is one that is between 1/{ratio} and {ratio} times as likely without "
             "that row: this is what the published theorem bounds."
         )
     return (
-        f"The ratio {ratio} is e to the power epsilon, and limits how far odds can move; the {delta} is delta, an amount added "
-        "to a probability after the ratio: it is not the chance that something goes wrong."
+        f"The factor {ratio} is e to the power epsilon; the {delta} is delta, added to a probability after the factor. An "
+        "outcome that would be impossible without those rows has probability at most delta. Delta does not bound the "
+        "probability that the factor is exceeded."
     )
 
 
@@ -128,12 +150,12 @@ def about_people(people: int, setting: Setting, named: str = "people") -> str | 
     together = people_at_risk(people, setting.delta)
     if people * setting.delta >= 1:
         return (
-            f"{people:,} {named} times delta {plain(setting.delta)} is 1 or more: a release that exposes one of them outright "
-            f"would meet this promise; ask for a delta far below {text_down(Fraction(1, people))}"
+            f"{people:,} {named} times delta {plain(setting.delta)} is 1 or more: a mechanism that publishes one of them "
+            f"outright would meet this promise; ask for a delta far below {text_down(Fraction(1, people))}"
         )
     if together > 0.01:
         return (
-            f"{people:,} {named} times delta {plain(setting.delta)} is {text_up(together)}: the promise to each of them is "
-            "kept, but it leaves that much room for exposing one of them; ask for a smaller delta"
+            f"{people:,} {named} times delta {plain(setting.delta)} is {text_up(together)}: with at most this probability the "
+            "release has an outcome that would be impossible without one of them; ask for a smaller delta"
         )
     return None

@@ -75,11 +75,11 @@ def test_the_published_bound_may_be_silent():
 def test_the_words_never_call_the_tight_delta_a_chance_of_harm():
     tight, published = shoal("solve", *STORY).stdout, shoal("solve", *STORY, "--bound", "published").stdout
     tight, published = (" ".join(text.split()) for text in (tight, published))
-    assert "at most 2.719 times as likely with one row in the table as without it, plus 0.000001" in tight
-    assert "it is not the chance that something goes wrong" in tight
+    assert "with one row in the table, at most 2.719 times what it is without it, plus 0.000001" in tight
+    assert "Delta does not bound the probability that the factor is exceeded" in tight
     assert "with probability 0.000001" not in tight
     assert "Except with probability 0.000001" in published
-    assert "no group of fewer than 14 equal rows" in published
+    assert "no class of fewer than 14 equal rows" in published
 
 
 def test_the_text_says_what_was_solved_and_what_was_gained():

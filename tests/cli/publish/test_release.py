@@ -19,8 +19,8 @@ from tests.publish.clinic import write_table
 def test_words_say_the_promise_the_rows_and_where(place):
     done = shoal(*asked(place))
     assert done.exit_code == 0, done.output
-    assert "at most 2.719 times as likely" in done.stdout
-    assert "no group of fewer than 14 equal rows" in " ".join(done.stdout.split())
+    assert "2.719 times what it is without it" in done.stdout
+    assert "no class of fewer than 14 equal rows" in " ".join(done.stdout.split())
     assert f" rows published in {place / 'out'}\n" in done.stdout
     assert f"certificate: {place / 'out' / 'certificate.html'}\n" in done.stdout
     assert f"report, for the custodian alone: {place / 'out.holder' / 'report.html'}\n" in done.stdout
@@ -78,7 +78,7 @@ def test_a_person_with_several_rows_is_the_unit(tmp_path):
 def test_a_dry_run_charges_and_writes_nothing(place):
     done = shoal(*asked(place, "--dry-run"))
     assert done.exit_code == 0, done.output
-    assert "at most 2.719 times as likely" in done.stdout
+    assert "2.719 times what it is without it" in done.stdout
     assert done.stdout.endswith("Nothing was charged and nothing was written.\n")
     found = answer(*asked(place, "--dry-run"))
     assert found["dry_run"] is True

@@ -59,7 +59,7 @@ def test_every_status_has_its_words():
 
 def test_the_numbers_of_the_promise():
     text = Page(page_of(sealed(planned("row")))).text
-    assert "epsilon1odds move by a factor of at most 2.719" in text
+    assert "epsilon1the factor in the promise above is e to this power, 2.719" in text
     assert "delta0.000001" in text
     assert "k12the minimum class size: no class of fewer equal rows is shown" in text
     assert "beta0.2" in text

@@ -242,7 +242,7 @@ def _draw(total: Composition, delta: Fraction, path: Path, force: bool) -> None:
         for repeat in REPEATS:
             many = put_together([(part, n * repeat) for part, n in total.parts])
             for name, values in bounds.items():
-                value = getattr(many, name)(delta)
+                value = getattr(many, f"{name}_epsilon")(delta)
                 if math.isfinite(value):
                     values.append((float(repeat), value))
             tick()

@@ -135,7 +135,7 @@ def ask(context: click.Context, dataset: str) -> None:
     """Ask a registered DATASET a question, or a batch of questions, and get the answer with noise.
 
     The price is charged before the answer is drawn. A question that is refused costs nothing; the same question at the
-    same or a smaller epsilon is answered from the record and costs nothing.
+    same or a smaller epsilon is given the earlier answer again, free of charge.
     """
     context.obj = dataset
 
@@ -282,7 +282,7 @@ def contingency(dataset: str, attributes: tuple[str, ...], where: str | None, **
 @click.argument("attribute")
 @_options(_epsilon, _prior(required=True))
 def value_of(dataset: str, identity: str, attribute: str, **shared: Any) -> None:
-    """Draw the value of ATTRIBUTE of the one unit (a person, say) named ID, refined from what you know already."""
+    """Draw a guess at ATTRIBUTE of the unit (a person, say) named ID: your prior, moved towards the truth as epsilon allows."""
     _ask({"value_of": {"person": identity, "attribute": attribute}}, AskOptions(dataset, **shared))
 
 

@@ -22,7 +22,7 @@ HINT = "--show-values shows these cells, on your screen alone"
 show_values_option: Callable[[Any], Any] = click.option(
     "--show-values",
     is_flag=True,
-    help="Where values do not fit the policy, show them, with their rows. For the custodian's own screen: they are records.",
+    help="Show values that do not fit the policy, with their rows. For the custodian's own screen: they are personal data.",
 )
 
 

@@ -26,8 +26,9 @@ from shoal.publish.certificate.model import (
 
 STATUS = {
     "proved": "The promise follows from the theorems below for a plan that was fixed without the data, as the custodian says of "
-    "this one. All their other premises were checked by the program or are met by the way the release was made; nothing has "
-    "to be assumed about the data or about what anyone knows.",
+    "this one. The program checked their other premises, or states that it met them in a run that nobody else saw. Nothing is "
+    "assumed about how values are distributed or about what an intruder knows; it is assumed that nobody saw the key of the "
+    "random draws, that the cipher behind them holds, and that the unit's column names each person once.",
     "proved with condition": "The promise follows from the theorems below on a condition that only the custodian can know to be "
     "met. The sentence above says it.",
     "proved for a plan tuned on the data": "The theorems below prove the promise for a plan that is fixed without the data. "
@@ -48,12 +49,13 @@ NEIGHBOURS = {
 }
 LQS11 = "Theorem 5 of Li, Qardaji and Su (2011)"
 BOUND = {
-    "tight": "delta is the exact hockey-stick divergence of a sample: for one row added or removed, no smaller delta holds",
-    "published": f"delta is that of {LQS11}, which bounds the probability of a bad outcome",
+    "tight": "delta of the sampling step is the exact hockey-stick divergence: for one row added or removed no smaller delta "
+    "holds for all tables; what the recoding and other steps add is an upper bound",
+    "published": f"delta is that of {LQS11}, which bounds the probability that the factor is exceeded",
 }
 RANDOMNESS = {
-    "operating system": "whatever is drawn comes from a fresh 256-bit key, stretched by a cipher and then destroyed: the "
-    "promise holds against anyone who cannot break that cipher"
+    "operating system": "whatever is drawn comes from a fresh 256-bit key, stretched by a cipher and erased afterwards "
+    "as far as Python and OpenSSL allow: the promise holds against anyone who cannot break that cipher"
 }
 MOST_ENTRIES = 30
 """Charges that are listed one by one."""
@@ -107,8 +109,8 @@ def _safe_k_fields(certificate: SafeKCertificate) -> dict[str, Any]:
         "about_ledger": _about_ledger(certificate.ledger),
         "entries": _entries(certificate.ledger.entries),
         "totals": _totals(certificate.ledger),
-        "footer": f"This page says what certificate.json (format {certificate.format}) says, with numbers rounded against the "
-        "promise. It holds nothing from the data that the promise does not cover.",
+        "footer": f"This page says what certificate.json (format {certificate.format}) says. Costs are rounded up, so no number "
+        "here is better than the true one. Everything on this page that was computed from the data is covered by the promise.",
     }
 
 
@@ -135,7 +137,11 @@ def _parameters(certificate: SafeKCertificate, unit: Unit) -> list[Fact]:
     choice = certificate.tables[0].recoding_choice or certificate.recoding_choice
     each = " of each view" if certificate.views else ""
     facts = [
-        ("epsilon", _cost(promised.epsilon), f"odds move by a factor of at most {growth(exact(promised.epsilon))}"),
+        (
+            "epsilon",
+            _cost(promised.epsilon),
+            f"the factor in the promise above is e to this power, {growth(exact(promised.epsilon))}",
+        ),
     ]
     if exact(promised.epsilon_recoding):
         facts.append((f"of it for the recoding{each}", _cost(promised.epsilon_recoding), _about_choice(choice)))
@@ -180,7 +186,7 @@ def _sample(sample: SampleEntry, unit: Unit) -> list[Fact]:
         (
             "beta",
             short(exact(sample.beta), cost=False),
-            "the sampling rate: the probability with which each row takes part",
+            "the sampling rate: the probability with which each row that may take part is sampled",
         ),
         (
             "delta, exact",

@@ -29,7 +29,10 @@ from shoal.publish.plan.base import Plan
 from shoal.publish.verify.standalone import FORMAT, seal, text_hash
 
 HOW_TO_VERIFY = (
-    "run `shoal verify FOLDER`, or the one-file verifier `python verifier.py FOLDER` (standard library alone)"
+    "run `shoal verify FOLDER`, or the one-file verifier `python verifier.py FOLDER`, which `shoal share` packs beside the "
+    "release and which needs Python alone (pyarrow too, where tables are Parquet). Verification shows that the numbers "
+    "follow from the premises and that no file was changed after the seal. It cannot show that the program was run as "
+    "described, or by whom: compare the seal with one that the custodian published elsewhere"
 )
 
 AnyCertificate = TypeVar("AnyCertificate", SafeKCertificate, CountedCertificate)

@@ -268,12 +268,14 @@ class SafeKPlan(Plan):
         ]
 
     def sentences(self) -> list[str]:
-        found = words.sentences(self.promise, self.unit, drawn_before=self.method.drawn_before, tuned=self.is_tuned)
-        if self.repeat > 1:
-            found.append(
-                f"That is one of {self.repeat} releases, each from a fresh sample; together they are "
-                f"({text_up(self.total.epsilon)}, {text_up(self.total.delta)})-differentially private."
-            )
+        found = words.sentences(
+            self.promise,
+            self.unit,
+            total=self.total,
+            repeat=self.repeat,
+            drawn_before=self.method.drawn_before,
+            tuned=self.is_tuned,
+        )
         if self.method.drawn_before:
             found.append("The table itself is the sample: " + self.claims[0].conditions[0] + ".")
         return [*found, *self._draft_words()]
