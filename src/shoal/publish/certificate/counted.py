@@ -45,7 +45,7 @@ def certificate(
     grouping = {
         "name": clustering.grouping,
         "gain": exact_text(clustering.gain) if clustering.grouping == "vmdav" else None,
-        "k_of_attribute": plan.k_by_attribute(),
+        "k_by_attribute": plan.k_by_attribute(),
     }
     table = CountedTableEntry(
         file=file,

@@ -23,7 +23,9 @@ from shoal.guarantee.unit import Neighbours, Unit
 from shoal.publish.verify.standalone import FORMAT
 
 WORDING = 2
-"""The version of everything that is said in sentences: raise it with the first rewording after a version of Shoal was shipped."""
+"""The version of everything that is said in sentences. Raise it with the first rewording after a version of Shoal was shipped.
+
+Wording 1 is that of the frozen folders of the tests."""
 ZEROS = "0" * 64
 """What stands in the place of a hash before it is known."""
 
@@ -480,7 +482,7 @@ class GroupingEntry(Entry):
     name: Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive"]
     gain: Number | None
     """How readily V-MDAV extends a cluster; null for other methods."""
-    k_of_attribute: dict[Text, Positive]
+    k_by_attribute: dict[Text, Positive]
     """The k of each confidential attribute, where each was treated by itself."""
 
 

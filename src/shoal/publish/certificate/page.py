@@ -361,7 +361,7 @@ def _counted_parameters(certificate: CountedCertificate) -> list[Fact]:
     from shoal.publish.plan.counted import CLUSTERING_WORDS  # a page of another kind needs no engine
 
     promised, grouping = certificate.guarantee, certificate.grouping
-    unit, each = promised.unit.unit(), grouping.k_of_attribute
+    unit, each = promised.unit.unit(), grouping.k_by_attribute
     gain = f", gain {grouping.gain}" if grouping.gain is not None else ""
     facts = [("k", str(promised.k), "no group is smaller")]
     if len(set(each.values())) > 1:

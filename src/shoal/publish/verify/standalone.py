@@ -448,7 +448,7 @@ COUNTED_CERTIFICATE = {
         "status": STATUS,
     },
     "method": str,
-    "grouping": {"name": str, "gain": Optionally(EXACT_NUMBER), "k_of_attribute": ByName(int)},
+    "grouping": {"name": str, "gain": Optionally(EXACT_NUMBER), "k_by_attribute": ByName(int)},
     "tables": [{"file": str, "k": int, "columns": [str], "quasi": [str], "confidential": [str], "shows": ByName(str)}],
     "ledger": {"unbounded_releases": int, "charges": int, **COST},
 }
@@ -1848,7 +1848,7 @@ class CountedPlan(NamedTuple):
     swapped: bool
     quasi: list[str]
     confidential: list[str]
-    k_of_attribute: dict[str, int]
+    k_by_attribute: dict[str, int]
     k: int
     l: Optional[int]  # noqa: E741 - the literature's letter
     t: Optional[Fraction]
@@ -1872,7 +1872,7 @@ def read_counted_plan(lock: dict[str, Any]) -> CountedPlan:
         swapped=swapped,
         quasi=with_role("quasi"),
         confidential=with_role("confidential"),
-        k_of_attribute=own_k,
+        k_by_attribute=own_k,
         k=min(own_k.values(), default=release["k"]),
         l=release.get("l"),
         t=None if closeness is None else number(closeness),
@@ -1890,7 +1890,7 @@ def counted_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, An
     yield must("guarantee", equal(told, wanted), "as the locked plan asks for it")
     yield from claim_checks(certificate, *_counted_claims(plan, kind, status))
     gain = number(plan.release["gain"]) if plan.release["grouping"] == "vmdav" else None
-    grouping = {"name": plan.release["grouping"], "gain": gain, "k_of_attribute": plan.k_of_attribute}
+    grouping = {"name": plan.release["grouping"], "gain": gain, "k_by_attribute": plan.k_by_attribute}
     yield must("grouping", equal(certificate["grouping"], grouping), "as the locked plan asks for it")
     ledger = certificate["ledger"]
     spent = number(ledger["epsilon"]) > 0 or number(ledger["delta"]) > 0
@@ -1941,7 +1941,7 @@ def counted_table_checks(folder: Path, certificate: dict[str, Any], plan: Counte
     except (ValueError, TypeError, KeyError):
         in_order = False
     yield must("row-order", in_order, "sorted by their own values", about=name)
-    many, least = sum(times for _, times in rows), 2 * max(plan.k, *plan.k_of_attribute.values(), 0)
+    many, least = sum(times for _, times in rows), 2 * max(plan.k, *plan.k_by_attribute.values(), 0)
     yield must("row-count", many >= least, f"{many}; two groups have {least} or more", about=name)
     yield from _group_checks(rows, columns, plan, name)
 
