@@ -34,34 +34,8 @@ if TYPE_CHECKING:
 
 LARGEST_K = 1 << 14
 """Views whose classes are larger than this show nothing that is worth a view."""
-RATES = tuple(
-    map(
-        Fraction,
-        [
-            ".002",
-            ".003",
-            ".005",
-            ".007",
-            ".01",
-            ".015",
-            ".02",
-            ".03",
-            ".04",
-            ".05",
-            ".06",
-            ".08",
-            ".1",
-            ".12",
-            ".15",
-            ".2",
-            ".25",
-            ".3",
-            ".4",
-            ".5",
-            ".6",
-        ],
-    )
-)
+_RATES = ".002 .003 .005 .007 .01 .015 .02 .03 .04 .05 .06 .08 .1 .12 .15 .2 .25 .3 .4 .5 .6"
+RATES = tuple(map(Fraction, _RATES.split()))
 """The rates among which `beta: auto` looks."""
 STEPS = 12
 """Steps of the search for the share of one view; the last one that fits is taken."""
