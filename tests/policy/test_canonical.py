@@ -63,17 +63,15 @@ def test_clinic_and_its_rows():
 
 def test_adult_and_its_hierarchies(shared_data):
     policy = Policy.load(EXAMPLES / "adult" / "policy.yaml")
-    for path in sorted((EXAMPLES / "adult" / "hierarchies").iterdir()):
-        original = shared_data / "adult" / "hierarchies" / f"adult_hierarchy_{path.name}"
-        assert path.read_bytes() == original.read_bytes()
     with (shared_data / "adult" / "adult.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter=";"))
     assert set(rows[0]) == set(policy.schema.names)
     assert len(policy.schema.quasi) == 8
     assert [attribute.name for attribute in policy.schema.confidential] == ["salary-class"]
-    assert {row["occupation"] for row in rows} <= set(policy.schema["occupation"].domain.values)
+    for name in set(policy.schema.names) - {"age"}:
+        assert {row[name] for row in rows} <= set(policy.schema[name].domain.values)
     assert policy.schema["age"].domain == Interval(1, 100)
     schemes = 1
     for attribute in policy.schema.quasi:
         schemes *= len(attribute.hierarchy)
-    assert schemes == 6480, "the lattice of the paper's comparison (theory 1.3)"
+    assert schemes == 6480, "as many as the hierarchies of ARX have (theory 1.3)"
