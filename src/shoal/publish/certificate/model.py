@@ -306,7 +306,7 @@ class SampleEntry(Entry):
     delta_tight: Number
     """The exact delta of one sample at this epsilon, for one row added or removed."""
     delta_published: Number | None
-    """The same by LQS11 Theorem 5; null where the theorem says nothing."""
+    """The same by Theorem 5 of Li, Qardaji and Su (2011); null where the theorem says nothing."""
     delta_for_unit: Number
     """The delta of one sample at this epsilon, for the unit of the promise."""
     epsilon_split: tuple[Number, ...] | None

@@ -26,8 +26,8 @@ be EQUAL to what the locked plan says or to what a formula gives: epsilon, delta
 delta of a sample at its own k and beta. Others must SUFFICE: k and beta are not searched for again; instead delta is computed
 from them and must be no larger than the promised one. So a folder stays valid when a later program would find better numbers.
 
-What is not compared. Sentences (their hash is), what labels stand for, and how many schemes a private choice had. The program
-says at its end, in words of its own, what it has verified. `shoal verify` compares more.
+What is not compared. Sentences and premises (the hash of all sentences is), what labels stand for, and how many schemes a
+private choice had. The program says at its end, in words of its own, what it has verified. `shoal verify` compares more.
 
 What nobody can verify from a folder. That the sample was drawn as stated and with good randomness, that the ledger lists
 everything, and that nobody looked at results before the plan was fixed: premises about a run that nobody else saw.
@@ -881,8 +881,9 @@ def delta_for_unit(k: int, beta: Fraction, epsilon: Fraction, plan: LockedPlan, 
 
 
 def published_delta(k: int, beta: Fraction, epsilon: Fraction) -> Optional[float]:
-    """d(k, beta, epsilon) of LQS11 Theorem 5: max over n >= ceil(k/gamma - 1) of Pr[Binomial(n, beta) > gamma n].
+    """d(k, beta, epsilon) of Theorem 5 of Li, Qardaji and Su (2011).
 
+    It is the largest Pr[Binomial(n, beta) > gamma n] over all n >= ceil(k/gamma - 1), with gamma = 1 - (1 - beta) / e^epsilon.
     None where the theorem is silent (epsilon below -ln(1 - beta)). Only the largest class that still needs j rows to break the
     ratio can attain the maximum, so the search goes over j, and stops where Chernoff's bound falls below the best.
     """
@@ -1207,7 +1208,9 @@ def sample_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Che
         told = sample["delta_published"]
         fits = (told is None) == (published is None)
         fits = fits and (published is None or is_printed(told, Decimal(published), Decimal("1e-5")))
-        yield Check("delta-published", fits, "by LQS11 Theorem 5", promise=not tight, about=about)
+        yield Check(
+            "delta-published", fits, "by Theorem 5 of Li, Qardaji and Su (2011)", promise=not tight, about=about
+        )
         least, own_delta = sample["delta_for_unit"] if tight else told, number(sample["delta"])
         most = number(sample["delta_for_unit"]) if by_curve else plan.delta
         fits = least is not None and number(least) <= own_delta <= most
@@ -1806,29 +1809,6 @@ def _disjoint_unions(sides: set[int]) -> list[int]:
     return found
 
 
-def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
-    """Everything about a release of random samples."""
-    plan = read_plan(lock)
-    fits = samples_check(certificate, plan)
-    yield fits
-    if not fits.agrees:
-        return
-    yield from promise_checks(certificate, plan)
-    yield from sample_checks(certificate, plan)
-    yield from view_checks(folder, certificate, plan)
-    yield from choice_checks(certificate, plan)
-    yield level_check(folder, certificate, plan)
-    largest = max([2 * plan.epsilon, *(number(point["epsilon"]) for point in certificate["curve"])])
-    whole = ComposedLosses(charged_parts(certificate, plan), largest)
-    yield from kept_checks(certificate, plan, whole)
-    yield from curve_checks(certificate, plan, whole)
-    yield from ledger_checks(certificate, plan, whole)
-    for table in certificate["tables"]:
-        yield from table_checks(folder, table, sample_of(certificate, table)["k"])
-    yield idle_file_check(certificate)
-    yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
-
-
 # === 13. Counted guarantees ========================================================================================
 
 COUNTED_KIND = {"microaggregation": "k-anonymity", "probabilistic-k": "probabilistic-k"}
@@ -2012,6 +1992,29 @@ def largest_distance(groups: list[Any], rows: list[Any], place: int, attribute: 
 # === 14. The program ===============================================================================================
 
 
+def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
+    """Everything about a release of random samples."""
+    plan = read_plan(lock)
+    fits = samples_check(certificate, plan)
+    yield fits
+    if not fits.agrees:
+        return
+    yield from promise_checks(certificate, plan)
+    yield from sample_checks(certificate, plan)
+    yield from view_checks(folder, certificate, plan)
+    yield from choice_checks(certificate, plan)
+    yield level_check(folder, certificate, plan)
+    largest = max([2 * plan.epsilon, *(number(point["epsilon"]) for point in certificate["curve"])])
+    whole = ComposedLosses(charged_parts(certificate, plan), largest)
+    yield from kept_checks(certificate, plan, whole)
+    yield from curve_checks(certificate, plan, whole)
+    yield from ledger_checks(certificate, plan, whole)
+    for table in certificate["tables"]:
+        yield from table_checks(folder, table, sample_of(certificate, table)["k"])
+    yield idle_file_check(certificate)
+    yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
+
+
 def verify(folder: Path) -> list[Check]:
     """Everything that can be verified from the folder alone. What cannot be read to its end is a check that failed."""
     checks: list[Check] = []
@@ -2050,7 +2053,7 @@ def checks_of(folder: Path, certificate: Any) -> Iterator[Check]:
     if not fits:
         return
     yield from (safe_k_checks if method == "safe-k" else counted_checks)(folder, certificate, lock)
-    yield Check("wording", None, "sentences are not compared here; read what this program says below")
+    yield Check("wording", None, "sentences and premises are not compared here; read what this program says below")
 
 
 def statement(folder: Path) -> list[str]:
