@@ -172,3 +172,16 @@ def test_a_person_with_a_look_alike_moves_nothing_but_their_own_row(name):
     alone = law(name, pa.array(["007"]), pa.array([2]), beta)
     assert sum(chance for shown, chance in both.items() if 2 in shown) == beta
     assert sum(chance for shown, chance in alone.items() if 2 in shown) == beta
+
+
+# --- rows are counted again after bounding -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("release", "theorem"), [(SAFE, "safe-k-tight"), (COUNTED, "microaggregation-k")])
+def test_a_release_by_an_engine_that_leaves_too_many_rows_of_a_person_is_refused(release, theorem, monkeypatch):
+    made = planned(release=release)
+    table = engine_named("oracle").scan(pa.table({"id": list("ppqr"), "x": [1, 2, 3, 4]}), made.schema)
+    monkeypatch.setattr(type(table), "limit_per", lambda self, *_: self)
+    run = made.method.sample if theorem == "safe-k-tight" else made.method.run
+    with Source.seeded(1) as source, pytest.raises(PreconditionError, match=theorem):
+        run(table, source)

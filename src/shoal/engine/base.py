@@ -249,7 +249,8 @@ def bound_contributions(table: Table, unit: Unit, words: RowWords, theorem: str)
 
     Arguments  `table`: opened by a schema that marks the person column (`Schema.with_names`); `unit`: the unit of privacy;
                `words`: a random word for each row; `theorem`: the name of the result that rests on the bound
-    Raises     PreconditionError where the person column was not read as names of people
+    Raises     PreconditionError where the person column was not read as names of people, and where a person still has more
+               rows afterwards: the rows are counted again, since the guarantee holds for so many
     """
     if unit.column is None:
         return table
@@ -261,4 +262,11 @@ def bound_contributions(table: Table, unit: Unit, words: RowWords, theorem: str)
             came=unit.column,
             fix="open the table by the schema of the plan (`Schema.with_names`)",
         )
-    return table.limit_per(unit.column, unit.max_rows, words)
+    bounded = table.limit_per(unit.column, unit.max_rows, words)
+    if bounded.suppress_below([unit.column], unit.max_rows + 1).rows():
+        raise PreconditionError(
+            theorem,
+            "a person has more rows than max_rows after contribution bounding",
+            allowed=f"{unit.max_rows} at most",
+        )
+    return bounded
