@@ -207,7 +207,7 @@ def _sum_up(costs: list[tuple[Fraction, int]] | None) -> float:
 # --- noisy measurements ----------------------------------------------------------------------------------------------
 # A measurement counts the records of each box of a partition, and of each cell of each attribute within its box, with
 # two-sided geometric noise on the whole numbers. A record stands in one box, and in one cell of each attribute: adding it
-# moves one count by one and, for each attribute, one cell by one (theorem `surveyed-tree`).
+# moves one count by one and, for each attribute, one cell by one (theorem `measured-tree`).
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class MeasurementBudget:
     def __post_init__(self) -> None:
         if self.count <= 0 or self.histogram <= 0 or self.attributes < 1:
             raise PreconditionError(
-                "surveyed-tree",
+                "measured-tree",
                 "a measurement without noise has no finite epsilon",
                 came=f"{float(self.count):g} for counts, {float(self.histogram):g} for each of {self.attributes} histograms",
                 allowed="every epsilon above 0",
@@ -243,11 +243,11 @@ def measurement_budgets(
     parts = (counts,) * len(shares) if isinstance(counts, Fraction) else tuple(counts)
     if sum(shares, Fraction(0)) > 1 or any(share <= 0 for share in shares):
         raise PreconditionError(
-            "surveyed-tree", "the measurements' shares exceed the whole", came=", ".join(str(float(s)) for s in shares)
+            "measured-tree", "the measurements' shares exceed the whole", came=", ".join(str(float(s)) for s in shares)
         )
     if len(parts) != len(shares) or any(not 0 < part < 1 for part in parts):
         raise PreconditionError(
-            "surveyed-tree",
+            "measured-tree",
             "a measurement's share is divided between its counts and its histograms",
             came=", ".join(str(float(part)) for part in parts),
             allowed="a part above 0 and below 1 for each measurement",

@@ -178,7 +178,7 @@ class SafeKSampling(DifferentialPrivacy):
     """Random sampling at rate beta, then safe k-anonymization with minimum class size k, with the whole curve delta*(epsilon).
 
     One row is added or removed. The recoding does not depend on the data, and tuples of the sample seen fewer than k times are
-    suppressed (theorem `safe-k-tight`; its dominating pair composes without loss). In files its kind is `sampled-crowd`.
+    suppressed (theorem `safe-k-tight`; its dominating pair composes without loss). In files its kind is `safe-k-sampling`.
 
     Arguments  `k` is a whole number from 1 to a million, `beta` a number above 0 and below 1, or its text
     Raises     ParameterError for what is no such number; PreconditionError for beta = 1, which is no sampling
@@ -191,7 +191,7 @@ class SafeKSampling(DifferentialPrivacy):
 
     k: int
     beta: Fraction
-    kind: ClassVar[str] = "sampled-crowd"
+    kind: ClassVar[str] = "safe-k-sampling"
 
     def __init__(self, k: int, beta: Number) -> None:
         object.__setattr__(self, "k", check_k(k))

@@ -140,7 +140,7 @@ def _delta_sentence(setting: Setting, ratio: str, delta: str) -> str:
         )
     return (
         f"The factor {ratio} is e to the power epsilon; the {delta} is delta, added to a probability after the factor. An "
-        "outcome that would be impossible without those rows has probability at most delta. Delta does not bound the "
+        "outcome that would be impossible without this contribution has probability at most delta. Delta does not bound the "
         "probability that the factor is exceeded."
     )
 

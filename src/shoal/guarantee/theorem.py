@@ -56,7 +56,7 @@ def _premise(key: str, text: str, enforced_by: str) -> Premise:
 
 
 _RATE = _premise("sampling-rate", "the sampling rate lies strictly between 0 and 1", "safe_k.curve.check_beta")
-_CLASS_SIZE = _premise("crowd-size", "k is a whole number from 1 up", "safe_k.curve.check_k")
+_CLASS_SIZE = _premise("class-size", "k is a whole number from 1 up", "safe_k.curve.check_k")
 _EPSILON = _premise("epsilon", "epsilon is finite and not negative", "safe_k.curve.check_epsilon")
 _FIXED = _premise("recoding-fixed", "the recoding does not depend on the data", "custodian")
 _OWN_SAMPLE = _premise(
@@ -307,16 +307,16 @@ _ALL = (
         ),
     ),
     Theorem(
-        "surveyed-tree",
+        "measured-tree",
         "A tree of boxes grown on noisy counts",
         "Shoal; the geometric mechanism of Ghosh, Roughgarden and Sundararajan 2009, composed",
         "A measurement adds two-sided geometric noise to the count of each box of a partition and to each cell's count of each "
         "attribute within its box. It costs the epsilon of its counts plus that of each attribute's histogram; measurements of "
         "partitions that are computed from earlier answers add up, and every tree computed from the answers is covered.",
         (
-            _premise("survey-epsilons", "every epsilon of a measurement is above 0", "compose.MeasurementBudget"),
+            _premise("measurement-epsilons", "every epsilon of a measurement is above 0", "compose.MeasurementBudget"),
             _premise(
-                "survey-shares",
+                "measurement-shares",
                 "the measurements' shares add up to no more than the whole",
                 "compose.measurement_budgets",
             ),
@@ -331,7 +331,7 @@ _ALL = (
         "moves by at most one when a record is added; drawing views one after another with probability proportional to "
         "exp(epsilon distance / 2) costs the sum of the epsilons, and the histograms cost theirs.",
         (
-            _premise("survey-epsilons", "every epsilon of a measurement is above 0", "compose.MeasurementBudget"),
+            _premise("measurement-epsilons", "every epsilon of a measurement is above 0", "compose.MeasurementBudget"),
             _premise(
                 "candidates-fixed", "the candidates and how many are chosen are fixed without the data", "custodian"
             ),

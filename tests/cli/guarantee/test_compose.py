@@ -19,7 +19,7 @@ def test_many_views_cost_little():
     assert found["basic"] > 10 * found["epsilon"]
     assert (found["count"], found["bound"], found["theorem"]) == (28, "pld", "pld-composition")
     assert found["parts"][0] == {
-        "kind": "sampled-crowd", "k": 20, "beta": "0.15", "times": 28,
+        "kind": "safe-k-sampling", "k": 20, "beta": "0.15", "times": 28,
         "epsilon_alone": SafeKSampling(20, "0.15").epsilon_at("1e-6"),
     }  # fmt: skip
 

@@ -180,7 +180,7 @@ def test_one_entry_in_the_ledger_for_all(tmp_path):
     publish(tmp_path, PAIRS, rows=1000)
     (cost,) = account(tmp_path).costs
     assert cost.epsilon == 1
-    assert [(part.to_saved()["kind"], times) for part, times in cost.parts] == [("sampled-crowd", 3)]
+    assert [(part.to_saved()["kind"], times) for part, times in cost.parts] == [("safe-k-sampling", 3)]
 
 
 @pytest.mark.slow

@@ -67,11 +67,11 @@ def test_the_share_is_set_aside_and_charged(tmp_path):
     assert plan.promise.epsilon_release == Fraction("0.7")
     assert plan.promise.k > planned().promise.k  # less is left for the crowd
     assert plan.claims[0].status is Status.PROVED
-    assert {"eps-safe-recoding", "surveyed-tree"} <= set(plan.claims[0].theorems)
+    assert {"eps-safe-recoding", "measured-tree"} <= set(plan.claims[0].theorems)
     publish(tmp_path, TREE)
     (cost,) = account(tmp_path).costs
     assert cost.epsilon == 1
-    assert [part.to_saved()["kind"] for part, _ in cost.parts] == ["pure-dp", "sampled-crowd"]
+    assert [part.to_saved()["kind"] for part, _ in cost.parts] == ["pure-dp", "safe-k-sampling"]
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TIMES = ("times",)
 REPEATS = (1, 2, 4, 8, 16, 32)
 OPTIONS = {
-    "sampled-crowd": "safe-k",
+    "safe-k-sampling": "safe-k",
     "approx-dp": "approx",
     "pure-dp": "pure",
     "laplace-dp": "laplace",

@@ -22,7 +22,7 @@ from shoal.guarantee.claim import Randomness
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.publish.verify.standalone import FORMAT
 
-WORDING = 2
+WORDING = 1
 """The version of everything that is said in sentences. Raise it with the first rewording after a version of Shoal was shipped.
 
 Wording 1 is that of the frozen folders of the tests."""
@@ -113,7 +113,7 @@ class ApproximateEntry(Entry):
 class SampledEntry(Entry):
     """One random sample whose classes of fewer than k are suppressed, by its exact privacy-loss curve."""
 
-    kind: Literal["sampled-crowd"]
+    kind: Literal["safe-k-sampling"]
     k: Positive
     beta: Number
 

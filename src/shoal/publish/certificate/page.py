@@ -28,7 +28,7 @@ STATUS = {
     "proved": "The promise follows from the theorems below for a plan that was fixed without the data, as the custodian says of "
     "this one. The program checked their other premises, or states that it met them in a run that nobody else saw. Nothing is "
     "assumed about how values are distributed or about what an intruder knows; it is assumed that nobody saw the key of the "
-    "random draws, that the cipher behind them holds, and that the unit's column names each person once.",
+    "random draws, that the cipher behind them holds, and that one name in the unit's column, where there is one, is one person.",
     "proved with condition": "The promise follows from the theorems below on a condition that only the custodian can know to be "
     "met. The sentence above says it.",
     "proved for a plan tuned on the data": "The theorems below prove the promise for a plan that is fixed without the data. "

@@ -187,15 +187,15 @@ DRAFTED = "parts of the policy were drafted from the data and nobody has confirm
 
 
 CHECKED_WHEN_PLANNING = {
-    "crowd-size": "k, when planning",
+    "class-size": "k, when planning",
     "sampling-rate": "beta, when planning",
     "epsilon": "epsilon, when planning",
     "published-epsilon": "epsilon and beta, when planning",
     "smaller-rate": "the rate of the separate sample, when planning",
     "reliable-delta": "the promised delta, when planning; below that the parts are added up",
     "rows-of-unit": "the most rows of a unit, when planning; of each unit at most so many rows take part",
-    "survey-epsilons": "every share of epsilon, when planning",
-    "survey-shares": "the sum of all shares, when planning",
+    "measurement-epsilons": "every share of epsilon, when planning",
+    "measurement-shares": "the sum of all shares, when planning",
     "score-range": "k and beta, when planning",
     "discernibility-range": "k and beta, when planning",
     "target-level": "the levels of the target, when planning",

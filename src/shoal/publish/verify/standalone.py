@@ -324,7 +324,7 @@ UNIT = {"whose": OneOf("row", "person"), "neighbours": NEIGHBOURS, "column": Opt
 COMPOSABLE = {
     "pure-dp": {"kind": str, "epsilon": EXACT_NUMBER},
     "approx-dp": {"kind": str, **COST},
-    "sampled-crowd": {"kind": str, "k": int, "beta": EXACT_NUMBER},
+    "safe-k-sampling": {"kind": str, "k": int, "beta": EXACT_NUMBER},
     "laplace-dp": {"kind": str, "epsilon": EXACT_NUMBER},
     "gaussian-dp": {"kind": str, "mu": EXACT_NUMBER},
 }
@@ -760,7 +760,7 @@ def theorems_of(plan: LockedPlan, tables: int) -> list[str]:
         if plan.recoding == "choose":
             found += ["monotone-exponential", SCORE_THEOREMS[asked["score"]]]
         else:
-            found += ["surveyed-tree"]
+            found += ["measured-tree"]
             found += ["amplification"] if asked.get("sample") is not None else []
     if plan.has_views:
         return [*found, *(["view-choice"] if plan.epsilon_view_choice else []), "pld-composition"]
@@ -925,7 +925,7 @@ def _binomial_tail(j: int, n: int, rate: float) -> float:
 # rounded up. What lies above the grid counts as certain disclosure; what lies below it is moved up to its lower end. The
 # convolution is one multiplication of two very long numbers, in which every mass has a field of digits of its own.
 #
-# A part is ("sampled-crowd", k, beta), ("pure-dp", epsilon) or ("approx-dp", epsilon, delta).
+# A part is ("safe-k-sampling", k, beta), ("pure-dp", epsilon) or ("approx-dp", epsilon, delta).
 
 DIGITS = 30
 ONE = 10**DIGITS
@@ -954,7 +954,7 @@ class Losses(NamedTuple):
 
 def atoms(part: Any, direction: str) -> tuple[list[tuple[Decimal, Decimal]], Decimal]:
     """The losses of a part with their masses, and the mass that discloses."""
-    if part[0] == "sampled-crowd":
+    if part[0] == "safe-k-sampling":
         return _atoms_of_sample(part[1], decimal(part[2]), direction)
     epsilon = decimal(part[1])
     disclosing = decimal(part[2]) if part[0] == "approx-dp" else Decimal(0)
@@ -1093,7 +1093,7 @@ class ComposedLosses:
         """The standard deviation of the whole loss, roughly."""
         total = 0.0
         for part, times in self.parts:
-            if part[0] == "sampled-crowd":
+            if part[0] == "safe-k-sampling":
                 total += times * float(part[2] ** 2 / (part[1] * (1 - part[2])))
             else:
                 total += times * min(1.0, float(part[1])) ** 2
@@ -1103,7 +1103,7 @@ class ComposedLosses:
 def read_part(saved: dict[str, Any]) -> Any:
     """A part that was charged; None for a kind that this file does not compose."""
     kind = saved["kind"]
-    if kind == "sampled-crowd":
+    if kind == "safe-k-sampling":
         if saved["k"] < 1 or not 0 < number(saved["beta"]) < 1:
             raise ValueError("no such sample")
         return (kind, saved["k"], number(saved["beta"]))
@@ -1117,12 +1117,12 @@ def read_part(saved: dict[str, Any]) -> Any:
 def added_epsilon(parts: list[tuple[Any, int]], at_delta: Fraction) -> Optional[Fraction]:
     """The sum of epsilons when samples share equally what is left of delta; None where nothing is left."""
     left = at_delta - sum(part[2] * times for part, times in parts if part[0] == "approx-dp")
-    samples = sum(times for part, times in parts if part[0] == "sampled-crowd")
-    total = sum((part[1] * times for part, times in parts if part[0] != "sampled-crowd"), Fraction(0))
+    samples = sum(times for part, times in parts if part[0] == "safe-k-sampling")
+    total = sum((part[1] * times for part, times in parts if part[0] != "safe-k-sampling"), Fraction(0))
     if left < 0 or (samples and left == 0):
         return None
     for part, times in parts:
-        if part[0] == "sampled-crowd":
+        if part[0] == "safe-k-sampling":
             low, high = Fraction(0), Fraction(64)
             if delta(part[1], part[2], high) > left / samples:
                 return None
@@ -1228,7 +1228,7 @@ def charged_parts(certificate: dict[str, Any], plan: LockedPlan) -> list[tuple[A
     elif plan.epsilon_recoding:
         found.append((("pure-dp", plan.epsilon_recoding), 1))
     for sample in certificate["samples"]:
-        by_curve = ("sampled-crowd", sample["k"], number(sample["beta"]))
+        by_curve = ("safe-k-sampling", sample["k"], number(sample["beta"]))
         by_pair = ("approx-dp", number(sample["epsilon"]), number(sample["delta"]))
         found.append((by_curve if plan.composes_by_curve else by_pair, sample["times"]))
     return found
@@ -1236,7 +1236,7 @@ def charged_parts(certificate: dict[str, Any], plan: LockedPlan) -> list[tuple[A
 
 def fits_by_addition(parts: list[tuple[Any, int]], plan: LockedPlan) -> bool:
     """Whether epsilons and deltas, simply added up, keep the promise; only for parts that are pairs of the two."""
-    if any(part[0] == "sampled-crowd" for part, _ in parts):
+    if any(part[0] == "safe-k-sampling" for part, _ in parts):
         return False
     epsilon = sum(part[1] * times for part, times in parts)
     delta_ = sum(part[2] * times for part, times in parts if part[0] == "approx-dp")
@@ -1268,7 +1268,7 @@ def kept_checks(certificate: dict[str, Any], plan: LockedPlan, whole: ComposedLo
 
 def is_epsilon_of(whole: ComposedLosses, epsilon: Fraction, at_delta: Fraction) -> bool:
     """Whether delta at epsilon is no more than the one given, and at a somewhat smaller epsilon is more."""
-    has_small_costs = any(part[0] != "sampled-crowd" for part, _ in whole.parts)  # which the other grid rounds up
+    has_small_costs = any(part[0] != "safe-k-sampling" for part, _ in whole.parts)  # which the other grid rounds up
     less = epsilon * (Fraction(4, 5) if has_small_costs else Fraction(995, 1000))
     return whole.agrees(
         lambda delta_at: delta_at(epsilon) <= at_delta * (1 + NEAR) and delta_at(less) > at_delta - ABSOLUTE
@@ -1327,7 +1327,7 @@ def _is_composed_curve(
     parts: list[tuple[Any, int]],
 ) -> bool:
     """Whether printed points are no less than what is composed here, and not far above; those below 1e-10 are not printed."""
-    are_pairs = all(part[0] != "sampled-crowd" for part, _ in parts)
+    are_pairs = all(part[0] != "safe-k-sampling" for part, _ in parts)
     for epsilon in allowed:
         found = delta_at(epsilon)
         if are_pairs and sum(part[1] * times for part, times in parts) <= epsilon:

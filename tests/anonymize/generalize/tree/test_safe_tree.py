@@ -76,11 +76,11 @@ def test_surveys_add_up_to_what_is_paid():
 
 
 def test_a_survey_without_noise_or_with_too_large_shares_is_refused():
-    with pytest.raises(PreconditionError, match="surveyed-tree"):
+    with pytest.raises(PreconditionError, match="measured-tree"):
         MeasurementBudget(Fraction(0), Fraction(1), 2)
-    with pytest.raises(PreconditionError, match="surveyed-tree"):
+    with pytest.raises(PreconditionError, match="measured-tree"):
         MeasurementBudget(Fraction(1), Fraction(-1), 2)
-    with pytest.raises(PreconditionError, match="surveyed-tree"):
+    with pytest.raises(PreconditionError, match="measured-tree"):
         measurement_budgets(Fraction(1), 2, (Fraction(2, 3), Fraction(1, 2)), Fraction(1, 4))
     for parts in ((Fraction(1, 4),), (Fraction(1, 4), Fraction(1)), (Fraction(0), Fraction(1, 4))):
         with pytest.raises(PreconditionError, match="counts and its histograms"):

@@ -73,7 +73,7 @@ class TreeParameters:
 class SafeTree(Partition):
     """A tree of boxes that is grown on noisy counts.
 
-    Promise   the boxes are epsilon-DP for the unit (theorem `surveyed-tree`), whatever is computed from the noisy counts.
+    Promise   the boxes are epsilon-DP for the unit (theorem `measured-tree`), whatever is computed from the noisy counts.
     Requires  a declared domain for every published attribute; k, beta, weights and parameters fixed without the data.
     Reads     the published columns of the table, once.
     """
@@ -133,7 +133,7 @@ class SafeTree(Partition):
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        return ("surveyed-tree",) if self.sample == 1 else ("surveyed-tree", "amplification")
+        return ("measured-tree",) if self.sample == 1 else ("measured-tree", "amplification")
 
     def words(self) -> str:
         return (
