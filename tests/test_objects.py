@@ -129,7 +129,7 @@ def test_a_plan_has_a_page(place):
     for changes, words in [
         ({}, "The whole curve"),
         ({"release.views": "pairs"}, "age × sex"),
-        ({"release.repeat": 2}, "That is one of 2 releases"),
+        ({"release.repeat": 2}, "2 tables are published, each from its own fresh sample"),
         ({"release": {"method": "microaggregation", "k": 5}}, "no differential privacy"),
     ]:
         page = Page(shoal.plan(policy.with_changes(changes) if changes else policy).page())

@@ -46,7 +46,7 @@ def test_sets_and_ancestors(given_):
         assert set(sets[labels == group].tolist()) == {held[0] if len(held) == 1 else "{" + ", ".join(held) + "}"}
         concept = above[labels == group][0]
         assert all(concept in TREE.ancestors(value) for value in held)
-        below = [node for node in TREE.nodes if TREE.parent(node) == concept]
+        below = [node for node in TREE.nodes if TREE.parents[node] == concept]
         assert not any(all(node in TREE.ancestors(value) for value in held) for node in below)
 
 

@@ -18,7 +18,7 @@ def test_the_promise_in_words_and_numbers(tmp_path):
     policy = written(tmp_path)
     done = shoal("plan", policy)
     assert done.exit_code == 0
-    assert "2.719 times what it is without it" in done.stdout
+    assert "2.719 times what it is without it" in " ".join(done.stdout.split())
     assert "safe-k-tight" in done.stdout
     found = answer("plan", policy)
     assert (found["k"], found["beta"], found["epsilon"], found["delta"]) == (14, 0.5, 1.0, 0.001)

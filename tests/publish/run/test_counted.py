@@ -144,7 +144,7 @@ def test_it_has_no_price_no_rehearsal_and_no_weights(tmp_path):
     with pytest.raises(PolicyError, match="nothing to rehearse"):
         planned.rehearse(rows=100, runs=2)
     made = publish(tmp_path, "swap")
-    with pytest.raises(UsageError, match="no sample"):
+    with pytest.raises(UsageError, match="not a random sample"):
         load(made.folder)
 
 
