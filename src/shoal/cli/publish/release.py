@@ -64,8 +64,8 @@ def release(
 ) -> None:
     """Publish the table DATA as POLICY says, into a folder DIR with a certificate.
 
-    The ledger is charged before the first random draw, and the charge stands if the run fails later. DIR appears
-    whole or not at all; DIR.holder beside it has the report for the custodian alone.
+    The cost is entered in the ledger, the account of what was spent on this table, before anything random happens, and
+    stands if the run fails later. DIR appears whole or not at all; DIR.holder beside it has the report for the custodian alone.
     """
     from shoal.cli.publish.plan import refuse_other_plan
     from shoal.engine.base import open_engine

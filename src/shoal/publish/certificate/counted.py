@@ -29,7 +29,7 @@ def counted_answers(plan: SyntacticPlan) -> dict[str, PremiseAnswer]:
         )
         if each_row
         else by_construction(f"one row of each {plan.unit.name} was kept"),
-        "uniform-permutations": by_construction("drawn with a new key from the operating system, which was destroyed"),
+        "uniform-permutations": by_construction("drawn with a new key from the operating system, which was erased"),
         "order-of-file": by_construction("records take the places of a drawn order before they are grouped"),
         "quasi-declared": by_custodian("by the roles of the attributes in the policy"),
         "parted-attributes": by_custodian("by the roles of the attributes in the policy"),

@@ -334,7 +334,8 @@ def _totals(ledger: LedgerEntry) -> list[Fact]:
     found = [("added up", f"({_cost(total.epsilon)}, {_cost(total.delta)})", "epsilons and deltas, one by one")]
     if composed is not None:
         note = (
-            f"epsilon at delta {_cost(total.delta)}, for information: it holds if all charges were planned in advance"
+            f"epsilon at delta {_cost(total.delta)}: a sharper total, which holds only if all charges were planned in advance; "
+            "the budget is kept with the first"
         )
         found.append(("composed", text_up(exact(composed)), note))
     if budget is None:

@@ -234,7 +234,7 @@ def _recoding(plan: SafeKPlan, unseen: str) -> Mapping[str, PremiseAnswer]:
             "depends on the data through the sample alone (theorem eps-safe-recoding)"
         ),
         "recoding-apart": by_construction(
-            f"it was chosen on {of} with a key of its own, which was destroyed before the sample's key was made"
+            f"it was chosen on {of} with a key of its own, which was erased before the sample's key was made"
         ),
     }
 
@@ -248,7 +248,7 @@ def _samples(plan: SafeKPlan) -> Mapping[str, PremiseAnswer]:
             "fresh-samples": by_custodian("the table itself is the sample"),
         }
     if plan.views:
-        key = "a key of its own for each view, derived from a new one of the operating system and destroyed with it"
+        key = "a key of its own for each view, derived from a new one of the operating system and erased with it"
     else:
-        key = "a new key from the operating system for each release, destroyed afterwards"
+        key = "a new key from the operating system for each release, erased afterwards"
     return {"own-sample": by_construction(key), "fresh-samples": by_construction(key)}
