@@ -124,6 +124,10 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "wording": ("new", edit("sentence", value="Nobody can learn anything.")),
     # the locked plan
     "lock-text": ("levels", replaced("policy.lock.yaml", "unit:", "unit: ")),
+    "lock-allowed": (
+        "published-bound",
+        replaced("policy.lock.yaml", 'unit: "row"\n', 'unit:\n  column: "patient"\n  max_rows: 4\n'),
+    ),
     "lock-method": ("levels", replaced("policy.lock.yaml", 'method: "safe-k"', 'method: "microaggregation"')),
     # promise and claims
     "dataset": ("levels", edit("dataset", value="elsewhere")),

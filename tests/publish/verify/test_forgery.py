@@ -330,10 +330,11 @@ def test_without_pyarrow_a_parquet_table_is_not_verified_and_that_is_said_first(
 def test_the_last_lines_say_what_was_not_verified_and_what_was(honest):
     done = by_itself(honest("already"), "-S")
     assert done.returncode == 0
-    *_, count, promise, condition = done.stdout.splitlines()
+    *_, count, promise, condition, name = done.stdout.splitlines()
     assert "0 failed, 2 not verified (label-meaning, wording; the promise does not rest on that)" in count
-    assert promise.startswith("Dataset clinic: (1, 0.001)-differential privacy for one row added or removed")
+    assert promise.startswith("(1, 0.001)-differential privacy for one row added or removed")
     assert condition.startswith("Condition, which only the custodian can know: the table itself was drawn")
+    assert name == "The custodian calls the dataset 'clinic'."
 
 
 def test_an_older_python_is_told_so(monkeypatch, capsys):

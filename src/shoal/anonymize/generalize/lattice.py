@@ -78,7 +78,7 @@ class Lattice:
             tuple(ceil(GRID * share * _loss(attribute, level)) for level in levels)
             for attribute, levels, share in zip(attributes, kept, shares, strict=True)
         )
-        return cls(tuple(attributes), kept, costs, None if kept == tuple(ranges) else _rule(limit))
+        return cls(tuple(attributes), kept, costs, None if kept == tuple(ranges) else restriction_text(limit))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ def _range(attribute: Attribute, finest: int | None, coarsest: int | None) -> tu
 def _restrict(
     attributes: Sequence[Attribute], ranges: Sequence[tuple[int, ...]], shares: Sequence[Fraction], limit: int
 ) -> tuple[tuple[int, ...], ...]:
-    """The levels that are kept when there may be at most `limit` schemes; `_rule` says how in words."""
+    """The levels that are kept when there may be at most `limit` schemes; `restriction_text` says how in words."""
     if limit < 1:
         raise ParameterError("no scheme is allowed", came=limit, allowed="a whole number from 1 up")
     kept = [list(levels) for levels in ranges]
@@ -191,7 +191,8 @@ def _restrict(
     return tuple(tuple(levels) for levels in kept)
 
 
-def _rule(limit: int) -> str:
+def restriction_text(limit: int) -> str:
+    """How a lattice of more schemes is restricted to `limit` of them, in words."""
     return (
         f"the lattice is restricted to {limit:,} schemes without looking at the data: the attribute with most levels (of "
         "several, the one of least weight, then the last) gives up the inner level that differs least in loss from its "

@@ -221,7 +221,7 @@ class TheoremEntry(Entry):
 class SoftwareEntry(Entry):
     """The program that made the release."""
 
-    shoal: Text
+    shoal: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+){0,3}[a-z0-9.+-]{0,20}$")]
     """Its version."""
 
 

@@ -10,10 +10,12 @@ the order of the alphabet).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from shoal.anonymize.generalize.lattice import restriction_text
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.schema import Schema
@@ -238,5 +240,8 @@ def _with_unread_lattices(wanted: SafeKCertificate, told: SafeKCertificate) -> S
 def _unread(own: RecodingChoiceEntry | None, told: RecodingChoiceEntry | None) -> RecodingChoiceEntry | None:
     if not isinstance(own, SchemeChoiceEntry) or not isinstance(told, SchemeChoiceEntry):
         return own
-    taken = {name: getattr(told, name) for name in ("schemes", "sensitivity", "restriction")}
+    taken = {name: getattr(told, name) for name in ("schemes", "sensitivity")}
+    known = re.escape(restriction_text(0)).replace("0", "[0-9,]+", 1)
+    if told.restriction is None or re.fullmatch(known, told.restriction):
+        taken["restriction"] = told.restriction
     return own.model_copy(update=taken)

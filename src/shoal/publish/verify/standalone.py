@@ -49,7 +49,7 @@ from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, De
 from fractions import Fraction
 from itertools import combinations, groupby
 from math import comb, isnan, lgamma, log, log1p, sqrt
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Callable, NamedTuple, Optional
 
 OLDEST_PYTHON = (3, 9)
@@ -74,6 +74,7 @@ CHECKS = {
     # the locked plan
     "lock-text": "the locked plan is written as locked plans are",
     "lock-method": "the method of the locked plan makes certificates of this kind",
+    "lock-allowed": "the theorems can be applied to what the locked plan asks for",
     # promise and claims
     "dataset": "the dataset is that of the locked plan",
     "date": "the date is a day of the calendar",
@@ -316,6 +317,8 @@ class ByKind(NamedTuple):
 
 HASH = re.compile("[0-9a-f]{64}")
 DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,3}[a-z0-9.+-]{0,20}")
+"""The version of a program: no room for a sentence."""
 COST = {"epsilon": EXACT_NUMBER, "delta": EXACT_NUMBER}
 STATUS = OneOf("proved", "proved with condition", "proved for a plan tuned on the data", "checked", "none")
 NEIGHBOURS = OneOf("add_remove", "replace_one")
@@ -352,7 +355,7 @@ EVERY_CERTIFICATE = {
     "format": int,
     "dataset": str,
     "date": DAY,
-    "software": {"shoal": str},
+    "software": {"shoal": VERSION},
     "sentence": str,
     "explanation": [str],
     "status": STATUS,
@@ -584,6 +587,11 @@ def hash_checks(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
         path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()
     }
     extra = present - set(listed) - {"certificate.json", "certificate.html"}
+    parents = {parent.as_posix() for name in listed for parent in PurePosixPath(name).parents}
+    folders = {
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_dir() and not path.is_symlink()
+    }
+    extra |= folders - parents
     yield must("no-other-files", not extra, f"{len(extra)} files that the certificate does not list")
     same = listed.get("policy.lock.yaml") == certificate["plan_sha256"]
     yield must("plan-hash", same, "the hash of policy.lock.yaml")
@@ -682,6 +690,27 @@ def read_plan(lock: dict[str, Any]) -> LockedPlan:
         epsilon_recoding=Fraction(0) if recoding == "levels" else number(release["recoding"][recoding]["epsilon"]),
         epsilon_view_choice=number(choice_of_views["epsilon"]) if choice_of_views else Fraction(0),
     )
+
+
+def is_allowed(lock: dict[str, Any]) -> bool:
+    """Whether the theorems can be applied to what a locked plan asks for. Shoal refuses other plans before anything is drawn."""
+    unit, release, attributes = lock["unit"], lock["release"], lock["attributes"]
+    max_rows = 1
+    if isinstance(unit, dict):
+        max_rows = unit["max_rows"]
+        if unit["column"] not in attributes or type(max_rows) is not int or max_rows < 1:
+            return False
+    origins = {own["provenance"][key] for own in attributes.values() for key in ("domain", "hierarchy")}
+    if not origins <= {"declared", "profiled"} or lock["neighbours"] not in ("add_remove", "replace_one"):
+        return False
+    if release["method"] != "safe-k":
+        return bool(max_rows == 1)  # one row of each person is what its theorems speak of
+    plan = read_plan(lock)
+    if plan.release["bound"] == "published" and plan.rows_changed != 1:
+        return False  # the published theorem speaks of one row added or removed
+    # A table that is itself the sample is used once, for one table whose labels were fixed before, one row a person.
+    once = plan.recoding == "levels" and not plan.has_views and release["repeat"] == 1 and max_rows == 1
+    return once or not plan.already_sampled
 
 
 def published_attributes(lock: dict[str, Any]) -> set[str]:
@@ -1213,7 +1242,7 @@ def sample_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Che
         )
         least, own_delta = sample["delta_for_unit"] if tight else told, number(sample["delta"])
         most = number(sample["delta_for_unit"]) if by_curve else plan.delta
-        fits = least is not None and number(least) <= own_delta <= most
+        fits = least is not None and number(least) <= own_delta <= most and Fraction(of_unit) <= own_delta
         yield must("sample-delta", fits, f"{sample['delta']} is planned", about=about)
 
 
@@ -1259,7 +1288,8 @@ def kept_checks(certificate: dict[str, Any], plan: LockedPlan, whole: ComposedLo
     if views is None:
         return
     told = number(views["epsilon_composed"])
-    fits = told <= plan.epsilon and (fits_by_addition(parts, plan) or is_epsilon_of(whole, told, plan.delta))
+    by_sum = fits_by_addition(parts, plan) and told >= sum(part[1] * times for part, times in parts)
+    fits = told <= plan.epsilon and (by_sum or is_epsilon_of(whole, told, plan.delta))
     yield must("views-composed", fits, "epsilon of all views together at the promised delta")
     added = added_epsilon(parts, plan.delta)
     near = None if added is None else is_printed(views["epsilon_added_up"], decimal(added), Decimal("1e-5"))
@@ -1648,7 +1678,17 @@ def has_no_notes(path: Path) -> bool:
 
     try:
         with parquet.ParquetFile(path) as file:
-            return not file.metadata.metadata and not any(field.metadata for field in file.schema_arrow)
+            about = file.metadata
+            groups = [about.row_group(group) for group in range(about.num_row_groups)]
+            chunks = [group.column(place) for group in groups for place in range(about.num_columns)]
+            # From the first magic number to the footer a file holds the chunks of its columns, end to end, and nothing else.
+            with path.open("rb") as raw:
+                raw.seek(-8, 2)
+                footer = int.from_bytes(raw.read(4), "little")
+            whole = 4 + sum(chunk.total_compressed_size for chunk in chunks) + footer + 8 == path.stat().st_size
+            known = re.fullmatch(r"parquet-cpp-arrow version [0-9.]{1,20}", about.created_by or "")
+            silent = not about.metadata and not any(field.metadata for field in file.schema_arrow)
+            return bool(silent and whole and known)
     except (ArrowException, OSError):
         return False
 
@@ -1671,11 +1711,25 @@ def reading_checks(folder: Path, name: str, columns: list[str]) -> tuple[Optiona
     return (rows if even else None), checks
 
 
+SPELLINGS = {
+    "integer": re.compile("-?(0|[1-9][0-9]*)"),
+    "decimal": re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"),
+    "date": re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    "datetime": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"),
+    "boolean": re.compile("true|false"),
+}
+"""How a value of each type is spelled as text: one way, so that nothing is said by the spelling."""
+
+
 def comparable(cell: Any, kind: str) -> Any:
     """A cell as something that can be compared within its column: a number, a time, or a text."""
     if isinstance(cell, float) and isnan(cell):
         raise ValueError("not a number")
+    if isinstance(cell, str) and kind in SPELLINGS and not SPELLINGS[kind].fullmatch(cell):
+        raise ValueError("a value in another spelling than tables have")
     if kind == "integer":
+        if not isinstance(cell, (str, int)):
+            raise TypeError("a number that is not stored as a whole one")
         return int(cell)
     if kind == "decimal":
         return Fraction(str(cell)) if isinstance(cell, str) else Fraction(cell)
@@ -1734,12 +1788,9 @@ def can_show(rule: dict[str, Any], kind: str, found: set[Any]) -> bool:
     try:
         shown = [comparable(cell, kind) for cell in found if cell is not None]
         if rule["kind"] == "keep":
-            if rule["labels"] is not None:
-                return set(shown) <= {comparable(label, kind) for label in rule["labels"]}
-            ends = [rule[end] if rule[end] is None else comparable(rule[end], kind) for end in ("low", "high")]
-            return all((ends[0] is None or ends[0] <= each) and (ends[1] is None or each <= ends[1]) for each in shown)
+            return can_keep(rule, kind, shown)
         if rule["kind"] == "masked":
-            return rule["labels"] is None
+            return rule["labels"] is None and all(is_masked(each, rule) for each in shown if each != MISSING)
         if None in found:
             return False
         if rule["kind"] == "groups" and set(rule["table"].values()) - set(rule["labels"]):
@@ -1750,6 +1801,25 @@ def can_show(rule: dict[str, Any], kind: str, found: set[Any]) -> bool:
         return rule["kind"] in ("groups", "cuts", "whole", "boxes") and set(shown) <= allowed
     except (ValueError, TypeError, KeyError):
         return False
+
+
+def can_keep(rule: dict[str, Any], kind: str, shown: list[Any]) -> bool:
+    """Whether values that are shown as they were are of the declared domain: listed, of its pattern, or between its ends."""
+    if rule.get("pattern") is not None and not all(re.fullmatch(rule["pattern"], each) for each in shown):
+        return False
+    if rule["labels"] is not None:
+        return set(shown) <= {comparable(label, kind) for label in rule["labels"]}
+    low, high = (rule[end] if rule[end] is None else comparable(rule[end], kind) for end in ("low", "high"))
+    return all((low is None or low <= each) and (high is None or each <= high) for each in shown)
+
+
+def is_masked(label: str, rule: dict[str, Any]) -> bool:
+    """Whether a label shows no more letters than its mask keeps, and the mask's letter in every other place."""
+    kept, letter = rule["kept"], rule["letter"]
+    if letter == "":  # a bare prefix or suffix
+        return bool(len(label) <= kept)
+    hidden = label[kept:] if rule["side"] == "right" else label[: max(0, len(label) - kept)]
+    return bool(hidden == letter * len(hidden))
 
 
 def box_checks(folder: Path, table: dict[str, Any], rules: dict[str, Any], shown: set[Any]) -> Iterator[Check]:
@@ -2052,31 +2122,39 @@ def checks_of(folder: Path, certificate: Any) -> Iterator[Check]:
     yield must("lock-method", fits, "makes certificates of this kind")
     if not fits:
         return
+    allowed = is_allowed(lock)
+    yield must("lock-allowed", allowed, "the theorems speak of plans like this one")
+    if not allowed:
+        return
     yield from (safe_k_checks if method == "safe-k" else counted_checks)(folder, certificate, lock)
-    yield Check("wording", None, "sentences and premises are not compared here; read what this program says below")
+    yield Check(
+        "wording", None, "sentences, premises and the page are not compared here; read what this program says below"
+    )
 
 
 def statement(folder: Path) -> list[str]:
     """What was verified, in words of this file's own."""
     lock = read_lock((folder / "policy.lock.yaml").read_bytes().decode("utf-8"))
-    release, dataset = lock["release"], visible(lock["dataset"])
+    release, named = lock["release"], f"The custodian calls the dataset {visible(lock['dataset'])!r}."
     if release["method"] == "microaggregation":
         return [
-            f"Dataset {dataset}: every class of equal quasi-identifiers has at least {release['k']} rows.",
+            f"Every class of equal quasi-identifiers has at least {release['k']} rows.",
             "That is counted and not proved, and it is no differential privacy.",
+            named,
         ]
     if release["method"] == "probabilistic-k":
         return [
-            f"Dataset {dataset}: probabilistic k-anonymity on a condition about what an intruder knows. No differential privacy.",
+            "Probabilistic k-anonymity on a condition about what an intruder knows. No differential privacy.",
             "The groups are not published: that the claim holds rests on the program that made the table.",
+            named,
         ]
     plan, unit = read_plan(lock), lock["unit"]
     whose = "one row"
     if isinstance(unit, dict):
-        whose = f"all rows (at most {unit['max_rows']}) with one value of column {visible(unit['column'])}"
+        whose = f"all rows (at most {unit['max_rows']}) with one value of column {visible(unit['column'])!r}"
     change = "replaced by any other" if plan.replaced else "added or removed"
     promise = f"({release['epsilon']}, {release['delta']})-differential privacy"
-    found = [f"Dataset {dataset}: {promise} for {whose} {change}. Status: {plan.status}."]
+    found = [f"{promise} for {whose} {change}. Status: {plan.status}."]
     if plan.already_sampled:
         found.append(
             "Condition, which only the custodian can know: the table itself was drawn from a larger population, each person "
@@ -2084,7 +2162,7 @@ def statement(folder: Path) -> list[str]:
         )
     if plan.tuned_on_data:
         found.append("Parts of the plan were drafted from the data; what that gives away is not covered.")
-    return found
+    return [*found, named]
 
 
 OUTCOMES = {True: "ok           ", False: "FAILED       ", None: "NOT VERIFIED "}
