@@ -62,6 +62,7 @@ TOPICS = {
     "publish/run/test_few_rows.py",
     "publish/run/test_private_recoding.py",
     "publish/run/test_same_table.py",
+    "publish/verify/test_attacks.py",
     "publish/verify/test_checks.py",
     "publish/verify/test_forgery.py",
     "publish/verify/test_frozen.py",
