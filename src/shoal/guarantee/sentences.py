@@ -102,11 +102,11 @@ def view_sentences(
     one = "one is" if len(settings) == 1 else f"{len(settings)} tables are"
     ground = (
         f"{one[:1].upper()}{one[1:]} published, each from its own fresh sample, and what they cost together is composed "
-        "as distributions of privacy loss (theorem pld-composition): for each of them "
-        f"{_bounding_clause(unit or first.unit)} is kept with probability {rate}, independently; the recoding is {recoding}; "
-        f"and no class of fewer than {size} equal rows is shown."
+        "as distributions of privacy loss (theorem pld-composition): "
+        f"{_bounding_clause(unit or first.unit, once=True)} is kept with probability {rate}, independently; "
+        f"the recoding is {recoding}; and no class of fewer than {size} equal rows is shown."
     )
-    return [_promise_sentence(ratio, delta, unit or first.unit), _delta_sentence(first, ratio, delta), ground]
+    return [_promise_sentence(ratio, delta, unit or first.unit), _composed_delta_sentence(ratio, delta), ground]
 
 
 def _sampling_clause(setting: Setting, unit: Unit | None, drawn_before: bool) -> str:
@@ -118,13 +118,16 @@ def _sampling_clause(setting: Setting, unit: Unit | None, drawn_before: bool) ->
     return f"{each} is kept with probability {rate}, independently and from a fresh source of randomness"
 
 
-def _bounding_clause(unit: Unit) -> str:
-    """Which rows may be sampled: all of them, or those that contribution bounding leaves."""
+def _bounding_clause(unit: Unit, *, once: bool = False) -> str:
+    """Which rows may be sampled: all, or those that contribution bounding leaves; `once` says that many tables share them."""
     if unit.column is None:
-        return "each row"
-    drawn = "one row" if unit.max_rows == 1 else f"at most {unit.max_rows} rows"
-    verb = "is" if unit.max_rows == 1 else "are"
-    return f"{drawn} of each {unit.name} {verb} drawn at random and the others are set aside; each row that is left"
+        return "for each of them each row" if once else "each row"
+    each = "for each table each row" if once else "each row"
+    rows = "one row" if unit.max_rows == 1 else f"at most {unit.max_rows} rows"
+    verb, for_all = "is" if unit.max_rows == 1 else "are", ", once for all tables," if once else ""
+    return (
+        f"{rows} of each {unit.name} {verb} drawn at random{for_all} and the others are set aside; {each} that is left"
+    )
 
 
 def _theorem_list(theorems: tuple[str, ...]) -> str:
@@ -138,6 +141,11 @@ def _delta_sentence(setting: Setting, ratio: str, delta: str) -> str:
             f"Except with probability {delta} the release is one that is between 1/{ratio} and {ratio} times as likely without "
             "that row: this is what the published theorem bounds."
         )
+    return _composed_delta_sentence(ratio, delta)
+
+
+def _composed_delta_sentence(ratio: str, delta: str) -> str:
+    """What the two numbers mean in general: views may be composed beyond what the published theorem says of each."""
     return (
         f"The factor {ratio} is e to the power epsilon; the {delta} is delta, added to a probability after the factor. An "
         "outcome that would be impossible without this contribution has probability at most delta. Delta does not bound the "

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from shoal.guarantee.sentences import growth, plain
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
 from tests.publish.made import ATTRIBUTES, page_of, planned, sealed
@@ -82,3 +83,19 @@ def test_groups_are_of_rows_or_of_the_units_that_are_named(release):
         assert named in first
         assert "person" not in first + second
         assert "people" not in (first + second).lower()
+
+
+@pytest.mark.parametrize("more", [{}, {"repeat": 2}, {"views": "pairs"}], ids=["one table", "repeats", "views"])
+def test_the_first_sentence_gives_the_numbers_of_everything_that_is_published(more):
+    made = households(safe(**more), rows=1)
+    first = made.sentences()[0]
+    assert f"at most {growth(made.total.epsilon)} times what it is without it, plus {plain(made.total.delta)};" in first
+
+
+def test_the_rows_that_are_set_aside_are_said_and_views_share_the_choice():
+    one, views = households(safe(), rows=1).sentences()[2], households(safe(views="pairs"), rows=2).sentences()[2]
+    assert "one row of each 'household' is drawn at random and the others are set aside; each row that is left" in one
+    assert (
+        "at most 2 rows of each 'household' are drawn at random, once for all tables, and the others are set" in views
+    )
+    assert "set aside" not in planned("row").sentences()[2]
