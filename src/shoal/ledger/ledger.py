@@ -39,9 +39,9 @@ from shoal.ledger.state import (
     first_broken,
     total,
 )
-from shoal.ledger.store import ENVIRONMENT, Appender, Store, default_url, file_of
+from shoal.ledger.store import ENVIRONMENT, Appender, Run, Store, default_url, file_of
 
-__all__ = ["SPENDING", "Account", "AnalystBudget", "Ledger", "Receipt", "RecordedAnswer", "Registration"]
+__all__ = ["SPENDING", "Account", "AnalystBudget", "Ledger", "Receipt", "RecordedAnswer", "Registration", "Run"]
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ class Ledger:
         uses_sample: bool = False,
         questions: Sequence[str] = (),
         session: str | None = None,
+        work: str | None = None,
     ) -> Receipt:
         """Charge an entry, durably, before the first random draw; or refuse and change nothing.
 
@@ -112,7 +113,8 @@ class Ledger:
         is itself the random sample, from which nothing else may ever be computed. The first charge fixes the budget.
 
         `questions` says what is asked, in the words of the question; there has to be a budget then. `session` names the
-        analyst whose share is charged beside the dataset's budget.
+        analyst whose share is charged beside the dataset's budget. `work` is the path of the folder that the run works in; it
+        is listed in `runs` until the release is recorded or the run is ended.
         """
         with self._exclusive() as (state, writer):
             refusals.refuse_broken_chain(state)
@@ -140,6 +142,8 @@ class Ledger:
             event = writer.append(self._now(), dataset, "charge", payload)
             if uses_sample:
                 writer.append(self._now(), dataset, "sample_used", {"charge": event.number})
+            if work is not None:
+                writer.begin_run(event.number, dataset, work)
         return Receipt(event.number, event.hash)
 
     def same_plan(self, dataset: str, plan: str) -> list[Event]:
@@ -259,9 +263,29 @@ class Ledger:
         self._trusted_state()
         return self._store.content(recorded.content)
 
-    def record_release(self, dataset: str, receipt: Receipt, certificate: str) -> None:
-        """Note that a charged release was written, by the hash of its certificate."""
-        self._note(dataset, "release", {"charge": receipt.number, "certificate": certificate})
+    def record_release(self, dataset: str, receipt: Receipt, certificate: str, *, work: str | None = None) -> None:
+        """Note that a charged release was written, by the hash of its certificate; once for each charge.
+
+        With `work`, the path that the charge was made with, the run ends in the same transaction.
+        """
+        with self._exclusive() as (state, writer):
+            account = state.account(dataset)
+            if receipt.number not in account.charged:
+                raise LedgerError(f"event {receipt.number} of the ledger is no charge of dataset '{dataset}'")
+            if receipt.number not in account.released:
+                payload = {"charge": receipt.number, "certificate": certificate}
+                writer.append(self._now(), dataset, "release", payload)
+            if work is not None:
+                writer.end_run(work)
+
+    def runs(self) -> list[Run]:
+        """The runs that were charged, or noted as unbounded, with a work folder and have not ended, in order."""
+        return self._store.runs()
+
+    def end_run(self, work: str) -> None:
+        """Forget the runs in a work folder: nothing of them is left to finish or to remove."""
+        with self._store.exclusive() as writer:
+            writer.end_run(work)
 
     def record_unbounded(
         self,
@@ -272,8 +296,12 @@ class Ledger:
         *,
         columns: Sequence[tuple[bytes, int]] = (),
         file: bytes | None = None,
-    ) -> None:
-        """Note a release whose guarantee does not compose; every later certificate of the dataset says so."""
+        work: str | None = None,
+    ) -> Receipt:
+        """Note a release whose guarantee does not compose; every later certificate of the dataset says so.
+
+        `work` is the path of the folder that the run works in, as for a charge; `end_run` ends it.
+        """
         with self._exclusive() as (state, writer):
             refusals.refuse_broken_chain(state)
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
@@ -282,7 +310,10 @@ class Ledger:
             refusals.refuse_used_sample(state.account(dataset), uses_sample=False)
             found = state.new_columns(dataset, known)
             payload = {"what": what, "plan": plan, "fingerprints": fingerprints, "columns": found}
-            writer.append(self._now(), dataset, "unbounded", payload)
+            event = writer.append(self._now(), dataset, "unbounded", payload)
+            if work is not None:
+                writer.begin_run(event.number, dataset, work)
+        return Receipt(event.number, event.hash)
 
     def record_look(self, dataset: str, what: str) -> None:
         """Note that somebody looked at results on the real data before the plan was locked."""

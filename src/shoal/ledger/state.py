@@ -213,6 +213,10 @@ class AccountState:
     """The fingerprints of all tables that were registered as drawn at the rate of today."""
     beyond_samples: bool = False
     """Whether something was charged that is not on record as a sample."""
+    charged: set[int] = field(default_factory=set)
+    """The numbers of the charges."""
+    released: set[int] = field(default_factory=set)
+    """The numbers of the charges whose release was recorded."""
     analysts: dict[str, AnalystBudget] = field(default_factory=dict)
     answers: dict[tuple[str, str], list[RecordedAnswer]] = field(default_factory=dict)
 
@@ -262,6 +266,7 @@ class AccountState:
         payload = event.payload
         if event.kind == "charge":
             self._charge(payload)
+            self.charged.add(event.number)
         elif event.kind == "budget":
             self.budget = Budget.from_saved(payload["budget"])
         elif event.kind == "session":
@@ -271,6 +276,8 @@ class AccountState:
             self.answers.setdefault((given.table, given.question), []).append(given)
         elif event.kind == "registered":
             self._register(payload)
+        elif event.kind == "release":
+            self.released.add(payload["charge"])
         self.releases += event.kind == "release"
         self.unbounded += event.kind == "unbounded"
         self.looks += event.kind == "look"

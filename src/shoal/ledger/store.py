@@ -1,7 +1,8 @@
 """Where events are kept: one table in SQLite (or another database by URL), appended to under an exclusive lock.
 
 What was answered lies beside the events, in a table of its own under its hash: an event names the hash, so that the
-chain stays light however large a table of counts an answer was.
+chain stays light however large a table of counts an answer was. Runs that have been charged and have not ended are listed in
+a third table, which is no part of the chain: it says where a killed run left something.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,16 @@ def default_url() -> str:
     import platformdirs
 
     return str(Path(platformdirs.user_data_dir("shoal")) / "ledger.sqlite")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that the ledger waits for: its charge, or its note as unbounded, and the folder that it works in."""
+
+    number: int
+    """The number of the event."""
+    dataset: str
+    work: str
 
 
 class Store:
@@ -77,6 +89,14 @@ class Store:
         found = None if row is None else bytes(row[0])
         return found if found is not None and hashlib.sha256(found).hexdigest() == sha256 else None
 
+    def runs(self) -> list[Run]:
+        """The runs that were charged or noted and have not ended, in order."""
+        from sqlalchemy import text
+
+        with self._reading() as connection:
+            rows = connection.execute(text("SELECT number, dataset, work FROM runs ORDER BY number")).all()
+        return [Run(row[0], row[1], row[2]) for row in rows]
+
     @contextmanager
     def exclusive(self) -> Iterator[Appender]:
         """Read and append as one step that no other process can come between; durable when it ends without an error."""
@@ -100,6 +120,11 @@ class Store:
             )
         )
         connection.execute(text("CREATE TABLE IF NOT EXISTS answers (hash TEXT PRIMARY KEY, content BLOB NOT NULL)"))
+        connection.execute(
+            text(
+                "CREATE TABLE IF NOT EXISTS runs (number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, work TEXT NOT NULL)"
+            )
+        )
         meta = _meta(connection)
         self.is_new = not meta
         if not meta:
@@ -195,6 +220,19 @@ class Appender:
             row = {"h": sha256, "c": content}
             self._connection.execute(text("INSERT INTO answers (hash, content) VALUES (:h, :c)"), row)
         return sha256
+
+    def begin_run(self, number: int, dataset: str, work: str) -> None:
+        """Note the folder in which the run of an event works."""
+        from sqlalchemy import text
+
+        row = {"n": number, "d": dataset, "w": work}
+        self._connection.execute(text("INSERT INTO runs (number, dataset, work) VALUES (:n, :d, :w)"), row)
+
+    def end_run(self, work: str) -> None:
+        """Forget the runs that worked in this folder."""
+        from sqlalchemy import text
+
+        self._connection.execute(text("DELETE FROM runs WHERE work = :w"), {"w": work})
 
 
 def _events(connection: Connection, since: int = 0) -> list[Event]:

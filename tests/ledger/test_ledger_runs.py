@@ -1,0 +1,96 @@
+"""Runs that were charged and have not ended: noted in the transaction of the charge, ended in that of the release."""
+
+import sqlite3
+
+import pytest
+
+from shoal.errors import BudgetError, LedgerError
+from shoal.guarantee.differential import PureDP
+from shoal.ledger.event import Budget, Cost
+from shoal.ledger.ledger import Ledger, Receipt, Run
+
+WORK = "/data/.visits.shoal-work"
+
+
+def charge(ledger, epsilon="0.1", dataset="visits", work=WORK):
+    price = Cost.of(epsilon, 0, [(PureDP(epsilon), 1)])
+    options = {"budget": Budget.of(1, 0), "neighbours": "add_remove", "plan": "p", "table": dataset.encode()}
+    return ledger.charge(dataset, price, **options, work=work)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.sqlite"
+
+
+@pytest.fixture
+def ledger(path):
+    with Ledger(str(path)) as opened:
+        yield opened
+
+
+def test_a_charge_notes_its_work_folder_and_the_release_ends_it(ledger, path):
+    receipt = charge(ledger)
+    with Ledger(str(path)) as other:
+        assert other.runs() == [Run(receipt.number, "visits", WORK)]
+    ledger.record_release("visits", receipt, "c" * 64, work=WORK)
+    assert ledger.runs() == []
+    assert ledger.account("visits").releases == 1
+    assert ledger.verify() == 3
+
+
+def test_a_refused_charge_notes_no_run(ledger):
+    with pytest.raises(BudgetError, match="overrun"):
+        charge(ledger, epsilon=2)
+    assert ledger.runs() == []
+    charge(ledger, work=None)
+    assert ledger.runs() == []
+
+
+def test_a_release_is_recorded_once_for_each_charge(ledger, path):
+    first, second = charge(ledger), charge(ledger, work="/data/other")
+    ledger.record_release("visits", first, "c" * 64)
+    with Ledger(str(path)) as other:
+        other.record_release("visits", first, "c" * 64, work=WORK)
+        other.record_release("visits", first, "c" * 64, work=WORK)
+    assert ledger.account("visits").releases == 1
+    assert ledger.runs() == [Run(second.number, "visits", "/data/other")]
+    ledger.record_release("visits", second, "d" * 64)
+    assert ledger.account("visits").releases == 2
+
+
+def test_a_release_without_its_charge_is_refused(ledger):
+    receipt = charge(ledger)
+    for dataset, number in (("visits", 1), ("visits", 99), ("other", receipt.number)):
+        with pytest.raises(LedgerError, match="is no charge of dataset"):
+            ledger.record_release(dataset, Receipt(number, "0" * 64), "c" * 64, work=WORK)
+    assert [run.work for run in ledger.runs()] == [WORK]
+    assert ledger.account("visits").releases == 0
+
+
+def test_a_run_can_be_ended_without_a_release(ledger):
+    charge(ledger)
+    charge(ledger, dataset="others")
+    ledger.end_run(WORK)
+    ledger.end_run(WORK)
+    assert ledger.runs() == []
+    assert ledger.verify() == 4
+
+
+def test_a_release_without_bound_is_a_run_from_its_note_on(ledger):
+    receipt = ledger.record_unbounded("visits", "k = 5", "p", b"t", work=WORK)
+    assert ledger.runs() == [Run(receipt.number, "visits", WORK)]
+    assert ledger.events()[-1].hash == receipt.hash
+    ledger.end_run(WORK)
+    assert ledger.runs() == []
+
+
+def test_a_ledger_from_before_gets_the_list(path):
+    with Ledger(str(path)) as ledger:
+        charge(ledger, work=None)
+    with sqlite3.connect(path) as raw:
+        raw.execute("DROP TABLE runs")
+    with Ledger(str(path)) as ledger:
+        assert ledger.runs() == []
+        charge(ledger)
+        assert len(ledger.runs()) == 1
