@@ -17,6 +17,7 @@ from shoal.data.schema import Attribute, Missing, Schema
 from shoal.engine.base import Array, RowMask, RowWords, Table
 from shoal.engine.column import Column
 from shoal.engine.duckdb import sql
+from shoal.engine.duckdb.held_signals import HeldSignals
 from shoal.engine.duckdb.table import DuckDBTable
 from shoal.engine.read.input import STEP, Input, open_input
 from shoal.engine.read.violations import LOOKED_AT, Violation, ViolationCounts, is_tolerated, refuse, refuse_domain
@@ -83,13 +84,16 @@ class Connection:
             "disabled_optimizers": "join_order,build_side_probe_side",
         }
         self._connection = duckdb.connect(config=settings | ({"threads": threads} if threads else {}))
-        # A bar would be drawn on standard output, which carries the answer alone. In a notebook there is none, and DuckDB
-        # refuses the setting.
-        if self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]:
-            self._connection.execute("SET enable_progress_bar = false")
         self._end = weakref.finalize(self, _close, self._connection, folder)
-        if not opened.parquet:
-            self._connection.register("stream", self._stream)
+        signals = HeldSignals()
+        with signals:
+            # A bar would be drawn on standard output, which carries the answer alone. In a notebook there is none, and
+            # DuckDB refuses the setting.
+            if self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]:
+                self._connection.execute("SET enable_progress_bar = false")
+            if not opened.parquet:
+                self._connection.register("stream", self._stream)  # DuckDB asks it for its columns
+        signals.deliver()
 
     # --- asking ----------------------------------------------------------------------------------------------
 
@@ -119,10 +123,16 @@ class Connection:
         import pyarrow as pa
 
         self.input.stamp.verify()
+        signals = HeldSignals(self._connection.interrupt)
+        failure = None
         try:
-            return work()
+            with signals:
+                done = work()
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             failure = self._explain(isinstance(error, duckdb.OutOfMemoryException))
+        signals.deliver()
+        if failure is None:
+            return done
         self.input.stamp.verify()
         raise failure
 
@@ -166,7 +176,10 @@ class Connection:
 
     def drop(self, name: str) -> None:
         """Drop a stored table."""
-        self._connection.execute(f"DROP TABLE {name}").fetchall()
+        signals = HeldSignals()
+        with signals:
+            self._connection.execute(f"DROP TABLE {name}").fetchall()
+        signals.deliver()
 
     def store_arrow(self, held: Any, query: str) -> str:
         """Store the rows of a query over Arrow data, which the query calls `given`."""
