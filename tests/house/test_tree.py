@@ -25,7 +25,6 @@ APART = {
     "shoal.anonymize.kernel": "loops that Numba compiles, each for its own algorithm",
     "shoal.data": "a zip archive is opened before anything is known of what it holds",
     "shoal.datasets": "tables that are simulated from a policy, and the hospital visits of the guides",
-    "shoal.page": "writing a file whole or not at all has nothing to do with what is drawn in it",
 }
 
 OTHER_TESTS = {"contract", "docs", "golden", "house", "statistical"}

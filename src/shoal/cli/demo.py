@@ -124,7 +124,7 @@ def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, list[Check]]
 
 def _clear(out: Path) -> None:
     """Make the folder, and take away what an earlier demonstration left that may not be overwritten piece by piece."""
-    from shoal.page import files as disk
+    from shoal.files import write as disk
 
     out.mkdir(parents=True, exist_ok=True)
     disk.write(out / MARKER, "made by shoal demo; its files are replaced by the next run\n", force=True)
@@ -148,7 +148,7 @@ def _refuse_other_folder(out: Path, force: bool) -> None:
 
 def _write(out: Path, files: dict[str, bytes]) -> list[Path]:
     """Everything has been computed: now each file appears whole; nothing of anyone else's is removed."""
-    from shoal.page import files as disk
+    from shoal.files import write as disk
 
     return [disk.write(out / name, content, force=True) for name, content in files.items()]
 

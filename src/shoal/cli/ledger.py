@@ -84,7 +84,7 @@ def verify_ledger(ledger: str | None, as_json: bool) -> None:
 @json_option
 def export_ledger(dataset: str | None, out: Path | None, force: bool, ledger: str | None, as_json: bool) -> None:
     """Write all events, or those of a DATASET, as one line of JSON each with their hashes; --json writes one document."""
-    from shoal.page import files
+    from shoal.files.write import write
 
     with open_existing(ledger) as book:
         _dataset_names(book, dataset)
@@ -96,7 +96,7 @@ def export_ledger(dataset: str | None, out: Path | None, force: bool, ledger: st
     if out is None:
         click.echo(text, nl=False)
     else:
-        files.write(out, text, force=force)
+        write(out, text, force=force)
         output.note(f"{len(events)} events written to {out}")
 
 

@@ -112,20 +112,21 @@ def _check_folder(folder: Path) -> None:
 
 def _draw(results: Results, folder: Path, force: bool) -> list[Path]:
     """Render everything first, refuse before writing anything, then write."""
-    from shoal.page import files, plots
+    from shoal.files.write import refuse_overwriting, write
+    from shoal.page import plots
 
     pictures = [(source.name, picture) for source, result in results for picture in result.pictures]
     paths = [folder / f"{name}.{kind}" for name, _ in pictures for kind in KINDS]
     folder.mkdir(parents=True, exist_ok=True)
     for path in paths:
-        files.refuse_overwriting(path, force=force)
+        refuse_overwriting(path, force=force)
     contents = []
     with progress.bar("figures", len(pictures)) as tick:
         for _, picture in pictures:
             figure = plots.side_by_side([picture])
             contents += [plots.render(figure, kind) for kind in KINDS]
             tick()
-    return [files.write(path, content, force=force) for path, content in zip(paths, contents, strict=True)]
+    return [write(path, content, force=force) for path, content in zip(paths, contents, strict=True)]
 
 
 def _fields(source: PrintedResult, result: Reproduction) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from shoal.datasets import hospital
 from shoal.errors import ParameterError, UsageError
-from shoal.page import files
+from shoal.files.write import refuse_overwriting, write
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,7 +91,7 @@ def arrays(rows: int, seed: int) -> dict[str, Array]:
 def write_visits(path: Path | str, rows: int, seed: int, *, force: bool = False) -> Path:
     """Write visits to .csv or .parquet, a chunk at a time; the file appears whole or not at all."""
     path = Path(path)
-    files.refuse_overwriting(path, force=force)
+    refuse_overwriting(path, force=force)
     kind = path.suffix.lower()
     if kind not in WRITERS:
         raise UsageError("visits are written to .csv or .parquet", came=path.name, allowed=", ".join(WRITERS))
@@ -262,9 +262,9 @@ def write_policy(folder: Path | str, *, force: bool = False) -> Path:
     texts = {Path(folder) / name: text for name, text in policy_files().items()}
     for path in texts:
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.refuse_overwriting(path, force=force)
+        refuse_overwriting(path, force=force)
     for path, text in texts.items():
-        files.write(path, text, force=force)
+        write(path, text, force=force)
     return Path(folder) / "policy.yaml"
 
 

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 from shoal.errors import UsageError
-from shoal.page.files import refuse_overwriting
+from shoal.files.write import refuse_overwriting
 from shoal.publish.folder import CERTIFICATE, PAGE, REPORT
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import require, verify

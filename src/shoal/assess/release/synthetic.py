@@ -19,7 +19,7 @@ import numpy as np
 from shoal.assess.release.consistency import TINY, ConsistentViews, Floats, Ints
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, UsageError
-from shoal.page.files import write
+from shoal.files.write import write
 
 if TYPE_CHECKING:
     import pyarrow as pa

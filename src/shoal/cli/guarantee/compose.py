@@ -233,8 +233,9 @@ def _numbers(part: dict[str, Any]) -> str:
 
 def _draw(total: Composition, delta: Fraction, path: Path, force: bool) -> None:
     """Epsilon at delta when the whole list is run 1, 2, 4, ... times."""
+    from shoal.files.write import write
     from shoal.guarantee.compose import compose as put_together
-    from shoal.page import files, plots
+    from shoal.page import plots
     from shoal.page.picture import Picture, PlotAxis, Series
 
     bounds: dict[str, list[tuple[float, float]]] = {"basic": [], "advanced": [], "pld": []}
@@ -260,4 +261,4 @@ def _draw(total: Composition, delta: Fraction, path: Path, force: bool) -> None:
         "advanced: Kairouz, Oh and Viswanath's square-root bound.",
     )
     figure = plots.side_by_side([picture])
-    files.write(path, plots.render(figure, path.suffix.lstrip(".").lower()), force=force)
+    write(path, plots.render(figure, path.suffix.lstrip(".").lower()), force=force)

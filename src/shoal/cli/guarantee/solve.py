@@ -132,7 +132,7 @@ def _unit(rows: str, neighbours: str) -> Any:
 
 def check_picture(path: Path, force: bool) -> None:
     """Refuse a name that says no kind we draw, or a file that is there, before any work is done."""
-    from shoal.page.files import refuse_overwriting
+    from shoal.files.write import refuse_overwriting
 
     if path.suffix.lstrip(".").lower() not in PICTURES:
         raise UsageError(
@@ -142,15 +142,16 @@ def check_picture(path: Path, force: bool) -> None:
 
 
 def _draw(found: Setting, choices: list[FrontierPoint] | None, path: Path, force: bool) -> None:
+    from shoal.files.write import write
     from shoal.guarantee.safe_k.frontier import curve_of_setting
-    from shoal.page import files, plots
+    from shoal.page import plots
     from shoal.publish.plan.page import curve_picture, frontier_picture
 
     pictures = [curve_picture(curve_of_setting(found))]
     if choices:
         pictures.append(frontier_picture(found, choices))
     content = plots.render(plots.side_by_side(pictures), path.suffix.lstrip(".").lower())
-    files.write(path, content, force=force)
+    write(path, content, force=force)
 
 
 def to_fields(

@@ -52,17 +52,17 @@ def plan(policy: Path, lock: Path | None, page: Path | None, force: bool, as_jso
 
     Without a policy, three of --epsilon, --delta, --k and --beta: an alias of `shoal solve`.
     """
-    from shoal.page import files
+    from shoal.files.write import refuse_overwriting, write
     from shoal.policy.policy import Policy
     from shoal.publish.plan.methods import plan as make_plan
 
     if page is not None:
-        files.refuse_overwriting(page, force=force)
+        refuse_overwriting(page, force=force)
     with progress.spinner("planning"):
         found = make_plan(Policy.load(policy))
     if page is not None:
         with progress.spinner("drawing the plan"):
-            files.write(page, found.page(), force=force)
+            write(page, found.page(), force=force)
         output.note(f"the plan as a page: {page}")
     if lock is not None:
         _write_lock(found, lock, force=force)
@@ -84,11 +84,11 @@ def plan(policy: Path, lock: Path | None, page: Path | None, force: bool, as_jso
 
 
 def _write_lock(found: Plan, path: Path, *, force: bool) -> None:
-    from shoal.page import files
+    from shoal.files.write import write
 
     when = datetime.now(UTC).isoformat(timespec="seconds")
     content = {"version": 1, "dataset": found.policy.dataset, "plan": found.lock.sha256, "locked": when}
-    files.write(path, json.dumps(content, indent=1) + "\n", force=force)
+    write(path, json.dumps(content, indent=1) + "\n", force=force)
     output.note(f"locked in {path}: `shoal release --lock {path}` refuses a policy that means anything else")
 
 

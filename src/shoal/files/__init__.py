@@ -1,0 +1,1 @@
+"""Files and folders that appear whole or not at all, and what a process that was killed leaves of them."""
