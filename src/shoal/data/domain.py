@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.data.pattern import LONGEST_TEXT, check_pattern
 from shoal.data.type import Type, point, text_at, texts, value_at
 from shoal.errors import ParameterError, PolicyError, UsageError
 
@@ -116,10 +117,7 @@ class Pattern(Domain):
     length: int | None = None
 
     def __post_init__(self) -> None:
-        try:
-            re.compile(self.pattern)
-        except re.error:
-            raise UsageError("a domain's pattern is no regular expression", came=self.pattern) from None
+        check_pattern(self.pattern)
         if self.places is not None and self.length not in (None, len(self.places)):
             raise UsageError("a domain's pattern has another length", came=self.length, allowed=str(len(self.places)))
 
@@ -135,7 +133,8 @@ class Pattern(Domain):
 
     def inside(self, values: Array) -> Mask:
         matches = re.compile(self.pattern).fullmatch
-        return np.fromiter((matches(value) is not None for value in values.tolist()), dtype=np.bool_, count=len(values))
+        found = (len(value) <= LONGEST_TEXT and matches(value) is not None for value in values.tolist())
+        return np.fromiter(found, dtype=np.bool_, count=len(values))
 
     def words(self) -> str:
         return f"texts that match {self.pattern}"

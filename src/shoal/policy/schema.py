@@ -24,13 +24,11 @@ from shoal.data.schema import Attribute, Outside, Role, Type
 from shoal.errors import PolicyError, ShoalError
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.model.attribute import AttributeModel, DomainModel, HierarchyModel
-from shoal.policy.model.base import MOST_LETTERS, exact_number, whole_number
+from shoal.policy.model.base import exact_number, whole_number
 from shoal.policy.text.problem import Path, Problem, excerpt
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?", re.ASCII)
-
-_TIMES = re.compile(r"[{,]([0-9]+)(?=[,}])", re.ASCII)
 
 BOOLEAN = Values(("false", "true"))
 """The domain of every boolean."""
@@ -50,15 +48,7 @@ def domain_of(asked: DomainModel | None, kind: Type) -> Domain | None:
         return _values(asked.values, kind)
     if kind is not Type.TEXT:
         raise PolicyError(f"a pattern for type {kind.value}", allowed=_ALLOWED[kind], fix="patterns are for type: text")
-    return _pattern(asked.pattern or "", asked.length)
-
-
-def _pattern(pattern: str, length: int | None) -> Pattern:
-    times = [number for number in _TIMES.findall(pattern) if len(number) > 4 or int(number) > MOST_LETTERS]
-    if times:
-        allowed = f"at most {MOST_LETTERS} times"
-        raise PolicyError("a pattern repeats a letter too often", came=excerpt(times[0]), allowed=allowed)
-    return Pattern(pattern, length)
+    return Pattern(asked.pattern or "", asked.length)
 
 
 def _interval(ends: tuple[str, ...], kind: Type) -> Interval:

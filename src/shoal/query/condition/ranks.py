@@ -23,7 +23,6 @@ from shoal.data.type import Type, point, texts
 from shoal.data.type import text_at as written
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.rounding import exact, exact_text, read_number
-from shoal.policy.model.base import MOST_LETTERS
 from shoal.policy.schema import BOOLEAN, value_of
 from shoal.policy.text.problem import excerpt, nearest
 from shoal.query.condition.parse import Token, TokenKind, quoted_text
@@ -262,8 +261,8 @@ def outside_domain_error(attribute: Attribute, came: str) -> UsageError:
 
 
 def matches(domain: Pattern, text: str) -> bool:
-    """Whether a text matches a pattern; a very long one is not tried."""
-    return len(text) <= MOST_LETTERS and bool(domain.inside(np.array([text], dtype=object))[0])
+    """Whether a text matches a pattern."""
+    return bool(domain.inside(np.array([text], dtype=object))[0])
 
 
 def ranked_domain(attribute: Attribute, purpose: str) -> RankedDomain | None:
