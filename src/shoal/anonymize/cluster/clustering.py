@@ -23,7 +23,9 @@ from shoal.anonymize.cluster.columns import (
 from shoal.anonymize.cluster.diversify import ConfidentialColumn, DiversityRequirement, diversify
 from shoal.anonymize.cluster.insensitive import insensitive
 from shoal.anonymize.cluster.mdav import Labels, Progress, check_points, mdav, no_progress, vmdav
-from shoal.anonymize.cluster.ranking import optimal, ranking
+from shoal.anonymize.cluster.ranking import is_long, optimal, ranking, shortest_path
+from shoal.anonymize.kernel import load_kernels
+from shoal.anonymize.kernel.remaining_points import is_much, loops
 from shoal.chance.source import Source
 from shoal.data.schema import Attribute
 from shoal.data.type import Type
@@ -54,6 +56,14 @@ class Clustering:
     grouping: Grouping = "mdav"
     gain: Fraction = GAIN
     requirement: DiversityRequirement = field(default=DiversityRequirement())
+
+    def load_kernels(self, rows: int, attributes: int) -> tuple[str, ...]:
+        """Compile what so many rows take, clustered by so many attributes; notes for the custodian where that fails."""
+        if self.grouping == "optimal":
+            return load_kernels([shortest_path] if is_long(rows, self.k) else [])
+        k = self.k if self.grouping == "mdav" else 1
+        compiled = self.grouping in ("mdav", "vmdav", "approx") and is_much(rows, attributes, k)
+        return load_kernels(loops() if compiled else [])
 
     def clusters(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.cluster.mdav import Labels, check_points, check_size
-from shoal.anonymize.kernel import compile_kernel
+from shoal.anonymize.kernel import compile_kernel, takes
 from shoal.errors import DataError, ParameterError
 
 Rows = npt.NDArray[np.int64]
@@ -102,6 +102,12 @@ MUCH = 2_000_000
 """More steps than this are compiled."""
 
 
+def is_long(count: int, k: int) -> bool:
+    """Whether the shortest path for so many values in clusters of k is worth compiling."""
+    return count * 2 * k > MUCH
+
+
+@takes("float64[::1], int64")
 def shortest_path(values: Any, k: int) -> Any:
     """Where the last cluster of the best partition of the first i sorted values begins, for each i.
 
@@ -153,7 +159,7 @@ def optimal(values: npt.ArrayLike, k: int) -> Labels:
     k = check_size(k, len(table))
     order = sorted_rows(table[:, 0])
     ranked = table[order, 0]
-    search: Callable[..., Any] = compile_kernel(shortest_path) if len(ranked) * 2 * k > MUCH else shortest_path
+    search: Callable[..., Any] = compile_kernel(shortest_path) if is_long(len(ranked), k) else shortest_path
     came = search(ranked, k)
     ends = [len(ranked)]
     while ends[-1] > 0:

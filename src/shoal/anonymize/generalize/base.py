@@ -108,6 +108,10 @@ class Partition(ABC):
         """The recoding, decided on this table, which is never the sample that is published."""
         return self.decide(table.recode(self.levels).count_by(self.columns), source, stage)
 
+    def load_kernels(self, rows: int) -> tuple[str, ...]:  # noqa: ARG002 - for partitions that compile something
+        """Compile what deciding and labelling so many rows takes, before anything is charged; notes where that fails."""
+        return ()
+
     def work(self) -> str | None:
         """A sentence about a decision that takes long, known before any row is read; None where it does not."""
         return None

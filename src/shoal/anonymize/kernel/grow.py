@@ -17,12 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from shoal.anonymize.kernel import compile_kernel
+from shoal.anonymize.kernel import compile_kernel, takes
 
 MUCH = 50_000
 """More steps than this are compiled."""
 
 
+@takes(
+    "int32[:,::1], float64[::1], int32[::1], int32[:,::1], float64[::1], float64[:,::1], boolean[::1], "
+    "float64, float64, float64, float64, float64, float64, int64, int32[::1]"
+)
 def expand(
     faces: Any, counts: Any, homes: Any, kids: Any, losses: Any, masses: Any, forced: Any,
     limit: float, publishable: float, spread: float, error: float, offset: float, power: float, depth: int, depths: Any,
@@ -121,6 +125,7 @@ def expand(
     return all_faces[:made], all_counts[:made], all_homes[:made], all_depths[:made], splits[:made], below[:made]
 
 
+@takes("int32[:,::1], int32[::1], int32[:,::1], int32[:,::1], int32[::1]")
 def route(ranks: Any, splits: Any, below: Any, cuts: Any, found: Any) -> Any:
     """The tree node in which each record ends; `ranks[i, j]` is the place of record i's cell along attribute j.
 
@@ -155,6 +160,9 @@ def route_levels(ranks: Any, splits: Any, below: Any, cuts: Any, found: Any) -> 
     return found
 
 
+@takes(
+    "float64[::1], int64, int64, int64, int32[:,::1], int32[::1], int32[::1], float64[::1], float64, float64, float64"
+)
 def refine(
     masses: Any, first: int, side: int, stop: int, kids: Any, starts: Any, stops: Any,
     noisy: Any, count: float, variance: float, share_variance: float,
@@ -199,6 +207,9 @@ def refine(
     return masses
 
 
+@takes(
+    "int32[::1], int32[:,::1], float64[::1], float64[::1], float64[::1], boolean[::1], float64, float64, boolean[::1]"
+)
 def regroup(
     splits: Any,
     below: Any,
@@ -244,6 +255,23 @@ def regroup(
     return kept
 
 
+def kernels_for(rows: int, attributes: int, boxes: float, nodes: int) -> list[Callable[..., Any]]:
+    """The loops that a tree may compile: of so many rows and attributes, in so many boxes, with so many nodes of sides.
+
+    The numbers of boxes are noisy when they decide (`expander`), so twice as many are allowed for; a frontier has tens.
+    """
+    found: list[Callable[..., Any]] = []
+    if 2 * attributes * boxes > MUCH:
+        found.append(expand)
+    if 2 * boxes > MUCH // 5:
+        found.append(regroup)
+    if 40 * nodes > MUCH:
+        found.append(refine)
+    if attributes * rows > 40 * MUCH:
+        found.append(route)
+    return found
+
+
 def expander(work: float) -> Callable[..., Any]:
     """`expand` for so many sides to look at: compiling takes seconds, and is not worth it for a few thousand."""
     return compile_kernel(expand) if work > MUCH else expand
@@ -261,4 +289,4 @@ def regrouper(nodes: int) -> Callable[..., Any]:
 
 def router(work: float) -> Callable[..., Any]:
     """`route` for so many records times attributes."""
-    return compile_kernel(route) if work > 40 * MUCH else route_levels
+    return compile_kernel(route, route_levels) if work > 40 * MUCH else route_levels

@@ -18,13 +18,14 @@ shrinks as records leave.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from math import fsum
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.kernel import compile_kernel
+from shoal.anonymize.kernel import compile_kernel, is_compiled, takes
 
 Points = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -244,9 +245,19 @@ class TreePoints(CompiledPoints):
 def remaining_points(points: Points, k: int) -> RemainingPoints:
     """The class of remaining points that is fastest for so many points in clusters of k."""
     count, width = points.shape
-    if 1.5 * width * count * count / k < MUCH:
+    if not is_much(count, width, k) or not all(is_compiled(loop) for loop in loops()):
         return PlainPoints(points)
     return TreePoints(points) if width <= NARROW or effective_columns(points) <= NARROW else FlatPoints(points)
+
+
+def is_much(count: int, width: int, k: int) -> bool:
+    """Whether so many points of so many columns in clusters of k are worth compiling."""
+    return 1.5 * width * count * count / k >= MUCH
+
+
+def loops() -> tuple[Callable[..., Any], ...]:
+    """The loops that the compiled classes call; which of the two classes it is, the points decide."""
+    return outermost, subtract, flat_far, flat_near, flat_drop, tree_far, tree_near, tree_drop
 
 
 def effective_columns(points: Points) -> float:
@@ -262,6 +273,7 @@ TILE = 1024
 """Distances computed at once by the flat scan: they stay in the nearest cache."""
 
 
+@takes("float64[:,::1], int64[::1], int64, float64[::1]")
 def flat_far(block: Any, ids: Any, left: int, point: Any) -> Any:
     """The row farthest from a point."""
     width = block.shape[0]
@@ -294,6 +306,7 @@ def flat_far(block: Any, ids: Any, left: int, point: Any) -> Any:
     return who
 
 
+@takes("float64[:,::1], int64[::1], int64, float64[::1], int64, float64[::1], int64[::1]")
 def flat_near(block: Any, ids: Any, left: int, point: Any, row: int, near: Any, rows: Any) -> Any:
     """The records nearest to a row, by distance and row, into `near` and `rows`; then the farthest row, −1 if it is one."""
     width = block.shape[0]
@@ -345,6 +358,7 @@ def flat_near(block: Any, ids: Any, left: int, point: Any, row: int, near: Any, 
     return who if who != row else -1
 
 
+@takes("float64[:,::1], int64[::1], int64[::1], int64, int64[::1]")
 def flat_drop(block: Any, ids: Any, places: Any, left: int, gone: Any) -> None:
     """Delete rows."""
     for row in gone:
@@ -356,6 +370,7 @@ def flat_drop(block: Any, ids: Any, places: Any, left: int, gone: Any) -> None:
         places[ids[at]] = at
 
 
+@takes("float64[:,:,::1], int64[:,::1], int64[::1], float64[:,::1], float64[:,::1], float64[::1]")
 def tree_far(block: Any, ids: Any, sizes: Any, lows: Any, highs: Any, point: Any) -> Any:
     """The row farthest from a point."""
     leaves, width, room = block.shape
@@ -401,6 +416,9 @@ def tree_far(block: Any, ids: Any, sizes: Any, lows: Any, highs: Any, point: Any
     return who
 
 
+@takes(
+    "float64[:,:,::1], int64[:,::1], int64[::1], float64[:,::1], float64[:,::1], float64[::1], int64, float64[::1], int64[::1]"
+)
 def tree_near(
     block: Any, ids: Any, sizes: Any, lows: Any, highs: Any, point: Any, row: int, near: Any, rows: Any
 ) -> None:
@@ -462,6 +480,7 @@ def tree_near(
         top += 1
 
 
+@takes("float64[:,:,::1], int64[:,::1], int64[::1], float64[:,::1], float64[:,::1], int64[::1], int64[::1]")
 def tree_drop(block: Any, ids: Any, sizes: Any, lows: Any, highs: Any, homes: Any, gone: Any) -> None:
     """Delete rows, and shrink the boxes around what stays."""
     leaves, width, _ = block.shape
@@ -500,6 +519,7 @@ def tree_drop(block: Any, ids: Any, sizes: Any, lows: Any, highs: Any, homes: An
             node //= 2
 
 
+@takes("float64[:,::1], int64[::1], float64[::1], boolean[::1], int64, float64[::1], float64")
 def outermost(points: Any, order: Any, radii: Any, here: Any, start: int, centre: Any, moved: float) -> Any:
     """The row farthest from the centre, where to start next time, and how many were looked at.
 
@@ -530,6 +550,7 @@ def outermost(points: Any, order: Any, radii: Any, here: Any, start: int, centre
     return who, start, at - start
 
 
+@takes("float64[:,::1], int64[::1], float64[::1], float64[::1]")
 def subtract(points: Any, gone: Any, high: Any, low: Any) -> None:
     """Take rows from the sum of each column, kept as two floats: `high` rounded, `low` what that lost.
 

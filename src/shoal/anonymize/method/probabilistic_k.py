@@ -96,6 +96,10 @@ class Swap:
         how = "permuted in groups of its own" if self.alone else "permuted with the quasi-identifiers"
         return {a.name: how if a.name in names else "as it is" for a in schema.published}
 
+    def load_kernels(self, schema: Schema, rows: int) -> tuple[str, ...]:
+        """Compile what a table of so many rows takes; notes for the custodian where that fails."""
+        return self.clustering.load_kernels(rows, len(schema.quasi))
+
     def run(self, table: Table, source: Source, stage: Stage = lambda _: None) -> MaskedMicrodata:
         """The records with their values permuted, in the order of the input, which only the custodian may see."""
         self.check(table.schema)

@@ -125,6 +125,10 @@ class SafeK:
         """The names of all theorems on which the promise rests."""
         return (*self.promise.theorems, *self.partition.theorems)
 
+    def load_kernels(self, rows: int) -> tuple[str, ...]:
+        """Compile what a table of so many rows takes, before anything is charged; notes for the custodian where that fails."""
+        return self.partition.load_kernels(rows)
+
     def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> Recoding:
         """The recoding, decided on the whole table with random bits of its own, before anything of the sample is drawn."""
         self.check(table.schema)

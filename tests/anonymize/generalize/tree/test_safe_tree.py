@@ -12,6 +12,7 @@ import pytest
 from shoal.anonymize.generalize.tree import model
 from shoal.anonymize.generalize.tree import safe_tree as growing
 from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
+from shoal.anonymize.kernel import compile_kernel
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.compose import MeasurementBudget, epsilon_of_measurements, measurement_budgets
@@ -263,9 +264,20 @@ def test_engines_row_order_and_compilation_do_not_matter(monkeypatch):
     assert grown(turned).listing() == first.listing()
     monkeypatch.setattr("shoal.anonymize.kernel.grow.MUCH", 0)  # everything compiled
     assert grown(columns).listing() == first.listing()
+    for loop in (growing.grow.expand, growing.grow.refine, growing.grow.regroup):
+        assert len(compile_kernel(loop).signatures) == 1  # the types that were declared: nothing is compiled by a call
     table = opened(columns, WIDE)
     by_levels = first.apply(table)
     assert by_levels.digest() == grown(columns, name="oracle").apply(opened(columns, WIDE, "oracle")).digest()
+
+
+def test_what_a_tree_compiles_is_known_from_the_number_of_rows(monkeypatch):
+    monkeypatch.setattr(growing, "load_kernels", lambda loops: tuple(loop.__name__ for loop in loops))
+    tree = SafeTree(schema(WIDE), Fraction(1), 20, Fraction(3, 10))
+    assert tree.load_kernels(1000) == ()
+    assert tree.load_kernels(10_000_000) == ("expand", "regroup", "route")
+    many = SafeTree(schema(WIDE.replace("[0, 99]", "[0, 9999]")), Fraction(1), 20, Fraction(3, 10))
+    assert many.load_kernels(1000) == ("refine",)
 
 
 @pytest.mark.slow

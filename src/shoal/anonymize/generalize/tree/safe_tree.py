@@ -24,7 +24,7 @@ from shoal.anonymize.generalize.tree import model
 from shoal.anonymize.generalize.tree.boxes import BoxRecoding, BoxTree, SideLayout
 from shoal.anonymize.generalize.tree.model import CellCounts
 from shoal.anonymize.generalize.tree.sides import SideTree, build_sides
-from shoal.anonymize.kernel import grow
+from shoal.anonymize.kernel import grow, load_kernels
 from shoal.chance.source import Source
 from shoal.data.cells import AttributeCells, cells_of
 from shoal.data.hierarchy.level import Level
@@ -157,6 +157,11 @@ class SafeTree(Partition):
                 for s in self.measurements
             ],
         }
+
+    def load_kernels(self, rows: int) -> tuple[str, ...]:
+        boxes = rows * float(self.beta) / self.k
+        nodes = 2 * sum(len(each) for each in self.pieces)
+        return load_kernels(grow.kernels_for(rows, len(self.columns), boxes, nodes))
 
     @cached_property
     def pieces(self) -> tuple[AttributeCells, ...]:
