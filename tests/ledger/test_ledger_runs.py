@@ -90,6 +90,8 @@ def test_a_ledger_from_before_gets_the_list(path):
         charge(ledger, work=None)
     with sqlite3.connect(path) as raw:
         raw.execute("DROP TABLE runs")
+        raw.execute("DELETE FROM meta WHERE name = 'head'")
+        raw.execute("PRAGMA application_id = 0")
     with Ledger(str(path)) as ledger:
         assert ledger.runs() == []
         charge(ledger)

@@ -157,6 +157,7 @@ def _rewritten(path, change):
             payload = json.dumps(last.payload, sort_keys=True)
             row = (last.number, last.time, last.dataset, last.kind, payload, last.previous, last.hash)
             raw.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        raw.execute("UPDATE meta SET value = ? WHERE name = 'head'", (f"{last.number} {last.hash}",))
 
 
 @pytest.mark.slow

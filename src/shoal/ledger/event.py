@@ -22,6 +22,8 @@ VERSION = 2
 KINDS = ("budget", "look", "charge", "release", "answer", "sample_used", "unbounded", "registered", "session")
 """What can happen: the closed list."""
 
+_DIGITS, _HASH = 18, 64
+
 LONGEST, ASKED = 4000, 1000
 """Digits above and below the line of a number that is written down: of any, and of what questions and budgets may have."""
 
@@ -129,7 +131,10 @@ class Event:
     @property
     def intact(self) -> bool:
         """Whether the hash of the event is that of its content."""
-        return self.hash == digest(self.number, self.time, self.dataset, self.kind, self.payload, self.previous)
+        try:
+            return self.hash == digest(self.number, self.time, self.dataset, self.kind, self.payload, self.previous)
+        except (UsageError, ValueError, RecursionError):
+            return False  # no event that was written holds a float, or nests without end
 
     def to_saved(self) -> dict[str, Any]:
         """The event as plain values, for export."""
@@ -143,6 +148,34 @@ class Event:
             "previous": self.previous,
             "hash": self.hash,
         }
+
+
+@dataclass(frozen=True)
+class Head:
+    """The number and the hash of the last event, written with it: what a chain whose end is cut off no longer fits."""
+
+    number: int
+    hash: str
+
+    def to_text(self) -> str:
+        """The head as it is kept."""
+        return f"{self.number} {self.hash}"
+
+    @classmethod
+    def from_text(cls, text: str) -> Head:
+        """The head that `to_text` wrote; ValueError for anything else."""
+        number, hash_ = text.split(" ")
+        if not (number.isascii() and number.isdigit() and len(number) <= _DIGITS and len(hash_) == _HASH):
+            raise ValueError("no head")
+        return cls(int(number), hash_)
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Events in order, and the head of the ledger at the moment when they were read; None where it has none yet."""
+
+    events: list[Event]
+    head: Head | None = None
 
 
 def told_from_zero(epsilon: Number) -> Fraction:

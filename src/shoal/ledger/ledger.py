@@ -22,8 +22,9 @@ from typing import Any, Self
 from shoal.errors import BudgetError, LedgerError, VerificationError
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Neighbours, Unit
+from shoal.ledger import file as ledger_file
 from shoal.ledger import refusals
-from shoal.ledger.event import Budget, Cost, Event, genesis
+from shoal.ledger.event import Budget, Cost, Event, Head, genesis
 from shoal.ledger.state import (
     SPENDING,
     Account,
@@ -37,7 +38,9 @@ from shoal.ledger.state import (
     ceiling,
     difference,
     first_broken,
+    refuse_cut_end,
     total,
+    words_of_end,
 )
 from shoal.ledger.store import ENVIRONMENT, Appender, Run, Store, default_url, file_of
 
@@ -61,8 +64,10 @@ class Ledger:
     '(3, 0.00001)'
     """
 
-    def __init__(self, url: str | None = None, clock: Callable[[], datetime] | None = None) -> None:
-        self._store = Store(url or default_url())
+    def __init__(
+        self, url: str | None = None, clock: Callable[[], datetime] | None = None, *, new: bool = False
+    ) -> None:
+        self._store = Store(url or default_url(), new=new)
         self._secret = self._store.secret
         self._clock = clock or (lambda: datetime.now(UTC))
         self._state = LedgerState(self._store.genesis)
@@ -77,6 +82,11 @@ class Ledger:
     def is_new(self) -> bool:
         """Whether there was no ledger before this one was opened, so that nothing had been spent."""
         return self._store.is_new
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the custodian should know of the ledger's file: that others can read or change it, say."""
+        return self._store.warnings
 
     def close(self) -> None:
         """Close the ledger; its file is free for others."""
@@ -323,7 +333,7 @@ class Ledger:
         """Where a dataset stands, now or as of the charge of a receipt."""
         if upto is None:
             return account_of(self._current_state(), dataset)
-        events = [event for event in self._store.events() if event.number <= upto.number]
+        events = [event for event in self._store.events().events if event.number <= upto.number]
         return account_after(dataset, events, self._store.genesis)
 
     def left(self, dataset: str, session: str | None = None) -> Budget | None:
@@ -338,16 +348,18 @@ class Ledger:
 
     def datasets(self) -> list[str]:
         """The names of all datasets, in order of their first event."""
-        return list(dict.fromkeys(event.dataset for event in self._store.events()))
+        return list(dict.fromkeys(event.dataset for event in self.events()))
 
     def events(self, dataset: str | None = None) -> list[Event]:
         """The events of one dataset, or of all."""
-        return [event for event in self._store.events() if dataset in (None, event.dataset)]
+        read = self._store.events()
+        refuse_cut_end(read.events[-1] if read.events else self._store.genesis, read.head)
+        return [event for event in read.events if dataset in (None, event.dataset)]
 
     def verify(self) -> int:
         """Recompute the whole chain; the number of events, or a VerificationError that names the first broken one."""
-        events = self._store.events()
-        begun = genesis(self._store.secret)
+        read = self._store.events()
+        events, begun = read.events, genesis(self._store.secret)
         if events and events[0].intact and events[0].previous != begun:
             raise VerificationError(
                 "the key of the ledger's fingerprints is not the one that it was begun with, or its first events are gone",
@@ -358,6 +370,12 @@ class Ledger:
             raise VerificationError(
                 f"event {broken} of the ledger does not fit the chain: it was changed, removed or put in later",
                 fix="restore the ledger from a backup; totals after this event cannot be trusted",
+            )
+        end = Head(events[-1].number, events[-1].hash) if events else Head(0, begun)
+        if read.head is not None and end != read.head:
+            raise VerificationError(
+                f"the last event of the ledger is not the one that was written last: {words_of_end(end, read.head)}",
+                fix="restore the ledger from a backup; what was spent is not known",
             )
         for event in events:
             if event.kind == "answer" and self._store.content(event.payload["content"]) is None:
@@ -445,21 +463,22 @@ def open_ledger(url: str | None = None, *, new: bool = False) -> Ledger:
     """Open the ledger at a path or URL, at SHOAL_LEDGER, or in the user's data folder.
 
     The one in the user's data folder is made when it is first needed. A path that was typed must be there, because a
-    mistyped one would begin with nothing spent; `new` says that it is to be made, and that nothing may be in it. `Ledger.is_new`
-    says whether it was made now.
+    mistyped one would begin with nothing spent; `new` says that it is to be made, and that nothing may be in it. A file that
+    is empty is refused wherever it is, because a ledger never is: only `new` makes it one. `Ledger.is_new` says whether it
+    was made now.
     """
     path = file_of(url or default_url())
     if path is None:
         return Ledger(url)
     named = url is not None or bool(os.environ.get(ENVIRONMENT))
-    if named and not new and not path.exists():
+    if named and not new and not ledger_file.exists(path):
         raise LedgerError(
             "there is no ledger here",
             came=path,
             allowed="the ledger that releases and questions are charged to",
             fix="check the path; say --new-ledger to begin a new one, with nothing spent",
         )
-    found = Ledger(url)
+    found = Ledger(url, new=new)
     if new and found.datasets():
         found.close()
         raise LedgerError(
@@ -470,7 +489,9 @@ def open_ledger(url: str | None = None, *, new: bool = False) -> Ledger:
     return found
 
 
-def is_ledger_missing(url: str | None = None) -> bool:
-    """Whether there is no ledger yet at the place that is meant."""
+def is_ledger_missing(url: str | None = None, *, new: bool = False) -> bool:
+    """Whether there is no ledger yet at the place that is meant; with `new`, a file that is empty is none."""
     path = file_of(url or default_url())
-    return path is not None and not path.exists()
+    if path is None:
+        return False
+    return not ledger_file.exists(path) or (new and ledger_file.refuse_special(path) == 0)

@@ -5,18 +5,19 @@ Every event is read and checked once by each process, not once a charge.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from shoal.errors import LedgerError, PreconditionError
+from shoal.errors import LedgerError, PreconditionError, ShoalError
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import allowance
 from shoal.guarantee.rounding import Number, exact, exact_text
 from shoal.guarantee.safe_k.curve import check_beta
 from shoal.guarantee.unit import Neighbours, Unit
-from shoal.ledger.event import Budget, Cost, Event
+from shoal.ledger.event import Budget, Cost, Event, Excerpt, Head
 
 _ALMOST_ONE = Fraction(999_999, 1_000_000)
 """The largest delta at which a composed epsilon is looked up; sums are never cut."""
@@ -336,22 +337,21 @@ class LedgerState:
         known = frozenset(columns) in self.columns.get(dataset, {})
         return [] if known else [list(each) for each in columns.items()]
 
-    def extend(self, events: list[Event]) -> None:
-        """Take in what `since` asked for; LedgerError if the last event known is gone, or one cannot be read."""
+    def extend(self, read: Excerpt) -> None:
+        """Take in what `since` asked for; LedgerError if the last event known or the end is gone, or one cannot be read."""
+        events = read.events
         if self.last is not None:
             if not events or events[0].hash != self.last.hash or not events[0].intact:
                 raise LedgerError(
                     f"event {self.last.number} of the ledger is no longer what it was a moment ago",
-                    fix="restore the ledger from a backup; nothing was charged",
+                    fix="restore the ledger from a backup",
                 )
             events = events[1:]
         for event in events:
-            try:
+            with reading(event):
                 self._apply(event)
-            except (KeyError, TypeError, AttributeError, ValueError):
-                raise LedgerError(
-                    "an event of the ledger cannot be read", fix="restore the ledger from a backup"
-                ) from None
+        if self.broken_at is None:
+            refuse_cut_end(self.last or self.genesis, read.head)
 
     def _apply(self, event: Event) -> None:
         if self.broken_at is None and not follows(self.last or self.genesis, event):
@@ -381,10 +381,40 @@ def first_broken(events: list[Event], genesis: str) -> int | None:
     return None
 
 
+def refuse_cut_end(last: Event | str, head: Head | None) -> None:
+    """Refuse a chain that does not end with the event that was written last; the first is chained to a genesis."""
+    end = Head(0, last) if isinstance(last, str) else Head(last.number, last.hash)
+    if head is not None and end != head:
+        raise LedgerError(
+            f"the last event of the ledger is not the one that was written last: {words_of_end(end, head)}",
+            fix="restore the ledger from a backup; what was spent is not known",
+        )
+
+
+def words_of_end(end: Head, head: Head) -> str:
+    """Where a chain ends, and where it should."""
+    if end.number == head.number:
+        return f"event {end.number} was written anew" if end.number else "its key was changed while it was empty"
+    return f"it ends with event {end.number} and should end with event {head.number}"
+
+
+@contextmanager
+def reading(event: Event) -> Iterator[None]:
+    """Turn whatever a payload of another shape causes into one LedgerError."""
+    try:
+        yield
+    except LedgerError:
+        raise
+    except (ShoalError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError):
+        raise LedgerError(
+            f"event {event.number} of the ledger cannot be read", fix="restore the ledger from a backup"
+        ) from None
+
+
 def account_after(dataset: str, events: list[Event], genesis: str) -> Account:
     """The account of a dataset after these events."""
     state = LedgerState(genesis)
-    state.extend(events)
+    state.extend(Excerpt(events))
     return account_of(state, dataset)
 
 

@@ -11,14 +11,19 @@ import hashlib
 import json
 import os
 import secrets
+import sqlite3
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from shoal.errors import LedgerError
-from shoal.ledger.event import VERSION, Event, genesis
+from shoal.ledger import file as ledger_file
+from shoal.ledger.event import VERSION, Event, Excerpt, Head, genesis
+from shoal.ledger.state import refuse_cut_end
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
@@ -26,6 +31,24 @@ if TYPE_CHECKING:
 ENVIRONMENT = "SHOAL_LEDGER"
 PATIENCE = 30.0
 """Seconds to wait for another process to finish its entry."""
+
+TABLES = {
+    "meta": "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "events": "CREATE TABLE events (number INTEGER PRIMARY KEY, time TEXT NOT NULL, dataset TEXT NOT NULL, "
+    "kind TEXT NOT NULL, payload TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL UNIQUE)",
+    "answers": "CREATE TABLE answers (hash TEXT PRIMARY KEY, content BLOB NOT NULL)",
+    "runs": "CREATE TABLE runs (number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, work TEXT NOT NULL)",
+}
+"""Everything that the database of a ledger holds, in the words that it is made with."""
+
+APPLICATION = 0x53484F4C
+"""By this number in its header a file is known as a ledger that has a head and a list of runs."""
+
+_BACKUP = "restore the ledger from a backup"
+_LONGEST_CELL = 1 << 28
+_MOST_ROWS = 64
+_KEY = 32
+_DIGITS = 10
 
 
 def default_url() -> str:
@@ -51,34 +74,52 @@ class Run:
 class Store:
     """The database of events in order, appended and never changed, and of recorded answers."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, new: bool = False) -> None:
         address, path = _address(url)
         self.url = url if "://" in url else str(path)
+        self.path = path
+        """The file; None for a database that is kept elsewhere."""
         self.is_new = False
         """Whether there was no ledger before."""
+        begin = path is None
         if path is not None:
-            _for_its_owner(path)
-        self._engine = _engine(address)
+            self.is_new = not ledger_file.exists(path) and ledger_file.create(path, _new_file())
+            begin = ledger_file.refuse_special(path) == 0
+            if begin and not new:
+                raise _empty(path)
+        self._sqlite = address.drivername.startswith("sqlite")
+        self._turn: AbstractContextManager[Any] = threading.RLock() if self._sqlite and path is None else nullcontext()
+        self._engine = _engine(address, path)
         self._reader = self._engine.execution_options(reading=True)
-        with self._translate_errors(), self._engine.begin() as connection:
-            self._prepare(connection)
-            self.genesis = genesis(_secret(connection))
-            """What the first event is chained to."""
+        self._is_old = False
+        with self._turn, self._translate_errors():
+            with self._reader.begin() as connection:
+                found = self._tables(connection)
+                if found:
+                    self.genesis = self._checked(connection, found)
+                    """What the first event is chained to."""
+            if not found:
+                self._begin_or_refuse(begin)
 
     def close(self) -> None:
         """Close the database."""
         self._engine.dispose()
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the custodian should know of the ledger's file."""
+        return () if self.path is None else ledger_file.warnings(self.path)
+
+    @property
     def secret(self) -> bytes:
         """The key under which tables are fingerprinted; it never leaves the ledger."""
-        with self._translate_errors(), self._engine.begin() as connection:
-            return _secret(connection)
-
-    def events(self, since: int = 0) -> list[Event]:
-        """The events in order, from number `since` on."""
         with self._reading() as connection:
-            return _events(connection, since)
+            return _secret(_meta(connection))
+
+    def events(self, since: int = 0) -> Excerpt:
+        """The events in order, from number `since` on, and the head."""
+        with self._reading() as connection:
+            return _excerpt(connection, since)
 
     def content(self, sha256: str) -> bytes | None:
         """What was answered, by its hash; None if it is not there or is not what it was."""
@@ -86,92 +127,232 @@ class Store:
 
         with self._reading() as connection:
             row = connection.execute(text("SELECT content FROM answers WHERE hash = :h"), {"h": sha256}).first()
-        found = None if row is None else bytes(row[0])
+        found = row[0] if row is not None and isinstance(row[0], bytes) else None
         return found if found is not None and hashlib.sha256(found).hexdigest() == sha256 else None
 
     def runs(self) -> list[Run]:
         """The runs that were charged or noted and have not ended, in order."""
         from sqlalchemy import text
 
+        found: list[Run] = []
         with self._reading() as connection:
-            rows = connection.execute(text("SELECT number, dataset, work FROM runs ORDER BY number")).all()
-        return [Run(row[0], row[1], row[2]) for row in rows]
+            if "runs" not in self._tables(connection):
+                return found  # a ledger from before, which gets its list when something is entered
+            for row in connection.execute(text("SELECT number, dataset, work FROM runs ORDER BY number")):
+                number, dataset, work = row
+                after = not found or found[-1].number < number
+                if not (after and isinstance(dataset, str) and isinstance(work, str)):
+                    raise LedgerError("the ledger's list of runs is damaged", fix=_BACKUP)
+                found.append(Run(number, dataset, work))
+        return found
 
     @contextmanager
-    def exclusive(self) -> Iterator[Appender]:
-        """Read and append as one step that no other process can come between; durable when it ends without an error."""
-        with self._translate_errors(), self._engine.begin() as connection:
-            yield Appender(connection, self.genesis)
+    def exclusive(self, undone: str = "nothing was entered") -> Iterator[Appender]:
+        """Read and append as one step that no other process can come between; durable when it ends without an error.
+
+        `undone` are the words for a step that was not taken, which an error says where that is certain.
+        """
+        with self._turn:
+            with self._translate_errors(undone):
+                connection = self._engine.connect()
+            try:
+                with self._translate_errors(undone):
+                    transaction = connection.begin()
+                    try:
+                        if self._is_old:
+                            self._bring_up_to_date(connection)
+                        writer = Appender(connection, self.genesis)
+                        yield writer
+                        writer.write_head()
+                    except BaseException:
+                        transaction.rollback()
+                        raise
+                self._commit(connection, writer, undone)
+                self._is_old = False
+            finally:
+                connection.close()
+
+    def _commit(self, connection: Connection, writer: Appender, undone: str) -> None:
+        """Commit; if the database fails at that, look what has become of the step and say it."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            connection.commit()
+        except SQLAlchemyError as error:
+            reason = str(getattr(error, "orig", None) or type(error).__name__)
+            with suppress(SQLAlchemyError):
+                connection.rollback()
+            connection.invalidate()
+            last = writer.appended
+            if last is None:
+                raise self._failed(reason, undone) from None
+            entered = self._holds(last)
+            if entered is False:
+                raise self._failed(reason, undone) from None
+            entry = f"event {last.number} ({last.kind} of dataset '{last.dataset}')"
+            if entered is None:
+                wrong = "the ledger failed while it was written, and cannot be read now"
+                fix = (
+                    f"whether {entry} was entered is not known: look with `shoal ledger show` when it can be read again"
+                )
+            else:
+                wrong = "the ledger reported an error while it was written, and holds the entry all the same"
+                fix = f"{entry} stands; check the disk"
+            raise LedgerError(wrong, came=f"{self.url}: {reason}", fix=fix) from None
+
+    def _holds(self, event: Event) -> bool | None:
+        """Whether an event is in the ledger, seen by another connection; None where that cannot be found out."""
+        from sqlalchemy import text
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            with self._reader.begin() as connection:
+                found = connection.execute(
+                    text("SELECT hash FROM events WHERE number = :n"), {"n": event.number}
+                ).first()
+        except SQLAlchemyError:
+            return None
+        return found is not None and found[0] == event.hash
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         """A connection that reads and blocks no writer."""
-        with self._translate_errors(), self._reader.begin() as connection:
+        with self._turn, self._translate_errors(), self._reader.begin() as connection:
             yield connection
 
-    def _prepare(self, connection: Connection) -> None:
+    def _begin_or_refuse(self, begin: bool) -> None:
+        """Begin a ledger where nothing is, if that is what was asked for."""
         from sqlalchemy import text
 
-        connection.execute(text("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"))
-        connection.execute(
-            text(
-                "CREATE TABLE IF NOT EXISTS events (number INTEGER PRIMARY KEY, time TEXT NOT NULL, dataset TEXT NOT NULL, "
-                "kind TEXT NOT NULL, payload TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL UNIQUE)"
-            )
-        )
-        connection.execute(text("CREATE TABLE IF NOT EXISTS answers (hash TEXT PRIMARY KEY, content BLOB NOT NULL)"))
-        connection.execute(
-            text(
-                "CREATE TABLE IF NOT EXISTS runs (number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, work TEXT NOT NULL)"
-            )
-        )
-        meta = _meta(connection)
-        self.is_new = not meta
-        if not meta:
-            rows = [{"n": "version", "v": str(VERSION)}, {"n": "secret", "v": secrets.token_hex(32)}]
-            connection.execute(text("INSERT INTO meta (name, value) VALUES (:n, :v)"), rows)
-        elif not meta.get("version", "").isdigit() or "secret" not in meta:
+        if not begin:
             raise LedgerError(
-                "the ledger is not one of ours, or damaged", came=self.url, fix="name another with --ledger"
+                "the database holds no ledger",
+                came=self.url,
+                fix="restore the ledger from a backup, or name another with --ledger; --new-ledger begins one in a new file",
             )
-        elif int(meta["version"]) < VERSION:
+        with self._engine.begin() as connection:
+            found = self._tables(connection)
+            if not found:  # else another process was faster
+                for statement in _statements(secrets.token_bytes(_KEY), self._sqlite):
+                    connection.execute(text(statement))
+                self.is_new = True
+                found = self._tables(connection)
+            self.genesis = self._checked(connection, found)
+
+    def _tables(self, connection: Connection) -> dict[str, str]:
+        """The tables by name, each with the statement that made it; whatever no ledger has is refused where it is seen."""
+        from sqlalchemy import inspect, text
+
+        if not self._sqlite:
+            return {name: TABLES[name] for name in inspect(connection).get_table_names() if name in TABLES}
+        found: dict[str, str] = {}
+        listed = text("SELECT type, name, sql FROM sqlite_master")
+        for place, (kind, name, made) in enumerate(connection.execute(listed)):
+            if place > _MOST_ROWS:
+                raise _foreign(self.url, "many tables")
+            if kind == "table" and isinstance(name, str) and isinstance(made, str):
+                found[name] = made
+            elif kind != "index" or made is not None or not str(name).startswith("sqlite_autoindex_"):
+                raise _foreign(self.url, f"{'an index' if kind == 'index' else f'a {kind}'} of its own")
+        return found
+
+    def _checked(self, connection: Connection, found: dict[str, str]) -> str:
+        """The genesis of a ledger whose tables and marks are all there and are ours."""
+        if not found.get("meta", "").startswith("CREATE TABLE"):
+            raise _foreign(self.url, "other tables")
+        meta = _meta(connection)
+        version = meta.get("version", "")
+        if not (version.isascii() and version.isdigit() and len(version) < _DIGITS) or "secret" not in meta:
+            raise LedgerError(
+                "the ledger is not one of ours, or damaged", came=self.url, fix=f"{_BACKUP}, or name another"
+            )
+        if int(version) < VERSION:
             raise LedgerError(
                 "the ledger was written by an older version, which knew tables by other fingerprints",
-                came=f"form {meta['version']}",
+                came=f"form {version}",
                 allowed=f"form {VERSION}",
                 fix="keep it as a record, and begin a new one (`--ledger PATH --new-ledger`) with what is left of each budget; "
                 "nothing was charged",
             )
-        elif int(meta["version"]) > VERSION:
+        if int(version) > VERSION:
             raise LedgerError(
                 "the ledger was written by a newer version",
-                came=f"form {meta['version']}",
+                came=f"form {version}",
                 allowed=f"form {VERSION}",
                 fix="upgrade shoal; nothing was charged",
             )
+        self._refuse_other_tables(found)
+        marked = not self._sqlite or self._mark(connection)
+        self._is_old = "head" not in meta
+        if (self._sqlite and marked and self._is_old) or (not self._is_old and "runs" not in found):
+            raise LedgerError(
+                "a part of the ledger is missing",
+                came=f"{self.url}: no {'head' if self._is_old else 'table of runs'}",
+                fix=f"{_BACKUP}; what was spent is not known",
+            )
+        _head(meta)
+        return genesis(_secret(meta))
+
+    def _refuse_other_tables(self, found: dict[str, str]) -> None:
+        for name, made in found.items():
+            if TABLES.get(name) != made and not name.startswith("sqlite_stat"):
+                raise _foreign(self.url, "a table of another form" if name in TABLES else "a table of its own")
+        missing = [name for name in ("events", "answers") if name not in found]
+        if missing:
+            raise LedgerError(
+                "a part of the ledger is missing",
+                came=f"{self.url}: no table of {missing[0]}",
+                fix=f"{_BACKUP}; what was spent is not known",
+            )
+
+    def _mark(self, connection: Connection) -> bool:
+        """Whether the header has our number; a number of somebody else is refused."""
+        number = connection.exec_driver_sql("PRAGMA application_id").scalar()
+        if number not in (0, APPLICATION):
+            raise _foreign(self.url, "the mark of another program")
+        return bool(number == APPLICATION)
+
+    def _bring_up_to_date(self, connection: Connection) -> None:
+        """Give a ledger from before what it lacks: the list of runs, the head and the mark."""
+        from sqlalchemy import text
+
+        if "runs" not in self._tables(connection):
+            connection.execute(text(TABLES["runs"]))
+        if "head" not in _meta(connection):
+            last = _last(connection)
+            head = Head(0, self.genesis) if last is None else Head(last.number, last.hash)
+            connection.execute(text("INSERT INTO meta (name, value) VALUES ('head', :h)"), {"h": head.to_text()})
+        if self._sqlite:
+            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
 
     @contextmanager
-    def _translate_errors(self) -> Iterator[None]:
-        """Turn errors of the database into LedgerError."""
+    def _translate_errors(self, undone: str | None = None) -> Iterator[None]:
+        """Turn errors of the database into LedgerError; `undone` says what did not happen, where something was to happen."""
         from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
         try:
             yield
         except DatabaseError as error:
-            reason = str(error.orig)
-            if "locked" in reason:
-                raise LedgerError(
-                    "the ledger is locked by another process",
-                    came=self.url,
-                    fix="wait until it has finished, then try again",
-                ) from None
-            raise LedgerError(
-                "the ledger cannot be read or written",
-                came=f"{self.url}: {reason}",
-                fix="check the path and its permissions; nothing was charged",
-            ) from None
+            raise self._failed(str(error.orig), undone) from None
         except SQLAlchemyError as error:
             raise LedgerError("the ledger cannot be opened", came=f"{self.url}: {type(error).__name__}") from None
+        except sqlite3.Error as error:  # while rows are fetched
+            raise self._failed(str(error), undone) from None
+
+    def _failed(self, reason: str, undone: str | None) -> LedgerError:
+        if "locked" in reason:
+            wrong, came, fix = (
+                "the ledger is locked by another process",
+                self.url,
+                "wait until it has finished, then try again",
+            )
+        else:
+            wrong, came, fix = (
+                "the ledger cannot be read or written",
+                f"{self.url}: {reason}",
+                "check the path, its permissions and the space on the disk, or restore a backup",
+            )
+        return LedgerError(wrong, came=came, fix=fix if undone is None else f"{fix}; {undone}")
 
 
 class Appender:
@@ -182,22 +363,24 @@ class Appender:
         self._genesis = genesis
         self._last: Event | None = None
         self._placed = False
+        self.appended: Event | None = None
+        """The last event that was added."""
 
-    def events(self, since: int) -> list[Event]:
-        """The events from number `since` on, of this very moment."""
-        found = _events(self._connection, since)
-        if found:
-            self._last, self._placed = found[-1], True
+    def events(self, since: int) -> Excerpt:
+        """The events from number `since` on, of this very moment, and the head."""
+        found = _excerpt(self._connection, since)
+        if found.events:
+            self._last, self._placed = found.events[-1], True
         return found
 
     def append(self, time: str, dataset: str, kind: str, payload: dict[str, Any]) -> Event:
-        """Add an event to the chain."""
+        """Add an event to the chain; a chain whose end is cut off is refused, because a new end would hide that."""
         from sqlalchemy import text
 
         if not self._placed:
-            number = self._connection.execute(text("SELECT MAX(number) FROM events")).scalar()
-            self._last = _events(self._connection, number)[-1] if number is not None else None
-            self._placed = True
+            self._last, self._placed = _last(self._connection), True
+        if self.appended is None:
+            refuse_cut_end(self._last or self._genesis, _head(_meta(self._connection)))
         event = Event.after(self._last or self._genesis, time, dataset, kind, payload)
         row = {**event.to_saved(), "payload": json.dumps(event.payload, sort_keys=True)}
         self._connection.execute(
@@ -207,8 +390,16 @@ class Appender:
             ),
             row,
         )
-        self._last = event
+        self._last = self.appended = event
         return event
+
+    def write_head(self) -> None:
+        """Note which event is the last."""
+        from sqlalchemy import text
+
+        if self.appended is not None:
+            head = Head(self.appended.number, self.appended.hash)
+            self._connection.execute(text("UPDATE meta SET value = :h WHERE name = 'head'"), {"h": head.to_text()})
 
     def put(self, content: bytes) -> str:
         """Store the content of an answer under its hash; gives the hash."""
@@ -235,7 +426,12 @@ class Appender:
         self._connection.execute(text("DELETE FROM runs WHERE work = :w"), {"w": work})
 
 
+def _excerpt(connection: Connection, since: int) -> Excerpt:
+    return Excerpt(_events(connection, since), _head(_meta(connection)))
+
+
 def _events(connection: Connection, since: int = 0) -> list[Event]:
+    """The events from a number on; a file in which one comes twice, or holds no text, is damaged."""
     from sqlalchemy import text
 
     rows = connection.execute(
@@ -243,27 +439,91 @@ def _events(connection: Connection, since: int = 0) -> list[Event]:
             "SELECT number, time, dataset, kind, payload, previous, hash FROM events WHERE number >= :since ORDER BY number"
         ),
         {"since": since},
-    ).all()
+    )
+    found: list[Event] = []
+    for number, *words in rows:
+        after = isinstance(number, int) and (not found or found[-1].number < number)
+        if not after or not all(isinstance(word, str) for word in words):
+            raise LedgerError("an event of the ledger cannot be read", fix=_BACKUP)
+        time, dataset, kind, payload, previous, hash_ = words
+        found.append(Event(number, time, dataset, kind, _payload(number, payload), previous, hash_))
+    return found
+
+
+def _payload(number: int, text: str) -> dict[str, Any]:
     try:
-        return [Event(r[0], r[1], r[2], r[3], json.loads(r[4]), r[5], r[6]) for r in rows]
-    except ValueError:
-        raise LedgerError("an event of the ledger cannot be read", fix="restore the ledger from a backup") from None
+        payload = json.loads(text)
+    except (ValueError, RecursionError):
+        payload = None
+    if not isinstance(payload, dict):
+        raise LedgerError(f"event {number} of the ledger cannot be read", fix=_BACKUP)
+    return payload
+
+
+def _last(connection: Connection) -> Event | None:
+    from sqlalchemy import text
+
+    number = connection.execute(text("SELECT MAX(number) FROM events")).scalar()
+    return None if number is None else _events(connection, number)[-1]
 
 
 def _meta(connection: Connection) -> dict[str, str]:
     from sqlalchemy import text
 
-    return {row[0]: row[1] for row in connection.execute(text("SELECT name, value FROM meta")).all()}
+    rows = connection.execute(text(f"SELECT name, value FROM meta LIMIT {_MOST_ROWS}")).all()  # noqa: S608 - a number
+    return {name: value for name, value in rows if isinstance(name, str) and isinstance(value, str)}
 
 
-def _secret(connection: Connection) -> bytes:
+def _secret(meta: dict[str, str]) -> bytes:
     try:
-        return bytes.fromhex(_meta(connection)["secret"])
+        secret = bytes.fromhex(meta["secret"])
     except (KeyError, ValueError):
-        raise LedgerError(
-            "the key of the ledger's fingerprints is damaged",
-            fix="restore the ledger from a backup; nothing was charged",
-        ) from None
+        secret = b""
+    if len(secret) != _KEY:
+        raise LedgerError("the key of the ledger's fingerprints is damaged", fix=_BACKUP)
+    return secret
+
+
+def _head(meta: dict[str, str]) -> Head | None:
+    try:
+        return Head.from_text(meta["head"]) if "head" in meta else None
+    except ValueError:
+        raise LedgerError("the head of the ledger is damaged", fix=f"{_BACKUP}; what was spent is not known") from None
+
+
+def _statements(secret: bytes, sqlite: bool) -> list[str]:
+    """What makes an empty database a ledger."""
+    rows = {"version": str(VERSION), "secret": secret.hex(), "head": Head(0, genesis(secret)).to_text()}
+    made = [*TABLES.values(), *(f"INSERT INTO meta (name, value) VALUES ('{n}', '{v}')" for n, v in rows.items())]  # noqa: S608
+    return [*made, f"PRAGMA application_id = {APPLICATION}"] if sqlite else made
+
+
+def _new_file() -> bytes:
+    """The file of a new ledger, with a fresh key and no event."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        for statement in _statements(secrets.token_bytes(_KEY), True):
+            connection.execute(statement)
+        return connection.serialize()
+    finally:
+        connection.close()
+
+
+def _empty(path: Path) -> LedgerError:
+    return LedgerError(
+        "the file of the ledger is empty",
+        came=path,
+        allowed="a ledger; a new one is never empty, so something has emptied this file",
+        fix="restore it from a backup: what was spent is not known. If there never was a ledger here, say --new-ledger",
+    )
+
+
+def _foreign(url: str, what: str) -> LedgerError:
+    return LedgerError(
+        "the database is not one of ours, or was altered",
+        came=f"{url}: it has {what}",
+        fix=f"{_BACKUP}, or name another with --ledger",
+    )
 
 
 def _address(url: str) -> tuple[URL, Path | None]:
@@ -281,30 +541,14 @@ def _address(url: str) -> tuple[URL, Path | None]:
     named = address.database
     if not address.drivername.startswith("sqlite") or not named or named == ":memory:":
         return address, None
-    if named.startswith("file:"):
+    if named.startswith("file:") or address.drivername not in ("sqlite", "sqlite+pysqlite"):
         raise LedgerError("a ledger in SQLite is named by its path", came=url, allowed="a path, or sqlite:///path")
-    return address, Path(named)
+    return address, Path(named).absolute()
 
 
 def file_of(url: str) -> Path | None:
     """The file of a ledger; None for a database that is kept elsewhere."""
     return _address(url)[1]
-
-
-def _for_its_owner(path: Path) -> None:
-    """A new ledger is readable by its owner alone: it holds the key of the fingerprints."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a path"
-        raise LedgerError("the ledger's folder cannot be made", came=f"{path.parent}: {reason}") from None
-    try:
-        if not path.exists():
-            path.touch(mode=0o600)
-    except OSError:
-        return  # the database says it better
-    except ValueError:
-        raise LedgerError("the ledger's path is none", came=repr(str(path)), fix="name another with --ledger") from None
 
 
 def _unknown(url: str, error: Exception) -> LedgerError:
@@ -315,13 +559,19 @@ def _unknown(url: str, error: Exception) -> LedgerError:
     )
 
 
-def _engine(address: URL) -> Engine:
+def _engine(address: URL, path: Path | None) -> Engine:
     from sqlalchemy import create_engine, event
     from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.pool import StaticPool
 
     sqlite = address.drivername.startswith("sqlite")
+    options: dict[str, Any] = {}
+    if path is not None:
+        options = {"creator": lambda: _open_file(path)}
+    elif sqlite:
+        options = {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
     try:
-        engine = create_engine(address, connect_args={"timeout": PATIENCE} if sqlite else {})
+        engine = create_engine(address, **options)
     except (SQLAlchemyError, ImportError) as error:
         raise _unknown(f"{address.drivername}://", error) from None
     if sqlite:
@@ -329,7 +579,9 @@ def _engine(address: URL) -> Engine:
         @event.listens_for(engine, "connect")
         def _connect(connection: Any, _record: Any) -> None:
             connection.isolation_level = None  # we say BEGIN ourselves
-            connection.execute("PRAGMA synchronous=FULL")
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_CELL)
+            for setting in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "synchronous=FULL"):
+                connection.execute(f"PRAGMA {setting}")
 
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
@@ -337,3 +589,9 @@ def _engine(address: URL) -> Engine:
             connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _open_file(path: Path) -> sqlite3.Connection:
+    """Open a file that is there; one that has gone in the meantime is not made again."""
+    name = f"file:{quote(str(path))}?mode=rw"
+    return sqlite3.connect(name, uri=True, timeout=PATIENCE, check_same_thread=False)

@@ -123,7 +123,7 @@ def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bo
         table = open_engine().scan(data, planned.schema)
         planned.check(table.schema)
     forecast, repeat = None, None
-    fresh = is_ledger_missing(ledger) and (new or not _is_named(ledger))
+    fresh = is_ledger_missing(ledger, new=new) and (new or not _is_named(ledger))
     if not fresh:
         with open_ledger(ledger, new=new) as book:
             account = book.account(planned.policy.dataset)
