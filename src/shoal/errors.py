@@ -1,6 +1,7 @@
 """The whole error tree: what is wrong, what came, what is allowed, what to do.
 
     ShoalError                     exit 1   anything we raise on purpose
+    ├── OutputError                exit 1   the work was done, and its result cannot be printed
     ├── UsageError                 exit 2   the request is malformed
     │   ├── ParameterError                  a number outside its range
     │   └── PolicyError                     a policy file that cannot be read or is not allowed
@@ -22,6 +23,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
+
+
+def visible(text: object) -> str:
+    r"""A text with everything that a terminal might act on spelled out, such as \x1b for the escape character.
+
+    Names and labels come from files that others made. A message is read on a screen, so it shows them like this; the parts
+    of an error, and JSON, have them as they are.
+    """
+    words = str(text)
+    if words.isprintable():
+        return words
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in words)
 
 
 class ShoalError(Exception):
@@ -64,7 +77,7 @@ class ShoalError(Exception):
             parts.append(f"allowed: {self.allowed}")
         if self.fix is not None:
             parts.append(self.fix)
-        return "; ".join(parts)
+        return visible("; ".join(parts))
 
     def to_json(self) -> dict[str, Any]:
         """The one shape of every error in JSON."""
@@ -76,6 +89,10 @@ class ShoalError(Exception):
             "fix": self.fix,
             "exit_code": self.exit_code,
         }
+
+
+class OutputError(ShoalError):
+    """The work was done, and its result cannot be printed."""
 
 
 class UsageError(ShoalError):

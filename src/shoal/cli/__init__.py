@@ -6,8 +6,15 @@ import click
 
 from shoal import __version__
 from shoal.cli.group import Program
+from shoal.cli.terminal import output
 
 __all__ = ["main"]
+
+
+def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        output.print_line(f"shoal {__version__}")
+        context.exit()
 
 
 @click.group(
@@ -18,7 +25,14 @@ __all__ = ["main"]
     examples=("shoal demo", "shoal solve --epsilon 1 --delta 1e-6 --beta 0.2"),
     next_step=("Every command has a help page with examples, which names the next command.", "shoal solve --help"),
 )
-@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    help="Show the version and exit.",
+    callback=_show_version,
+)
 @click.pass_context
 def main(context: click.Context) -> None:
     """Publish a table about people, or answer questions about it, with a privacy guarantee that is proved.
@@ -29,4 +43,4 @@ def main(context: click.Context) -> None:
     5 data rejected, 130 interrupted.
     """
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+        output.print_lines(context.get_help())

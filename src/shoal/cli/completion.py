@@ -44,4 +44,4 @@ def completion(shell: str, as_json: bool) -> None:
     if as_json:
         output.print_json({"shell": shell, "script": script, "install": HOW[shell]})
     else:
-        output.print_line(script.strip())
+        output.print_lines(script.strip())

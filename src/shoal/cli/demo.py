@@ -76,6 +76,7 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     with progress.spinner("drawing the plan"):
         written = _write(out, _files(planned, points, choices))
     made, checks = _publish(out, policy, data)
+    output.note_effect(f"the demonstration was made and stands: {out}")
     if as_json:
         names = [path.name for path in written]
         output.print_json(

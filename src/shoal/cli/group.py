@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
 import click
 
+from shoal.cli.terminal import output
 from shoal.cli.terminal.command import CommandGroup
-from shoal.cli.terminal.output import VERSION
-from shoal.errors import ShoalError, UsageError
+from shoal.cli.terminal.signals import Interrupted, SignalHandler
+from shoal.errors import OutputError, ShoalError, UsageError, visible
 
 SECTIONS = {
     "Numbers, without a table": {
@@ -74,57 +75,93 @@ class Program(CommandGroup):
     ) -> Any:
         """Run, and always end with one of the documented exit codes."""
         given = list(sys.argv[1:] if args is None else args)
+        handler = SignalHandler()
+        with handler.installed(), output.printing():
+            code = self._run(handler, given, prog_name or "shoal", complete_var, extra)
+            sys.exit(code)
+
+    def _run(
+        self, handler: SignalHandler, given: list[str], name: str, complete_var: str | None, extra: dict[str, Any]
+    ) -> int:
+        """Run the command; its exit code, after everything about its end was printed."""
         try:
-            code = super().main(given, prog_name or "shoal", complete_var, standalone_mode=False, **extra)
-            sys.stdout.flush()
-        except (click.Abort, KeyboardInterrupt, EOFError):
-            code = _report("interrupted", 130, given, {"kind": "Interrupted", "wrong": "interrupted"})
-        except click.exceptions.NoArgsIsHelpError as error:  # a group without a command: its help, and a usage error
-            click.echo(error.format_message(), err=True)
-            code = error.exit_code
-        except click.ClickException as error:
-            context = getattr(error, "ctx", None)
-            path = context.command_path if context is not None else "shoal"
-            fault = UsageError(error.format_message().rstrip("."), fix=f"see `{path} --help`")
-            code = _report(str(fault), fault.exit_code, given, fault.to_json())
-        except ShoalError as error:
-            code = _report(str(error), error.exit_code, given, error.to_json())
-        except BrokenPipeError:
-            code = _leave_broken_pipe()
-        except OSError as error:
-            reason = f"{error.strerror or type(error).__name__}: {error.filename or 'no file name'}"
-            code = _report(reason, 1, given, {"kind": "OSError", "wrong": reason})
-        except Exception as error:  # noqa: BLE001 - the last line of defence: whatever it is, say so and exit 1
-            code = _report_unexpected(error, given)
-        sys.exit(code if isinstance(code, int) else 0)
+            code = super().main(given, name, complete_var, standalone_mode=False, **extra)
+            output.finish()
+        except BaseException as error:  # noqa: BLE001 - the last line of defence: whatever it is, say so
+            handler.ignore()
+            try:
+                return _report(error, handler, given)
+            except OutputError as lost:  # an error in JSON that nobody can read
+                return _report_lost_output(lost)
+        handler.ignore()
+        return code if isinstance(code, int) else 0
 
 
-def _report(words: str, code: int, given: list[str], fields: dict[str, Any]) -> int:
-    """Print an error: JSON on standard output where --json was given, words on standard error otherwise."""
-    if "--json" in given:
-        shape = {"kind": None, "wrong": None, "came": None, "allowed": None, "fix": None, "exit_code": code}
-        click.echo(json.dumps({"version": VERSION, "error": {**shape, **fields}}, indent=2))
-    else:
-        click.echo(f"error: {words}", err=True)
-        for name, cells in fields.get("values", {}).items():
-            for row, value in cells.items():
-                click.echo(f"  '{name}', row {row}: {value}", err=True)
-    return code
+def _report(error: BaseException, handler: SignalHandler, given: list[str]) -> int:
+    """Print what went wrong; the exit code."""
+    as_json = "--json" in given
+    ended = isinstance(error, click.Abort | KeyboardInterrupt | EOFError)
+    if ended or (handler.received and not isinstance(error, SystemExit)):  # a library may have made another error of it
+        return _report_interrupt(error, handler, as_json)
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else 1
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # a group without a command: its help, and a usage error
+        output.tell_lines(error.format_message())
+        return error.exit_code
+    if isinstance(error, OutputError):
+        return _report_lost_output(error)
+    if isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "shoal"
+        error = UsageError(error.format_message().rstrip("."), fix=f"see `{path} --help`")
+    if isinstance(error, ShoalError):
+        output.tell_error(str(error), error.to_json(), as_json=as_json)
+        return error.exit_code
+    if isinstance(error, OSError):
+        reason = f"{error.strerror or type(error).__name__}: {error.filename or 'no file name'}"
+        output.tell_error(visible(reason), {"kind": "OSError", "wrong": reason}, as_json=as_json)
+        return 1
+    return _report_unexpected(error, as_json)
 
 
-def _report_unexpected(error: Exception, given: list[str]) -> int:
+def _report_interrupt(error: BaseException, handler: SignalHandler, as_json: bool) -> int:
+    """Say that a signal ended the command, and what it had done until then."""
+    ended = Interrupted((handler.received or [signal.SIGINT])[0])
+    notes = [note for each in _chain(error) for note in getattr(each, "__notes__", ())]
+    said = "; ".join(part for part in (output.effects(), *notes) if part)
+    fields = {"kind": "Interrupted", "wrong": ended.words, "fix": said or None, "exit_code": ended.exit_code}
+    output.tell_error(visible(f"{ended.words}; {said}" if said else ended.words), fields, as_json=as_json)
+    return ended.exit_code
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and those that led to it: Click makes its own of an interrupt."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _report_lost_output(error: OutputError) -> int:
+    """Say that the result was lost and what stands all the same.
+
+    A reader that has gone, as in `shoal solve ... | head`, is no error: then nothing is said where nothing was changed.
+    """
+    output.give_up()
+    gone = isinstance(error.__cause__, BrokenPipeError)
+    done = output.effects()
+    if done or not gone:
+        output.tell_lines(f"error: {error}; {visible(done) or 'nothing was changed: run it again with another output'}")
+    return error.exit_code
+
+
+def _report_unexpected(error: BaseException, as_json: bool) -> int:
     """Report the kind of an unexpected error and its place, but not its message: it might quote a record."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "?"  # noqa: PTH119
     if os.environ.get("SHOAL_DEBUG") == "1":
-        traceback.print_exception(error)
+        output.tell_trace(error)
     wrong = f"unexpected {type(error).__name__} at {place}"
     fix = "this is a fault of ours: run again with SHOAL_DEBUG=1 and report the trace, without data, as CONTRIBUTING.md says"
-    return _report(f"{wrong}; {fix}", 1, given, {"kind": "Unexpected", "wrong": wrong, "fix": fix})
-
-
-def _leave_broken_pipe() -> int:
-    """Stop writing when the reader has gone, as in `shoal solve … | head`: nothing is wrong, and nobody reads any more."""
-    sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, sys.stdout.fileno())
+    fields = {"kind": "Unexpected", "wrong": wrong, "fix": fix}
+    output.tell_error(f"{wrong}; {fix}", fields, as_json=as_json)
     return 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,11 +91,10 @@ def export_ledger(dataset: str | None, out: Path | None, force: bool, ledger: st
     if as_json and out is None:
         output.print_json({"events": events})
         return
-    text = "".join(json.dumps(event, sort_keys=True) + "\n" for event in events)
     if out is None:
-        click.echo(text, nl=False)
+        output.print_json_lines(events)
     else:
-        write(out, text, force=force)
+        write(out, "".join(output.json_text(event) + "\n" for event in events), force=force)
         output.note(f"{len(events)} events written to {out}")
 
 
@@ -185,6 +183,7 @@ def set_budget(
             book.set_analyst_budget(dataset, analyst, fixed, reason)
         account, left = _account(book, dataset)
         made, place = book.is_new, book.url
+    output.note_effect(f"the budget is fixed and recorded in {place}")
     if as_json:
         output.print_json(_fields(account, left))
     else:
@@ -293,5 +292,5 @@ def _print(account: Account, lefts: Left) -> None:
         ("  " + share.name, _budget_text(lefts[share.name]), f"left of {share.budget.words()}, or of the dataset")
         for share in account.analysts
     ]
-    output.print_line(click.style(account.dataset, bold=True))
+    output.print_line(account.dataset, bold=True)
     output.print_table(("", "", ""), rows)

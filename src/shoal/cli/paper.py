@@ -140,7 +140,7 @@ def _fields(source: PrintedResult, result: Reproduction) -> dict[str, Any]:
 
 
 def _print(source: PrintedResult, result: Reproduction) -> None:
-    output.print_line(click.style(f"{source.title}  [{source.name}]", bold=True))
+    output.print_line(f"{source.title}  [{source.name}]", bold=True)
     rows = [(f.what, f.printed, f.ours, f.difference, f.improved, f.verdict.value) for f in result.findings]
     output.print_table(("", "paper", "ours", "difference", "improved", "verdict"), rows)
     for remark in result.remarks:

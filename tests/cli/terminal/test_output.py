@@ -44,3 +44,27 @@ def test_infinity_is_null(capsys):
 def test_a_table_lines_up(capsys):
     output.print_table(("k", "means"), [("2", "few"), ("100", "many")], right=(0,))
     assert capsys.readouterr().out == "    k  means\n    2  few\n  100  many\n"
+
+
+def test_what_a_terminal_would_obey_is_spelled_out(capsys):
+    name = "a\x1b[2J\r\n\u202e\x9b\x7f\u2028b"
+    shown = r"a\x1b[2J\r\n\u202e\x9b\x7f\u2028b"
+    output.print_line(name)
+    output.print_paragraph(name)
+    output.print_table((name,), [(name,)])
+    output.print_facts([(name, name)])
+    output.note(name)
+    output.warn(name)
+    output.tell(name)
+    output.tell_paragraph(name)
+    found = capsys.readouterr()
+    assert found.out.replace("\x1b[1m", "").replace("\x1b[0m", "").split() == [shown] * 6
+    assert found.err.split() == ["note:", shown, "warning:", shown, shown, shown]
+    output.print_json({name: name})
+    output.print_json_lines([{name: name}])
+    assert all(letter.isascii() and letter.isprintable() for letter in capsys.readouterr().out.replace("\n", ""))
+
+
+def test_our_own_text_keeps_its_lines(capsys):
+    output.print_lines("one\n\ttwo")
+    assert capsys.readouterr().out == "one\n\ttwo\n"

@@ -63,6 +63,7 @@ def plan(policy: Path, lock: Path | None, page: Path | None, force: bool, as_jso
     if page is not None:
         with progress.spinner("drawing the plan"):
             write(page, found.page(), force=force)
+        output.note_effect(f"the page was written: {page}")
         output.note(f"the plan as a page: {page}")
     if lock is not None:
         _write_lock(found, lock, force=force)
@@ -89,6 +90,7 @@ def _write_lock(found: Plan, path: Path, *, force: bool) -> None:
     when = datetime.now(UTC).isoformat(timespec="seconds")
     content = {"version": 1, "dataset": found.policy.dataset, "plan": found.lock.sha256, "locked": when}
     write(path, json.dumps(content, indent=1) + "\n", force=force)
+    output.note_effect(f"the lock was written: {path}")
     output.note(f"locked in {path}: `shoal release --lock {path}` refuses a policy that means anything else")
 
 

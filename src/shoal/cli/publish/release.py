@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +83,7 @@ def release(
             _dry_run(planned, data, out, ledger, force, new_ledger, as_json)
         return
     try:
-        with _cleanup_on_sigterm(), showing, open_ledger(ledger, new=new_ledger) as book, progress.stages() as stage:
+        with showing, open_ledger(ledger, new=new_ledger) as book, progress.stages() as stage:
             made = run(
                 planned,
                 data,
@@ -97,11 +95,11 @@ def release(
                 again=again,
                 stage=stage,
             )
-    except KeyboardInterrupt:
-        output.warn(
-            "interrupted: there is no release; if the ledger was charged, the charge stands (`shoal ledger show`)"
-        )
+    except KeyboardInterrupt as error:
+        if not getattr(error, "__notes__", ()):  # the run knows whether it had charged
+            error.add_note("there is no release; if the ledger was charged, the charge stands (`shoal ledger show`)")
         raise
+    output.note_effect(f"the release was made and stands: {made.folder}")
     if as_json:
         for note in made.notes:
             output.warn(note)
@@ -162,22 +160,6 @@ def _is_named(ledger: str | None) -> bool:
     from shoal.ledger.store import ENVIRONMENT
 
     return ledger is not None or bool(os.environ.get(ENVIRONMENT))
-
-
-@contextmanager
-def _cleanup_on_sigterm() -> Iterator[None]:
-    """Remove half-written folders when the program is ended by SIGTERM, as with Ctrl-C."""
-    import signal
-    import threading
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def to_fields(made: Release) -> dict[str, Any]:
@@ -246,26 +228,22 @@ def account_lines(made: Release, plan: Plan) -> list[str]:
 
 def print_for_custodian(made: Release) -> None:
     """Cautions first, then how much of each column is left; nothing of it may be passed on."""
-
-    def say(text: str = "") -> None:
-        click.echo(text, err=True)
-
-    say()
-    say(click.style("For you alone; computed from the original, not to be passed on:", bold=True))
-    say(f"  {made.rows_published:,} rows published of {made.rows_in:,} in the table{_sample_text(made.report)}")
+    output.tell()
+    output.tell("For you alone; computed from the original, not to be passed on:", bold=True)
+    output.tell(f"  {made.rows_published:,} rows published of {made.rows_in:,} in the table{_sample_text(made.report)}")
     for note in made.not_read:
-        say(f"  {note}")
+        output.tell(f"  {note}")
     if made.report is None:
-        say("  no report was made, so nothing is known about the detail that is left")
+        output.tell("  no report was made, so nothing is known about the detail that is left")
         return
     for caution in made.report["cautions"]:
-        say(click.wrap_text(f"caution: {caution}", width=96, initial_indent="  ", subsequent_indent="    "))
+        output.tell_paragraph(f"caution: {caution}", indent="  ", further="    ")
     columns = _columns(made.report)
     width = max((len(column["name"]) for column in columns[:MOST_COLUMNS]), default=0)
     for column in columns[:MOST_COLUMNS]:
-        say(f"  {column['name']:<{width}}  {_column_text(column)}")
+        output.tell(f"  {column['name']:<{width}}  {_column_text(column)}")
     if len(columns) > MOST_COLUMNS:
-        say(f"  and {len(columns) - MOST_COLUMNS:,} columns more, in the report")
+        output.tell(f"  and {len(columns) - MOST_COLUMNS:,} columns more, in the report")
 
 
 def _sample_text(report: Mapping[str, Any] | None) -> str:

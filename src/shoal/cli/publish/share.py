@@ -28,6 +28,7 @@ def share(folder: Path, out: Path | None, force: bool, as_json: bool) -> None:
 
     with progress.spinner("verifying and packing"):
         packed = pack(folder, out, force=force)
+    output.note_effect(f"the release was packed: {packed}")
     if as_json:
         output.print_json({"file": str(packed), "bytes": packed.stat().st_size})
     else:

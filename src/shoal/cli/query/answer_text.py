@@ -10,8 +10,6 @@ from itertools import product
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from shoal.cli.terminal import output
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ def print_price(price: Price, analyst: str | None) -> None:
 def print_batch(answers: Sequence[Answer], price: Price, session: Session) -> None:
     """Print each question of a batch with its answer and its errors, then what all of them cost."""
     for place, answer in enumerate(answers, 1):
-        output.print_line(click.style(f"{place}. {question_text(answer.question)}", bold=True))
+        output.print_line(f"{place}. {question_text(answer.question)}", bold=True)
         _print_value(answer, "  ")
         rows = [("mechanism", answer.mechanism + (", free: it is on record" if answer.free else "")), *_parts(answer)]
         output.print_facts([*rows, *_errors(answer), *_scope(answer)])

@@ -308,6 +308,8 @@ def batch(dataset: str, file: Path, **shared: Any) -> None:
     _ask_batch(file, AskOptions(dataset, **shared))
 
 
+_RECORDED = "the answer is charged and on record: the same question again gives it once more, free of charge"
+
 # --- price and answer ------------------------------------------------------------------------------------------------
 
 
@@ -338,6 +340,7 @@ def _ask(question: dict[str, Any], options: AskOptions) -> None:
             return
         with progress.spinner("asking"):
             answer = session.ask(*terms)
+        output.note_effect(_RECORDED)
         if options.as_json:
             output.print_json({"dataset": options.dataset, **answer.to_json(), **_budget_fields(session)})
         else:
@@ -358,6 +361,7 @@ def _ask_batch(path: Path, options: AskOptions) -> None:
             return
         with progress.spinner("asking"):
             answers = session.batch(file.questions, delta=delta)
+        output.note_effect(_RECORDED)
         if options.as_json:
             charged = {name: price.to_json()[name] for name in ("epsilon", "delta", "free")}
             listed = [answer.to_json() for answer in answers]

@@ -74,6 +74,7 @@ def register_dataset(
         with progress.spinner("reading"), show_rejected(data, schema, show=show_values):
             found = register(asked, data, sampled=rate, ledger=book)
         place = {"url": book.url, "new": book.is_new}
+    output.note_effect(f"'{found.name}' is registered in {place['url']}")
     if as_json:
         rate_text = None if found.entry.sampled is None else exact_text(found.entry.sampled)
         fields = {"dataset": found.name, "unit": found.unit.to_saved(), "sampled": rate_text}
@@ -217,7 +218,7 @@ def _print(dataset: Dataset, view: BudgetView, url: str) -> None:
         for share in account.analysts
         for left in [view.shares_left[share.name]]
     ]
-    output.print_line(click.style(dataset.name, bold=True))
+    output.print_line(dataset.name, bold=True)
     output.print_facts(rows)
     output.print_line()
     attributes = [(each.name, each.type, each.levels_words(), each.words()) for each in dataset.attributes]

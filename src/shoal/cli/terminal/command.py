@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from shoal.cli.terminal import output
+
 json_option: Callable[[Any], Any] = click.option(
     "--json", "as_json", is_flag=True, help="Print the result as JSON, errors included."
 )
@@ -33,6 +35,12 @@ class HelpPage(click.Command):
                 error.ctx = click.Context(self, parent, info_name)
             raise
 
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        found = super().get_help_option(ctx)
+        if found is not None:
+            found.callback = _show_help
+        return found
+
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
@@ -42,6 +50,12 @@ class HelpPage(click.Command):
         with formatter.section("Next"):
             formatter.write_text(self.next_step)
             _write_lines(self.next_lines, formatter)
+
+
+def _show_help(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        output.print_lines(context.get_help())
+        context.exit()
 
 
 def _write_lines(lines: Sequence[str], formatter: click.HelpFormatter) -> None:

@@ -11,10 +11,15 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
+def _on_terminal() -> bool:
+    """Whether somebody watches; standard error may also be closed."""
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+
+
 @contextmanager
 def spinner(words: str) -> Iterator[None]:
     """Show a spinner, for work whose length is not known."""
-    if not sys.stderr.isatty():
+    if not _on_terminal():
         yield
         return
     from rich.console import Console
@@ -26,7 +31,7 @@ def spinner(words: str) -> Iterator[None]:
 @contextmanager
 def bar(words: str, total: int) -> Iterator[Callable[[], None]]:
     """Show a progress bar; call what it yields once for each of `total` steps."""
-    if not sys.stderr.isatty():
+    if not _on_terminal():
         yield lambda: None
         return
     from rich.console import Console
@@ -40,7 +45,7 @@ def bar(words: str, total: int) -> Iterator[Callable[[], None]]:
 @contextmanager
 def stages() -> Iterator[Callable[[str], None]]:
     """Show the stages of a run; call what it yields with the name of each stage, or with its `StageProgress`."""
-    if not sys.stderr.isatty():
+    if not _on_terminal():
         yield lambda _: None
         return
     from shoal.anonymize.generalize.base import StageProgress

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from shoal.errors import PolicyError, ShoalError
+from shoal.errors import PolicyError, ShoalError, visible
 
 Path = tuple[str | int, ...]
 
@@ -65,7 +65,7 @@ class RefusedPolicyError(PolicyError):
     def __str__(self) -> str:
         if len(self.problems) == 1:
             return super().__str__()
-        return "\n".join([self.wrong, *(f"  {problem.words(self.file)}" for problem in self.problems)])
+        return "\n".join([visible(self.wrong), *(f"  {problem.words(self.file)}" for problem in self.problems)])
 
     def to_json(self) -> dict[str, Any]:
         listed = [{**asdict(problem), "path": dotted_path(problem.path)} for problem in self.problems]
