@@ -1,5 +1,6 @@
 """Runs that were charged and have not ended: noted in the transaction of the charge, ended in that of the release."""
 
+import multiprocessing
 import sqlite3
 
 import pytest
@@ -8,6 +9,7 @@ from shoal.errors import BudgetError, LedgerError
 from shoal.guarantee.differential import PureDP
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger, Receipt, Run
+from tests.racing import outcomes_of
 
 WORK = "/data/.visits.shoal-work"
 
@@ -96,3 +98,56 @@ def test_a_ledger_from_before_gets_the_list(path):
         assert ledger.runs() == []
         charge(ledger)
         assert len(ledger.runs()) == 1
+
+
+# --- a repeat is refused where it is charged ------------------------------------------------------------------------------
+
+
+def seen_before(event, appeared):
+    return BudgetError(f"charged before as entry {event.number}", came="released" if appeared else "not released")
+
+
+def test_a_repeat_is_refused_in_the_transaction_of_the_charge(ledger):
+    price = Cost.of("0.1", 0, [(PureDP("0.1"), 1)])
+    options = {"budget": Budget.of(1, 0), "neighbours": "add_remove", "repeat": seen_before}
+    first = ledger.charge("visits", price, plan="p", table=b"t", file=b"f", **options)
+    for same in ({"table": b"t"}, {"table": b"columns", "file": b"f"}):
+        with pytest.raises(BudgetError, match=r"charged before as entry 2; got not released"):
+            ledger.charge("visits", price, plan="p", **same, **options)
+    ledger.record_release("visits", first, "c" * 64)
+    with pytest.raises(BudgetError, match="got released"):
+        ledger.charge("visits", price, plan="p", table=b"t", **options)
+    ledger.charge("visits", price, plan="p", table=b"t", **{**options, "repeat": None})
+    ledger.charge("visits", price, plan="other", table=b"t", **options)
+    ledger.charge("visits", price, plan="p", table=b"other", **options)
+    assert len(ledger.account("visits").costs) == 4
+
+
+def test_a_repeat_without_bound_is_refused_too(ledger):
+    ledger.record_unbounded("visits", "k = 5", "p", b"t", repeat=seen_before)
+    with pytest.raises(BudgetError, match="charged before as entry 1"):
+        ledger.record_unbounded("visits", "k = 5", "p", b"t", repeat=seen_before)
+    ledger.record_unbounded("visits", "k = 5", "p", b"t")
+
+
+def _charge_once(url, barrier, results):
+    price = Cost.of("0.1", 0, [(PureDP("0.1"), 1)])
+    with Ledger(url) as ledger:
+        barrier.wait()
+        try:
+            ledger.charge(
+                "visits", price, budget=None, neighbours="add_remove", plan="p", table=b"t", repeat=seen_before
+            )
+        except BudgetError:
+            results.put("refused")
+        else:
+            results.put("charged")
+
+
+@pytest.mark.slow
+def test_of_two_processes_that_publish_the_same_one_is_charged(path):
+    Ledger(str(path)).close()
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(3), context.Queue()
+    racers = [context.Process(target=_charge_once, args=(str(path), barrier, results)) for _ in range(3)]
+    assert sorted(outcomes_of(racers, results)) == ["charged", "refused", "refused"]

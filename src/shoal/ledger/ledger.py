@@ -13,7 +13,7 @@ import hashlib
 import hmac
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from shoal.errors import BudgetError, LedgerError, VerificationError
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger import file as ledger_file
-from shoal.ledger import refusals
+from shoal.ledger import question_lock, refusals
 from shoal.ledger.event import Budget, Cost, Event, Head, genesis
 from shoal.ledger.state import (
     SPENDING,
@@ -55,6 +55,10 @@ class Receipt:
     hash: str
 
 
+RefuseRepeat = Callable[[Event, bool], BudgetError]
+"""The error for a repeat, made from the event of the earlier run and whether its release was recorded."""
+
+
 class Ledger:
     """An append-only record, one for all datasets of a custodian.
 
@@ -72,6 +76,7 @@ class Ledger:
         self._clock = clock or (lambda: datetime.now(UTC))
         self._state = LedgerState(self._store.genesis)
         self._lock = threading.RLock()
+        self._asking = threading.RLock()
 
     @property
     def url(self) -> str:
@@ -114,6 +119,7 @@ class Ledger:
         questions: Sequence[str] = (),
         session: str | None = None,
         work: str | None = None,
+        repeat: RefuseRepeat | None = None,
     ) -> Receipt:
         """Charge an entry, durably, before the first random draw; or refuse and change nothing.
 
@@ -125,12 +131,17 @@ class Ledger:
         `questions` says what is asked, in the words of the question; there has to be a budget then. `session` names the
         analyst whose share is charged beside the dataset's budget. `work` is the path of the folder that the run works in; it
         is listed in `runs` until the release is recorded or the run is ended.
+
+        `repeat` makes the error for a second charge of the same plan for the same table, from the first one and whether its
+        release was recorded; it is raised within the transaction, so of two that run at once only one is charged. Without
+        it a repeat is charged like anything else.
         """
-        with self._exclusive() as (state, writer):
+        with self._exclusive("nothing was charged") as (state, writer):
             refusals.refuse_broken_chain(state)
             account = state.account(dataset)
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
             known = self._columns(columns)
+            _refuse_repeat(account, plan, fingerprints, repeat)
             refusals.refuse_renamed_table(dataset, fingerprints, known, state)
             refusals.refuse_used_sample(account, uses_sample)
             refusals.refuse_other_unit(account, unit)
@@ -158,18 +169,12 @@ class Ledger:
 
     def same_plan(self, dataset: str, plan: str) -> list[Event]:
         """The charges, and notes of releases without bound, of this very plan."""
-        return [
-            event
-            for event in self.events(dataset)
-            if event.kind in ("charge", "unbounded") and event.payload.get("plan") == plan
-        ]
+        return list(self._current_state().account(dataset).plans.get(plan, ()))
 
     def same_release(self, dataset: str, plan: str, table: bytes, file: bytes | None = None) -> list[Event]:
         """The charges of this very plan for this very table: to charge it again would be a repeat."""
-        own = {self.fingerprint(content) for content in (table, file) if content is not None}
-        return [
-            event for event in self.same_plan(dataset, plan) if own.intersection(event.payload.get("fingerprints", ()))
-        ]
+        own = [self.fingerprint(content) for content in (table, file) if content is not None]
+        return self._current_state().account(dataset).repeats(plan, own)
 
     def set_budget(self, dataset: str, budget: Budget, reason: str) -> None:
         """Change a budget: an event of its own, with its reason, for all to see."""
@@ -264,6 +269,18 @@ class Ledger:
                 }
                 writer.append(self._now(), dataset, "answer", payload)
 
+    @contextmanager
+    def hold_questions(self, dataset: str, table: str, questions: Iterable[str]) -> Iterator[None]:
+        """Keep all others from asking the same questions about the same table, from the look at the record to the answer.
+
+        All processes that share the ledger's file wait for each other. A ledger in another database keeps the threads
+        of this process apart, and not those of others.
+        """
+        names = [f"{dataset}\n{table}\n{question}" for question in questions]
+        path = self._store.path
+        with self._asking if path is None else question_lock.hold(path, names):
+            yield
+
     def recorded_answers(self, dataset: str, question: str, table: str) -> list[RecordedAnswer]:
         """The answers that were given to a question about this very table, the oldest first."""
         return list(self._trusted_state().account(dataset).answers.get((table, question), ()))
@@ -307,15 +324,17 @@ class Ledger:
         columns: Sequence[tuple[bytes, int]] = (),
         file: bytes | None = None,
         work: str | None = None,
+        repeat: RefuseRepeat | None = None,
     ) -> Receipt:
         """Note a release whose guarantee does not compose; every later certificate of the dataset says so.
 
-        `work` is the path of the folder that the run works in, as for a charge; `end_run` ends it.
+        `work` is the path of the folder that the run works in, as for a charge; `end_run` ends it. `repeat` is as for a charge.
         """
         with self._exclusive() as (state, writer):
             refusals.refuse_broken_chain(state)
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
             known = self._columns(columns)
+            _refuse_repeat(state.account(dataset), plan, fingerprints, repeat)
             refusals.refuse_renamed_table(dataset, fingerprints, known, state)
             refusals.refuse_used_sample(state.account(dataset), uses_sample=False)
             found = state.new_columns(dataset, known)
@@ -394,9 +413,9 @@ class Ledger:
         return dict(sorted((self.fingerprint(b"column" + content)[:32], bits) for content, bits in columns))
 
     @contextmanager
-    def _exclusive(self) -> Iterator[tuple[LedgerState, Appender]]:
+    def _exclusive(self, undone: str = "nothing was entered") -> Iterator[tuple[LedgerState, Appender]]:
         """The state as it stands, and the right to add to it; what is added is taken into the state once it is durable."""
-        with self._lock, self._store.exclusive() as writer:
+        with self._lock, self._store.exclusive(undone) as writer:
             self._state.extend(writer.events(self._state.since))
             yield self._state, writer
 
@@ -434,6 +453,14 @@ class Ledger:
 
     def _now(self) -> str:
         return self._clock().astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _refuse_repeat(account: AccountState, plan: str, fingerprints: Sequence[str], repeat: RefuseRepeat | None) -> None:
+    if repeat is None:
+        return
+    found = account.repeats(plan, fingerprints)
+    if found:
+        raise repeat(found[-1], found[-1].number in account.released)
 
 
 def _refuse_overrun(

@@ -214,6 +214,8 @@ class AccountState:
     """The fingerprints of all tables that were registered as drawn at the rate of today."""
     beyond_samples: bool = False
     """Whether something was charged that is not on record as a sample."""
+    plans: dict[str, list[Event]] = field(default_factory=dict)
+    """The charges, and notes of releases without bound, of each plan."""
     charged: set[int] = field(default_factory=set)
     """The numbers of the charges."""
     released: set[int] = field(default_factory=set)
@@ -245,6 +247,11 @@ class AccountState:
         """Whether a table with one of these fingerprints is on record as a sample."""
         return not self.samples.isdisjoint(fingerprints)
 
+    def repeats(self, plan: str, fingerprints: Iterable[str]) -> list[Event]:
+        """The charges and notes of a plan for a table with one of these fingerprints."""
+        own = set(fingerprints)
+        return [event for event in self.plans.get(plan, ()) if own.intersection(event.payload.get("fingerprints", ()))]
+
     def snapshot(self) -> Account:
         """The account as a value that nobody can change."""
         return Account(
@@ -265,6 +272,8 @@ class AccountState:
     def apply(self, event: Event) -> None:
         """Take one more event in."""
         payload = event.payload
+        if event.kind in ("charge", "unbounded"):
+            self.plans.setdefault(payload["plan"], []).append(event)
         if event.kind == "charge":
             self._charge(payload)
             self.charged.add(event.number)

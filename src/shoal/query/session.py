@@ -1,7 +1,7 @@
 """A session: questions about one dataset, each charged before it is answered, until the budget is spent (SC13 protocols 1, 2).
 
-    refuse what the policy does not allow -> look for the answer on record -> open the table -> charge the ledger -> draw
-    -> record -> give
+    refuse what the policy does not allow -> look for the answer on record -> open the table -> lock the question, look again
+    -> charge the ledger -> draw -> record -> unlock -> give
 
 Up to the charge everything depends on the question, the policy and the ledger alone, and a refusal costs nothing. From the
 charge on, whatever fails stays charged and gives one error that is always the same, because a failure is an output, too.
@@ -192,7 +192,10 @@ class Session:
         """
         prepared = self._prepare(PricedQuestion(_question(question), epsilon, mechanism, prior, delta))
         found = self._on_record(prepared)
-        return found or self._answers([prepared], prepared.offer.cost)[0]
+        if found is not None:
+            return found
+        with self._alone([prepared]):
+            return self._on_record(prepared) or self._answers([prepared], prepared.offer.cost)[0]
 
     def batch_price(
         self, questions: Sequence[object], epsilon: Number | None = None, delta: Number | None = None
@@ -214,9 +217,11 @@ class Session:
         pays for a composed total that is below the sum. Those that are on record are free and count for nothing.
         """
         prepared = self._batch(questions, epsilon)
-        found = [self._on_record(each) for each in prepared]
-        missing = [each for each, old in zip(prepared, found, strict=True) if old is None]
-        made = iter(self._answers(missing, self._cost(missing, delta)) if missing else ())
+        missing = [each for each in prepared if self._on_record(each) is None]
+        with self._alone(missing):
+            found = [self._on_record(each) for each in prepared]
+            missing = [each for each, old in zip(prepared, found, strict=True) if old is None]
+            made = iter(self._answers(missing, self._cost(missing, delta)) if missing else ())
         return [old or next(made) for old in found]
 
     def claim(self, answer: Answer) -> Claim:
@@ -285,6 +290,20 @@ class Session:
                 self._given.add((known.charge, known.content()))
                 return known
         return None
+
+    @contextmanager
+    def _alone(self, prepared: Sequence[PreparedQuestion]) -> Iterator[None]:
+        """Nobody else asks these questions in the meantime: of two that ask at once, one pays and both get its answer.
+
+        The table is opened first, so that nobody waits for that.
+        """
+        keys = [each.key for each in prepared if each.key is not None]
+        if not keys:
+            yield
+            return
+        self._table()
+        with self._ledger.hold_questions(self.dataset.name, self.dataset.identity, keys):
+            yield
 
     def _answers(self, prepared: Sequence[PreparedQuestion], cost: Cost) -> list[Answer]:
         table, contents = self._table()
