@@ -31,7 +31,9 @@ def temporary() -> set[str]:
 def test_a_zip_is_verified_and_loaded_like_its_folder(packed):
     zipped, folder = packed
     before = temporary()
-    assert shoal.verify(zipped) == shoal.verify(folder)
+    in_folder, in_zip = shoal.verify(folder), shoal.verify(zipped)
+    assert in_zip[: len(in_folder)] == in_folder
+    assert {check.name for check in in_zip[len(in_folder) :]} == {"enclosure (verifier.py)", "enclosure (README.txt)"}
     assert temporary() <= before
     loaded, same = shoal.load(zipped), shoal.load(folder)
     assert loaded.count({"sex": "f"}) == same.count({"sex": "f"})

@@ -9,16 +9,10 @@ from pathlib import Path
 from shoal.errors import UsageError
 from shoal.files.write import refuse_overwriting
 from shoal.publish.folder import CERTIFICATE, PAGE, REPORT
-from shoal.publish.verify import standalone as verifier
+from shoal.publish.verify.enclosure import enclosures
 from shoal.publish.verify.release import require, verify
 
 _WHEN = (1980, 1, 1, 0, 0, 0)  # a file's time says nothing about the run
-
-_READ_ME = """This is a release made by Shoal, with its certificate.
-
-Open {name}/certificate.html to see what is promised, and to whom.
-Check it with `shoal verify {name}`, or with Python alone: `python verifier.py {name}`.
-"""
 
 
 def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = False) -> Path:
@@ -44,8 +38,8 @@ def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = Fal
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted([*listed, PAGE, CERTIFICATE]):
                 _add(archive, f"{name}/{file}", (where / file).read_bytes())
-            _add(archive, "verifier.py", Path(verifier.__file__).read_bytes())
-            _add(archive, "README.txt", _READ_ME.format(name=name).encode())
+            for file, content in enclosures(name).items():
+                _add(archive, file, content)
         unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)

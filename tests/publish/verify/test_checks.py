@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from shoal.publish.share import pack
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import CHECKS, OWN_CHECKS, verify
 from tests.publish.clinic import publish
@@ -101,6 +103,16 @@ def renamed(folder: Path, content: dict[str, Any]) -> None:
     content["tables"][0]["file"] = content["tables"][0]["file"].replace("table", "tables")
 
 
+def cheap_entry(_: Path, content: dict[str, Any]) -> None:
+    """A charge before this one, which says that it cost less than its part."""
+    last = content["ledger"]["entries"][0]
+    part = {"guarantee": {"kind": "pure-dp", "epsilon": "5"}, "times": 1}
+    content["ledger"]["entries"] = [
+        {"number": 1, "epsilon": "0.1", "delta": "0", "parts": [part]},
+        {**last, "number": 2},
+    ]
+
+
 def edit(*path: Any, value: Any) -> Change:
     """One place of the certificate."""
 
@@ -118,12 +130,15 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "format": ("levels", edit("format", value=2)),
     "keys": ("levels", edit("note", value="trust us")),
     "readable": ("levels", lambda folder, _: (folder / "recoding" / "01-age.json").write_text("{")),
+    "bounds": ("levels", lambda _, c: c["ledger"]["entries"].insert(0, {**c["ledger"]["entries"][0], "number": 10**50})),
+    "plain-files": ("levels", lambda folder, _: (folder / "recoding" / "note").symlink_to("01-age.json")),
     "no-other-files": ("levels", lambda folder, _: (folder / "notes.txt").write_text("mine")),
     "no-idle-files": ("levels", added),
     "plan-hash": ("levels", edit("plan_sha256", value="0" * 64)),
     "wording": ("new", edit("sentence", value="Nobody can learn anything.")),
     # the locked plan
     "lock-text": ("levels", replaced("policy.lock.yaml", "unit:", "unit: ")),
+    "lock-keys": ("levels", replaced("policy.lock.yaml", "budget:\n", 'note: "epsilon is 0.01"\nbudget:\n')),
     "lock-allowed": (
         "published-bound",
         replaced("policy.lock.yaml", 'unit: "row"\n', 'unit:\n  column: "patient"\n  max_rows: 4\n'),
@@ -164,6 +179,7 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "ledger-order": ("levels", edit("ledger", "entries", 0, "number", value=2)),
     "ledger-charge": ("levels", edit("ledger", "entries", 0, "epsilon", value="0.5")),
     "ledger-total": ("levels", edit("ledger", "total", "epsilon", value="0.5")),
+    "ledger-parts": ("levels", cheap_entry),
     "ledger-budget": ("levels", edit("ledger", "budget", "epsilon", value="9")),
     "ledger-composed": ("views", edit("ledger", "epsilon_composed", value="0.1")),
     # the recoding
@@ -208,6 +224,10 @@ NOT_RESEALED: dict[str, tuple[str, Change]] = {
     "page": ("new", replaced("certificate.html", "Certificate of a release", "Certificate of a great release")),
 }
 """The same for what a forger who makes the hashes anew gets around."""
+
+
+PACKED: dict[str, tuple[str, bytes]] = {"enclosure": ("verifier.py", b"print('VERIFIED')\n")}
+"""The same for what lies beside a release in a zip file."""
 
 
 @pytest.fixture(scope="module")
@@ -260,8 +280,19 @@ def test_every_hash_fires(tmp_path, new, check):
         assert check in failed_alone(folder)
 
 
+@pytest.mark.parametrize("check", PACKED)
+def test_every_check_of_a_zip_file_fires(tmp_path, new, check):
+    name, content = PACKED[check]
+    honest, forged = pack(new, tmp_path / "honest.zip"), tmp_path / "forged.zip"
+    with zipfile.ZipFile(honest) as archive, zipfile.ZipFile(forged, "w") as other:
+        for entry in archive.infolist():
+            other.writestr(entry, content if entry.filename == name else archive.read(entry))
+    assert failed(honest) == set()
+    assert failed(forged) == {check}
+
+
 def test_no_check_is_without_a_forgery():
-    assert {*FORGERIES, *NOT_RESEALED} == set(CHECKS)
+    assert {*FORGERIES, *NOT_RESEALED, *PACKED} == set(CHECKS)
     assert len(verifier.CHECKS) >= 58
     assert not set(OWN_CHECKS) & set(verifier.CHECKS)
 
@@ -274,7 +305,7 @@ def test_verifiers_make_no_check_that_is_not_on_the_list():
     assert made <= set(CHECKS)
     assert alone <= set(verifier.CHECKS)
     assert alone - {"wording"} <= made | LEFT_OPEN  # what the one file checks, `shoal verify` checks
-    assert set(verifier.CHECKS) - alone == {"format", "readable"}  # made only where they fail
+    assert set(verifier.CHECKS) - alone == {"format", "readable", "bounds"}  # made only where they fail
 
 
 def test_the_guide_lists_every_check_with_its_meaning():

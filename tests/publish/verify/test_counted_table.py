@@ -138,7 +138,7 @@ def test_a_value_is_one_of_its_domain(forger: Forger):
         written(place, [head, *(f"{line.rpartition(',')[0]},John" for line in lines)])
 
     for kind in ("micro-csv", "swap-csv"):
-        assert failed(forger(kind, put)) == {"table-rewritten"}
+        assert failed(forger(kind, put)) == {"table-rewritten", "labels"}
 
 
 def test_a_record_of_its_own_is_counted_by_both(forger: Forger):
@@ -146,7 +146,7 @@ def test_a_record_of_its_own_is_counted_by_both(forger: Forger):
         written(place, [lines_of(place)[0], "-3.25,f,flu", *lines_of(place)[2:]])
 
     place = forger("micro-csv", put)
-    assert failed(place) == {"class-size"}
+    assert failed(place) == {"class-size", "labels"}
     assert alone(place) == 3
 
 
@@ -247,7 +247,7 @@ def test_values_that_only_look_equal_are_seen(forger: Forger, name):
 
     found = failed(forger("micro-parquet", put))
     assert "table-rewritten" in found
-    assert found <= {"table-rewritten", "class-size", "row-order"}
+    assert found <= {"table-rewritten", "class-size", "row-order", "labels"}
 
 
 @pytest.mark.slow
@@ -263,7 +263,7 @@ def test_values_that_only_look_equal_are_seen(forger: Forger, name):
 )
 def test_a_swap_shows_the_types_that_were_read(forger: Forger, columns):
     found = failed(forger("swap-parquet", lambda place, _: put_columns(place, **columns)))
-    assert {"table-rewritten"} <= found <= {"table-rewritten", "row-order"}
+    assert {"table-rewritten"} <= found <= {"table-rewritten", "row-order", "labels"}
 
 
 @pytest.mark.slow

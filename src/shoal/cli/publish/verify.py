@@ -35,7 +35,8 @@ def verify(context: click.Context, folder: Path, everything: bool, as_json: bool
     failed = [each for each in checks if each.agrees is False]
     if as_json:
         listed = [{"name": each.name, "agrees": each.agrees, "detail": each.detail} for each in checks]
-        output.print_json({"folder": str(folder), "agrees": not failed, "checks": listed})
+        left_open = [each.name for each in checks if each.agrees is None]
+        output.print_json({"folder": str(folder), "agrees": not failed, "open": left_open, "checks": listed})
     else:
         shown = checks if everything else [each for each in checks if not each.agrees]
         for each in shown:

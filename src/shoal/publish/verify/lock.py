@@ -8,8 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute
@@ -18,7 +16,7 @@ from shoal.policy.model.file import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.text.editing import text_of
 from shoal.policy.text.reading import read_yaml
-from shoal.publish.verify.standalone import Check
+from shoal.publish.verify.standalone import LARGEST_LOCK, Check, read_lock, read_text
 
 ELSEWHERE = "a file that is not here"
 
@@ -29,7 +27,7 @@ def read_locked_policy(folder: Path) -> tuple[Policy, Check]:
     A later version of Shoal may write out defaults of keys that an earlier one did not have. So every line of the lock must be
     a line of the canonical text, in its order; the lines that are left must be defaults, because they follow from the others.
     """
-    found = (folder / "policy.lock.yaml").read_bytes().decode("utf-8")
+    found = read_text(folder, "policy.lock.yaml", LARGEST_LOCK)
     policy = policy_of_lock(found)
     lines = iter(policy.lock().text.splitlines(keepends=True))
     same = all(line in lines for line in found.splitlines(keepends=True))  # `in` reads on from where the last one was
@@ -43,7 +41,7 @@ def policy_of_lock(text: str) -> Policy:
     Such a hierarchy is replaced by one that leaves values as they are; then nothing is said about the levels that are
     asked of it, and everything else is held against the rules of a policy.
     """
-    values = _without_nulls(YAML(typ="safe", pure=True).load(text))
+    values = _without_nulls(read_lock(text))
     attributes: Mapping[str, Any] = values["attributes"]
     hashes = {name: digest for name, one in attributes.items() if (digest := _file_hash(one.get("hierarchy")))}
     bare = {name: {**one} for name, one in attributes.items()}

@@ -41,7 +41,7 @@ from shoal.publish.plan.safe_k import SafeKPlan, partition
 from shoal.publish.plan.views import Chooser, ViewsPlan, view, view_index, view_names
 from shoal.publish.verify.compare import compare
 from shoal.publish.verify.rules import rule_checks
-from shoal.publish.verify.standalone import Check, inside
+from shoal.publish.verify.standalone import Check, read_bytes, read_text
 
 
 def rebuild_checks(folder: Path, policy: Policy, certificate: SafeKCertificate) -> list[Check]:
@@ -186,7 +186,7 @@ def _tables(folder: Path, plan: SafeKPlan, told: Sequence[TableEntry]) -> list[T
         method = plan.method if narrow is None else narrow.method
         own: dict[str, str] = {}
         for name in method.partition.columns:
-            text = inside(folder, table.recoding[name]).read_bytes().decode("utf-8")
+            text = read_text(folder, table.recoding[name])
             own[name] = places.setdefault((name, text), rule_file(len(places) + 1, name))
         wide = table_file(plan.format, number + 1 if plan.repeat > 1 else None)
         choice = recoding_choice(method.partition) if method.promise.epsilon_recoding else None
@@ -211,7 +211,7 @@ def _index_checks(folder: Path, plan: SafeKPlan, tables: Sequence[TableEntry]) -
     if not plan.views:
         return []
     wanted = json.dumps(view_index(plan, tables), indent=1, ensure_ascii=False) + "\n"
-    same = (folder / "views.json").read_bytes() == wanted.encode("utf-8")
+    same = read_bytes(folder, "views.json") == wanted.encode("utf-8")
     return [Check("view-index", same, "to the letter")]
 
 

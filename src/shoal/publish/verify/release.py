@@ -6,7 +6,8 @@ made depends on the release.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from typing import Any
 from pydantic import ValidationError
 from ruamel.yaml.error import YAMLError
 
-from shoal.data.archive import open_release
+from shoal.data.archive import UnpackedRelease, is_archive
 from shoal.errors import ShoalError, UsageError, VerificationError
 from shoal.publish.plan.methods import PLANS
 from shoal.publish.verify import standalone
 from shoal.publish.verify.compare import page_check
+from shoal.publish.verify.enclosure import enclosure_checks
 from shoal.publish.verify.lock import read_locked_policy
-from shoal.publish.verify.standalone import Check, visible
+from shoal.publish.verify.standalone import Check
 
 OWN_CHECKS = {
     "model": "the certificate fits the model of its method",
@@ -30,6 +32,7 @@ OWN_CHECKS = {
     "premises": "every premise of every theorem is met in the way that the locked plan meets it",
     "page": "certificate.html is the page that this version draws",
     "table-rewritten": "a table that is read and written again is the same",
+    "enclosure": "what lies beside the release in a zip file is what `shoal share` packs",
 }
 """The checks that need more than the standard library, beside those of the one-file verifier."""
 CHECKS = {**standalone.CHECKS, **OWN_CHECKS}
@@ -40,35 +43,58 @@ def verify(folder: str | Path) -> list[Check]:
 
     A check that the one-file verifier leaves open is left out where it is made here; what stays open stays None.
     """
-    with open_release(Path(folder)) as where:
-        return _verify(where)
+    path = Path(folder)
+    if not is_archive(path):
+        return _verify(path)
+    unpacked = UnpackedRelease(path)
+    try:
+        return [*_verify(unpacked.release), *enclosure_checks(unpacked)]
+    finally:
+        unpacked.close()
+
+
+GATES = frozenset({"format", "keys", "bounds", "plain-files", "lock-text", "lock-keys", "readable"})
+"""Checks without which nothing more is read: what is behind them is written otherwise, larger or deeper than what we write."""
+MADE_ANEW = frozenset({"ledger-composed"})
+"""What the one-file verifier may leave open and is part of the certificate that is made again."""
 
 
 def _verify(where: Path) -> list[Check]:
-    file = where / "certificate.json"
-    if not file.is_file():
+    if not os.path.lexists(where / "certificate.json"):
         raise UsageError(
             "this is no release folder", came=where, fix="name a folder that holds certificate.json, or what was packed"
         )
+    alone: list[Check] = []
+    own: list[Check] = []
+    with standalone.limited_work():
+        content: Any = None
+        try:
+            content = standalone.read_json(where, "certificate.json")
+            alone.extend(standalone.checks_of(where, content))
+        except Exception as error:  # noqa: BLE001 - what is no file's fault is raised again
+            alone.append(standalone.unreadable(error))
+        if not any(check.id in GATES and not check.agrees for check in alone):
+            with _reading(own, "readable"):
+                own += _own_checks(where, content, alone)
+    made = {check.id for check in own} | MADE_ANEW
+    return [standalone.shown(each) for each in (*(_made(alone, made)), *own)]
+
+
+def _made(alone: list[Check], made: Collection[str]) -> list[Check]:
+    """The checks of the one-file verifier, without those that it left open and that are made here."""
+    return [check for check in alone if check.agrees is not None or check.id not in made]
+
+
+def _own_checks(where: Path, content: dict[str, Any], alone: list[Check]) -> list[Check]:
+    """The checks that need more than the standard library."""
     checks: list[Check] = []
-    with _reading(checks, "readable"):
-        content = standalone.strict_json(file.read_bytes().decode("utf-8"))
-        with _reading(checks, "readable"):
-            for check in standalone.checks_of(where, content):
-                checks += [check] if check.agrees is not None else []
-        if any(check.id in ("format", "keys") and not check.agrees for check in checks):
-            return _printable(checks)
-        certificate = _read(content, checks)
-        if certificate is not None:
-            with _reading(checks, "numbers"):
-                checks += _against_the_lock(where, certificate)
-            if not any(check.agrees is False for check in checks):  # else it may not be possible to draw it
-                checks.append(page_check((where / "certificate.html").read_text(encoding="utf-8"), certificate))
-    return _printable(checks)
-
-
-def _printable(checks: list[Check]) -> list[Check]:
-    return [check._replace(about=visible(check.about), detail=visible(check.detail)) for check in checks]
+    certificate = _read(content, checks)
+    if certificate is not None:
+        with _reading(checks, "numbers"):
+            checks += _against_the_lock(where, certificate)
+        if not any(check.agrees is False for check in (*alone, *checks)):  # else it may not be possible to draw it
+            checks.append(page_check(standalone.read_text(where, "certificate.html"), certificate))
+    return checks
 
 
 def _read(content: dict[str, Any], checks: list[Check]) -> Any:
@@ -94,6 +120,10 @@ def _reading(checks: list[Check], check: str) -> Iterator[None]:
     """Turn whatever a certificate that makes no sense leads to into a check that failed."""
     try:
         yield
+    except standalone.BoundError as error:
+        checks.append(Check("bounds", False, str(error), promise=True))
+    except MemoryError:
+        checks.append(Check("readable", None, "it takes more memory than there is", promise=True))
     except (
         KeyError,
         TypeError,

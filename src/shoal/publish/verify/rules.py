@@ -17,7 +17,7 @@ from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, Schema, Type
 from shoal.publish.certificate.model import TableEntry
 from shoal.publish.plan.safe_k import SafeKPlan
-from shoal.publish.verify.standalone import Check, inside
+from shoal.publish.verify.standalone import Check, read_text, strict_json
 
 FREE = frozenset(Type) - {Type.ORDINAL}
 """Types whose listed values are locked in the order of the alphabet, and stand in a rule in that of the policy."""
@@ -31,8 +31,8 @@ def rule_checks(folder: Path, plan: SafeKPlan, tables: Sequence[TableEntry]) -> 
         for column, place in table.recoding.items():
             if (column, place) in found:
                 continue
-            text = inside(folder, place).read_bytes().decode("utf-8")
-            rule = json.loads(text)
+            text = read_text(folder, place)
+            rule = strict_json(text)
             if text != json.dumps(rule, indent=1, ensure_ascii=False, sort_keys=True) + "\n":
                 found[column, place] = Check(
                     "label-meaning", False, "the rule is not written as we write it", about=column
