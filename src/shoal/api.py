@@ -275,8 +275,8 @@ def release(
 def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
     """Open a release for analysis: its tables with weights, and estimates with intervals that say what they cover.
 
-    Arguments  `folder` is a release folder, or the zip file that `shoal share` made of it; `verify` says whether it is
-               verified first.
+    Arguments  `folder` is a release folder, or the zip file that `shoal share` made of it; `verify` says whether everything
+               is recomputed as `verify` does. The seal, the hashes and the shape of the files are checked in any case.
     Raises     UsageError for what is no release, or for a release that is no sample; VerificationError where a check fails.
 
     >>> load("visits-2026")
@@ -284,7 +284,10 @@ def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
     """
     from shoal.assess.release.load import load as read
 
-    return read(_release_path(folder), verify=verify)
+    found = read(_release_path(folder))
+    if verify:
+        _require(found.folder)
+    return found
 
 
 class Checks(list["Check"]):
@@ -308,9 +311,14 @@ def verify(folder: str | Path) -> Checks:
     >>> verify("visits-2026")  # the two hierarchies that were read from files are known by their hashes alone
     <... checks agree, 2 could not be made>
     """
+    return Checks(_require(_release_path(folder)))
+
+
+def _require(folder: str | Path) -> list[Check]:
+    """The checks of a release, if none of them fails."""
     from shoal.publish.verify.release import require
     from shoal.publish.verify.release import verify as check_all
 
-    checks = check_all(_release_path(folder))
+    checks = check_all(folder)
     require(checks)
-    return Checks(checks)
+    return checks

@@ -37,6 +37,7 @@ TOPICS = {
     "assess/disclosure/test_by_hand.py",
     "assess/disclosure/test_oracle.py",
     "assess/disclosure/test_shared.py",
+    "assess/release/test_altered.py",
     "assess/release/test_base.py",
     "assess/release/test_stated_intervals.py",
     "cli/publish/test_other_encodings.py",

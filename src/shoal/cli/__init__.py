@@ -40,7 +40,7 @@ def main(context: click.Context) -> None:
     Results go to standard output alone; notes and progress go to standard error. Every command takes --json.
 
     Exit codes: 0 done, 1 unexpected, 2 usage or policy, 3 target not met or verification failed, 4 budget refused,
-    5 data rejected, 130 interrupted.
+    5 data rejected, 129, 130 or 143 ended by a signal.
     """
     if context.invoked_subcommand is None:
         output.print_lines(context.get_help())

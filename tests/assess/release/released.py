@@ -80,13 +80,23 @@ def write_release(
             (folder / "recoding" / f"boxes-{number}.csv").write_text(boxes[name])
             entry["boxes"] = f"recoding/boxes-{number}.csv"
         tables.append(entry)
-    files = {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
     certificate = {"format": 1, "samples": [{"k": k, "beta": beta, "times": len(tables)}], "tables": tables}
-    (folder / "certificate.json").write_text(json.dumps({**certificate, "files": files}))
+    (folder / "certificate.json").write_text(json.dumps(certificate))
+    return reseal(folder)
+
+
+def reseal(folder: Path, **changes: Any) -> Path:
+    """Seal a release anew after something in it was changed: its files as they are, and some entries of its certificate."""
+    path = folder / "certificate.json"
+    files = {
+        each.relative_to(folder).as_posix(): hashlib.sha256(each.read_bytes()).hexdigest()
+        for each in folder.rglob("*")
+        if each.is_file() and each.suffix != ".html" and each != path
+    }
+    content = {**json.loads(path.read_text()), "files": files, **changes}
+    content.pop("seal", None)
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    path.write_text(json.dumps({**content, "seal": hashlib.sha256(text.encode()).hexdigest()}))
     return folder
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import json
 from fractions import Fraction
 
@@ -14,7 +13,7 @@ import pytest
 from shoal.assess.release.labels import atom_axis, meaning
 from shoal.assess.release.load import load
 from shoal.errors import UsageError, VerificationError
-from tests.assess.release.released import categories, cuts, keep, write_release
+from tests.assess.release.released import categories, cuts, keep, reseal, write_release
 from tests.publish.clinic import publish
 
 SURE = 1 - 1e-9
@@ -48,9 +47,8 @@ def test_samples_give_each_view_its_own_k_and_beta(tmp_path):
     folder = two_views(tmp_path)
     paper = json.loads((folder / "certificate.json").read_text())
     paper["samples"].append({"k": 25, "beta": "0.4", "times": 1})
-    paper["tables"][1]["sample"] = 1
-    (folder / "certificate.json").write_text(json.dumps(paper))
-    loaded = load(folder)
+    paper["tables"][1] |= {"sample": 1, "k": 25}
+    loaded = load(reseal(folder, samples=paper["samples"], tables=paper["tables"]))
     assert [(view.k, view.beta) for view in loaded.views] == [(20, Fraction(3, 20)), (25, Fraction(2, 5))]
 
 
@@ -96,22 +94,20 @@ def test_a_published_tree_loads_with_its_boxes(tmp_path):
     assert fitted.marginal("age", "sex").value.sum() == pytest.approx(fitted.total)
 
 
-def test_a_changed_file_is_refused_unless_nobody_looks(tmp_path):
+def test_a_changed_file_is_refused(tmp_path):
     folder = two_views(tmp_path)
     with (folder / "views/one.csv").open("a") as file:
         file.write("v00,v00\n")
     with pytest.raises(VerificationError, match=r"views/one\.csv"):
         load(folder)
-    assert load(folder, verify=False).table("one").to_arrow().num_rows == 181
 
 
 def test_a_table_that_the_certificate_does_not_hash_is_refused(tmp_path):
     folder = two_views(tmp_path)
     paper = json.loads((folder / "certificate.json").read_text())
     del paper["files"]["views/two.csv"]
-    (folder / "certificate.json").write_text(json.dumps(paper))
     with pytest.raises(VerificationError, match="two"):
-        load(folder)
+        load(reseal(folder, files=paper["files"]))
 
 
 def test_a_label_that_no_rule_has_is_refused(tmp_path):
@@ -119,7 +115,7 @@ def test_a_label_that_no_rule_has_is_refused(tmp_path):
     with (folder / "views/one.csv").open("a") as file:
         file.write("strange,v00\n")
     with pytest.raises(VerificationError, match="label"):
-        load(folder, verify=False).table("one").tuples  # noqa: B018
+        load(reseal(folder)).table("one").tuples  # noqa: B018
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "not json", '{"files": {}, "tables": [{}], "samples": []}'])
@@ -213,10 +209,7 @@ def test_typed_columns_of_parquet_are_read_as_the_rule_spells_them(tmp_path):
     paper = json.loads((folder / "certificate.json").read_text())
     paper["tables"][0]["file"] = "views/v.parquet"
     (folder / "recoding/0000.json").write_text(json.dumps(rule))
-    for name in ("views/v.parquet", "recoding/0000.json"):
-        paper["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    (folder / "certificate.json").write_text(json.dumps(paper))
-    loaded = load(folder)
+    loaded = load(reseal(folder, tables=paper["tables"]))
     assert loaded.table().cells == 11
     assert loaded.count({"d": 3}).value == pytest.approx(25 / 0.15)
     assert loaded.count({"d": None}).value == pytest.approx(30 / 0.15)

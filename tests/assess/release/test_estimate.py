@@ -12,7 +12,7 @@ from scipy.stats import binom
 from shoal.assess.release.estimate import lower_bound, lower_bound_published, upper_bound
 from shoal.assess.release.load import load
 from shoal.errors import ParameterError, UsageError
-from tests.assess.release.released import categories, cuts, drawn, keep, write_release
+from tests.assess.release.released import categories, cuts, drawn, keep, reseal, write_release
 
 K, BETA, LEVEL = 20, Fraction(3, 20), 0.95
 RISK = (1 - LEVEL) / 2
@@ -209,7 +209,7 @@ def test_a_masked_label_that_was_published_bounds_its_own_cell(tmp_path):
     folder = write_release(tmp_path / "mask", {"z": ([masked], np.array([50, 70])), "s": ([sex], np.array([100, 120]))})
     rule = next(path for path in (folder / "recoding").iterdir() if "masked" in path.read_text())
     rule.write_text(rule.read_text().replace('["10*", "11*"]', "null"))
-    loaded = load(folder, verify=False)
+    loaded = load(reseal(folder))
     assert loaded.table("z").cells is None
     found = loaded.count({"zip": "10*"})
     assert found.value == pytest.approx(50 / 0.15)
@@ -228,7 +228,7 @@ def test_a_cell_that_unlisted_labels_may_hide_in_is_bounded_by_the_other_views(t
     folder = write_release(tmp_path / "mask", {"z": both, "s": ([sex], np.array([100, 120]))})
     rule = next(path for path in (folder / "recoding").iterdir() if "masked" in path.read_text())
     rule.write_text(rule.read_text().replace('["10*", "11*"]', "null"))
-    loaded = load(folder, verify=False)
+    loaded = load(reseal(folder))
     risk = 1 - LEVEL
     by_zip = loaded.marginal("zip").high  # one more tuple of each zip may be hidden: the other age
     assert by_zip.tolist() == upper_bound([50 + K - 1, 70 + K - 1], BETA, risk / 2).tolist()
@@ -238,7 +238,7 @@ def test_a_cell_that_unlisted_labels_may_hide_in_is_bounded_by_the_other_views(t
     alone = write_release(tmp_path / "alone", {"z": both})
     rule = next(path for path in (alone / "recoding").iterdir() if "masked" in path.read_text())
     rule.write_text(rule.read_text().replace('["10*", "11*"]', "null"))
-    assert np.isinf(load(alone, verify=False).marginal("age").high).all()  # nothing else bounds it
+    assert np.isinf(load(reseal(alone)).marginal("age").high).all()  # nothing else bounds it
 
 
 def test_a_view_that_shows_nothing_of_an_attribute_is_not_taken_for_one_that_does(tmp_path):
@@ -283,7 +283,7 @@ def test_a_masked_label_holds_more_than_the_texts_in_sight(tmp_path):
     for path in (folder / "recoding").iterdir():
         told = json.loads(path.read_text())
         path.write_text(json.dumps({**told, "labels": None} if told["kind"] == "masked" else told))
-    loaded = load(folder, verify=False)
+    loaded = load(reseal(folder))
     assert loaded.axis("zip").names == ("10*", "21*", "other 1**", "other 2**")
     assert loaded.count({"zip": "10*"}).view == "fine"
     found = loaded.count({"zip": "10*", "sex": "f"})

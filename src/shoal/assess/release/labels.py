@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.assess.release.rule import check_rule
 from shoal.data.domain import Line
 from shoal.data.hierarchy.level import MISSING, SUPPRESSED, MaskLevel
 from shoal.data.type import Type, point, spell, value_at
@@ -96,6 +97,7 @@ def meaning(
     `shown` are the published labels, `missing` says whether the missing value may occur, and `values` are the values that
     the locked plan declares, where it lists them: a rule that hides them all, or masks them, does not name them.
     """
+    check_rule(rule)
     kind, name, of = rule["kind"], str(rule["attribute"]), Type(rule["type"])
     ends = _ends(of, rule)
     if values is None and of is Type.BOOLEAN:
@@ -108,7 +110,10 @@ def meaning(
         return Meaning(name, of, every, ends=ends)
     listed, mask = True, None
     if kind == "groups":
-        labels = [_group(of, text, [v for v, own in rule["table"].items() if own == text]) for text in rule["labels"]]
+        grouped: dict[str, list[str]] = {text: [] for text in rule["labels"]}
+        for value, text in rule["table"].items():
+            grouped[text].append(value)
+        labels = [_group(of, text, own) for text, own in grouped.items()]
     elif kind == "cuts":
         edges = [point(of, at) for at in rule["edges"]]
         labels = [Label(t, (s,)) for t, s in zip(rule["labels"], pairwise([None, *edges, None]), strict=True)]

@@ -10,19 +10,17 @@ Everything here is computed from the folder alone, so it costs no privacy.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.assess.release.labels import AtomAxis, Meaning, atom_axis
-from shoal.assess.release.view import PublishedView, read_domains, read_view
+from shoal.assess.release.sealed_folder import SealedFolder, reading
+from shoal.assess.release.view import NO_PLAN, LockedDomains, PublishedView, read_plan, read_view
 from shoal.data.archive import UnpackedRelease, is_archive
-from shoal.errors import UsageError, VerificationError
+from shoal.errors import UsageError, VerificationError, visible
 
 if TYPE_CHECKING:
     from shoal.assess.release.condition import Where
@@ -42,12 +40,14 @@ class LoadedRelease:
     folder: Path
     certificate: Mapping[str, Any] = field(repr=False)
     views: tuple[PublishedView, ...]
+    was_sampled_before: bool = False
+    """Whether the locked plan says that the table was itself a sample, so that estimates are about its population."""
     held: UnpackedRelease | None = field(default=None, repr=False, compare=False)
     """The temporary folder of an archive, which exists as long as this object does."""
 
     def __repr__(self) -> str:
         tables = "one table" if len(self.views) == 1 else f"{len(self.views)} views"
-        return f"<LoadedRelease {self.folder}: {tables} of {_few(self.attributes, 8)}>"
+        return visible(f"<LoadedRelease {self.folder}: {tables} of {_few(self.attributes, 8)}>")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class LoadedRelease:
         unit = self.certificate.get("guarantee", {}).get("unit", {})
         column, most = unit.get("column"), unit.get("max_rows", 1)
         rows = "rows" if column is None else f"rows, at most {most:,} of each '{column}' and no further ones,"
-        whose = "the population that the table was sampled from" if _was_sampled_before(self.folder) else "the table"
+        whose = "the population that the table was sampled from" if self.was_sampled_before else "the table"
         return f"{rows} of {whose}"
 
     def table(self, name: str | None = None) -> PublishedView:
@@ -110,6 +110,8 @@ class LoadedRelease:
     def meanings(self, name: str) -> list[Meaning]:
         """Give what the labels of an attribute mean in each view that holds it, each different rule once."""
         found = [view.meanings[name] for view in self.covering((name,))]
+        if len({each.type for each in found}) > 1:
+            raise VerificationError(f"attribute '{name}' has one type in one view and another in another")
         return list({id(each): each for each in found}.values())
 
     def marginal(self, *attributes: str, level: float = LEVEL) -> MarginalEstimate:
@@ -163,13 +165,15 @@ class LoadedRelease:
         return synthetic(self.consistent(), rows, source)
 
 
-def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
+def load(folder: str | Path) -> LoadedRelease:
     """Read a release folder, or the zip file that `shoal share` made of it.
 
-    A zip file is unpacked into a temporary folder, which is removed together with the result.
+    The seal of the certificate, the hash of every file and the shape of what is read are checked. `shoal.load` also verifies
+    the release before that, as `shoal verify` does. A zip file is unpacked into a temporary folder, which is removed together
+    with the result.
 
-    Arguments  `folder`: the path; `verify`: compare every file with its hash in the certificate (`shoal verify` does more)
-    Raises     UsageError where there is no release by sampling, VerificationError where a file is not the one of the certificate
+    Arguments  `folder`: the path
+    Raises     UsageError where there is no release by sampling, VerificationError where something is not as it was sealed
 
     >>> load("no-such-release")
     Traceback (most recent call last):
@@ -177,67 +181,48 @@ def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
     shoal.errors.UsageError: this is not a release folder; got no-such-release; allowed: a folder with certificate.json
     """
     place, held = Path(folder), None
-    if is_archive(place):
-        held = UnpackedRelease(place)
-        place = held.release
-    paper = place / "certificate.json"
-    if not paper.is_file():
-        raise UsageError("this is not a release folder", came=place, allowed="a folder with certificate.json")
-    try:
-        certificate = json.loads(paper.read_text(encoding="utf-8"))
-        if certificate.get("method", "safe-k") != "safe-k":
-            raise UsageError(
-                "this release is not a random sample, so it has no weights and no intervals",
-                came=certificate["method"],
-                allowed="safe-k",
-                fix="read its table as it is",
-            )
-        if verify:
-            _check(place, certificate)
-        domains = read_domains(place / "policy.lock.yaml")
+    with reading("the release"):
+        if is_archive(place):
+            held = UnpackedRelease(place)
+            place = held.release
+    sealed = SealedFolder.open(place)
+    certificate = sealed.certificate
+    method = certificate.get("method", "safe-k")
+    if method != "safe-k":
+        raise UsageError(
+            "this release is not a random sample, so it has no weights and no intervals",
+            came=method,
+            allowed="safe-k",
+            fix="read its table as it is",
+        )
+    with reading("the certificate or a rule"):
+        _check_unit(certificate)
+        plan = read_plan(sealed) if "policy.lock.yaml" in certificate["files"] else NO_PLAN
         cache: dict[Any, Meaning] = {}
-        views = []
-        for entry in certificate["tables"]:
-            sample = certificate["samples"][entry["sample"]]
-            name = entry["name"] or Path(entry["file"]).stem
-            views.append(read_view(place, entry, name, int(sample["k"]), Fraction(sample["beta"]), domains, cache))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OSError) as error:
-        raise VerificationError(
-            "the certificate or a rule cannot be read",
-            came=type(error).__name__,
-            fix="run `shoal verify` on the folder",
-        ) from None
-    if len({view.name for view in views}) != len(views):
-        raise VerificationError("two tables of the certificate have one name")
-    return LoadedRelease(place, certificate, tuple(views), held)
+        views = [_view(sealed, entry, plan, cache) for entry in certificate["tables"]]
+    if len({view.name for view in views}) != len(views) or not views:
+        raise VerificationError("the tables of the certificate are none, or two of them have one name")
+    return LoadedRelease(place, certificate, tuple(views), plan.sampled_before, held)
 
 
-def _check(place: Path, certificate: Mapping[str, Any]) -> None:
-    """Check that every file of the certificate is there with its hash, and that every table and rule is listed."""
-    listed = certificate["files"]
-    used = [name for entry in certificate["tables"] for name in (entry["file"], *entry["recoding"].values())]
-    for name in dict.fromkeys([*listed, *used]):
-        path = place / name
-        found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() and not path.is_symlink() else "missing"
-        if found != listed.get(name):
-            raise VerificationError(
-                f"file '{name}' is not the one in the certificate", fix="get the folder again; `shoal verify` says more"
-            )
+def _check_unit(certificate: Mapping[str, Any]) -> None:
+    """Check what is said of the unit, where something is said of it."""
+    unit = certificate.get("guarantee", {}).get("unit", {})
+    column, most = unit.get("column"), unit.get("max_rows", 1)
+    if not (column is None or isinstance(column, str)) or type(most) is not int or most < 1:
+        raise VerificationError("the certificate names a unit that is none")
 
 
-def _was_sampled_before(folder: Path) -> bool:
-    """Whether the locked plan says that the table was already a sample; False where there is no plan to read."""
-    path = folder / "policy.lock.yaml"
-    if not path.is_file():
-        return False
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        sampling = YAML(typ="safe").load(path)["release"]["sampling"]
-    except (YAMLError, KeyError, TypeError):
-        return False
-    return isinstance(sampling, dict) and sampling.get("already") is not None
+def _view(
+    sealed: SealedFolder, entry: Mapping[str, Any], plan: LockedDomains, cache: dict[Any, Meaning]
+) -> PublishedView:
+    number, samples = entry["sample"], sealed.certificate["samples"]
+    if type(number) is not int or number not in range(len(samples)):
+        raise VerificationError("a table names a sample that is not in the certificate")
+    sample = samples[number]
+    if entry["k"] != sample["k"]:
+        raise VerificationError("a table has another k than its sample")
+    return read_view(sealed, entry, sample["k"], sample["beta"], plan, cache)
 
 
 def _few(names: Sequence[str], most: int = 12) -> str:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.assess.release.labels import Meaning, meaning
+from shoal.assess.release.sealed_folder import SealedFolder, reading, strict_json
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, decimal_text, point, texts
-from shoal.errors import UsageError, VerificationError
+from shoal.errors import UsageError, VerificationError, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+MOST_ROWS = 1 << 40
+"""More rows than a class of any table has."""
+_EXACT = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?(e-?[0-9]{1,3})?|[1-9][0-9]*/[1-9][0-9]*")
 
 
 @dataclass(frozen=True)
@@ -38,19 +45,29 @@ UNKNOWN = DeclaredDomain(None, missing=True)
 """The domain of an attribute that no plan declares: any value is possible, and it may be missing."""
 
 
-def read_domains(path: Path) -> dict[str, DeclaredDomain]:
-    """Read the declared domain of each attribute from `policy.lock.yaml`; no domain where there is no plan to read."""
-    if not path.is_file():
-        return {}
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
+@dataclass(frozen=True)
+class LockedDomains:
+    """What the locked plan of a release says that its analysis needs."""
 
-    try:
-        plan = YAML(typ="safe").load(path)
-        declared = dict(plan["attributes"].items())
-    except (YAMLError, KeyError, TypeError, AttributeError):
-        return {}
-    return {str(name): _domain(keys) for name, keys in declared.items() if isinstance(keys, dict)}
+    domains: Mapping[str, DeclaredDomain]
+    sampled_before: bool
+    """Whether the table was already a sample of a population."""
+
+
+NO_PLAN = LockedDomains({}, sampled_before=False)
+
+
+def read_plan(sealed: SealedFolder) -> LockedDomains:
+    """Read the declared domain of each attribute from `policy.lock.yaml`."""
+    from shoal.policy.text.reading import read_yaml
+
+    with reading("the locked plan"):
+        plan: Any = read_yaml(sealed.read("policy.lock.yaml").decode("utf-8"), "policy.lock.yaml").tree
+        declared = {name: _domain(keys) for name, keys in plan["attributes"].items() if isinstance(keys, dict)}
+        release = plan.get("release")
+        sampling = release.get("sampling") if isinstance(release, dict) else None
+        already = sampling.get("already", "null") if isinstance(sampling, dict) else "null"
+    return LockedDomains(declared, sampled_before=already != "null")
 
 
 def _domain(keys: dict[str, Any]) -> DeclaredDomain:
@@ -69,18 +86,19 @@ class PublishedView:
     """A published table: rows were sampled at rate beta, and tuples that the sample held fewer than k times are suppressed."""
 
     name: str
-    path: Path = field(repr=False)
     columns: tuple[str, ...]
     k: int
     beta: Fraction
-    boxes: Path | None = field(repr=False)
-    _rules: Mapping[str, str] = field(repr=False)
+    _sealed: SealedFolder = field(repr=False)
+    _file: str = field(repr=False)
+    _boxes: str | None = field(repr=False)
+    _rules: Mapping[str, bytes] = field(repr=False)
     _domains: Mapping[str, DeclaredDomain] = field(repr=False)
     _cache: dict[Any, Meaning] = field(repr=False, compare=False)
 
     def __repr__(self) -> str:
         shown = ", ".join(self.columns[:8]) + (f", … ({len(self.columns)} in all)" if len(self.columns) > 8 else "")
-        return f"<PublishedView '{self.name}': {shown}; k = {self.k}, beta = {float(self.beta):g}>"
+        return visible(f"<PublishedView '{self.name}': {shown}; k = {self.k}, beta = {float(self.beta):g}>")
 
     @property
     def weight(self) -> float:
@@ -103,21 +121,11 @@ class PublishedView:
 
     @cached_property
     def _table(self) -> pa.Table:
-        import pyarrow as pa
-
-        if self.path.suffix == ".parquet":
-            from pyarrow import parquet
-
-            table = parquet.read_table(self.path)
-        else:
-            from pyarrow import csv as files
-
-            plain = files.ConvertOptions(
-                column_types=dict.fromkeys(self.columns, pa.string()), strings_can_be_null=False
+        with reading(f"table '{self.name}'"):
+            table = _read_table(
+                self._sealed.read(self._file, None), self.columns, parquet=self._file.endswith(".parquet")
             )
-            table = files.read_csv(
-                self.path, convert_options=plain, parse_options=files.ParseOptions(newlines_in_values=True)
-            )
+            table.validate(full=True)
         if tuple(table.column_names) != self.columns:
             raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
         return table
@@ -125,25 +133,30 @@ class PublishedView:
     @cached_property
     def _text_tuples(self) -> tuple[list[list[str]], Ints]:
         """The distinct published tuples as text, column by column, and how often each occurs."""
-        counted = self._table.group_by(list(self.columns)).aggregate([([], "count_all")])
-        counts = counted.column("count_all").to_numpy().astype(np.int64)
-        return [_texts(counted.column(name)) for name in self.columns], counts
+        table = self._table
+        with reading(f"table '{self.name}'"):
+            counted = table.group_by(list(self.columns)).aggregate([([], "count_all")])
+            counts = counted.column("count_all").to_numpy().astype(np.int64)
+            return [_texts(counted.column(name)) for name in self.columns], counts
 
     @cached_property
     def meanings(self) -> dict[str, Meaning]:
         """What the labels of each column stand for."""
-        found = {}
-        for place, name in enumerate(self.columns):
-            text, domain = self._rules[name], self._domains.get(name, UNKNOWN)
-            rule = json.loads(text)
+        return {name: self._meaning(place, name) for place, name in enumerate(self.columns)}
+
+    def _meaning(self, place: int, name: str) -> Meaning:
+        content, domain = self._rules[name], self._domains.get(name, UNKNOWN)
+        with reading(f"the rule of column '{name}'"):
+            rule = strict_json(content)
+            if rule["attribute"] != name:
+                raise VerificationError(f"the rule of column '{name}' is about another attribute")
             # Only a rule that does not list its labels has to look at the table.
             open_ended = rule["kind"] in ("keep", "masked") and not rule.get("labels")
             shown = frozenset(self._text_tuples[0][place] if open_ended else ())
-            key: Any = (name, text, shown)
+            key: Any = (name, content, shown)
             if key not in self._cache:
                 self._cache[key] = meaning(rule, sorted(shown), missing=domain.missing, values=domain.values)
-            found[name] = self._cache[key]
-        return found
+            return self._cache[key]
 
     @cached_property
     def tuples(self) -> tuple[Ints, Ints]:
@@ -161,10 +174,12 @@ class PublishedView:
     @cached_property
     def box_tuples(self) -> Ints | None:
         """Every box of a tree, as indices into the columns' lists of labels; None for a scheme, where all tuples may occur."""
-        if self.boxes is None:
+        if self._boxes is None:
             return None
-        with self.boxes.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.reader(file))
+        with reading(f"the boxes of table '{self.name}'"):
+            rows = list(csv.reader(io.StringIO(self._sealed.read(self._boxes).decode("utf-8"), newline="")))
+        if not rows or tuple(rows[0]) != self.columns:
+            raise VerificationError(f"the boxes of table '{self.name}' have other columns than the certificate says")
         places = [{text: i for i, text in enumerate(self.meanings[name].texts)} for name in self.columns]
         try:
             found = [[place[text] for place, text in zip(places, row, strict=True)] for row in rows[1:]]
@@ -183,21 +198,45 @@ class PublishedView:
 
 
 def read_view(
-    folder: Path,
-    entry: Mapping[str, Any],
-    name: str,
-    k: int,
-    beta: Fraction,
-    domains: Mapping[str, DeclaredDomain],
-    cache: dict[Any, Any],
+    sealed: SealedFolder, entry: Mapping[str, Any], k: object, beta: object, plan: LockedDomains, cache: dict[Any, Any]
 ) -> PublishedView:
-    """Read a view by its entry in the certificate."""
-    columns = tuple(entry["columns"])
-    if not 0 < beta <= 1 or k < 1:
+    """Read a view by its entry in the certificate; its table and its boxes are read when they are asked for."""
+    file, columns, boxes = entry["file"], entry["columns"], entry.get("boxes")
+    listed = sealed.certificate["files"]
+    if any(name not in listed for name in (file, *entry["recoding"].values(), *([] if boxes is None else [boxes]))):
+        raise VerificationError(f"table '{file}' needs a file that the certificate does not list")
+    name = entry["name"] or PurePosixPath(file).stem
+    if not isinstance(name, str) or not columns or any(not isinstance(column, str) for column in columns):
+        raise VerificationError("a table of the certificate has a name or columns that are none")
+    if len(set(columns)) != len(columns) or set(entry["recoding"]) != set(columns):
+        raise VerificationError(f"table '{name}' does not have one rule for each column")
+    rate = _rate(beta)
+    if type(k) is not int or not 1 <= k <= MOST_ROWS or rate is None:
         raise VerificationError(f"table '{name}': k or beta is outside its range", came=f"k = {k}, beta = {beta}")
-    rules = {column: (folder / entry["recoding"][column]).read_text(encoding="utf-8") for column in columns}
-    boxes = folder / entry["boxes"] if entry.get("boxes") else None
-    return PublishedView(name, folder / entry["file"], columns, k, beta, boxes, rules, domains, cache)
+    rules = {column: sealed.read(entry["recoding"][column]) for column in columns}
+    return PublishedView(name, tuple(columns), k, rate, sealed, file, boxes, rules, plan.domains, cache)
+
+
+def _rate(beta: object) -> Fraction | None:
+    """The sampling rate, written as exact text; None where it is no rate."""
+    if not isinstance(beta, str) or len(beta) > 400 or not _EXACT.fullmatch(beta):
+        return None
+    found = Fraction(beta)
+    return found if 0 < found <= 1 else None
+
+
+def _read_table(content: bytes, columns: tuple[str, ...], *, parquet: bool) -> pa.Table:
+    import pyarrow as pa
+
+    if parquet:
+        from pyarrow import parquet as files
+
+        return files.read_table(pa.BufferReader(content))
+    from pyarrow import csv as texts_file
+
+    plain = texts_file.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=False)
+    parsed = texts_file.ParseOptions(newlines_in_values=True)
+    return texts_file.read_csv(pa.BufferReader(content), convert_options=plain, parse_options=parsed)
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
