@@ -11,22 +11,21 @@ NAME/                        the release: everything in it may be passed on
     recoding/boxes/          the boxes of each view
 NAME.holder/                 for the custodian alone: computed from the original, readable by its owner alone
     report.json, report.html what went in, what came out, what was lost
+.NAME.shoal-work/            while a run works on NAME; after a kill, until the next command on it
 NAME.zip                     what `shoal share` makes: NAME/ with the one-file verifier beside it
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
-from shoal.publish.verify.standalone import sha256
+from shoal.publish.verify.standalone import hash_of, list_folder, open_inside, page_check, read_json, seal, sha256
 
 if TYPE_CHECKING:
     from shoal.publish.certificate.model import CountedCertificate, SafeKCertificate
@@ -35,6 +34,7 @@ CERTIFICATE, PAGE, LOCK, VIEWS = "certificate.json", "certificate.html", "policy
 REPORT, REPORT_PAGE = "report.json", "report.html"
 MARK = "For the custodian only: computed from the original table. Keep it with the table; do not publish it, do not pass it on."
 """The first line of everything that is computed from the original."""
+_LONGEST_NAME, _LONGEST_PATH = 255, 3800  # bytes; what is written into the folder needs room in a path of 4096
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -95,10 +95,11 @@ def write_certificate(folder: Path, certificate: SafeKCertificate | CountedCerti
 
 
 def write_report(folder: Path, values: Mapping[str, Any], page: str) -> None:
-    """The custodian's report, for programs and for people; the mark is on the first line of both files."""
+    """The custodian's report, for programs and for people, readable by its owner alone; both files begin with the mark."""
     text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False).replace("{\n ", "{", 1) + "\n"
-    write_text(folder / REPORT, text)
-    write_text(folder / REPORT_PAGE, f"<!-- {MARK} -->\n{page}")
+    for name, content in ((REPORT, text), (REPORT_PAGE, f"<!-- {MARK} -->\n{page}")):
+        (folder / name).touch(mode=0o600)
+        write_text(folder / name, content)
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -106,53 +107,116 @@ def hashes(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): sha256(path) for path in folder.rglob("*") if path.is_file()}
 
 
-# --- whole or not at all ----------------------------------------------------------------------------------------------
+# --- what is ours ------------------------------------------------------------------------------------------------------
 
 
-def refuse_target(out: str | Path, *, force: bool) -> None:
-    """Raise before any work is done if the release could not be written there."""
-    folder = Path(out).absolute()
-    for path in (folder, custodian_folder(folder)):
+def is_own_release(folder: Path) -> bool:
+    """Whether a folder holds a release and nothing else: its files are those of its sealed certificate, with their hashes."""
+    try:
+        if folder.is_symlink():
+            return False
+        certificate, found = read_json(folder, CERTIFICATE), list_folder(folder)
+        listed = certificate["files"]
+        parents = {parent.as_posix() for name in listed for parent in PurePosixPath(name).parents} - {"."}
+        return (
+            not found.others
+            and set(found.files) == {*listed, CERTIFICATE, PAGE}
+            and set(found.folders) == parents
+            and seal(certificate) == certificate["seal"]
+            and all(_hash(folder, name) == listed[name] for name in listed)
+            and page_check(folder, certificate).agrees is True
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
+
+
+def is_own_report(folder: Path) -> bool:
+    """Whether a folder holds the custodian's report and nothing else."""
+    try:
+        found = list_folder(folder)
+        pages = (
+            not folder.is_symlink()
+            and found.others == found.folders == {}
+            and set(found.files) == {REPORT, REPORT_PAGE}
+        )
+        return pages and all(MARK in _first_line(folder, name) for name in (REPORT, REPORT_PAGE))
+    except (OSError, ValueError):
+        return False
+
+
+def _hash(folder: Path, name: str) -> str:
+    with open_inside(folder, name) as file:
+        return hash_of(file)
+
+
+def _first_line(folder: Path, name: str) -> str:
+    with open_inside(folder, name) as file:
+        return file.readline(1 << 12).decode("utf-8", "replace")
+
+
+# --- where it goes -----------------------------------------------------------------------------------------------------
+
+
+def work_folder(folder: Path) -> Path:
+    """The hidden folder beside a release in which it is made; its name reserves the release's."""
+    return folder.with_name(f".{folder.name}.shoal-work")
+
+
+def refuse_name(out: str | Path) -> Path:
+    """The absolute path of a release folder; UsageError for one that cannot be the name of a new folder."""
+    given = os.fspath(out)
+    path = Path(given).absolute()
+    if not given or path.name in ("", "..") or PurePath(given).name == "":
+        raise UsageError("this names no new folder", came=given or "nothing", fix="name the folder to make")
+    try:
+        longest = max(len(os.fsencode(name)) for name in (custodian_folder(path).name, work_folder(path).name))
+        whole = len(os.fsencode(path))
+        path.lstat()
+    except FileNotFoundError:
+        pass
+    except NotADirectoryError:
+        raise UsageError(
+            "a file stands where a folder should be", came=path.parent, fix="choose another place"
+        ) from None
+    except (UnicodeEncodeError, ValueError):
+        raise UsageError("this can be the name of no folder", came=repr(given), fix="choose another name") from None
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise UsageError(
+                "the folder cannot be looked at", came=f"{path} ({error.strerror})", fix="choose another place"
+            ) from None
+    if longest > _LONGEST_NAME or whole > _LONGEST_PATH:
+        raise UsageError(
+            "the name of the folder is too long",
+            came=f"{path.name[:60]}... ({len(os.fsencode(path.name))} bytes, {whole} with its place)",
+            allowed=f"{_LONGEST_NAME - longest + len(os.fsencode(path.name))} bytes, {_LONGEST_PATH} with its place",
+            fix="choose a shorter one",
+        )
+    return path
+
+
+def refuse_target(out: str | Path, *, force: bool) -> Path:
+    """The absolute path of a release folder; UsageError, before any work is done, if the release could not be written there."""
+    folder = refuse_name(out)
+    for path, is_own in ((folder, is_own_release), (custodian_folder(folder), is_own_report)):
         if path.is_symlink():
             raise UsageError("the folder is a link", came=path, fix="name the place itself")
-        if path.exists() and not force:
+        if not path.exists():
+            continue
+        if not path.is_dir():
+            raise UsageError("a file stands where the folder should go", came=path, fix="choose another name")
+        if not force:
             raise UsageError("the folder exists", came=path, fix="choose another name, or say --force to replace it")
-        if path.exists() and not (path / CERTIFICATE).is_file() and not (path / REPORT).is_file():
-            raise UsageError("the folder is none of ours, so it is not replaced", came=path, fix="choose another name")
-    parent = folder.absolute().parent
+        if not is_own(path):
+            raise UsageError(
+                "the folder is none of ours, or was changed, so it is not replaced",
+                came=path,
+                allowed="a release or a report with every file as it was written, and no other",
+                fix="choose another name, or move the folder away",
+            )
+    parent = folder.parent
     if not parent.is_dir():
         raise UsageError("the folder to write into does not exist", came=parent, fix="make it first")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise UsageError("the folder cannot be written to", came=parent, fix="choose another place")
-
-
-@contextmanager
-def hidden_folder(folder: Path) -> Iterator[Path]:
-    """A hidden folder beside the target, in which the release is made; it is gone afterwards whatever happens."""
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.absolute().parent))
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
-def sync(made: Path) -> None:
-    """Force every file below a folder to the disk."""
-    for path in sorted(made.rglob("*")):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def move(made: Path, target: Path, *, force: bool) -> None:
-    """Give a folder its name at once; one that is there is replaced where `force` says so."""
-    if target.exists() and force:
-        shutil.rmtree(target)
-    made.rename(target)
-    handle = os.open(target.absolute().parent, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    return folder

@@ -9,7 +9,7 @@ from shoal.anonymize.method.microaggregation import MaskedMicrodata
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.errors import UsageError
-from shoal.ledger.ledger import Ledger
+from shoal.ledger.ledger import Ledger, RefuseRepeat
 from shoal.publish.certificate.counted import certificate
 from shoal.publish.folder import LOCK, hashes, table_file, write_certificate, write_text
 from shoal.publish.plan.counted import SyntacticPlan
@@ -20,14 +20,42 @@ from shoal.publish.verify.recount import recount, refuse_alike
 class SyntacticJob(Job):
     """The run of a plan without a price: a failed run leaves no trace, and a release that appears is noted as unbounded."""
 
+    modules = ("narwhals",)
+    report_modules = ("shoal.publish.report.counted", "shoal.publish.report.counted_page", "scipy.spatial.distance")
+
     def __init__(self, plan: SyntacticPlan) -> None:
         self.plan = plan
         self.masked: MaskedMicrodata | None = None
         self._file: bytes | None = None
+        self._repeat: RefuseRepeat | None = None
 
-    def charge(self, ledger: Ledger, table: Table, file: bytes | None) -> None:  # noqa: ARG002 - nothing is paid
+    @property
+    def dataset(self) -> str:
+        return self.plan.policy.dataset
+
+    def cells(self, rows: int) -> int:
+        return rows * len(self.plan.policy.schema.published)
+
+    def expected_bytes(self, rows: int) -> int:
+        return self.cells(rows) * (16 if self.plan.format == "csv" else 8)
+
+    def prepare(self, rows: int, ledger: Ledger) -> list[str]:
+        """Compile what takes long, and draw the certificate."""
+        plan = self.plan
+        file = table_file(plan.format)
+        certificate(plan, file, {LOCK: plan.lock.sha256}, ledger.account(plan.policy.dataset), today())
+        return list(plan.method.load_kernels(plan.schema, rows))
+
+    def charge(
+        self,
+        ledger: Ledger,  # noqa: ARG002 - nothing is paid
+        table: Table,  # noqa: ARG002
+        file: bytes | None,
+        work: str | None = None,  # noqa: ARG002
+        repeat: RefuseRepeat | None = None,
+    ) -> None:
         """Charge nothing; the hash of the file is kept for the note."""
-        self._file = file
+        self._file, self._repeat = file, repeat
 
     def write(
         self, table: Table, folder: Path, source: Source | None, ledger: Ledger, stage: Stage
@@ -55,7 +83,7 @@ class SyntacticJob(Job):
             raise UsageError("a report before the table was written")
         return write_counted_report(self.plan, table, self.masked, private, content)
 
-    def before_publishing(self, ledger: Ledger, table: Table) -> None:
+    def before_publishing(self, ledger: Ledger, table: Table, work: str | None = None) -> None:
         """Note it as unbounded; a table that may not be used is refused here, before anything is published."""
         plan = self.plan
         contents = table.contents()
@@ -66,6 +94,8 @@ class SyntacticJob(Job):
             contents.whole,
             columns=contents.columns,
             file=self._file,
+            work=work,
+            repeat=self._repeat,
         )
 
     def fix_after_failure(self, fix: str | None) -> str:

@@ -1,8 +1,10 @@
 """One release, from a plan and a table to a folder that exists whole or not at all.
 
-    check the target and the lock -> open the table -> charge the ledger -> draw -> write -> verify -> rename -> note the release
+    recover what a killed run left -> check the target and the lock -> reserve the target -> open the table -> prepare everything
+    -> charge the ledger -> draw -> write -> verify -> publish -> note the release
 
-The charge comes before the first random draw and stands whatever happens afterwards: failing is an output too.
+The charge comes before the first random draw and stands whatever happens afterwards: failing is an output too. What can fail for
+reasons that are not the data is tried before it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,12 +22,27 @@ from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
 from shoal.engine.digest import file_digest
 from shoal.errors import BudgetError, DataError, PolicyError, ShoalError, UsageError
+from shoal.files.work_folder import WorkFolder
 from shoal.guarantee.claim import Claim
-from shoal.ledger.event import Budget
-from shoal.ledger.ledger import Ledger
-from shoal.publish.folder import custodian_folder, hidden_folder, move, refuse_target, sync
+from shoal.ledger.event import Budget, Event
+from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat
+from shoal.publish.folder import custodian_folder, refuse_name, refuse_target
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import plan as resolve
+from shoal.publish.run.interrupts import hold_interrupts
+from shoal.publish.run.preflight import free, prepare
+from shoal.publish.run.publication import (
+    CUSTODIAN,
+    PUBLIC,
+    announce,
+    begin,
+    keep_others,
+    note_release,
+    place,
+    place_report,
+    sync,
+)
+from shoal.publish.run.recover import recover_target
 from shoal.publish.verify import release as verifying
 from shoal.publish.verify.lock import policy_of_lock
 
@@ -33,6 +50,7 @@ Stage = Callable[[str], None]
 
 STAGES = (
     "reading",
+    "preparing",
     "charging",
     "choosing the views",
     "choosing the recoding",
@@ -84,9 +102,47 @@ class Release:
 class Job(ABC):
     """The run of one plan: what the ledger is told and when, what is written, and the custodian's report."""
 
+    receipt: Receipt | None = None
+    """What the ledger gave for the charge; None before it, and for a run without a price."""
+
+    @property
     @abstractmethod
-    def charge(self, ledger: Ledger, table: Table, file: bytes | None) -> None:
-        """Charge the ledger before the first random draw, where there is a price."""
+    def dataset(self) -> str:
+        """The dataset that is charged."""
+
+    @abstractmethod
+    def prepare(self, rows: int, ledger: Ledger) -> list[str]:
+        """Do everything that could fail after the charge for reasons that are not the data; what the custodian should know.
+
+        The modules of later steps are imported, loops compiled, and the certificate's page drawn for this plan.
+        """
+
+    modules: tuple[str, ...] = ()
+    """What is imported after the charge, beside what every run imports."""
+    report_modules: tuple[str, ...] = ()
+    """What the custodian's report imports."""
+
+    @abstractmethod
+    def cells(self, rows: int) -> int:
+        """How many cells the engine has to do with for a table with so many rows."""
+
+    @abstractmethod
+    def expected_bytes(self, rows: int) -> int:
+        """About how many bytes the release of a table with so many rows takes."""
+
+    @abstractmethod
+    def charge(
+        self,
+        ledger: Ledger,
+        table: Table,
+        file: bytes | None,
+        work: str | None = None,
+        repeat: RefuseRepeat | None = None,
+    ) -> None:
+        """Charge the ledger before the first random draw, where there is a price.
+
+        `work` is the folder that the run works in; `repeat` makes the refusal of what was charged before, and None lets it pass.
+        """
 
     @abstractmethod
     def write(
@@ -109,11 +165,8 @@ class Job(ABC):
         """What the custodian should know of a table with so many rows before anything is done."""
         return []
 
-    def before_publishing(self, ledger: Ledger, table: Table) -> None:  # noqa: B027 - not every method has something to tell
+    def before_publishing(self, ledger: Ledger, table: Table, work: str | None = None) -> None:  # noqa: B027 - not every method
         """Tell the ledger that the folder is about to appear; a table that may not be used is refused here at the latest."""
-
-    def after_publishing(self, ledger: Ledger, content: dict[str, Any]) -> None:  # noqa: B027 - likewise
-        """Tell the ledger that the folder is there."""
 
 
 def today() -> str:
@@ -139,43 +192,35 @@ def release(
     The same plan of the same table draws a new sample and costs its full price once more, so a repeat is refused unless
     `again` says that it is meant.
     """
-    folder = Path(out).absolute()
-    private_folder = custodian_folder(folder)
+    folder = refuse_name(out)
+    notes = recover_target(folder, ledger)
     refuse_target(folder, force=force)
     if source is not None and not source.carries_guarantee:
         raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
     job = plan.job()
     _refuse_unreadable_lock(plan)
     _refuse_other_plan(plan)
-    stage("reading")
-    table = engine.scan(data, plan.schema)
-    plan.check(table.schema)
-    rows_in, file = table.rows(), file_digest(data)
-    notes = job.notes(rows_in)
-    if not again:
-        refuse_repeat(plan, table, file, ledger)
-    stage("charging")
-    job.charge(ledger, table, file)
-    with _explain_failures(job), hidden_folder(folder) as made:
-        public, private = made / "public", made / "custodian"
-        public.mkdir()
-        values: dict[str, Any] | None = None
-        content, rows = job.write(table, public, source, ledger, stage)
-        stage("verifying")
-        verifying.require(verifying.verify(public))
-        if report:
-            stage("reporting")
-            private.mkdir(mode=0o700)
-            values = _report(job, table, public, private, content, notes)
-        sync(made)
-        job.before_publishing(ledger, table)
-        if force and private_folder.exists():
-            shutil.rmtree(private_folder)  # it speaks of the release that is about to be replaced
-        move(public, folder, force=force)
-        if report and private.is_dir():
-            move(private, private_folder, force=force)
-        job.after_publishing(ledger, content)
-    account = ledger.account(plan.policy.dataset)
+    with _reserved(folder, ledger) as work:
+        stage("reading")
+        table = engine.scan(data, plan.schema)
+        plan.check(table.schema)
+        rows_in, file = table.rows(), file_digest(data)
+        notes += job.notes(rows_in)
+        if not again:
+            refuse_repeat(plan, table, file, ledger)
+        stage("preparing")
+        notes += prepare(job, rows_in, ledger, work.path, report=report)
+        stage("charging")
+        with _forgotten_by(ledger, work):
+            job.charge(ledger, table, file, str(work.path), None if again else _repeat_refusal(plan))
+            with _explain_failures(job):
+                content, rows, values = _write(job, table, work.path, source, ledger, report, notes, stage)
+                job.before_publishing(ledger, table, work=str(work.path))
+                account = ledger.account(plan.policy.dataset)
+                sync(work.path)
+        with _after_publishing(folder), hold_interrupts():
+            notes += _publish(job, work, ledger, content["seal"], replace=force)
+    private_folder = custodian_folder(folder)
     return Release(
         folder=folder,
         custodian_folder=private_folder if private_folder.is_dir() else None,
@@ -192,6 +237,107 @@ def release(
         rows_in=rows_in,
         report=values,
     )
+
+
+@contextmanager
+def _reserved(folder: Path, ledger: Ledger) -> Iterator[WorkFolder]:
+    """The work folder of a run, removed by whatever ends it, unless a finished release waits in it for its name or its note."""
+    work: WorkFolder | None = None
+    try:
+        with hold_interrupts():
+            work = begin(folder, ledger)
+        yield work
+    finally:
+        if work is not None:
+            with hold_interrupts():
+                if work.facts.get("state") == "publishing":
+                    work.close()
+                else:
+                    work.remove()
+
+
+@contextmanager
+def _forgotten_by(ledger: Ledger, work: WorkFolder) -> Iterator[None]:
+    """A run that fails is forgotten by the ledger, which keeps the charge; if that fails too, the next command does it."""
+    try:
+        yield
+    except BaseException:
+        with suppress(ShoalError, OSError):
+            ledger.end_run(str(work.path))
+        raise
+
+
+def _write(
+    job: Job,
+    table: Table,
+    made: Path,
+    source: Source | None,
+    ledger: Ledger,
+    report: bool,
+    notes: list[str],
+    stage: Stage,
+) -> tuple[dict[str, Any], int, dict[str, Any] | None]:
+    """Write and verify the release, and write the report: the certificate, the number of rows, the report's values."""
+    public, private = made / PUBLIC, made / CUSTODIAN
+    free(made)
+    public.mkdir()
+    values: dict[str, Any] | None = None
+    content, rows = job.write(table, public, source, ledger, stage)
+    stage("verifying")
+    verifying.require(verifying.verify(public))
+    if report:
+        stage("reporting")
+        private.mkdir(mode=0o700)
+        values = _report(job, table, public, private, content, notes)
+    return content, rows, values
+
+
+def _publish(job: Job, work: WorkFolder, ledger: Ledger, seal: str, *, replace: bool) -> list[str]:
+    """Give the release its name; what fails after that is left for the next command and said, because the release is there."""
+    with _explain_failures(job):
+        announce(work, seal=seal, dataset=job.dataset, receipt=job.receipt, replace=replace)
+    try:
+        place(work)
+    except OSError as error:
+        raise DataError(
+            "the release is finished, and could not be given its name",
+            came=error.strerror or type(error).__name__,
+            fix=job.fix_after_failure(
+                f"it is kept in {work.path}: remove what is in the way, and the next command on this folder or ledger "
+                "gives it its name"
+            ),
+        ) from None
+    try:
+        place_report(work)
+        kept = keep_others(work)
+    except Exception as error:  # noqa: BLE001 - the release is there: nothing may say the opposite
+        return [_unfinished("the report is not in its place yet", error)]
+    try:
+        note_release(work, ledger)
+    except Exception as error:  # noqa: BLE001 - likewise
+        return [*kept, _unfinished("the ledger has not noted it yet", error)]
+    with suppress(OSError):  # a folder that cannot be removed now is removed by the next command
+        work.remove()
+    return kept
+
+
+def _unfinished(what: str, error: Exception) -> str:
+    why = (
+        f"{error.wrong}" if isinstance(error, ShoalError) else getattr(error, "strerror", None) or type(error).__name__
+    )
+    return (
+        f"the release is there and whole, but {what} ({why}); the next command on this folder or ledger makes up for it"
+    )
+
+
+@contextmanager
+def _after_publishing(folder: Path) -> Iterator[None]:
+    """Whatever interrupts the run when the release is there says that it is there."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit) as error:
+        error.add_note(f"the release is there, whole: {folder}")
+        raise
 
 
 def _refuse_unreadable_lock(plan: Plan) -> None:
@@ -227,11 +373,25 @@ def refuse_repeat(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) 
     """Raise where the same plan was charged for the same table before; see `repeats`."""
     said = repeats(plan, table, file, ledger)
     if said is not None:
-        raise BudgetError(
-            said,
-            came=f"plan {plan.lock.sha256[:16]} of dataset '{plan.policy.dataset}'",
-            fix="use the release that is there, or say --again (again=True) if another one is meant; nothing was charged",
-        )
+        raise _refusal(plan, said)
+
+
+def _refusal(plan: Plan, said: str) -> BudgetError:
+    return BudgetError(
+        said,
+        came=f"plan {plan.lock.sha256[:16]} of dataset '{plan.policy.dataset}'",
+        fix="use the release that is there, or say --again (again=True) if another one is meant; nothing was charged",
+    )
+
+
+def _repeat_refusal(plan: Plan) -> RefuseRepeat | None:
+    """The refusal of a plan that another run has charged for the same table meanwhile; None where the ledger has its own."""
+
+    def refuse(first: Event, appeared: bool) -> BudgetError:
+        said = plan.repeat_words(f"entry {first.number} of the ledger, {first.time[:10]}", appeared=appeared)
+        return _refusal(plan, said or "this very release was charged before")
+
+    return None if plan.repeat_words("", appeared=False) is None else refuse
 
 
 def repeats(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) -> str | None:

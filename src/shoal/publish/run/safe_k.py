@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,15 @@ from shoal.anonymize.generalize.tree.boxes import BoxRecoding
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.guarantee.safe_k.setting import Setting
-from shoal.ledger.ledger import Ledger, Receipt
+from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat
 from shoal.publish.certificate.model import RecodingChoiceEntry, TableEntry
 from shoal.publish.certificate.safe_k import certificate
 from shoal.publish.folder import LOCK, box_file, hashes, rule_file, table_file, write_certificate, write_text
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.run.release import Job, Stage, today
+
+BYTES_OF_CELL = {"csv": 16, "parquet": 2}
+"""About how many bytes a published cell takes: a label with its comma; a number of a label, compressed."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class DrawnTable:
 class SafeKJob(Job):
     """The run of a plan that is charged before the first random draw."""
 
+    report_modules: tuple[str, ...] = ("shoal.publish.report.safe_k", "shoal.assess.release.estimate")
+
     def __init__(self, plan: SafeKPlan) -> None:
         self.plan = plan
         self.drawn: list[DrawnTable] = []
@@ -53,7 +58,50 @@ class SafeKJob(Job):
         few = f"the table has fewer than 2k = {2 * k} rows"
         return [f"{few}, so hardly a class can reach k = {k}; expect an empty release"]
 
-    def charge(self, ledger: Ledger, table: Table, file: bytes | None) -> None:
+    @property
+    def dataset(self) -> str:
+        return self.plan.policy.dataset
+
+    def cells(self, rows: int) -> int:
+        return rows * len(self.plan.schema.published)
+
+    def expected_bytes(self, rows: int) -> int:
+        shown = sum(float(promise.beta) * len(table.columns) for table, promise in self.draft_tables())
+        return int(rows * shown * BYTES_OF_CELL[self.plan.format])
+
+    def prepare(self, rows: int, ledger: Ledger) -> list[str]:
+        """Compile what takes long, and draw the certificate with names in the place of what is not settled yet."""
+        plan = self.plan
+        account = ledger.account(plan.policy.dataset)
+        paid = replace(account, costs=(*account.costs, plan.cost), budget=account.budget or plan.budget)
+        tables = [table for table, _ in self.draft_tables()]
+        certificate(plan, {LOCK: plan.lock.sha256}, tables, paid, today())
+        return self.load_kernels(rows)
+
+    def load_kernels(self, rows: int) -> list[str]:
+        """Compile the loops that so many rows take; a note where that fails."""
+        return list(self.plan.method.load_kernels(rows))
+
+    def draft_tables(self) -> list[tuple[TableEntry, Setting]]:
+        """The tables as the certificate will list them, as far as the plan knows them, each with its setting."""
+        plan = self.plan
+        names = tuple(attribute.name for attribute in plan.schema.published)
+        return [
+            (draft_table(self.file(number), names, plan.promise), plan.promise) for number in range(1, plan.repeat + 1)
+        ]
+
+    def file(self, number: int) -> str:
+        """The file of the table of this number."""
+        return table_file(self.plan.format, number if self.plan.repeat > 1 else None)
+
+    def charge(
+        self,
+        ledger: Ledger,
+        table: Table,
+        file: bytes | None,
+        work: str | None = None,
+        repeat: RefuseRepeat | None = None,
+    ) -> None:
         plan = self.plan
         contents = table.contents()
         self.receipt = ledger.charge(
@@ -67,6 +115,8 @@ class SafeKJob(Job):
             file=file,
             unit=plan.method.unit,
             uses_sample=plan.method.drawn_before,
+            work=work,
+            repeat=repeat,
         )
 
     def draw(
@@ -81,9 +131,11 @@ class SafeKJob(Job):
         with key(source, "settle") as chance:
             recoding = plan.method.settle(table, chance, stage)
         for number in range(1, plan.repeat + 1):
-            file = table_file(plan.format, number if plan.repeat > 1 else None)
             with key(source, "release") as chance:
-                yield DrawnTable(file, recoding, plan.promise), plan.method.run(table, recoding, chance, stage)
+                yield (
+                    DrawnTable(self.file(number), recoding, plan.promise),
+                    plan.method.run(table, recoding, chance, stage),
+                )
 
     def write(
         self, table: Table, folder: Path, source: Source | None, ledger: Ledger, stage: Stage
@@ -118,14 +170,30 @@ class SafeKJob(Job):
 
         return write_safe_k_report(self.plan, table, self.drawn[0].recoding, public, private, content)
 
-    def after_publishing(self, ledger: Ledger, content: dict[str, Any]) -> None:
-        """Note the release by the seal of its certificate."""
-        if self.receipt is not None:
-            ledger.record_release(self.plan.policy.dataset, self.receipt, content["seal"])
-
     def fix_after_failure(self, fix: str | None) -> str:
         """Say that the charge stands."""
         return f"{fix}; the charge stands" if fix else "the charge stands: what failed may have been seen"
+
+
+def draft_table(
+    file: str,
+    columns: Sequence[str],
+    promise: Setting,
+    sample: int = 0,
+    view: str | None = None,
+    choice: RecodingChoiceEntry | None = None,
+) -> TableEntry:
+    """A table as a certificate lists it, before anything is settled on the data."""
+    return TableEntry(
+        file=file,
+        name=view,
+        sample=sample,
+        k=promise.k,
+        columns=tuple(columns),
+        recoding={name: rule_file(number, name) for number, name in enumerate(columns, 1)},
+        boxes=None,
+        recoding_choice=choice,
+    )
 
 
 def key(source: Source | None, purpose: str) -> Source:

@@ -11,32 +11,62 @@ from shoal.anonymize.generalize.base import Recoding
 from shoal.anonymize.method.views import choose_views, draw_all, settle_all
 from shoal.chance.source import Source
 from shoal.engine.base import Table
-from shoal.publish.certificate.model import TableEntry
+from shoal.guarantee.safe_k.setting import Setting
+from shoal.publish.certificate.model import RecodingChoiceEntry, TableEntry
 from shoal.publish.certificate.safe_k import recoding_choice
 from shoal.publish.folder import VIEWS, view_file, write_text
 from shoal.publish.plan.views import View, ViewsPlan, chosen_views, view_index
 from shoal.publish.run.release import Stage
-from shoal.publish.run.safe_k import DrawnTable, SafeKJob, key
+from shoal.publish.run.safe_k import DrawnTable, SafeKJob, draft_table, key
 
 
 class ViewsJob(SafeKJob):
     """The run of a plan of views; it is charged once for all of them."""
 
     plan: ViewsPlan
+    report_modules = ("shoal.publish.report.views", "shoal.assess.release.estimate")
+
+    def load_kernels(self, rows: int) -> list[str]:
+        return list(dict.fromkeys(note for view in self.plan.views for note in view.method.load_kernels(rows)))
+
+    def draft_tables(self) -> list[tuple[TableEntry, Setting]]:
+        samples = self._samples()
+        return [
+            (
+                draft_table(
+                    view_file(view.name, self.plan.format),
+                    view.columns,
+                    view.method.promise,
+                    samples[view.method.promise],
+                    view.name,
+                    self._choice(view),
+                ),
+                view.method.promise,
+            )
+            for view in self.plan.views
+        ]
+
+    def _samples(self) -> dict[Setting, int]:
+        """The number of each distinct setting."""
+        return {promise: number for number, (promise, _) in enumerate(self.plan.distinct_settings)}
+
+    @staticmethod
+    def _choice(view: View) -> RecodingChoiceEntry | None:
+        """How the recoding of a view is chosen, where that is paid for."""
+        return recoding_choice(view.method.partition) if view.method.promise.epsilon_recoding else None
 
     def draw(
         self, table: Table, source: Source | None, stage: Stage = lambda _: None
     ) -> Generator[tuple[DrawnTable, Table], None, None]:
         plan = self.plan
-        samples = {promise: number for number, (promise, _) in enumerate(plan.distinct_settings)}
+        samples = self._samples()
         with key(source, "settle") as chance:
             people, views, recodings = self._settle(table, chance, stage)
         with key(source, "release") as chance:
             drawn = draw_all(people, [view.method for view in views], recodings, chance, stage)
             for view, recoding, published in zip(views, recodings, drawn, strict=True):
                 file, promise = view_file(view.name, plan.format), view.method.promise
-                choice = recoding_choice(view.method.partition) if promise.epsilon_recoding else None
-                yield DrawnTable(file, recoding, promise, samples[promise], view.name, choice), published
+                yield DrawnTable(file, recoding, promise, samples[promise], view.name, self._choice(view)), published
 
     def _settle(self, table: Table, source: Source, stage: Stage) -> tuple[Table, tuple[View, ...], list[Recoding]]:
         """At most m rows of each person, the views that are published, and the recoding of each; no sample is drawn yet."""

@@ -1,0 +1,117 @@
+"""What a run that was killed has left: a release that was finished gets its name and its note, everything else is removed.
+
+Each command on a folder looks for the work folder beside it, and each command on a ledger for those of all runs that the
+ledger waits for. A sentence says what was done. A charge stands in any case.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from shoal.errors import LedgerError, ShoalError, UsageError
+from shoal.files.work_folder import WorkFolder, is_abandoned, sweep_temporary
+from shoal.ledger.ledger import Ledger
+from shoal.publish.folder import work_folder
+from shoal.publish.run.interrupts import hold_interrupts
+from shoal.publish.run.publication import (
+    keep_others,
+    ledger_of,
+    note_release,
+    place,
+    place_report,
+    target_of,
+    unreadable,
+)
+
+
+def recover_target(folder: str | Path, ledger: Ledger | None = None) -> list[str]:
+    """Finish or remove what a killed run has left beside a release folder; a sentence for each thing that was done.
+
+    Raises  UsageError where a finished release waits there and cannot be given its name or its note
+    """
+    path = work_folder(Path(folder).absolute()) if Path(folder).absolute().name else None
+    if path is None or not os.path.lexists(path) or not is_abandoned(path):
+        return []
+    said = recover(path, ledger)
+    return [] if said is None else [said]
+
+
+def recover_runs(ledger: Ledger) -> list[str]:
+    """Finish or remove what the killed runs have left that a ledger waits for, and temporary folders; a sentence for each.
+
+    Nothing is raised: what cannot be finished now is said, and left for the next command.
+    """
+    said = []
+    for path in dict.fromkeys(Path(run.work) for run in ledger.runs()):
+        try:
+            if is_abandoned(path):
+                said += [recover(path, ledger) or ""]
+            elif not os.path.lexists(path) and path.parent.is_dir():
+                ledger.end_run(str(path))
+        except (ShoalError, OSError) as error:
+            said.append(f"what a killed run left in {path} could not be finished: {error}")
+    swept = sweep_temporary()
+    if len(swept) > 1:
+        swept = [f"removed {len(swept):,} temporary folders that runs left when they were killed"]
+    return [sentence for sentence in [*said, *swept] if sentence]
+
+
+def recover(path: Path, ledger: Ledger | None) -> str | None:
+    """Finish or remove the work of one dead run; what was done, or None where another process came first."""
+    try:
+        work = WorkFolder.take_over(path)
+    except FileNotFoundError:
+        return None
+    try:
+        with hold_interrupts():
+            target = target_of(work)
+            if work.facts.get("state") == "publishing":
+                return _finish(work, target, ledger)
+            return _remove(work, target, ledger)
+    except (KeyError, TypeError, ValueError):
+        raise unreadable(work) from None
+    finally:
+        work.close()
+
+
+def _finish(work: WorkFolder, target: Path, ledger: Ledger | None) -> str:
+    """Give a finished release its name, its report and its note."""
+    try:
+        place(work)
+        place_report(work)
+    except OSError as error:
+        raise UsageError(
+            "a release that a killed run had finished cannot be given its name",
+            came=f"{target} ({error.strerror or type(error).__name__})",
+            fix=f"move away what stands there; the release waits in {work.path}",
+        ) from None
+    kept = keep_others(work)
+    try:
+        with ledger_of(work, ledger) as own:
+            if own is not None:
+                note_release(work, own)
+    except ShoalError as error:
+        raise LedgerError(
+            f"the release in {target} is there and whole, but the run that made it was killed before the ledger noted it",
+            came=str(error),
+            fix=f"name the ledger {work.facts.get('ledger')} in the next command; the charge stands",
+        ) from None
+    work.remove()
+    noted = "" if work.facts["charge"] is None else ", and noted in the ledger; the charge stands"
+    return "; ".join([f"the release of a killed run was finished: it is in {target}, whole{noted}", *kept])
+
+
+def _remove(work: WorkFolder, target: Path, ledger: Ledger | None) -> str:
+    """Remove an unfinished release; the ledger forgets the run, and keeps the charge."""
+    charged = "if it was charged, the charge stands"
+    try:
+        with ledger_of(work, ledger) as own:
+            if own is not None:
+                numbers = [run.number for run in own.runs() if run.work == str(work.path)]
+                charged = f"the charge (entry {numbers[-1]} of the ledger) stands" if numbers else "nothing was charged"
+                own.end_run(str(work.path))
+    except ShoalError:
+        pass  # a ledger that is not there now finds the folder gone when it is
+    work.remove()
+    return f"removed what a killed run left beside {target}: no release had appeared; {charged}"

@@ -1,0 +1,197 @@
+"""After a kill at any point: what was finished appears with its note, everything else is gone, and nothing is lost on the way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+
+import pytest
+
+from shoal.errors import LedgerError, UsageError
+from shoal.files.work_folder import WorkFolder
+from shoal.ledger.ledger import Ledger
+from shoal.publish.folder import is_own_release, is_own_report, work_folder
+from shoal.publish.run.recover import recover_runs, recover_target
+from tests.publish.clinic import publish
+from tests.publish.release_folder import account
+from tests.publish.run.killed import POINTS, kill, small_report
+
+FINISHED = POINTS[POINTS.index("place") :]
+CHARGED = POINTS[POINTS.index("_write") :]
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr("shoal.publish.report.safe_k.write_safe_k_report", small_report)
+
+
+@pytest.fixture(autouse=True)
+def _own_temporary_folder(tmp_path_factory, monkeypatch):
+    """So that nothing is swept that another test left."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+
+
+def names(place):
+    return sorted(path.name for path in place.iterdir())
+
+
+def ledger_of(place):
+    return Ledger(str(place / "ledger.sqlite"))
+
+
+def recover_by(place, how):
+    """Recover as a command on the folder does, with its ledger or without, or as a command on the ledger."""
+    if how == "folder alone":
+        return recover_target(place / "out")
+    with ledger_of(place) as ledger:
+        return recover_target(place / "out", ledger) if how == "folder" else recover_runs(ledger)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS[1:])
+def test_a_killed_run_is_finished_or_removed_by_the_next_command(tmp_path, point):
+    kill(tmp_path, point, report=True)
+    assert ".out.shoal-work" in names(tmp_path)
+    how = ("folder", "folder alone", "ledger")[POINTS.index(point) % 3] if point in CHARGED else "folder"
+    said = recover_by(tmp_path, how)
+    assert len(said) == (0 if point == "end" and how == "ledger" else 1)
+    recover_by(tmp_path, "folder")  # nothing is left to do
+    released = point in FINISHED
+    assert names(tmp_path) == ["ledger.sqlite", *(["out", "out.holder"] if released else []), "table.csv"]
+    assert account(tmp_path).releases == released
+    assert len(account(tmp_path).costs) == (point in CHARGED)
+    with ledger_of(tmp_path) as ledger:
+        assert ledger.runs() == []
+    if released:
+        assert is_own_release(tmp_path / "out")
+        assert is_own_report(tmp_path / "out.holder")
+    elif how == "folder":
+        assert ("the charge (entry 2 of the ledger) stands" if point in CHARGED else "nothing was charged") in said[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("point", "steps", "report"),
+    [
+        ("place", False, True),
+        ("place", True, True),
+        ("place_report", False, False),
+        ("place_report", True, True),
+        ("note_release", False, True),
+    ],
+)
+def test_a_forced_replacement_that_is_killed_loses_neither_release(tmp_path, quick, monkeypatch, point, steps, report):
+    if steps:  # a system without the call that exchanges two names
+        monkeypatch.setattr("shoal.files.exchange._renameat2", lambda: None)
+    old = publish(tmp_path, report=True).certificate["seal"]
+    kill(tmp_path, point, force=True, report=report)
+    assert is_own_release(tmp_path / "out")
+    recover_by(tmp_path, "folder")
+    assert names(tmp_path) == ["ledger.sqlite", "out", *(["out.holder"] if report else []), "table.csv"]
+    new = json.loads((tmp_path / "out" / "certificate.json").read_text())["seal"]
+    assert new != old
+    assert is_own_release(tmp_path / "out")
+    if report:
+        assert json.loads((tmp_path / "out.holder" / "report.json").read_text())["seal"] == new
+    assert account(tmp_path).releases == 2
+
+
+@pytest.mark.slow
+def test_the_next_release_on_the_same_target_cleans_up_and_says_so(tmp_path):
+    kill(tmp_path, "_write")
+    (tmp_path / ".out.shoal-work" / "public").mkdir()
+    (tmp_path / ".out.shoal-work" / "public" / "table.csv").write_text("half")
+    made = publish(tmp_path)
+    assert "removed what a killed run left" in made.notes[0]
+    assert names(tmp_path) == ["ledger.sqlite", "out", "table.csv"]
+    assert (account(tmp_path).releases, len(account(tmp_path).costs)) == (1, 2)
+
+
+@pytest.mark.slow
+def test_a_release_that_waits_for_its_name_gets_it_when_the_place_is_free(tmp_path):
+    kill(tmp_path, "place")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "letters").write_text("mine")
+    with pytest.raises(UsageError, match="cannot be given its name"):
+        recover_by(tmp_path, "folder")
+    (said,) = recover_by(tmp_path, "ledger")
+    assert "could not be finished" in said
+    assert (tmp_path / "out" / "letters").read_text() == "mine"
+    shutil.move(tmp_path / "out", tmp_path / "mine")
+    assert len(recover_by(tmp_path, "ledger")) == 1
+    assert is_own_release(tmp_path / "out")
+    assert account(tmp_path).releases == 1
+
+
+@pytest.mark.slow
+def test_a_ledger_that_is_not_there_leaves_the_note_for_later(tmp_path):
+    kill(tmp_path, "place")
+    (tmp_path / "ledger.sqlite").rename(tmp_path / "elsewhere.sqlite")
+    with pytest.raises(LedgerError, match="is there and whole"):
+        recover_target(tmp_path / "out")
+    assert is_own_release(tmp_path / "out")
+    (tmp_path / "elsewhere.sqlite").rename(tmp_path / "ledger.sqlite")
+    assert len(recover_target(tmp_path / "out")) == 1
+    assert account(tmp_path).releases == 1
+    assert names(tmp_path) == ["ledger.sqlite", "out", "table.csv"]
+
+
+@pytest.mark.slow
+def test_a_run_whose_folder_was_removed_by_hand_is_forgotten(tmp_path):
+    kill(tmp_path, "_write")
+    shutil.rmtree(work_folder(tmp_path / "out"))
+    assert recover_by(tmp_path, "ledger") == []
+    with ledger_of(tmp_path) as ledger:
+        assert ledger.runs() == []
+
+
+def test_a_living_run_is_left_alone(tmp_path):
+    work = WorkFolder.claim(work_folder(tmp_path / "out"), {"name": "out"})
+    assert recover_target(tmp_path / "out") == []
+    with pytest.raises(UsageError, match="another run is working there"):
+        publish(tmp_path)
+    assert account(tmp_path).costs == ()
+    work.remove()
+
+
+@pytest.mark.parametrize("name", ["other", "..", "a/b", 7, None])
+def test_a_journal_that_names_another_folder_is_not_believed(tmp_path, name):
+    facts = {"name": name, "state": "publishing", "seal": "0", "replace": True, "report": None, "charge": None}
+    WorkFolder.claim(work_folder(tmp_path / "out"), facts).close()
+    with pytest.raises(UsageError, match="cannot be read"):
+        recover_target(tmp_path / "out")
+
+
+@pytest.mark.parametrize("facts", [{}, {"seal": "0", "replace": None, "report": 7, "charge": "x"}, {"replace": True}])
+def test_a_journal_that_lacks_something_is_not_believed(tmp_path, facts):
+    WorkFolder.claim(work_folder(tmp_path / "out"), {"name": "out", "state": "publishing", **facts}).close()
+    with pytest.raises(UsageError):
+        recover_target(tmp_path / "out")
+    assert work_folder(tmp_path / "out").exists()
+
+
+def test_folders_that_are_no_work_folders_are_left_alone(tmp_path):
+    work_folder(tmp_path / "out").mkdir()
+    (work_folder(tmp_path / "out") / "letters").write_text("mine")
+    assert recover_target(tmp_path / "out") == []
+    work_folder(tmp_path / "link").symlink_to(tmp_path)
+    assert recover_target(tmp_path / "link") == []
+    assert recover_target("/") == []
+    assert (work_folder(tmp_path / "out") / "letters").exists()
+
+
+@pytest.mark.slow
+def test_what_was_put_into_the_replaced_folder_meanwhile_is_kept(tmp_path, quick):
+    publish(tmp_path, report=True)
+
+    def stage(name):
+        if name == "verifying":
+            (tmp_path / "out" / "letters").write_text("mine")
+            (tmp_path / "out.holder" / "notes").write_text("mine too")
+
+    made = publish(tmp_path, force=True, report=True, stage=stage)
+    assert (tmp_path / "out.replaced" / "letters").read_text() == "mine"
+    assert (tmp_path / "out.holder.replaced" / "notes").read_text() == "mine too"
+    assert ["kept" in note for note in made.notes] == [True, True]
+    assert is_own_release(tmp_path / "out")
