@@ -19,10 +19,13 @@ _LONGEST_NAME = 255  # bytes, on every file system in use
 
 def refuse_overwriting(path: Path, *, force: bool) -> None:
     """Raise UsageError, before any work is done, if the file exists and may not be replaced, or cannot be written."""
+    sweep_unfinished(path)
     if path.is_dir():
         raise UsageError("a folder stands where a file should go", came=path, fix="name a file")
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:
         raise UsageError("the file exists", came=path, fix="choose another name, or say --force to replace it")
+    if path.exists() and not path.is_file():
+        raise UsageError("what stands there is no plain file, so it is not replaced", came=path, fix="name a file")
     if not path.parent.is_dir():
         raise UsageError("the folder of the file does not exist", came=path, fix="make the folder first")
 
@@ -58,6 +61,20 @@ def unfinished_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
         except BaseException:
             hidden.unlink(missing_ok=True)
             raise
+
+
+def sweep_unfinished(path: Path) -> None:
+    """Remove what a killed process left of a file that it was writing; nothing where a living one writes it."""
+    hidden = hidden_name(path)
+    try:
+        handle = open_plain(hidden, os.O_RDWR)
+    except OSError:
+        return
+    try:
+        if try_lock(handle) is Held.OURS and is_same_file(handle, hidden):
+            hidden.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
 
 
 def hidden_name(path: Path) -> Path:

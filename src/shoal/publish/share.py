@@ -1,18 +1,28 @@
-"""Pack a release for others: the public files alone, after they have been verified, with the one-file verifier beside them."""
+"""Pack a release for others: the public files alone, after they have been verified, with the one-file verifier beside them.
+
+What is packed is what was verified: each file is opened once, never through a link, and its bytes are hashed as they are packed.
+"""
 
 from __future__ import annotations
 
-import json
+import hashlib
+import os
+import re
 import zipfile
 from pathlib import Path
+from typing import Any, BinaryIO
 
-from shoal.errors import UsageError
-from shoal.files.write import refuse_overwriting
+from shoal.errors import UsageError, VerificationError
+from shoal.files.write import refuse_overwriting, unfinished_file
 from shoal.publish.folder import CERTIFICATE, PAGE, REPORT
+from shoal.publish.run.recover import recover_target
 from shoal.publish.verify.enclosure import enclosures
 from shoal.publish.verify.release import require, verify
+from shoal.publish.verify.standalone import open_inside, strict_json
 
 _WHEN = (1980, 1, 1, 0, 0, 0)  # a file's time says nothing about the run
+_BLOCK = 1 << 20
+_PORTABLE = re.compile(r"[^\x00-\x1f\x7f/\\:]{1,200}")
 
 
 def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = False) -> Path:
@@ -21,33 +31,96 @@ def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = Fal
     Arguments  `folder` is a release folder; `out` the file, `folder`.zip when left out; `force` replaces a file that is there.
     Raises     UsageError for the custodian's folder or a file that is there; VerificationError for a release that fails a check.
     """
-    where = Path(folder)
-    if (where / REPORT).exists():
-        raise UsageError(
-            "this is the custodian's folder, which is not for others",
-            came=where,
-            fix="name the release folder beside it",
-        )
-    require(verify(where))
-    target = Path(out) if out is not None else where.absolute().with_name(where.absolute().name + ".zip")
+    recover_target(folder)
+    where = _release_folder(Path(folder))
+    target = Path(out) if out is not None else where.with_name(f"{where.name}.zip")
     refuse_overwriting(target, force=force)
-    listed = json.loads((where / CERTIFICATE).read_text(encoding="utf-8"))["files"]
-    name = where.absolute().name
-    unfinished = target.with_name(f".{target.name}.unfinished")
-    try:
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in sorted([*listed, PAGE, CERTIFICATE]):
-                _add(archive, f"{name}/{file}", (where / file).read_bytes())
-            for file, content in enclosures(name).items():
-                _add(archive, file, content)
-        unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    if where in (target.absolute().resolve(), *target.absolute().resolve().parents):
+        raise UsageError("the file would lie in the release itself", came=target, fix="choose another place")
+    before = _read(where, CERTIFICATE)
+    require(verify(where))
+    listed = strict_json(before.decode("utf-8"))
+    name = where.name if _PORTABLE.fullmatch(where.name) and where.name.strip(". ") else "release"
+    with unfinished_file(target, force=force) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for each in sorted([*listed["files"], PAGE, CERTIFICATE]):
+                if each == PAGE:
+                    _add(archive, f"{name}/{each}", _same_page(_read(where, PAGE), listed))
+                elif each == CERTIFICATE:
+                    _add(archive, f"{name}/{each}", before)
+                else:
+                    _copy(archive, f"{name}/{each}", where, each, listed["files"][each])
+            for each, content in enclosures(name).items():
+                _add(archive, each, content)
+        if _read(where, CERTIFICATE) != before:
+            raise _changed(CERTIFICATE)
     return target
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+def _release_folder(folder: Path) -> Path:
+    """The folder itself, under the name that it has, whatever path led to it."""
+    if folder.is_symlink():
+        raise UsageError("the folder is a link", came=folder, fix="name the place itself")
+    where = folder.resolve()
+    if (where / REPORT).exists():
+        raise UsageError(
+            "this is the custodian's folder, which is not for others",
+            came=folder,
+            fix="name the release folder beside it",
+        )
+    if not (where / CERTIFICATE).is_file():
+        raise UsageError("this is no release folder", came=folder, fix="name the folder that `shoal release` made")
+    return where
+
+
+def _open(where: Path, name: str) -> BinaryIO:
+    """A plain file of the folder; no part of its name is a link, now or when it is opened."""
+    try:
+        return open_inside(where, name)
+    except ValueError:
+        raise _changed(name) from None
+
+
+def _read(where: Path, name: str) -> bytes:
+    with _open(where, name) as file:
+        return file.read()
+
+
+def _same_page(page: bytes, certificate: dict[str, Any]) -> bytes:
+    """The page, if it is the one that was sealed."""
+    own = certificate["seal"].encode("ascii")
+    if hashlib.sha256(page.replace(own, b"0" * 64)).hexdigest() != certificate["wording"]["page_sha256"]:
+        raise _changed(PAGE)
+    return page
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, _WHEN)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = 0o644 << 16
-    archive.writestr(entry, content)
+    return entry
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    archive.writestr(_entry(name), content)
+
+
+def _copy(archive: zipfile.ZipFile, name: str, where: Path, file: str, sha256: str) -> None:
+    """Pack a file block by block, and refuse it if its bytes are not those that were verified."""
+    entry, digest = _entry(name), hashlib.sha256()
+    with _open(where, file) as source:
+        entry.file_size = os.fstat(source.fileno()).st_size
+        with archive.open(entry, "w") as packed:
+            while block := source.read(_BLOCK):
+                digest.update(block)
+                packed.write(block)
+    if digest.hexdigest() != sha256:
+        raise _changed(file)
+
+
+def _changed(name: str) -> VerificationError:
+    return VerificationError(
+        "a file of the release is no plain file, or changed while it was packed",
+        came=name,
+        fix="verify the release, and pack it again",
+    )
