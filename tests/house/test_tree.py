@@ -49,6 +49,7 @@ TOPICS = {
     "engine/read/test_file_format.py",
     "engine/test_appended_row.py",
     "engine/test_contribution.py",
+    "ledger/test_altered.py",
     "ledger/test_answers.py",
     "ledger/test_dependent_samples.py",
     "mechanism/refinement/test_delta.py",

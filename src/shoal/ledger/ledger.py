@@ -396,6 +396,10 @@ class Ledger:
                 f"the last event of the ledger is not the one that was written last: {words_of_end(end, read.head)}",
                 fix="restore the ledger from a backup; what was spent is not known",
             )
+        try:
+            LedgerState(begun).extend(read)
+        except LedgerError as error:
+            raise VerificationError(error.wrong, fix=error.fix) from None
         for event in events:
             if event.kind == "answer" and self._store.content(event.payload["content"]) is None:
                 raise VerificationError(

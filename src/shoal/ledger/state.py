@@ -5,6 +5,7 @@ Every event is read and checked once by each process, not once a charge.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,13 +13,17 @@ from fractions import Fraction
 from typing import Any
 
 from shoal.errors import LedgerError, PreconditionError, ShoalError
-from shoal.guarantee.compose import compose
-from shoal.guarantee.differential import allowance
-from shoal.guarantee.rounding import Number, exact, exact_text
+from shoal.guarantee.compose import GRID, Composition, compose
+from shoal.guarantee.differential import GaussianDP, allowance
+from shoal.guarantee.rounding import Number, exact, exact_text, up
 from shoal.guarantee.safe_k.curve import check_beta
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger.event import Budget, Cost, Event, Excerpt, Head
+from shoal.ledger.payload import check_payload
 
+_MOST_CELLS = 2e7
+"""Cells of a composed distribution that fit into the memory of a small machine."""
+_FINEST, _RARE = 1e-7, Fraction(1, 10**6)
 _ALMOST_ONE = Fraction(999_999, 1_000_000)
 """The largest delta at which a composed epsilon is looked up; sums are never cut."""
 
@@ -79,8 +84,11 @@ class Account:
         """The composed epsilon of all charges at delta (default: the deltas' sum), for information. None if there is none."""
         if not self.costs:
             return None
-        parts = [part for cost in self.costs for part in cost.parts]
-        return compose(parts).epsilon_at(min(_ALMOST_ONE, self.spent.delta) if delta is None else delta)
+        found = compose(part for cost in self.costs for part in cost.parts)
+        at = min(_ALMOST_ONE, self.spent.delta) if delta is None else exact(delta)
+        if _cells(found) > _MOST_CELLS:  # the sum, which needs no distribution, is a bound as well
+            return up(self.spent.epsilon) if at >= min(_ALMOST_ONE, self.spent.delta) else math.inf
+        return found.epsilon_at(at)
 
     def forecast(self, cost: Cost) -> int | None:
         """How many more entries of this cost fit; None where no budget is set yet."""
@@ -90,6 +98,18 @@ class Account:
             left // price for left, price in ((self.left.epsilon, cost.epsilon), (self.left.delta, cost.delta)) if price
         ]
         return int(min(fits)) if fits else None
+
+
+def _cells(found: Composition) -> float:
+    """How many cells the composed distribution would have, roughly; infinity where a part is beyond all measure."""
+    most = 0.0
+    try:
+        for part, times in found.parts:
+            curve = part.epsilon_at(_RARE) if isinstance(part, GaussianDP) else part.spread
+            most += float((part.own[0] if part.own else Fraction(curve)) * times)
+        return most / min(GRID, max(_FINEST, min(part.spread for part, _ in found.parts) / 200))
+    except (ArithmeticError, ValueError):
+        return math.inf
 
 
 def ceiling(budget: Budget | None, rate: Fraction | None) -> Budget | None:
@@ -202,6 +222,7 @@ class AccountState:
     dataset: str
     budget: Budget | None = None
     charges: list[dict[str, Any]] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     questions: int = 0
@@ -259,7 +280,7 @@ class AccountState:
             budget=self.budget,
             neighbours=self.charges[-1]["neighbours"] if self.charges else None,
             unit=self.charges[0].get("unit") if self.charges else None,
-            costs=tuple(Cost.from_saved(payload["cost"]) for payload in self.charges),
+            costs=tuple(self.costs),
             releases=self.releases,
             unbounded=self.unbounded,
             looks=self.looks,
@@ -294,8 +315,10 @@ class AccountState:
         self.sample_used = self.sample_used or event.kind == "sample_used"
 
     def _charge(self, payload: dict[str, Any]) -> None:
-        epsilon, delta = exact(payload["cost"]["epsilon"]), exact(payload["cost"]["delta"])
+        cost = Cost.from_saved(payload["cost"])
+        epsilon, delta = cost.epsilon, cost.delta
         self.charges.append(payload)
+        self.costs.append(cost)
         self.epsilon += epsilon
         self.delta += delta
         self.beyond_samples = self.beyond_samples or not self.on_sample(payload.get("fingerprints", ()))
@@ -357,14 +380,16 @@ class LedgerState:
                 )
             events = events[1:]
         for event in events:
-            with reading(event):
-                self._apply(event)
+            fits = follows(self.last or self.genesis, event)
+            with reading(event, fits=fits):
+                self._apply(event, fits=fits)
         if self.broken_at is None:
             refuse_cut_end(self.last or self.genesis, read.head)
 
-    def _apply(self, event: Event) -> None:
-        if self.broken_at is None and not follows(self.last or self.genesis, event):
+    def _apply(self, event: Event, *, fits: bool) -> None:
+        if self.broken_at is None and not fits:
             self.broken_at = self.since + 1
+        check_payload(event.kind, event.payload)
         self._accounts.setdefault(event.dataset, AccountState(event.dataset)).apply(event)
         for fingerprint in event.payload.get("fingerprints", ()):
             self.owners.setdefault(fingerprint, event.dataset)
@@ -408,15 +433,16 @@ def words_of_end(end: Head, head: Head) -> str:
 
 
 @contextmanager
-def reading(event: Event) -> Iterator[None]:
-    """Turn whatever a payload of another shape causes into one LedgerError."""
+def reading(event: Event, *, fits: bool) -> Iterator[None]:
+    """Turn whatever a payload of another shape causes into one LedgerError; `fits` says whether the event fits the chain."""
     try:
         yield
     except LedgerError:
         raise
     except (ShoalError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError):
+        wrong = "cannot be read" if fits else "does not fit the chain and cannot be read, so its sums cannot be trusted"
         raise LedgerError(
-            f"event {event.number} of the ledger cannot be read", fix="restore the ledger from a backup"
+            f"event {event.number} of the ledger {wrong}", fix="restore the ledger from a backup"
         ) from None
 
 
@@ -428,11 +454,8 @@ def account_after(dataset: str, events: list[Event], genesis: str) -> Account:
 
 
 def account_of(state: LedgerState, dataset: str) -> Account:
-    """Where a dataset stands in a state; LedgerError when a cost in it cannot be read."""
-    try:
-        return state.account(dataset).snapshot()
-    except (KeyError, TypeError, AttributeError):
-        raise LedgerError("an event of the ledger cannot be read", fix="restore the ledger from a backup") from None
+    """Where a dataset stands in a state."""
+    return state.account(dataset).snapshot()
 
 
 def _recorded_answer(event: Event) -> RecordedAnswer:
