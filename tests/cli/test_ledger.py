@@ -13,6 +13,7 @@ from shoal.guarantee.differential import SafeKSampling
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger
 from tests.cli.run import answer, refused, shoal
+from tests.ledger.altered import commands, furnish
 from tests.publish.clinic import policy
 
 
@@ -271,3 +272,15 @@ def test_an_analyst_is_told_what_can_still_be_spent(book):
     (alice,) = account["analysts"]
     assert alice["budget"]["epsilon"] == "100"
     assert alice["left"]["epsilon"] == left.to_saved()["epsilon"]
+
+
+@pytest.mark.slow
+def test_a_ledger_that_everybody_can_read_is_warned_of_by_every_command(tmp_path):
+    furnish(tmp_path)
+    (tmp_path / "ledger.sqlite").chmod(0o644)
+    for command in commands(tmp_path):
+        done = shoal(*command)
+        assert done.exit_code in (0, 4), done.output  # 4: the budget was changed by a command before
+        assert "everybody on this machine can read the ledger" in done.stderr
+    (tmp_path / "ledger.sqlite").chmod(0o600)
+    assert "everybody" not in shoal(*commands(tmp_path)[0]).stderr

@@ -100,7 +100,7 @@ def furnish(folder: Path) -> Path:
         book.record_unbounded("masked", "k = 5", "q", b"u")
         price = asking.price(Count(), "0.1").cost
         book.charge("sample", price, budget=None, neighbours="add_remove", plan="p", table=b"s", uses_sample=True)
-        book.set_budget("clinic", Budget.of(2, "1e-6"), "agreed")
+        book.set_budget("clinic", Budget.of(1, "1e-6"), "agreed")
     return path
 
 
@@ -317,7 +317,7 @@ def try_altered(
             path.write_bytes(whole)
             way = chance.choice(ALTERATIONS)
             for _ in range(chance.choice([1, 1, 1, 2])):
-                with suppress(sqlite3.Error, ValueError, IndexError):
+                with suppress(sqlite3.Error, ValueError, IndexError, RecursionError, TypeError, AttributeError):
                     way(path, chance)
             for command in chance.sample(commands(folder), 2):
                 begun = time.process_time()

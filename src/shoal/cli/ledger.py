@@ -177,6 +177,7 @@ def set_budget(
 
     fixed = Budget.of(numbers.read_number(epsilon, "epsilon"), numbers.read_number(delta, "delta"))
     with open_ledger(ledger, new=new_ledger) as book:
+        warn_of(book)
         if analyst is None:
             book.set_budget(dataset, fixed, reason)
         else:
@@ -202,7 +203,15 @@ def open_existing(url: str | None) -> Ledger:
         raise UsageError(
             "there is no ledger here", came=path, fix="name the one that releases and questions were charged to"
         )
-    return Ledger(url)
+    found = Ledger(url)
+    warn_of(found)
+    return found
+
+
+def warn_of(book: Ledger) -> None:
+    """Print what the custodian should know of a ledger's file."""
+    for warning in book.warnings:
+        output.warn(warning)
 
 
 def _dataset_names(book: Ledger, dataset: str | None) -> list[str]:

@@ -136,8 +136,9 @@ class Ledger:
         release was recorded; it is raised within the transaction, so of two that run at once only one is charged. Without
         it a repeat is charged like anything else.
         """
-        with self._exclusive("nothing was charged") as (state, writer):
-            refusals.refuse_broken_chain(state)
+        undone = "nothing was charged"
+        with self._exclusive(undone) as (state, writer):
+            refusals.refuse_broken_chain(state, undone)
             account = state.account(dataset)
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
             known = self._columns(columns)
@@ -284,6 +285,10 @@ class Ledger:
     def recorded_answers(self, dataset: str, question: str, table: str) -> list[RecordedAnswer]:
         """The answers that were given to a question about this very table, the oldest first."""
         return list(self._trusted_state().account(dataset).answers.get((table, question), ()))
+
+    def unanswered_charges(self, dataset: str, question: str) -> list[int]:
+        """The numbers of the charges of a question without an answer: their run failed, was ended, or is under way."""
+        return self._trusted_state().account(dataset).unanswered(question)
 
     def content(self, recorded: RecordedAnswer) -> bytes | None:
         """What a recorded answer says; None if it is lost or is not what it was."""

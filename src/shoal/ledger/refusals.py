@@ -17,12 +17,13 @@ ENOUGH = 30
 """Bits that columns are worth together before a table is known by them."""
 
 
-def refuse_broken_chain(state: LedgerState) -> None:
-    """Refuse to sum up a ledger whose chain of events was changed."""
+def refuse_broken_chain(state: LedgerState, undone: str | None = None) -> None:
+    """Refuse to sum up a ledger whose chain of events was changed; `undone` says what therefore did not happen."""
     if state.broken_at is not None:
+        backup = "restore the ledger from a backup"
         raise LedgerError(
             f"event {state.broken_at} of the ledger does not fit the chain, so its sums cannot be trusted",
-            fix="restore the ledger from a backup; nothing was charged",
+            fix=backup if undone is None else f"{backup}; {undone}",
         )
 
 

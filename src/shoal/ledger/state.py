@@ -241,6 +241,10 @@ class AccountState:
     """The numbers of the charges."""
     released: set[int] = field(default_factory=set)
     """The numbers of the charges whose release was recorded."""
+    asked: dict[str, list[int]] = field(default_factory=dict)
+    """The numbers of the charges of each question."""
+    answered: dict[str, set[int]] = field(default_factory=dict)
+    """Of those, the ones to which an answer was recorded."""
     analysts: dict[str, AnalystBudget] = field(default_factory=dict)
     answers: dict[tuple[str, str], list[RecordedAnswer]] = field(default_factory=dict)
 
@@ -267,6 +271,11 @@ class AccountState:
     def on_sample(self, fingerprints: Iterable[str]) -> bool:
         """Whether a table with one of these fingerprints is on record as a sample."""
         return not self.samples.isdisjoint(fingerprints)
+
+    def unanswered(self, question: str) -> list[int]:
+        """The numbers of the charges of a question to which no answer was recorded."""
+        answered = self.answered.get(question, set())
+        return [number for number in self.asked.get(question, ()) if number not in answered]
 
     def repeats(self, plan: str, fingerprints: Iterable[str]) -> list[Event]:
         """The charges and notes of a plan for a table with one of these fingerprints."""
@@ -298,6 +307,8 @@ class AccountState:
         if event.kind == "charge":
             self._charge(payload)
             self.charged.add(event.number)
+            for question in payload.get("questions", ()):
+                self.asked.setdefault(question, []).append(event.number)
         elif event.kind == "budget":
             self.budget = Budget.from_saved(payload["budget"])
         elif event.kind == "session":
@@ -305,6 +316,7 @@ class AccountState:
         elif event.kind == "answer":
             given = _recorded_answer(event)
             self.answers.setdefault((given.table, given.question), []).append(given)
+            self.answered.setdefault(given.question, set()).add(given.charge)
         elif event.kind == "registered":
             self._register(payload)
         elif event.kind == "release":

@@ -120,6 +120,8 @@ class Price:
     cost: Cost | None
     """What would be charged; None where every answer is on record, which is free."""
     left: Budget | None
+    unanswered: tuple[int, ...] = ()
+    """Earlier charges of these questions to which no answer was recorded; they stand, and nothing is taken off for them."""
 
     def __repr__(self) -> str:
         cost = "nothing: on record" if self.cost is None else self.cost.words()
@@ -174,6 +176,7 @@ class Price:
             "free": self.free,
             "fits": self.fits,
             "left": None if self.left is None else self.left.to_saved(),
+            "unanswered": list(self.unanswered),
         }
 
 

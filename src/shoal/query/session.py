@@ -4,7 +4,10 @@
     -> charge the ledger -> draw -> record -> unlock -> give
 
 Up to the charge everything depends on the question, the policy and the ledger alone, and a refusal costs nothing. From the
-charge on, whatever fails stays charged and gives one error that is always the same, because a failure is an output, too.
+charge on, whatever fails stays charged and gives one error that is always the same, because a failure is an output, too. A
+run that is killed between charge and record stays charged as well, and the question is charged again: its noise may have been
+drawn and seen (in memory, in a dump, in pages of the ledger's file that were never committed), and a second draw for nothing
+would be a second look.
 """
 
 from __future__ import annotations
@@ -148,6 +151,11 @@ class Session:
         return self._ledger.url
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the custodian should know of the ledger's file."""
+        return self._ledger.warnings
+
+    @property
     def spent(self) -> Budget:
         """What the analyst has spent; or what was spent on the dataset, where no analyst is named."""
         account = self.account
@@ -167,7 +175,8 @@ class Session:
         prepared = self._prepare(PricedQuestion(_question(question), epsilon, mechanism, prior, delta))
         found = self._on_record(prepared)
         cost = None if found else prepared.offer.cost
-        return Price((prepared.query.identity,), (found or prepared.offer,), cost, self.left)
+        unanswered = () if found else self._unanswered([prepared])
+        return Price((prepared.query.identity,), (found or prepared.offer,), cost, self.left, unanswered)
 
     def recorded_epsilon(
         self, question: object, epsilon: Number, mechanism: str = "auto", prior: object = None, delta: Number = 0
@@ -206,7 +215,8 @@ class Session:
         missing = [each for each, old in zip(prepared, found, strict=True) if old is None]
         cost = self._cost(missing, delta) if missing else None
         offers = tuple(old or each.offer for each, old in zip(prepared, found, strict=True))
-        return Price(tuple(each.query.identity for each in prepared), offers, cost, self.left)
+        identities = tuple(each.query.identity for each in prepared)
+        return Price(identities, offers, cost, self.left, self._unanswered(missing))
 
     def batch(
         self, questions: Sequence[object], epsilon: Number | None = None, delta: Number | None = None
@@ -290,6 +300,12 @@ class Session:
                 self._given.add((known.charge, known.content()))
                 return known
         return None
+
+    def _unanswered(self, prepared: Sequence[PreparedQuestion]) -> tuple[int, ...]:
+        """The earlier charges of these questions to which no answer was recorded."""
+        keys = [each.key for each in prepared if each.key is not None]
+        found = {number for key in keys for number in self._ledger.unanswered_charges(self.dataset.name, key)}
+        return tuple(sorted(found))
 
     @contextmanager
     def _alone(self, prepared: Sequence[PreparedQuestion]) -> Iterator[None]:

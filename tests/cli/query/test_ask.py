@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from shoal.ledger.ledger import Ledger
@@ -257,3 +259,20 @@ def test_a_repeat_at_a_higher_price_is_said_before_it_is_charged(clinic, tmp_pat
     assert float(spent(tmp_path)) == pytest.approx(0.3)
     done = shoal(*clinic(*OLD))
     assert f"ledger     {tmp_path / 'ledger.sqlite'}" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_question_that_was_charged_in_vain_is_told_and_charged_again(clinic, tmp_path, monkeypatch):
+    """A run that is ended between its charge and its answer: the charge stands, and the next one says so."""
+    with monkeypatch.context() as ended:
+        ended.setattr(Ledger, "record_answers", lambda *_, **__: (_ for _ in ()).throw(OSError))
+        assert shoal(*clinic(*OLD)).exit_code == 5
+    priced = answer(*clinic(*OLD, "--price"))
+    assert priced["unanswered"] == [3]
+    told = shoal(*clinic(*OLD))
+    assert told.exit_code == 0
+    assert "entry 3 of the ledger charged this question without an answer on record" in told.stderr
+    assert spent(tmp_path) == Fraction(2, 10)
+    again = shoal(*clinic(*OLD))
+    assert "without an answer" not in again.stderr
+    assert spent(tmp_path) == Fraction(2, 10)

@@ -65,6 +65,7 @@ def release(
     The cost is entered in the ledger, the account of what was spent on this table, before anything random happens, and
     stands if the run fails later. DIR appears whole or not at all; DIR.holder beside it has the report for the custodian alone.
     """
+    from shoal.cli.ledger import warn_of
     from shoal.cli.publish.plan import refuse_other_plan
     from shoal.engine.base import open_engine
     from shoal.ledger.ledger import open_ledger
@@ -84,6 +85,7 @@ def release(
         return
     try:
         with showing, open_ledger(ledger, new=new_ledger) as book, progress.stages() as stage:
+            warn_of(book)
             made = run(
                 planned,
                 data,

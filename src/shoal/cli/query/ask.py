@@ -335,8 +335,10 @@ def _ask(question: dict[str, Any], options: AskOptions) -> None:
                 f"this very question was answered at epsilon {float(before):g}; asking for that answer again costs nothing, "
                 "a better answer costs its full price"
             )
+        price = session.price(*terms)
+        _warn(session, price)
         if options.price:
-            _print_price(session.price(*terms), session, options)
+            _print_price(price, session, options)
             return
         with progress.spinner("asking"):
             answer = session.ask(*terms)
@@ -356,6 +358,7 @@ def _ask_batch(path: Path, options: AskOptions) -> None:
     delta = file.delta if options.delta is None else options.read_delta()
     with options.open_session() as session:
         price = session.batch_price(file.questions, delta=delta)
+        _warn(session, price)
         if options.price:
             _print_price(price, session, options)
             return
@@ -369,6 +372,19 @@ def _ask_batch(path: Path, options: AskOptions) -> None:
             output.print_json(fields)
         else:
             print_batch(answers, price, session)
+
+
+def _warn(session: Session, price: Price) -> None:
+    """Say who else can read the ledger, and that a question was charged before without an answer."""
+    for warning in session.warnings:
+        output.warn(warning)
+    if price.unanswered:
+        entries = f"{'entry' if len(price.unanswered) == 1 else 'entries'} {', '.join(map(str, price.unanswered))}"
+        what = "this question" if len(price.questions) == 1 else "questions of this batch"
+        output.note(
+            f"{entries} of the ledger charged {what} without an answer on record: a run failed, was ended, or is under way. "
+            "What was charged stands; to ask costs the full price again, because an answer may have been drawn and seen"
+        )
 
 
 def _print_price(price: Price, session: Session, options: AskOptions) -> None:

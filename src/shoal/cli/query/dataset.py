@@ -62,6 +62,7 @@ def register_dataset(
 
     Every row is checked against the policy. The ledger notes where policy and table are; no row is copied.
     """
+    from shoal.cli.ledger import warn_of
     from shoal.guarantee.rounding import exact_text
     from shoal.ledger.ledger import open_ledger
     from shoal.policy.policy import Policy
@@ -71,6 +72,7 @@ def register_dataset(
     rate = None if sampled is None else numbers.read_number(sampled, "the rate of the sample")
     schema = asked.schema.with_names(asked.unit.column)
     with open_ledger(ledger, new=new_ledger) as book:
+        warn_of(book)
         with progress.spinner("reading"), show_rejected(data, schema, show=show_values):
             found = register(asked, data, sampled=rate, ledger=book)
         place = {"url": book.url, "new": book.is_new}
