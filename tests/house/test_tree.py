@@ -43,6 +43,7 @@ TOPICS = {
     "cli/publish/test_other_encodings.py",
     "cli/test_examples.py",
     "cli/test_hostile_names.py",
+    "cli/test_service_account.py",
     "data/hierarchy/test_dates_and_masks.py",
     "data/hierarchy/test_shared_hierarchies.py",
     "engine/read/test_bad_input.py",

@@ -127,7 +127,12 @@ def _clear(out: Path) -> None:
     """Make the folder, and take away what an earlier demonstration left that may not be overwritten piece by piece."""
     from shoal.files import write as disk
 
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            "the folder cannot be made", came=f"{out}: {error.strerror}", fix="name another folder with --out"
+        ) from None
     disk.write(out / MARKER, "made by shoal demo; its files are replaced by the next run\n", force=True)
     for name in (NAME, NAME + ".holder"):
         if (out / name / "certificate.json").is_file() or (out / name / "report.json").is_file():

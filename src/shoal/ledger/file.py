@@ -80,7 +80,11 @@ def create(path: Path, content: bytes) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
-        raise LedgerError("the ledger's folder cannot be made", came=f"{path.parent}: {reason}") from None
+        raise LedgerError(
+            "the ledger's folder cannot be made",
+            came=f"{path.parent}: {reason}",
+            fix="name a ledger in another folder with --ledger or SHOAL_LEDGER",
+        ) from None
     try:
         try:
             _link_unnamed(path, content)

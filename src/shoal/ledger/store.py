@@ -58,7 +58,13 @@ def default_url() -> str:
         return named
     import platformdirs
 
-    return str(Path(platformdirs.user_data_dir("shoal")) / "ledger.sqlite")
+    try:
+        return str(Path(platformdirs.user_data_dir("shoal")) / "ledger.sqlite")
+    except RuntimeError:  # a service account may have neither a home nor a name
+        raise LedgerError(
+            "this user has no home, so there is no folder for a ledger",
+            fix=f"name a ledger with --ledger or {ENVIRONMENT}, or set HOME",
+        ) from None
 
 
 @dataclass(frozen=True)

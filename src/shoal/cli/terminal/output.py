@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import math
 import os
 import sys
@@ -160,6 +161,14 @@ def effects() -> str:
     return "; ".join(_effects)
 
 
+class LogNotes(logging.Handler):
+    """Prints what our own modules log as notes; libraries log what concerns their authors, and it is left out."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name.partition(".")[0] == "shoal":
+            note(record.getMessage())
+
+
 @contextlib.contextmanager
 def printing() -> Iterator[None]:
     """Prepare both streams for one command: no letter is refused, and warnings of libraries are printed like ours."""
@@ -170,7 +179,12 @@ def printing() -> Iterator[None]:
             stream.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, category, *_: warn(f"{category.__name__}: {message}")
-        yield
+        notes = LogNotes(logging.WARNING)
+        logging.getLogger().addHandler(notes)
+        try:
+            yield
+        finally:
+            logging.getLogger().removeHandler(notes)
 
 
 def _hold_places() -> None:
