@@ -27,7 +27,7 @@ APART = {
     "shoal.datasets": "tables that are simulated from a policy, and the hospital visits of the guides",
 }
 
-OTHER_TESTS = {"contract", "docs", "golden", "house", "statistical"}
+OTHER_TESTS = {"contract", "docs", "faults", "golden", "house", "statistical"}
 """Folders of tests that are about the whole and mirror no room."""
 
 TOPICS = {
