@@ -126,6 +126,8 @@ def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, list[Check]]
 def _clear(out: Path) -> None:
     """Make the folder, and take away what an earlier demonstration left that may not be overwritten piece by piece."""
     from shoal.files import write as disk
+    from shoal.publish.folder import custodian_folder, is_own_release, is_own_report
+    from shoal.publish.run.recover import recover_target
 
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -134,9 +136,10 @@ def _clear(out: Path) -> None:
             "the folder cannot be made", came=f"{out}: {error.strerror}", fix="name another folder with --out"
         ) from None
     disk.write(out / MARKER, "made by shoal demo; its files are replaced by the next run\n", force=True)
-    for name in (NAME, NAME + ".holder"):
-        if (out / name / "certificate.json").is_file() or (out / name / "report.json").is_file():
-            shutil.rmtree(out / name)
+    recover_target(out / NAME)
+    for path, is_own in ((out / NAME, is_own_release), (custodian_folder(out / NAME), is_own_report)):
+        if is_own(path):
+            shutil.rmtree(path)
     for name in ("ledger.sqlite", "visits.csv", "policy.yaml", "hierarchies/diagnosis.csv", "hierarchies/region.yaml"):
         (out / name).unlink(missing_ok=True)
 

@@ -9,6 +9,7 @@ import click
 
 from shoal.cli.terminal import numbers, output
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
+from shoal.cli.terminal.leftovers import recover_ledger
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -205,6 +206,7 @@ def open_existing(url: str | None) -> Ledger:
         )
     found = Ledger(url)
     warn_of(found)
+    recover_ledger(found)
     return found
 
 

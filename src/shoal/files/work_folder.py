@@ -94,6 +94,11 @@ class WorkFolder:
         """What was noted; empty where the run died before it noted anything."""
         return {name: value for name, value in self._journal.items() if name != "version"}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was written into it and nothing is noted: its run died when it began, or when it had ended."""
+        return not self._journal and _names(self.path) <= _OWN_NAMES
+
     def note(self, **facts: Any) -> None:
         """Add facts to the journal, durably: it is written beside the old one, then takes its place."""
         changed = {**self._journal, **facts, "version": VERSION}

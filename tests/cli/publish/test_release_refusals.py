@@ -17,7 +17,10 @@ def test_a_folder_that_exists_is_left_alone(place):
     (place / "out").mkdir()
     (place / "out" / "thesis.txt").write_text("years of work")
     assert refused(*asked(place), code=2)["wrong"] == "the folder exists"
-    assert refused(*asked(place, "--force"), code=2)["wrong"] == "the folder is none of ours, so it is not replaced"
+    assert (
+        refused(*asked(place, "--force"), code=2)["wrong"]
+        == "the folder is none of ours, or was changed, so it is not replaced"
+    )
     assert (place / "out" / "thesis.txt").read_text() == "years of work"
     assert account(place).costs == ()
 

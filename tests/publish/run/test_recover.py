@@ -163,6 +163,28 @@ def test_a_journal_that_names_another_folder_is_not_believed(tmp_path, name):
         recover_target(tmp_path / "out")
 
 
+@pytest.mark.parametrize("left", [(), ("shoal.lock",), ("shoal.lock", "shoal.journal.next")])
+def test_what_is_left_before_the_journal_and_after_it_is_removed_without_a_word(tmp_path, left):
+    work = work_folder(tmp_path / "out")
+    WorkFolder.claim(work, {"name": "out"}).close()
+    (work / "shoal.journal").rename(work / "shoal.journal.next")
+    for path in list(work.iterdir()):
+        if path.name not in left:
+            path.unlink()
+    assert recover_target(tmp_path / "out") == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_work_folder_whose_journal_somebody_removed_is_kept(tmp_path):
+    work = work_folder(tmp_path / "out")
+    WorkFolder.claim(work, {"name": "out"}).close()
+    (work / "public").mkdir()
+    (work / "shoal.journal").unlink()
+    with pytest.raises(UsageError, match="cannot be read"):
+        recover_target(tmp_path / "out")
+    assert (work / "public").is_dir()
+
+
 @pytest.mark.parametrize("facts", [{}, {"seal": "0", "replace": None, "report": 7, "charge": "x"}, {"replace": True}])
 def test_a_journal_that_lacks_something_is_not_believed(tmp_path, facts):
     WorkFolder.claim(work_folder(tmp_path / "out"), {"name": "out", "state": "publishing", **facts}).close()

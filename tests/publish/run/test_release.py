@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.chance.source import Source
-from shoal.errors import BudgetError, DataError, DomainError, PreconditionError, UsageError
+from shoal.errors import BudgetError, DataError, DomainError, LedgerError, PreconditionError, UsageError
 from shoal.ledger.ledger import Ledger
+from shoal.publish.run.publication import note_release
+from shoal.publish.run.recover import recover_target
 from shoal.publish.run.release import STAGES, release
 from shoal.publish.verify.release import require, verify
 from tests.engine.oracle import engine_named
@@ -269,6 +271,106 @@ def test_a_failure_after_the_charge_keeps_the_charge_and_leaves_nothing(tmp_path
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.sqlite", "table.csv"]
     assert len(account(tmp_path).costs) == 1
     assert account(tmp_path).releases == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("failure", [LedgerError("the ledger is locked"), OSError(28, "No space left on device")])
+def test_a_note_that_fails_after_the_folder_has_appeared_is_said_as_it_is(tmp_path, monkeypatch, failure):
+    """The message said that nothing was published, beside a whole release."""
+
+    def broken(*_, **__):
+        raise failure
+
+    monkeypatch.setattr(Ledger, "record_release", broken)
+    made = publish(tmp_path)
+    require(verify(made.folder))
+    (note,) = made.notes
+    assert "the release is there and whole, but the ledger has not noted it yet" in note
+    assert made.left == account(tmp_path).left
+    monkeypatch.undo()
+    assert account(tmp_path).releases == 0
+    with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
+        assert len(recover_target(made.folder, ledger)) == 1
+    assert account(tmp_path).releases == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.sqlite", "out", "table.csv"]
+
+
+@pytest.mark.slow
+def test_a_release_that_cannot_be_given_its_name_is_kept_for_the_next_command(tmp_path):
+    def stage(name):
+        if name == "verifying":
+            (tmp_path / "out").write_text("mine")
+
+    with pytest.raises(DataError, match=r"could not be given its name.*it is kept in .*the charge stands"):
+        publish(tmp_path, stage=stage)
+    assert (tmp_path / "out").read_text() == "mine"
+    (tmp_path / "out").unlink()
+    with pytest.raises(UsageError, match="the folder exists"):  # the next command on it has put it there
+        publish(tmp_path)
+    require(verify(tmp_path / "out"))
+    assert (account(tmp_path).releases, len(account(tmp_path).costs)) == (1, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit(143), MemoryError])
+@pytest.mark.parametrize("name", ["reading", "charging", "writing", "verifying"])
+def test_whatever_interrupts_a_run_leaves_nothing(tmp_path, name, stop):
+    def stage(now):
+        if now == name:
+            raise stop
+
+    with pytest.raises((KeyboardInterrupt, SystemExit, MemoryError, DataError)):
+        publish(tmp_path, stage=stage)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.sqlite", "table.csv"]
+    with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
+        assert ledger.runs() == []
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_the_folder_gets_its_name_says_that_it_is_there(tmp_path, monkeypatch):
+    found = note_release
+
+    def interrupted(work, ledger):
+        signal.raise_signal(signal.SIGINT)
+        found(work, ledger)
+
+    monkeypatch.setattr("shoal.publish.run.release.note_release", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        publish(tmp_path)
+    assert stopped.value.__notes__ == [f"the release is there, whole: {tmp_path / 'out'}"]
+    assert account(tmp_path).releases == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.sqlite", "out", "table.csv"]
+
+
+@pytest.mark.slow
+def test_a_second_run_for_the_same_folder_is_refused_before_it_is_charged(tmp_path):
+    """Two releases that raced for one folder were both charged, and one failed."""
+    refused = []
+
+    def stage(name):
+        if name == "verifying":
+            with pytest.raises(UsageError, match="another run is working there") as error:
+                publish(tmp_path, table=tmp_path / "table.csv")
+            refused.append(error.value)
+
+    publish(tmp_path, stage=stage)
+    assert len(refused) == 1
+    assert (account(tmp_path).releases, len(account(tmp_path).costs)) == (1, 1)
+
+
+@pytest.mark.slow
+def test_of_two_runs_of_the_same_plan_at_once_one_is_charged(tmp_path):
+    refused = []
+
+    def stage(name):
+        if name == "preparing" and not refused:
+            refused.append("not yet")
+            publish(tmp_path, table=tmp_path / "table.csv", name="first", again=False)
+
+    with pytest.raises(BudgetError, match="charged before"):
+        publish(tmp_path, stage=stage, again=False)
+    assert (account(tmp_path).releases, len(account(tmp_path).costs)) == (1, 1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["first", "ledger.sqlite", "table.csv"]
 
 
 KILL = """

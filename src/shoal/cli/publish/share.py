@@ -8,6 +8,7 @@ import click
 
 from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option
+from shoal.cli.terminal.leftovers import recover_folder
 
 
 @command(
@@ -26,6 +27,7 @@ def share(folder: Path, out: Path | None, force: bool, as_json: bool) -> None:
     """Verify a release FOLDER and pack its public files, and a verifier that needs Python alone, into a zip file."""
     from shoal.publish.share import pack
 
+    recover_folder(folder)
     with progress.spinner("verifying and packing"):
         packed = pack(folder, out, force=force)
     output.note_effect(f"the release was packed: {packed}")

@@ -9,6 +9,7 @@ import click
 
 from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option
+from shoal.cli.terminal.leftovers import recover_folder
 
 if TYPE_CHECKING:
     from shoal.publish.verify.standalone import Check
@@ -30,6 +31,7 @@ def verify(context: click.Context, folder: Path, everything: bool, as_json: bool
     """Recompute what can be recomputed in a release FOLDER, or in its zip file; exit code 3 if anything differs."""
     from shoal.publish.verify.release import verify as check
 
+    recover_folder(folder)
     with progress.spinner("verifying"):
         checks = check(folder)
     failed = [each for each in checks if each.agrees is False]

@@ -12,6 +12,7 @@ import click
 
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
+from shoal.cli.terminal.leftovers import recover_ledger
 
 if TYPE_CHECKING:
     from shoal.query.answer import Price
@@ -39,8 +40,11 @@ class AskOptions:
 
     def open_session(self) -> Session:
         """Open the dataset; it is refused before its table is opened."""
+        from shoal.ledger.ledger import open_ledger
         from shoal.query.session import session
 
+        with open_ledger(self.ledger) as book:
+            recover_ledger(book)
         return session(self.dataset, analyst=self.analyst, ledger=self.ledger)
 
     def read_epsilon(self) -> Fraction | None:

@@ -11,6 +11,7 @@ import click
 from shoal.cli.query.answer_text import budget_text, left_rows
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
+from shoal.cli.terminal.leftovers import recover_ledger
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
 from shoal.errors import BudgetError, UsageError
 
@@ -73,6 +74,7 @@ def register_dataset(
     schema = asked.schema.with_names(asked.unit.column)
     with open_ledger(ledger, new=new_ledger) as book:
         warn_of(book)
+        recover_ledger(book)
         with progress.spinner("reading"), show_rejected(data, schema, show=show_values):
             found = register(asked, data, sampled=rate, ledger=book)
         place = {"url": book.url, "new": book.is_new}

@@ -65,6 +65,9 @@ def recover(path: Path, ledger: Ledger | None) -> str | None:
         return None
     try:
         with hold_interrupts():
+            if work.is_empty:
+                work.remove()
+                return None
             target = target_of(work)
             if work.facts.get("state") == "publishing":
                 return _finish(work, target, ledger)

@@ -1,0 +1,36 @@
+"""What killed runs have left is finished or removed by the next command on its folder or its ledger, which says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.cli.terminal import output
+from shoal.errors import ShoalError
+
+if TYPE_CHECKING:
+    from shoal.ledger.ledger import Ledger
+
+
+def recover_ledger(book: Ledger) -> None:
+    """Finish or remove what the ledger waits for, and temporary folders; a ledger that cannot be read says so elsewhere."""
+    from shoal.publish.run.recover import recover_runs
+
+    try:
+        said = recover_runs(book)
+    except ShoalError:
+        return
+    for sentence in said:
+        output.note(sentence)
+
+
+def recover_folder(folder: Path) -> None:
+    """Finish or remove what a killed run left beside a release folder; what cannot be finished now is said."""
+    from shoal.publish.run.recover import recover_target
+
+    try:
+        said = recover_target(folder)
+    except ShoalError as error:
+        said = [str(error)]
+    for sentence in said:
+        output.note(sentence)

@@ -1,0 +1,63 @@
+"""After a kill, whatever command comes next cleans up and says so on standard error."""
+
+from __future__ import annotations
+
+import tempfile
+
+import pytest
+from click.testing import CliRunner
+
+from shoal.cli import main
+from tests.publish.clinic import publish
+from tests.publish.run.killed import kill
+
+COMMANDS = {
+    "verify": ("verify", "out"),
+    "share": ("share", "out"),
+    "ledger": ("ledger", "show", "--ledger", "ledger.sqlite"),
+    "ledger in JSON": ("ledger", "verify", "--ledger", "ledger.sqlite", "--json"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_temporary_folder(tmp_path_factory, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_next_command_finishes_a_release_and_says_so(tmp_path, monkeypatch, command):
+    """28 of 193 killed runs left a release without its event, which nothing ever made up for."""
+    monkeypatch.chdir(tmp_path)
+    kill(tmp_path, "note_release")
+    done = CliRunner().invoke(main, COMMANDS[command])
+    assert done.exit_code == 0, done.output
+    assert "the release of a killed run was finished" in done.stderr
+    assert not (tmp_path / ".out.shoal-work").exists()
+    again = CliRunner().invoke(main, ["ledger", "show", "--ledger", "ledger.sqlite"])
+    assert again.stderr == ""
+
+
+@pytest.mark.slow
+def test_a_question_to_the_same_ledger_removes_what_was_not_finished(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kill(tmp_path, "sync")
+    done = CliRunner().invoke(
+        main, ["ask", "clinic", "count", "age >= 50", "--epsilon", "1", "--ledger", "ledger.sqlite"]
+    )
+    assert "removed what a killed run left" in done.stderr
+    assert not (tmp_path / ".out.shoal-work").exists()
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_verifying_a_release_that_a_living_run_replaces_disturbs_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    publish(tmp_path)
+
+    def stage(name):
+        if name == "verifying":
+            done = CliRunner().invoke(main, ["verify", "out"])
+            assert (done.exit_code, done.stderr) == (0, "")
+
+    publish(tmp_path, force=True, stage=stage)
