@@ -33,14 +33,22 @@ else:
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
 KINDS = [
-    {},
-    {"release.recoding": "tree", "release.output": "parquet"},
-    {"release.views": "pairs", "unit": {"column": "patient", "max_rows": 2}},
+    json.dumps({"release.recoding": "tree", "release.output": "parquet"}),
+    *(
+        pytest.param(kind, marks=pytest.mark.long)
+        for kind in (
+            "{}",
+            json.dumps({"release.views": "pairs", "unit": {"column": "patient", "max_rows": 2}}),
+            json.dumps({"release.recoding": {"choose": {"epsilon": "0.2"}}}),
+            "microaggregation",
+            "swap",
+        )
+    ),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*(json.dumps(kind) for kind in KINDS), "microaggregation", "swap"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_imported_after_the_charge(tmp_path, kind):
     """A broken module that is imported late was found after the charge."""
     done = subprocess.run(
