@@ -109,7 +109,7 @@ def test_what_is_not_known_of_the_end_of_a_run_is_no_matter(path, monkeypatch):
     with Ledger(str(path)) as ledger:
         failing_commit(monkeypatch, after=False)
         with pytest.raises(LedgerError, match="nothing was entered"):
-            ledger.end_run("/work")
+            ledger.end_run("/data/.out.shoal-work")
 
 
 @pytest.mark.parametrize("statement", ["BEGIN EXCLUSIVE", "BEGIN IMMEDIATE"])
