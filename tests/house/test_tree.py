@@ -58,6 +58,7 @@ TOPICS = {
     "policy/test_canonical.py",
     "policy/test_fuzz.py",
     "policy/test_lock.py",
+    "policy/text/test_hostile.py",
     "policy/text/test_json_schema.py",
     "publish/certificate/test_curve.py",
     "publish/certificate/test_premises.py",

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.domain import Values, shorten
+from shoal.data.plain_file import LARGEST_YAML, read_plain_file
 from shoal.data.type import spell
 from shoal.errors import PolicyError, UsageError
 
@@ -248,7 +249,7 @@ def read_tree(path: Path) -> Any:
     from ruamel.yaml.events import AliasEvent
 
     try:
-        text = path.read_text("utf-8-sig")
+        text = read_plain_file(path, LARGEST_YAML).decode("utf-8-sig")
         # An alias repeats names, or leads back to where it stands and is then read as nothing.
         if any(isinstance(event, AliasEvent) for event in YAML(typ="base", pure=True).parse(text)):
             raise PolicyError("a taxonomy file refers to a part of itself", came=path, fix="write it out")

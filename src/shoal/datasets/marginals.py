@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from shoal.data.domain import Interval, Line, Pattern, Values
 from shoal.data.hierarchy.level import MISSING, GroupLevel
+from shoal.data.plain_file import LARGEST_YAML, read_plain_file
 from shoal.data.schema import Attribute, Missing, Schema
 from shoal.data.type import point, spell
 from shoal.errors import DomainError, ParameterError, PolicyError, UsageError
@@ -45,7 +46,7 @@ def load(path: Path | str) -> dict[str, Any]:
 
     where = Path(path)
     try:
-        text = where.read_text(encoding="utf-8")
+        text = read_plain_file(where, LARGEST_YAML, UsageError).decode("utf-8-sig")
     except OSError as error:
         raise UsageError("the marginals cannot be read", came=f"{where} ({error.strerror})") from None
     except UnicodeDecodeError:

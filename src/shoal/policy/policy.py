@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from shoal.data.plain_file import LARGEST_YAML, read_plain_file
 from shoal.data.schema import Attribute, Schema, Type
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Neighbours, Unit
@@ -84,7 +85,7 @@ class Policy:
             raise UsageError("a policy file is named by its path", came=type(path).__name__, allowed="text or a path")
         where = Path(path)
         try:
-            text = where.read_bytes().decode("utf-8-sig")
+            text = read_plain_file(where, LARGEST_YAML).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise PolicyError("the policy is not UTF-8 text", came=where, fix="save it as UTF-8") from None
         except (OSError, ValueError) as error:

@@ -20,6 +20,7 @@ from shoal.data.domain import Domain, Interval, Pattern, Values
 from shoal.data.hierarchy import build, suggest
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.hierarchy.level import MISSING, SUPPRESSED
+from shoal.data.plain_file import LARGEST_HIERARCHY, read_plain_file
 from shoal.data.schema import Attribute, Outside, Role, Type
 from shoal.errors import PolicyError, ShoalError
 from shoal.guarantee.rounding import exact_text
@@ -30,6 +31,8 @@ from shoal.policy.text.problem import Path, Problem, excerpt
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?", re.ASCII)
 
+MOST_LABELS_IN_ALL = 500_000
+"""The most labels of all levels of all attributes: building them takes time and memory before a row is read."""
 BOOLEAN = Values(("false", "true"))
 """The domain of every boolean."""
 
@@ -167,8 +170,23 @@ def attributes_of(
     asked: Mapping[str, AttributeModel], folder: pathlib.Path | None, problems: list[Problem]
 ) -> dict[str, Attribute]:
     """Each attribute that means something; what is wrong with the others goes into `problems`."""
-    found = {name: _attribute(name, one, folder, problems) for name, one in asked.items()}
-    return {name: attribute for name, attribute in found.items() if attribute is not None}
+    found: dict[str, Attribute] = {}
+    labels = 0
+    for name, one in asked.items():
+        attribute = _attribute(name, one, folder, problems)
+        if attribute is None:
+            continue
+        found[name] = attribute
+        levels = attribute.hierarchy.levels if attribute.hierarchy is not None else ()
+        labels += sum(len(level.labels or ()) for level in levels)
+        if labels > MOST_LABELS_IN_ALL:
+            wrong = "the hierarchies up to this one have too many labels"
+            allowed = f"at most {MOST_LABELS_IN_ALL:,} in a policy"
+            problems.append(
+                Problem(("attributes", name, "hierarchy"), wrong, f"{labels:,}", allowed, "begin with coarser levels")
+            )
+            break
+    return found
 
 
 def _attribute(
@@ -255,7 +273,11 @@ def file_of(asked: HierarchyModel, folder: pathlib.Path | None) -> pathlib.Path 
 def hashes_of(asked: Mapping[str, AttributeModel], folder: pathlib.Path | None) -> dict[str, str]:
     """The hash of the file that each hierarchy was read from, by the attribute's name."""
     files = {name: file_of(one.hierarchy, folder) for name, one in asked.items() if one.hierarchy is not None}
-    return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items() if file is not None}
+    return {
+        name: hashlib.sha256(read_plain_file(file, LARGEST_HIERARCHY)).hexdigest()
+        for name, file in files.items()
+        if file is not None
+    }
 
 
 def _texts(tree: Any) -> Any:

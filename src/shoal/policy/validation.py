@@ -21,9 +21,15 @@ from shoal.policy.model.method import method_of, no_attribute
 from shoal.policy.model.release import EVERY, ChooseModel, RecodingModel, ReleaseModel, SamplingModel, ViewsModel
 from shoal.policy.schema import attributes_of
 from shoal.policy.text.keys import known_at
-from shoal.policy.text.problem import Path, Problem, close_to, excerpt, nearest
+from shoal.policy.text.problem import MOST_PROBLEMS, Path, Problem, close_to, excerpt, nearest
 from shoal.policy.text.reading import Document
 
+MOST_RELEASES = 1000
+"""The most releases that one plan repeats."""
+MOST_VIEWS = 10_000
+"""The most views of a release: each is a file of its own, and each is composed."""
+MOST_CANDIDATES = 200_000
+"""The most views among which some are chosen or taken."""
 _NATIVE = {
     "tuple_type": ("one value where a list belongs", "a list, such as [a, b]"),
     "dict_type": ("no mapping", "a mapping, such as {name: value}"),
@@ -51,11 +57,14 @@ def _model(document: Document) -> tuple[PolicyModel, list[Problem]]:
         return PolicyModel.model_validate(document.tree), []
     except ValidationError as error:
         problems = _pydantic_problems(error, document)
-    ill = {problem.path for problem in problems}
+        if error.error_count() > MOST_PROBLEMS:  # what of it is sound is not asked
+            problems.append(Problem((), "more is wrong than is listed here", f"{error.error_count():,} problems"))
+            return _sound_parts({}), problems
+    ill = {problem.path[:length] for problem in problems for length in range(len(problem.path) + 1)}
 
     def sound(*path: str) -> Any:
         """The value at a path, unless something is wrong in it."""
-        return None if any(bad[: len(path)] == path for bad in ill) else document.at(path)
+        return None if path in ill else document.at(path)
 
     def part(kind: type[PolicyPart], key: str) -> Any:
         return None if (value := sound(key)) is None else kind.model_validate(value)
@@ -71,7 +80,20 @@ def _model(document: Document) -> tuple[PolicyModel, list[Problem]]:
         "release": part(ReleaseModel, "release"),
         "budget": part(BudgetModel, "budget"),
     }
-    return PolicyModel.model_construct(**parts), problems
+    return _sound_parts(parts), problems
+
+
+def _sound_parts(parts: Mapping[str, Any]) -> PolicyModel:
+    """The model that has these parts alone, and nothing in place of the others."""
+    none: dict[str, Any] = {
+        "unit": None,
+        "neighbours": None,
+        "file": FileModel(),
+        "attributes": {},
+        "release": None,
+        "budget": None,
+    }
+    return PolicyModel.model_construct(**(none | dict(parts)))
 
 
 def _between_keys(model: PolicyModel, attributes: Mapping[str, Attribute]) -> Iterator[Problem]:
@@ -83,6 +105,9 @@ def _between_keys(model: PolicyModel, attributes: Mapping[str, Attribute]) -> It
     if release is None:
         return
     yield from method_of(release).problems(release, model.neighbours, model.unit, model.attributes, attributes)
+    if release.repeat > MOST_RELEASES:
+        allowed = f"at most {MOST_RELEASES:,}"
+        yield Problem(("release", "repeat"), "more releases than one plan repeats", str(release.repeat), allowed)
     if release.recoding is not None:
         yield from _recoding(release.recoding, model.attributes, attributes)
     if release.views is not None:
@@ -96,7 +121,7 @@ def _between_keys(model: PolicyModel, attributes: Mapping[str, Attribute]) -> It
 
 def _pydantic_problems(error: ValidationError, document: Document) -> list[Problem]:
     """Each error of pydantic as a problem at a key of the document."""
-    details = error.errors(include_url=False)
+    details = error.errors(include_url=False)[:MOST_PROBLEMS]
     meant = {
         (*detail["loc"][:-1], close)
         for detail in details
@@ -289,6 +314,7 @@ def _views(asked: ViewsModel, attributes: Mapping[str, AttributeModel]) -> Itera
 def _width(asked: ViewsModel, published: int) -> Iterator[Problem]:
     """There are as many attributes as a view has, and as many views as are asked for."""
     width = EVERY.index(asked.every) + 1 if asked.every else (asked.choose.width or 2) if asked.choose else 0
+    yield from _too_many_views(asked, comb(published, width))
     if width > published:
         yield Problem(("release", "views"), f"fewer than {width} published attributes", str(published))
     elif asked.choose is not None and asked.choose.count > comb(published, width):
@@ -299,6 +325,23 @@ def _width(asked: ViewsModel, published: int) -> Iterator[Problem]:
     if asked.choose is not None and asked.allocation == "weighted":
         fix = "which views are published is not known when the promise is shared out"
         yield Problem(("release", "views", "allocation"), "not together with `choose`", "weighted", "equal", fix)
+
+
+def _too_many_views(asked: ViewsModel, candidates: int) -> Iterator[Problem]:
+    """As many views as can be planned, and as many candidates as can be looked through."""
+    named = sum(len(groups) for _, groups in asked.named_groups)
+    count = asked.choose.count if asked.choose else named or min(candidates, asked.limit or candidates)
+    if count > MOST_VIEWS:
+        fix = "take some of them: `limit` beside `every`, `count` beside `choose`, or a `workload`"
+        yield Problem(("release", "views"), "too many views", f"{count:,}", f"at most {MOST_VIEWS:,}", fix)
+    if not named and candidates > MOST_CANDIDATES and candidates > count:
+        yield Problem(
+            ("release", "views"),
+            "too many views to take some of them",
+            f"{candidates:,}",
+            f"at most {MOST_CANDIDATES:,}",
+            "publish narrower views, or name them in a `workload`",
+        )
 
 
 def _sampling(asked: SamplingModel, release: ReleaseModel) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from shoal.data.plain_file import LARGEST_YAML, read_plain_file
 from shoal.errors import ParameterError, ShoalError, UsageError
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.compose import compose
@@ -337,7 +338,7 @@ def plain_values(path: str | Path, what: str, allowed: str | None = None) -> Tre
     """The plain values of a YAML file; `what` names the file in error messages."""
     where = Path(path)
     try:
-        text = where.read_bytes().decode("utf-8-sig")
+        text = read_plain_file(where, LARGEST_YAML, UsageError).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{what} is not UTF-8 text", came=where, fix="save it as UTF-8") from None
     except (OSError, ValueError) as error:

@@ -65,7 +65,7 @@ def test_json_is_yaml():
         ("a: 1\n---\nb: 2", 2, "a second document"),
         ("a: 1\n? [b]\n: 2", 2, "a key that is not a text"),
         ("\n\na: " + "[" * 50, 3, "nested too deeply"),
-        ("a: \x07", None, "not YAML"),
+        ("a: \x07", 1, "not YAML"),
     ],
 )
 def test_what_is_not_plain_is_refused(text, line, words):

@@ -97,9 +97,11 @@ def _write_lock(found: Plan, path: Path, *, force: bool) -> None:
 def refuse_other_plan(found: Plan, path: Path) -> None:
     """Refuse a plan that is not the one that was locked."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        from shoal.data.plain_file import LARGEST_LOCK, read_plain_file
+
+        content = json.loads(read_plain_file(path, LARGEST_LOCK, UsageError).decode("utf-8"))
         locked = content["plan"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise UsageError(
             "the lock cannot be read", came=path, fix="make one with `shoal plan POLICY --lock FILE`"
         ) from None

@@ -18,6 +18,7 @@ from shoal.data import taxonomy as trees
 from shoal.data.domain import list_values, shorten
 from shoal.data.hierarchy.base import Hierarchy, HierarchyRequest
 from shoal.data.hierarchy.level import MISSING, GroupLevel, Level, TopLevel, loss_of_labels
+from shoal.data.plain_file import LARGEST_HIERARCHY, read_plain_file
 from shoal.data.type import point, spell, text_at
 from shoal.errors import PolicyError
 
@@ -213,8 +214,8 @@ def read_rows(path: Path, delimiter: str | None = None) -> list[list[str]]:
     Raises     PolicyError where the file cannot be read or is no table.
     """
     try:
-        return parse_rows(path.read_bytes(), delimiter, str(path))
-    except OSError:
+        return parse_rows(read_plain_file(path, LARGEST_HIERARCHY), delimiter, str(path))
+    except (OSError, ValueError):
         raise PolicyError("a hierarchy file cannot be read", came=path, fix="name a file that is there") from None
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from shoal.errors import PolicyError, ShoalError, visible
 
 Path = tuple[str | int, ...]
 
+MOST_PROBLEMS = 100
+"""How many problems of a policy are looked for and listed; a policy that has more is not one yet."""
+_MOST_WORDS = 1000
+"""Among more words than this, the nearest is not looked for."""
 _SHOWN = 80
 """How many letters of what came are repeated in a message."""
 
@@ -25,6 +30,7 @@ class Problem:
     allowed: str | None = None
     fix: str | None = None
     line: int | None = None
+    column: int | None = None
 
     @classmethod
     def of(cls, path: Path, error: ShoalError) -> Problem:
@@ -33,7 +39,8 @@ class Problem:
 
     def location(self, file: str) -> str:
         """The key and the line, as in `release.epsilon (policy.yaml, line 12)`."""
-        where = file if self.line is None else f"{file}, line {self.line}"
+        column = "" if self.column is None else f", column {self.column}"
+        where = file if self.line is None else f"{file}, line {self.line}{column}"
         return f"{dotted_path(self.path)} ({where})" if self.path else where
 
     def words(self, file: str) -> str:
@@ -47,7 +54,8 @@ class RefusedPolicyError(PolicyError):
     """A policy with everything that is wrong in it, in the order of the file; prints as a list."""
 
     def __init__(self, problems: Sequence[Problem], file: str = "policy") -> None:
-        self.problems = tuple(sorted(problems, key=lambda problem: problem.line or 0))
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.line or 0)[:MOST_PROBLEMS])
+        self.left_out = len(problems) - len(self.problems)
         self.file = file
         first = self.problems[0]
         if len(self.problems) == 1:
@@ -55,7 +63,8 @@ class RefusedPolicyError(PolicyError):
                 f"{first.location(file)}: {first.wrong}", came=first.came, allowed=first.allowed, fix=first.fix
             )
         else:
-            super().__init__(f"{file}: {len(self.problems)} things are wrong")
+            more = " or more" if len(problems) >= MOST_PROBLEMS else ""
+            super().__init__(f"{file}: {len(problems)} things{more} are wrong")
 
     @property
     def kind(self) -> str:
@@ -65,10 +74,12 @@ class RefusedPolicyError(PolicyError):
     def __str__(self) -> str:
         if len(self.problems) == 1:
             return super().__str__()
-        return "\n".join([visible(self.wrong), *(f"  {problem.words(self.file)}" for problem in self.problems)])
+        listed = [f"  {problem.words(self.file)}" for problem in self.problems]
+        return "\n".join([visible(self.wrong), *listed, *([f"  and {self.left_out:,} more"] if self.left_out else [])])
 
     def to_json(self) -> dict[str, Any]:
         listed = [{**asdict(problem), "path": dotted_path(problem.path)} for problem in self.problems]
+        listed = [{key: item for key, item in each.items() if key != "column" or item is not None} for each in listed]
         return {**super().to_json(), "file": self.file, "problems": listed}
 
 
@@ -79,7 +90,7 @@ def dotted_path(path: Path) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            key = repr(step) if not step or set(step) & set(".[] '\"\n\t") else excerpt(step)
+            key = repr(step[:_SHOWN]) if not step or set(step) & set(".[] '\"\n\t") else excerpt(step)
             text += f".{key}" if text else key
     return text
 
@@ -87,11 +98,11 @@ def dotted_path(path: Path) -> str:
 def excerpt(value: object) -> str:
     """What came, on one line and not too long; nothing at all has a name too."""
     if isinstance(value, dict):
-        text = "{" + ", ".join(f"{key}: {excerpt(item)}" for key, item in value.items()) + "}"
+        text = "{" + ", ".join(f"{excerpt(key)}: {excerpt(item)}" for key, item in islice(value.items(), _SHOWN)) + "}"
     elif isinstance(value, list | tuple):
-        text = "[" + ", ".join(excerpt(item) for item in value) + "]"
+        text = "[" + ", ".join(excerpt(item) for item in islice(value, _SHOWN)) + "]"
     else:
-        text = str(value)
+        text = str(value)[: 2 * _SHOWN]
     text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
     if not text:
         return "nothing"
@@ -110,6 +121,8 @@ def nearest(came: str, allowed: Sequence[str]) -> str | None:
 
 def close_to(came: str, allowed: Sequence[str]) -> str | None:
     """The allowed word that what came was probably meant to be."""
+    if len(allowed) > _MOST_WORDS:
+        return None
     by_small = {word.lower(): word for word in allowed}
     typed = came.lower()[:40]
     for attempt in (typed, typed.replace("_", "-"), typed.replace("-", "_")):

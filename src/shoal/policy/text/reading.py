@@ -25,15 +25,17 @@ from ruamel.yaml.events import (
     SequenceEndEvent,
     SequenceStartEvent,
 )
+from ruamel.yaml.reader import ReaderError
 
-from shoal.policy.text.problem import Path, Problem, RefusedPolicyError, excerpt
+from shoal.policy.text.problem import MOST_PROBLEMS, Path, Problem, RefusedPolicyError, excerpt
 
 Tree = str | list[Any] | dict[str, Any]
 """Texts, lists and mappings, and nothing else."""
 
 _DEEPEST = 16
-_LONGEST = 16_000_000
-"""No policy needs more levels or letters than this; a file that has them is not one."""
+_LONGEST = 4_000_000
+_MOST_VALUES = 250_000
+"""No policy needs more levels, letters, or keys and values than this; a file that has them is not one."""
 
 
 @dataclass
@@ -78,7 +80,9 @@ def _read_cached(text: str) -> Document:
     """The document of a text; a text that is written, checked, parsed and locked is read once, not once for each."""
     builder = _DocumentBuilder()
     if len(text) > _LONGEST:
-        raise RefusedPolicyError([Problem((), "too long to be a policy", f"{len(text)} letters")])
+        raise RefusedPolicyError(
+            [Problem((), "too long to be a policy", f"{len(text):,} letters", f"at most {_LONGEST:,}")]
+        )
     try:
         for event in _events(text):
             builder.take(event)
@@ -86,13 +90,20 @@ def _read_cached(text: str) -> Document:
         pass
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = None if mark is None else int(mark.line) + 1
-        builder.problem("not YAML", came=str(error.problem or error.context or "a broken file"), line=line)
+        line, column = (None, None) if mark is None else (int(mark.line) + 1, int(mark.column) + 1)
+        came = str(error.problem or error.context or "a broken file")
+        builder.problem("not YAML", came=came, line=line, column=column)
+    except ReaderError as error:
+        before = text[: int(error.position)] if isinstance(error.position, int) else ""
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        builder.problem(
+            "not YAML: a letter that cannot be seen", came=f"{text[len(before) :][:1]!r}", line=line, column=column
+        )
     except YAMLError as error:
         builder.problem("not YAML", came=str(error).splitlines()[0] if str(error) else None)
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         # ruamel trips over some malformed texts instead of saying that they are malformed
-        builder.problem("not YAML", came=type(error).__name__, line=builder.last_line)
+        builder.problem("not YAML", came=type(error).__name__, line=builder.last_line, column=builder.last_column)
     if builder.problems:
         mapping = isinstance(builder.root, dict)  # anything else may be a table given for a policy: it is not quoted
         quiet = [each if mapping else replace(each, came=None) for each in builder.problems]
@@ -128,25 +139,62 @@ class _DocumentBuilder:
         self.lines: dict[Path, int] = {}
         self.problems: list[Problem] = []
         self.last_line = 1
+        self.last_column = 1
+        self._events = 0
         self._open: list[_Open] = []
         self._documents = 0
 
-    def problem(self, wrong: str, came: str | None = None, fix: str | None = None, line: int | None = None) -> None:
-        """Note what is wrong at the place that is being read."""
+    def problem(
+        self,
+        wrong: str,
+        came: str | None = None,
+        fix: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        """Note what is wrong at the place that is being read; where very much is, the rest is not read."""
         path = self._open[-1].path if self._open else ()
-        self.problems.append(Problem(path, wrong, None if came is None else excerpt(came), None, fix, line))
+        self.note(Problem(path, wrong, None if came is None else excerpt(came), None, fix, line, column))
+
+    def note(self, problem: Problem) -> None:
+        """Keep a problem; nothing more is read where there are too many."""
+        self.problems.append(problem)
+        if len(self.problems) >= MOST_PROBLEMS:
+            raise _Stop
 
     def take(self, event: Any) -> None:
         """One event of the parser."""
         if event.start_mark is not None:
             self.last_line = int(event.start_mark.line) + 1
+            self.last_column = int(event.start_mark.column) + 1
+        self._events += 1
+        if self._events > _MOST_VALUES:
+            self.problem(
+                "too many keys and values for a policy",
+                fix=f"keep to {_MOST_VALUES:,}",
+                line=self.last_line,
+                column=self.last_column,
+            )
+            raise _Stop
         if isinstance(event, DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:
-                self.problem("a second document", came="---", fix="keep one policy to a file", line=self.last_line)
+                self.problem(
+                    "a second document",
+                    came="---",
+                    fix="keep one policy to a file",
+                    line=self.last_line,
+                    column=self.last_column,
+                )
                 raise _Stop
         elif isinstance(event, AliasEvent):
-            self.problem("an alias", came=f"*{event.anchor}", fix="write the value again", line=self.last_line)
+            self.problem(
+                "an alias",
+                came=f"*{event.anchor}",
+                fix="write the value again",
+                line=self.last_line,
+                column=self.last_column,
+            )
             self._place_value("")
         elif isinstance(event, ScalarEvent):
             self._plain(event)
@@ -159,14 +207,22 @@ class _DocumentBuilder:
 
     def _plain(self, event: Any) -> None:
         if event.anchor is not None:
-            self.problem("an anchor", came=f"&{event.anchor}", fix="write the value in each place", line=self.last_line)
+            self.problem(
+                "an anchor",
+                came=f"&{event.anchor}",
+                fix="write the value in each place",
+                line=self.last_line,
+                column=self.last_column,
+            )
         if event.tag is not None:
             fix = "leave the tag out; the policy's own keys say what a value is"
-            self.problem("a tag", came=str(event.tag), fix=fix, line=self.last_line)
+            self.problem("a tag", came=str(event.tag), fix=fix, line=self.last_line, column=self.last_column)
 
     def _begin(self, value: list[Any] | dict[str, Any]) -> None:
         if len(self._open) >= _DEEPEST:
-            self.problem("nested too deeply", fix="a policy has few levels", line=self.last_line)
+            self.problem(
+                "nested too deeply", fix="a policy has few levels", line=self.last_line, column=self.last_column
+            )
             raise _Stop
         line, path = self.last_line, self._place_value(value)
         self._open.append(_Open(value, path, line=line))
@@ -195,14 +251,22 @@ class _DocumentBuilder:
     def _name(self, top: _Open, key: Tree) -> Path:
         """Take a key of a mapping; the value comes next."""
         if not isinstance(key, str):
-            self.problem("a key that is not a text", came=excerpt(key), fix="quote it", line=self.last_line)
+            self.problem(
+                "a key that is not a text",
+                came=excerpt(key),
+                fix="quote it",
+                line=self.last_line,
+                column=self.last_column,
+            )
             raise _Stop
         path = (*top.path, key)
         if key == "<<":
-            self.problem("a merge key", came="<<", fix="write the keys out", line=self.last_line)
+            self.problem(
+                "a merge key", came="<<", fix="write the keys out", line=self.last_line, column=self.last_column
+            )
         if path in self.lines:
             fix = f"it is on line {self.lines[path]} already; keep one of the two"
-            self.problems.append(Problem(path, "the key is written twice", None, None, fix, self.last_line))
+            self.note(Problem(path, "the key is written twice", None, None, fix, self.last_line, self.last_column))
         self.lines[path] = self.last_line
         top.key = key
         return path

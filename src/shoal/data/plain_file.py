@@ -1,0 +1,38 @@
+"""Reading a small file that a person names: a plain one, no larger than its purpose needs, and nothing that never ends."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from shoal.errors import PolicyError, UsageError
+
+LARGEST_HIERARCHY = 32 << 20
+"""Bytes of a hierarchy file: a hundred for each of 200,000 values, and as much again."""
+LARGEST_YAML = 8 << 20
+"""Bytes of a file in YAML: a policy, a taxonomy, questions, marginals; the number of its letters is bounded too."""
+LARGEST_LOCK = 1 << 16
+"""Bytes of the file that `shoal plan --lock` writes."""
+
+
+def read_plain_file(path: str | os.PathLike[str], most: int, error: type[UsageError] = PolicyError) -> bytes:
+    """The bytes of a plain file; a pipe, a device or a folder is refused before it is waited for.
+
+    Raises     OSError where there is no such file; `error` where it is not a plain file or has more than `most` bytes.
+    """
+    where = Path(path)
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(where, flags)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise error(
+            "a file cannot be read: it is not a plain one",
+            came=where,
+            fix="name a file, not a folder, a pipe or a device",
+        )
+    with os.fdopen(handle, "rb") as file:
+        found = file.read(most + 1)
+    if len(found) > most:
+        raise error("a file is too large", came=where, allowed=f"at most {most:,} bytes")
+    return found

@@ -1,0 +1,61 @@
+"""Texts made to keep the reader busy, to fill memory or the screen: each ends in a short error that says where."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.policy.policy import Policy
+from shoal.policy.text.problem import MOST_PROBLEMS, RefusedPolicyError, excerpt
+from tests.policy.written import BASE
+
+LAUGHS = "a: &a [x, x]\n" + "".join(f"b{i}: &b{i} [*a, *a]\n" for i in range(20))
+TEXTS = {
+    "billion laughs": (LAUGHS, "line 1, column 4: an anchor"),
+    "tag": (BASE.replace("version: 1", "version: !!int 1"), "line 1, column 10: a tag"),
+    "merge": ("<<: {a: b}\n" + BASE, "line 1, column 1.*: a merge key"),
+    "deep list": ("a: " + "[" * 100_000, "nested too deeply"),
+    "deep mapping": ("{a: " * 50_000, "nested too deeply"),
+    "too long": (BASE + "x: " + "y" * 4_000_000, "too long to be a policy; got 4,000,6.. letters; allowed: at most 4,000,000"),
+    "long key": ("k" * 2_000_000 + ": 1\n" + BASE, "not YAML"),
+    "twice": ("a: 1\n" * 50_000, f"{MOST_PROBLEMS} things or more are wrong"),
+    "NUL": (BASE + "\x00", "line 18, column 1: not YAML: a letter that cannot be seen"),
+    "escape": (BASE + "x: \x1b[2J", "line 18, column 4: not YAML: a letter that cannot be seen"),
+    "digits": (BASE.replace("epsilon: 1.0", "epsilon: " + "1" * 1_000_000), "release.epsilon .*line 13.*: not a number"),
+    "exponent": (BASE.replace("epsilon: 1.0", "epsilon: 1e999999999"), "release.epsilon .*line 13.*: not a number"),
+    "infinity": (BASE.replace("epsilon: 1.0", "epsilon: .inf"), "release.epsilon .*line 13.*: not a number"),
+    "sexagesimal": (BASE.replace("epsilon: 1.0", "epsilon: 12:30:45"), "release.epsilon .*line 13.*: not a number"),
+    "date": (BASE.replace("epsilon: 1.0", "epsilon: 2024-01-01"), "release.epsilon .*line 13.*: not a number"),
+    "unknown keys": (BASE + "".join(f"epsilo{i}: 1\n" for i in range(3000)), "more is wrong than is listed here"),
+}  # fmt: skip
+LARGE = {
+    "values": (BASE.replace("[0, 110]", "{values: [" + "1," * 500_000 + "]}"), "too many keys and values"),
+    "keys": ("".join(f"k{i}: 1\n" for i in range(300_000)), "too many keys and values"),
+    "attributes": (
+        BASE.replace("attributes:", "attributes:\n" + "".join(f"  z{i}: {{rol: drop}}\n" for i in range(5000))),
+        "more is wrong than is listed here",
+    ),
+}
+
+
+def refused(text: str, words: str) -> None:
+    with pytest.raises(RefusedPolicyError, match=words) as caught:
+        Policy.parse(text)
+    message = str(caught.value)
+    assert len(message) < 30_000
+    assert all(line.isprintable() for line in message.split("\n"))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_hostile_text_is_refused_in_a_few_words(name):
+    refused(*TEXTS[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE)
+def test_a_text_with_very_many_parts_is_refused(name):
+    refused(*LARGE[name])
+
+
+def test_excerpts_of_long_values_are_made_from_their_beginning():
+    assert excerpt("x" * 10_000_000) == "x" * 79 + "…"
+    assert excerpt({"a\x1b" * 100: ["b"] * 10**6}).startswith("{a\\x1ba")
