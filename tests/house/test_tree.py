@@ -62,6 +62,7 @@ TOPICS = {
     "policy/text/test_json_schema.py",
     "publish/certificate/test_curve.py",
     "publish/certificate/test_premises.py",
+    "publish/plan/test_costly.py",
     "publish/plan/test_unit_words.py",
     "publish/run/test_few_rows.py",
     "publish/run/test_private_recoding.py",

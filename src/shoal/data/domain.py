@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 from typing import Any
 
@@ -269,6 +269,12 @@ class Line:
         low = self.low if start is None else max(start, self.low)
         high = self.end if end is None else min(end, self.end)
         return max(Fraction(0), high - low)
+
+    def sizes(self, edges: Sequence[Fraction]) -> list[Fraction]:
+        """The sizes of the parts that inner edges, in rising order, divide the domain into."""
+        if self.listed is None and edges and self.low <= edges[0] and edges[-1] <= self.end:
+            return [b - a for a, b in pairwise([self.low, *edges, self.end])]
+        return [self.size(*ends) for ends in zip([None, *edges], [*edges, None], strict=True)]
 
     def edge(self, at: Fraction) -> Any:
         """The value at a point, as levels carry it."""

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution as Distribution
 
 GRID = 1e-4
-"""Spacing of the grid of privacy losses; the part's own spread divided by 200 where that is smaller."""
+"""Spacing of the grid of privacy losses; the part's own spread divided by 200 where that is smaller, unless it is too wide."""
 RELIABLE_DELTA = 1e-11
 """Below it the Fourier transforms behind the composed distribution are not accurate enough to claim from."""
+_POINTS = 1 << 22
+"""The most points of the grid that one part takes: beyond, the grid is coarser and the bound looser."""
 _TRUNCATED = 1e-15
 _SLACK_RELATIVE = 1e-9
 _SLACK_ABSOLUTE = 1e-13
@@ -170,7 +172,8 @@ def _smallest_epsilon(composition: Composition, delta: Fraction) -> float:
 
 @functools.lru_cache(maxsize=16)
 def _distributions(parts: tuple[tuple[DifferentialPrivacy, int], ...]) -> tuple[Distribution, Distribution]:
-    grid = min(GRID, max(1e-7, min(part.spread for part, _ in parts) / 200))
+    widest = max(2 * float(part.own[0]) if part.own else 0.0 for part, _ in parts)
+    grid = max(min(GRID, max(1e-7, min(part.spread for part, _ in parts) / 200)), widest / _POINTS)
     pairs = [(part.distributions(grid), n) for part, n in parts]
     remove, add = (
         functools.reduce(

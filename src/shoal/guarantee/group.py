@@ -13,6 +13,9 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 
+import numpy as np
+import numpy.typing as npt
+
 from shoal.errors import ParameterError
 from shoal.guarantee.rounding import Number, decimal, exact, guarded_up, precise, whole
 
@@ -80,20 +83,21 @@ def _best_split(steps: list[Curve], epsilon: Fraction) -> list[Fraction]:
     unit = epsilon / _GRID
     values = [[step(unit * i) for i in range(_GRID + 1)] for step in dict.fromkeys(steps)]
     table = dict(zip(dict.fromkeys(steps), values, strict=True))
-    growth = [math.exp(float(unit) * i) for i in range(_GRID + 1)]
-    best = list(table[steps[-1]])
-    choices: list[list[int]] = []
+    # Row `left` of a step: the share of the step in column i, what is left for later steps in left - i. What cannot be is inf.
+    growth = np.array([math.exp(float(unit) * i) for i in range(_GRID + 1)])
+    left_over = np.arange(_GRID + 1)[:, None] - np.arange(_GRID + 1)[None, :]
+    best = np.array(table[steps[-1]])
+    choices: list[npt.NDArray[np.int64]] = []
     for step in reversed(steps[:-1]):
-        first = table[step]
-        picked = [
-            min(range(left + 1), key=lambda i: first[i] + growth[i] * best[left - i]) for left in range(_GRID + 1)
-        ]
-        best = [first[i] + growth[i] * best[left - i] for left, i in enumerate(picked)]
+        costs = np.array(table[step])[None, :] + growth[None, :] * best[np.maximum(left_over, 0)]
+        costs[left_over < 0] = np.inf
+        picked = costs.argmin(axis=1)
+        best = costs[np.arange(_GRID + 1), picked]
         choices.append(picked)
     split, left = [], _GRID
     for picked in reversed(choices):
-        split.append(unit * picked[left])
-        left -= picked[left]
+        split.append(unit * int(picked[left]))
+        left -= int(picked[left])
     split.append(unit * left)
     for fineness in (8, 64) if len(steps) <= _FEW else ():  # with many steps the grid alone has to do
         split = _refine(steps, split, unit / fineness)

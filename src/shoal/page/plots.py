@@ -154,7 +154,7 @@ def _scale(axes: Axes, picture: Picture) -> None:
 
 def _round_numbers(low: float, high: float) -> list[float]:
     """List 1, 2, 5, 10, ... around a span of less than three powers of ten; nothing for a longer one."""
-    if high / low > 1500:
+    if low <= 0 or high / low > 1500:
         return []
     return [m * 10**e for e in range(-9, 9) for m in (1, 2, 5) if low / 2 <= m * 10**e <= high * 2]
 

@@ -249,7 +249,7 @@ class HierarchyRequest:
                 break
             edges = tuple(line.edge(at) for at in each.edges)
             found.append(IntervalLevel(edges, tuple(each.labels), each.open_below, each.open_above))
-            sizes = [line.size(*ends) for ends in zip([None, *each.edges], [*each.edges, None], strict=True)]
+            sizes = line.sizes(each.edges)
             losses.append(loss_of_counts(map(int, sizes)) if line.countable else loss_of_widths(sizes))
         return self.build(found, losses)
 

@@ -258,6 +258,13 @@ CALENDAR_PARTS: dict[str, CalendarPart] = {
 """The parts of the calendar from fine to coarse. Weeks are ISO weeks, from Monday, and nest in no coarser part."""
 
 
+_LONGEST = {
+    name: dt.timedelta(hours=hours)
+    for name, hours in zip(CALENDAR_PARTS, (1, 24, 168, 744, 2208, 8784, 87_672), strict=True)
+}
+"""How long a part may be at most."""
+
+
 def date(request: HierarchyRequest) -> Hierarchy:
     """The hierarchy of parts of the calendar, from fine to coarse."""
     line = Line.of(request.type, request.domain)
@@ -280,18 +287,21 @@ def date(request: HierarchyRequest) -> Hierarchy:
 
 def _bins(request: HierarchyRequest, line: Line, name: str) -> IntervalEdges:
     part = CALENDAR_PARTS[name]
-    last = time_at(line.type, line.high)
+    first, last = time_at(line.type, line.low), time_at(line.type, line.high)
+    too_many = request.error(
+        f"a level would have more than {MOST_LABELS:,} labels", came=name, fix="leave this part out"
+    )
+    if (last - first) / _LONGEST[name] > MOST_LABELS:
+        raise too_many
     starts: list[dt.datetime] = []
     labels: list[str] = []
     try:
-        here = part.start(time_at(line.type, line.low))
+        here = part.start(first)
         while here <= last:
             starts.append(here)
             labels.append(part.label(here))
             if len(starts) > MOST_LABELS:
-                raise request.error(
-                    f"a level would have more than {MOST_LABELS:,} labels", came=name, fix="leave this part out"
-                )
+                raise too_many
             here = part.following(here)
     except (ValueError, OverflowError):  # the calendar ends with the year 9999
         pass

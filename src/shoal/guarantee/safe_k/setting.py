@@ -45,6 +45,12 @@ _SMALLEST_BETA = Fraction(1, 10**12)
 _JUMPS = 4000
 _UNIT_STEPS = 24
 _CLOSE = Fraction(1, 10**6)
+MOST_ROWS = 1000
+"""The most rows of one unit that a promise is computed for: a chain has a step for each, and each of them costs."""
+LARGEST_K_OF_UNIT = 1 << 14
+"""The largest k for a unit of several steps, whose delta takes hundreds of evaluations instead of one."""
+_GUESSED_FROM = 200
+"""From this k on, the k of a unit is first looked for in double precision."""
 CLASS_SIZES = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500)
 """The minimum class sizes that a frontier tries."""
 
@@ -171,7 +177,28 @@ def delta_for_unit(unit: Unit, k: int, beta: Fraction, epsilon: Fraction) -> flo
 
 def chain_for_unit(unit: Unit, k: int, beta: Fraction, epsilon: Fraction) -> group.Chain:
     """delta at epsilon for a unit of several steps, with the split of epsilon over the steps that shows it."""
+    _refuse_long(unit, k)
     return _chain(unit.max_rows, unit.neighbours, k, beta, epsilon)
+
+
+def _refuse_long(unit: Unit, k: int) -> None:
+    """Raise where a unit's chain would have too many steps, or steps that take too long, to be computed."""
+    if unit.max_rows > MOST_ROWS:
+        raise PreconditionError(
+            "group-privacy",
+            "a promise to a unit of so many rows is not computed",
+            came=f"max_rows: {unit.max_rows:,}",
+            allowed=f"at most {MOST_ROWS:,} rows of one unit",
+            fix="lower max_rows",
+        )
+    if k > LARGEST_K_OF_UNIT:
+        raise PreconditionError(
+            unit.theorems[-1],
+            f"a promise to {unit.words()} is not computed for so large a k",
+            came=f"k = {k:,}",
+            allowed=f"k up to {LARGEST_K_OF_UNIT:,}",
+            fix="lower k, or beta with it",
+        )
 
 
 @lru_cache(maxsize=256)  # a release asks for the same points several times
@@ -457,8 +484,12 @@ def _solve_for_unit(step: Setting, unit: Unit) -> Setting:
     if step.solved == "delta":
         delta = _not_below(delta_for_unit(unit, k, beta, epsilon))
     elif step.solved == "k":
+        _refuse_long(unit, 1)
         k = _smallest_k_for_unit(
-            lambda size: Fraction(delta_for_unit(unit, size, beta, epsilon)) <= delta, k, float(epsilon)
+            lambda size: Fraction(delta_for_unit(unit, size, beta, epsilon)) <= delta,
+            k,
+            float(epsilon),
+            None if k < _GUESSED_FROM else partial(_nearly_holds, unit, beta, epsilon, delta),
         )
     elif step.solved == "epsilon":
         epsilon = _smallest_epsilon_for_unit(unit, k, beta, delta, epsilon)
@@ -475,19 +506,84 @@ def _solve_for_unit(step: Setting, unit: Unit) -> Setting:
     return replace(step, epsilon=epsilon + step.epsilon_recoding, delta=delta, k=k, beta=beta, unit=unit)
 
 
-def _smallest_k_for_unit(holds: Callable[[int], bool], low: int, epsilon: float) -> int:
+def _smallest_k_for_unit(
+    holds: Callable[[int], bool], low: int, epsilon: float, nearly: Callable[[int], bool] | None
+) -> int:
+    """The smallest k from `low` up that holds; `nearly` says the same in double precision, where that saves time."""
+    if nearly is not None:
+        return _close_in(holds, low, _smallest_k_for_unit(nearly, low, epsilon, None), epsilon)
     high, low = low, low - 1
-    while not holds(high):
-        if high >= MAX_K:
-            raise InfeasibleError(
-                f"no k up to {MAX_K:,} reaches delta at epsilon = {epsilon:g} for this unit",
-                fix="raise epsilon or delta, or lower beta",
-            )
-        low, high = high, min(2 * high, MAX_K)
+    while high > LARGEST_K_OF_UNIT or not holds(high):
+        if high >= LARGEST_K_OF_UNIT:
+            raise _no_k_for_unit(epsilon)
+        low, high = high, min(2 * high, LARGEST_K_OF_UNIT)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+def _no_k_for_unit(epsilon: float) -> InfeasibleError:
+    return InfeasibleError(
+        f"no k up to {LARGEST_K_OF_UNIT:,} reaches delta at epsilon = {epsilon:g} for this unit",
+        fix="raise epsilon or delta, or lower beta",
+    )
+
+
+def _close_in(holds: Callable[[int], bool], least: int, guess: int, epsilon: float) -> int:
+    """The smallest k from `least` up that holds, looked for around a guess in steps that double."""
+    low, high, step = least - 1, guess, 1
+    if holds(guess):
+        while high > least and holds(max(least, high - step)):
+            high, step = max(least, high - step), 2 * step
+        low = max(low, high - step)
+    else:
+        low, high = guess, guess + 1
+        while not holds(high):
+            if high >= LARGEST_K_OF_UNIT:
+                raise _no_k_for_unit(epsilon)
+            step *= 2
+            low, high = high, min(high + step, LARGEST_K_OF_UNIT)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _nearly_holds(unit: Unit, beta: Fraction, epsilon: Fraction, delta: Fraction, k: int) -> bool:
+    """Whether delta holds for a unit, in double precision: a guess, after which nothing is believed."""
+    remove, add = (partial(curve, k, float(beta)) for curve in (_nearly_remove, _nearly_add))
+    if unit.neighbours == "add_remove":
+        found = group.chain_of_rows(lambda e: max(remove(e), add(e)), unit.max_rows, epsilon)
+    else:
+        found = group.chain_of_replaced_rows(remove, add, unit.max_rows, epsilon)
+    return Fraction(found.delta) <= delta
+
+
+def _nearly_remove(k: int, beta: float, epsilon: Fraction) -> float:
+    """`delta_remove` in double precision: its sum over a linear weight is two tails of binomial distributions."""
+    from scipy.special import betainc
+
+    rest = (1 - beta) * math.exp(-float(epsilon))
+    n = max(k, math.ceil((k - 1) / (1 - rest)))
+    if k in (n, 1):
+        return float(beta**k)
+    tail, narrow = float(betainc(k, n - k + 1, beta)), float(betainc(k - 1, n - k + 1, beta))
+    return max(0.0, min(1.0, tail * (1 - 1 / rest) + beta * narrow / rest))
+
+
+def _nearly_add(k: int, beta: float, epsilon: Fraction) -> float:
+    """`delta_add` in double precision."""
+    from scipy.special import betainc
+
+    gamma = 1 - (1 - beta) * math.exp(float(epsilon))
+    if gamma <= 0 or k == 1:
+        return 0.0 if gamma <= 0 else max(0.0, gamma)
+    n = max(1, math.ceil((k - 1) / gamma))
+    if n <= k:
+        return 1.0
+    low, narrow = float(betainc(n - k + 1, k, 1 - beta)), float(betainc(n - k + 1, k - 1, 1 - beta))
+    return max(0.0, min(1.0, (gamma * low - beta * narrow) / (1 - beta)))
 
 
 def _smallest_epsilon_for_unit(unit: Unit, k: int, beta: Fraction, delta: Fraction, low: Fraction) -> Fraction:

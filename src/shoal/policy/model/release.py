@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
+import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from shoal.policy.model.base import (
@@ -248,14 +248,22 @@ class ViewsModel(PolicyPart):
 
 def _spread(groups: tuple[Group, ...], limit: int) -> list[Group]:
     """Take `limit` of the groups: each time the first whose pairs, and then whose attributes, were taken least."""
-    left, used, pairs = list(groups), Counter[str](), Counter[tuple[str, str]]()
+    parts: dict[tuple[str, ...], list[int]] = {}
+    for at, group in enumerate(groups):
+        for size in (1, 2):
+            for part in combinations(group, size):
+                parts.setdefault(part, []).append(at)
+    holders = {part: np.array(places) for part, places in parts.items()}
+    once = len(groups) * len(groups[0]) + 1 if groups else 1  # more than attributes can be taken in all
+    taken = np.zeros(len(groups), dtype=np.int64)
     found: list[Group] = []
-    while left and len(found) < limit:
-        best = min(left, key=lambda g: (sum(pairs[p] for p in combinations(g, 2)), sum(used[n] for n in g)))
-        left.remove(best)
+    while len(found) < min(limit, len(groups)):
+        best = groups[at := int(taken.argmin())]
+        taken[at] = np.iinfo(np.int64).max // 2
         found.append(best)
-        used.update(best)
-        pairs.update(combinations(best, 2))
+        for size, weight in ((1, 1), (2, once)):
+            for part in combinations(best, size):
+                taken[holders[part]] += weight
     return found
 
 

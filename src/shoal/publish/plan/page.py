@@ -5,6 +5,7 @@ The pictures are the curve of delta against epsilon, and the frontier of other c
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,12 @@ ELSEWHERE = (
     "It does not cover other publications about the same people; the ledger adds up those that were charged to it."
 )
 """Instead of the certificate's sentence, which points to a list of charges that a plan does not have."""
+
+
+SMALLEST = 1e-300
+"""A delta below this is not drawn: it is next to nothing, and numbers of a picture end there."""
+LARGE_K = 5000
+"""From this k on a point of the curve takes a tenth of a second, and fewer are drawn."""
 
 
 def plan_page(
@@ -107,30 +114,30 @@ def curve_picture(curve: ReleaseCurve) -> Picture:
     own, sample = curve.total.epsilon, curve.samples[0]
     top = max(3.0, 2 * float(own))
     one, step = curve.is_one_sample, sample.unit.is_one_step
-    fine = _grid(top, 360 if one and step else 120 if not one else 24)
-    whole = [(float(e), float(d)) for e in sorted({*fine, own}) if (d := curve.delta_at(e)) < 1]
+    fine = _grid(top, (360 if sample.k < LARGE_K else 24) if one and step else 120 if not one else 24)
+    whole = [(float(e), float(d)) for e in sorted({*fine, own}) if SMALLEST <= (d := curve.delta_at(e)) < 1]
     series = [Series("this release", [e for e, _ in whole], [d for _, d in whole], colour=0)]
     spoken: list[tuple[float, float]] = []
     if one and step:
         shifted = [(e, published_delta(sample.k, sample.beta, e - curve.paid)) for e in fine if e >= curve.paid]
-        spoken = [(float(e), d) for e, d in shifted if d is not None]
+        spoken = [(float(e), d) for e, d in shifted if d is not None and d >= SMALLEST]
     elif one:
-        alone = [(float(e), safe_k.delta_tight(sample.k, sample.beta, e - curve.paid)) for e in fine if e >= curve.paid]
+        tight = [(float(e), safe_k.delta_tight(sample.k, sample.beta, e - curve.paid)) for e in fine if e >= curve.paid]
+        alone = [(e, d) for e, d in tight if d >= SMALLEST]
         series.append(Series("one row alone", [e for e, _ in alone], [d for _, d in alone], colour=2, dashed=True))
     if spoken:
         series.append(Series("published bound", [e for e, _ in spoken], [d for _, d in spoken], colour=1))
     silent = spoken[0][0] if spoken else 0.0
-    floor = float(sample.floor)
-    low = min(y for line in series for y in line.y)
+    log_floor = sample.k * math.log(sample.beta)
+    floor = float(sample.floor) if log_floor > math.log(SMALLEST) else None
+    low = min(y for line in series for y in [*line.y, *([] if floor is None or not one else [floor]), 1.0])
     return Picture(
         title=_title(curve),
         x=PlotAxis("epsilon of the whole release (log of the largest ratio)", limits=(0, top)),
-        y=PlotAxis(
-            "delta (what is added after the ratio)", log=True, limits=(min(low, floor) / 30 if one else low / 30, 1.5)
-        ),
+        y=PlotAxis("delta (what is added after the ratio)", log=True, limits=(low / 30, 1.5)),
         series=series,
         marks=[Mark(float(own), float(curve.total.delta), "promised", right=not step, above=not step)],
-        levels=[ReferenceLine(floor, "floor: beta to the power k")] if one else [],
+        levels=[ReferenceLine(floor, "floor: beta to the power k")] if one and floor is not None else [],
         regions=[ShadedRegion(0, silent, "published theorem silent")] if silent > 0.06 * top else [],
         caption=_caption(curve, spoken=bool(spoken)),
     )

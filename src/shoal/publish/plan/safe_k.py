@@ -79,8 +79,9 @@ class SafeKPlan(Plan):
 
     def _keeps(self, total: ApproxDP) -> bool:
         """Whether everything that is published costs no more than this epsilon and delta."""
-        epsilon = sum((promise.epsilon_release for promise in self.promises), start=self.epsilon_choices)
-        delta = sum((promise.delta for promise in self.promises), start=Fraction(0))
+        settings = self.distinct_settings
+        epsilon = sum((promise.epsilon_release * times for promise, times in settings), start=self.epsilon_choices)
+        delta = sum((promise.delta * times for promise, times in settings), start=Fraction(0))
         if epsilon <= total.epsilon and delta <= total.delta:
             return True
         return len(self.promises) > 1 and composed_within(self.parts, total.epsilon, total.delta)
@@ -157,10 +158,7 @@ class SafeKPlan(Plan):
     @property
     def distinct_settings(self) -> list[tuple[Setting, int]]:
         """The different settings among all tables, in the order in which they first occur, and how many tables have each."""
-        found: dict[Setting, int] = {}
-        for each in self.promises:
-            found[each] = found.get(each, 0) + 1
-        return list(found.items())
+        return count_settings(self.promises)
 
     @property
     def levels(self) -> dict[str, int] | None:
@@ -392,9 +390,21 @@ def partition(policy: Policy, asked: ReleaseModel, found: Setting, schema: Schem
 def sample_parts(promises: Sequence[Setting]) -> list[tuple[Guarantee, int]]:
     """What the samples of some tables compose as: by their dominating pair where it is the unit's, else by (epsilon, delta)."""
     found: Counter[Guarantee] = Counter()
-    for each in promises:
+    for each, times in count_settings(promises):
         exactly = each.unit.is_one_step and each.bound == "tight"
-        found[SafeKSampling(each.k, each.beta) if exactly else ApproxDP(each.epsilon_release, each.delta)] += 1
+        found[SafeKSampling(each.k, each.beta) if exactly else ApproxDP(each.epsilon_release, each.delta)] += times
+    return list(found.items())
+
+
+def count_settings(promises: Sequence[Setting]) -> list[tuple[Setting, int]]:
+    """The different settings among some, in the order in which they first occur, and how often each occurs.
+
+    Most of them are one object many times over, which is told apart more quickly than numbers are compared.
+    """
+    objects = Counter(map(id, promises))
+    found: dict[Setting, int] = {}
+    for each in {id(each): each for each in promises}.values():
+        found[each] = found.get(each, 0) + objects[id(each)]
     return list(found.items())
 
 
