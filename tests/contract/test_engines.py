@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ from pyarrow import parquet
 from shoal.chance.source import Source
 from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, ValueLevel
 from shoal.data.schema import FileFormat, Type
+from shoal.engine.base import RecodeRequest
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import DomainError, UsageError
 from tests.engine.oracle import OracleEngine, engine_named
@@ -149,6 +151,21 @@ def test_a_level_that_does_not_cover_the_column_is_refused(table):
     with pytest.raises(DomainError, match="'town': some values are not in the hierarchy; got 2 rows") as caught:
         table.recode({"town": GroupLevel(("Zug", "Ürgüp"), (0, 0), ("here",))})
     assert "bay" not in str(caught.value)
+
+
+def test_class_sizes_count_tuples_by_how_often_they_occur(table):
+    assert table.class_sizes(["town", "age"]) == {1: 5, 2: 1}
+    assert list(table.class_sizes(["town"])) == sorted(table.class_sizes(["town"]))
+    coarse = table.recode({"age": LEVELS["age"]})
+    for each in (
+        coarse,
+        coarse.suppress_below(["age"], 2),
+        table.recode_many([RecodeRequest({"age": LEVELS["age"]}, None)])[0],
+    ):
+        expected = Counter(each.count_by(["age"]).counts.tolist())
+        assert each.class_sizes(["age"]) == expected
+    with pytest.raises(UsageError, match="no column to count by"):
+        table.class_sizes([])
 
 
 def test_count_by_sorts_tuples_with_missing_first(table):

@@ -144,6 +144,9 @@ class OracleTable:
         counts = np.array([counted[row] for row in tuples], dtype=np.int64)
         return Counts(tuple(columns), tuple(values), tuple(codes), counts)
 
+    def class_sizes(self, columns: Sequence[str]) -> dict[int, int]:
+        return dict(sorted(Counter(self.count_by(columns).counts.tolist()).items()))
+
     def suppress_below(self, columns: Sequence[str], k: int) -> Table:
         keys = list(zip(*(self._column(name) for name in columns), strict=True))
         counted = Counter(keys)

@@ -130,6 +130,9 @@ class FewVerbs:
     def count_by(self, columns: Any) -> Any:
         return self._table.count_by(columns)
 
+    def class_sizes(self, columns: Any) -> Any:
+        return self._table.class_sizes(columns)
+
 
 def scanned(made: SafeKPlan, columns: dict[str, list[Any]]) -> FewVerbs:
     return FewVerbs(OracleEngine().scan(pa.table(columns), made.policy.schema))

@@ -97,9 +97,12 @@ class TupleCounter:
             cells = self._add_to_cells()
             used = np.flatnonzero(cells)
             return [used.astype(np.uint64)], cells[used]
-        words = [np.concatenate([np.zeros(0, dtype=np.uint64), *word]) for word in self._words]
+        words = []
+        for place in range(len(self._words)):  # what was put together is let go at once
+            words.append(np.concatenate([np.zeros(0, dtype=np.uint64), *self._words[place]]))
+            self._words[place] = []
         counts = None if self._counts is None else np.concatenate(self._counts)
-        self._words, self._counts = [[] for _ in words], None
+        self._counts = None
         if counts is not None:
             differs = _sort([*words, counts], len(words))
         elif len(words) == 1:
@@ -114,7 +117,10 @@ class TupleCounter:
             often = np.diff(starts, append=len(differs))
         else:
             often = np.add.reduceat(counts, starts) if len(starts) else counts
-        return [word[differs] for word in words], often
+        if len(starts) < len(differs):
+            for place in range(len(words)):
+                words[place] = words[place][starts]
+        return words, often
 
     def _add_to_cells(self) -> Numbers:
         """Add the tuples that are held to the cells. Nothing is held afterwards."""

@@ -6,17 +6,21 @@ import datetime as dt
 import hashlib
 import json
 import math
+from collections import Counter
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 from scipy.stats import binom
 
+from shoal.data.type import Type
 from shoal.guarantee.safe_k import frontier as outlook
 from shoal.publish.folder import MARK
-from shoal.publish.report.safe_k import MOST_LABELS, safe_k_report, sample_sizes, write_safe_k_report
+from shoal.publish.report.safe_k import MOST_LABELS, count_published, safe_k_report, sample_sizes, write_safe_k_report
 from tests.publish.made import csv_of, folders, planned, scanned, sealed
 from tests.publish.reading import Page
 
@@ -373,6 +377,28 @@ def test_a_parquet_file_of_several_stretches(tmp_path):
     )
     assert values["groups"]["count"] == 3
     assert (values["groups"]["smallest"], values["groups"]["largest"]) == (20, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_a_published_table_is_counted_a_few_rows_at_a_time(tmp_path, suffix, monkeypatch):
+    """Classes lie across the parts, and each part of a Parquet file has its own list of labels."""
+    monkeypatch.setattr("shoal.publish.report.safe_k.PART_ROWS", 7)
+    rng = np.random.default_rng(1)
+    age, town = np.sort(rng.integers(0, 5, 500)), np.array(["Bern", "Chur", None])[rng.integers(0, 3, 500)]
+    table = pa.table({"age": age, "town": pa.array(town.tolist(), pa.string())})
+    path = tmp_path / f"table.{suffix}"
+    if suffix == "csv":
+        csv.write_csv(table, path)
+    else:
+        packed = table.set_column(1, "town", table.column("town").dictionary_encode())
+        pq.write_table(packed, path, row_group_size=20)
+    held = SimpleNamespace(columns=("age", "town"), types={"age": Type.INTEGER, "town": Type.TEXT})
+    found = count_published(path, held)
+    texts = ["(missing)" if value is None else value for value in town]
+    assert found.rows == 500
+    assert found.sizes.tolist() == sorted(Counter(zip(age.tolist(), texts, strict=True)).values())
+    assert found.labels == {"age": Counter(str(value) for value in age), "town": Counter(texts)}
 
 
 @pytest.mark.slow

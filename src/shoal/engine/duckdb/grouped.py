@@ -152,6 +152,12 @@ class GroupedTable:
         values, codes = zip(*pairs, strict=True)
         return Counts(tuple(columns), values, codes, chosen.counts)
 
+    def class_sizes(self, columns: Sequence[str]) -> dict[int, int]:
+        if not columns:
+            raise UsageError("no column to count by", came="none", allowed="at least one")
+        sizes, often = np.unique(self.select(columns).counts, return_counts=True)
+        return dict(zip(sizes.tolist(), often.tolist(), strict=True))
+
     def suppress_below(self, columns: Sequence[str], k: int) -> Table:
         self._glance()
         places = [self._index(name) for name in columns]

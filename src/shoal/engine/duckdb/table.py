@@ -127,6 +127,14 @@ class DuckDBTable:
         found, often = counter.result(first=ABSENT)
         return Counts(tuple(columns), rows.values, tuple(found), often)
 
+    def class_sizes(self, columns: Sequence[str]) -> dict[int, int]:
+        if not columns:
+            raise UsageError("no column to count by", came="none", allowed="at least one")
+        keys = ", ".join(self._at(name) for name in columns)
+        sizes = f"SELECT {self._count} AS size FROM ({self.query}) t GROUP BY {keys}"
+        found = self.connection.arrow(f"SELECT size, count(*) AS often FROM ({sizes}) GROUP BY size ORDER BY size")
+        return dict(zip(found["size"].to_pylist(), found["often"].to_pylist(), strict=True))
+
     def suppress_below(self, columns: Sequence[str], k: int) -> Table:
         held = [self._at(name) for name in columns]
         keys = ", ".join(held)

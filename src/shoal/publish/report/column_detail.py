@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -48,14 +49,14 @@ class Original:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._values: dict[str, dict[str, int]] = {}
+        self._sizes: dict[str, dict[int, int]] = {}
         self._cells: dict[tuple[str, int], dict[str, int]] = {}
 
-    def values(self, name: str) -> dict[str, int]:
-        """How many rows of the original have each value of an attribute."""
-        if name not in self._values:
-            self._values[name] = by_label(self._table.count_by([name]))
-        return self._values[name]
+    def sizes(self, name: str) -> dict[int, int]:
+        """How many values of an attribute occur once in the original, twice, …: there may be as many values as rows."""
+        if name not in self._sizes:
+            self._sizes[name] = self._table.class_sizes([name])
+        return self._sizes[name]
 
     def cells(self, name: str, level: Level) -> dict[str, int]:
         """How many rows of the original lie in each cell of an attribute."""
@@ -125,14 +126,16 @@ def column_detail(
     expected: SampleSize,
 ) -> ColumnDetail:
     """Measure one column; `before` are the original's rows by label, `after` the published rows by label."""
-    values = original.values(name)
-    total, left = sum(values.values()), sum(after.values())
-    differ = 1 - math.fsum((count / total) ** 2 for count in values.values()) if total else 0.0
+    sizes = original.sizes(name)
+    total, left = sum(size * often for size, often in sizes.items()), sum(after.values())
+    # Added up as fractions, which round once: as if every value had been added.
+    same = sum(often * Fraction((size / total) ** 2) for size, often in sizes.items())
+    differ = 1 - float(same) if total else 0.0
     covered = covers(recoding, original, name, before)
     ruled_out = math.fsum(count * (1 - covered.get(label, 0.0)) for label, count in after.items())
     label = max(after, key=lambda each: (after[each], each)) if left else None
     share = after[label] / left if label is not None else None
-    constant = len(values) == 1
+    constant = sum(sizes.values()) == 1
     low, value, high = (_over(ruled_out, differ, left, expected, side) for side in (1, 0, -1))
     shown = min(1.0, ruled_out / (left * differ)) if left and not constant else None
     says = CONSTANT if constant else _says(recoding, name, after, shown, label, share)

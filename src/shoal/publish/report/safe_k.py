@@ -7,7 +7,8 @@ sample itself is gone with its key and is never drawn again: what was sampled an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 VERSION = 2
+PART_ROWS = 1 << 18
+"""Published rows that are read at a time."""
 MOST_LABELS = 20
 """Labels of a column that are shown; the others are added up."""
 SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -92,10 +95,10 @@ def safe_k_report(
     """The custodian's report as the plain values that report.json holds."""
     recoded = recoding.apply(table)
     files = [entry["file"] for entry in content["tables"]]
-    shown = [read_published(public / name, recoded) for name in files]
-    rows = _rows(plan, table, sum(part.num_rows for part in shown))
-    sizes = [_group_sizes(part) for part in shown]
-    labels = {name: (by_label(recoded.count_by([name])), _published_labels(name, shown)) for name in recoded.columns}
+    shown = [count_published(public / name, recoded) for name in files]
+    rows = _rows(plan, table, sum(part.rows for part in shown))
+    published = {name: _add_up(part.labels[name] for part in shown) for name in recoded.columns}
+    labels = {name: (by_label(recoded.count_by([name])), published[name]) for name in recoded.columns}
     sampled = SampleSize(rows["sampled"]["expected"], rows["sampled"]["standard_deviation"])
     original = Original(table)
     details = {
@@ -105,7 +108,8 @@ def safe_k_report(
     columns = [_column(plan, recoding, name, *labels[name], details[name], rows) for name in recoded.columns]
     for column in columns:
         says = details[column["name"]].says
-        column["distance_spread_evenly"] = _spread(recoding, original, column["name"], shown) if says is None else None
+        spread = _spread(recoding, original, column["name"], published[column["name"]]) if says is None else None
+        column["distance_spread_evenly"] = spread
     return {
         "for_the_holder_only": MARK,
         "version": VERSION,
@@ -117,10 +121,10 @@ def safe_k_report(
         "cautions": _cautions(plan, rows, columns, details),
         "notes": list(table.notes),
         "tables": [
-            {"file": name, "rows": part.num_rows, "groups": len(own)}
-            for name, part, own in zip(files, shown, sizes, strict=True)
+            {"file": name, "rows": part.rows, "groups": len(part.sizes)}
+            for name, part in zip(files, shown, strict=True)
         ],
-        "groups": _groups(plan.promise.k, np.concatenate(sizes)),
+        "groups": _groups(plan.promise.k, np.concatenate([part.sizes for part in shown])),
         "columns": columns,
         "frontier": _frontier(plan, rows["taking_part"]),
     }
@@ -131,10 +135,8 @@ def safe_k_report(
 
 def _rows(plan: SafeKPlan, table: Table, published: int) -> dict[str, Any]:
     """Counts in and out; sampled and suppressed with what is known of them now that the key is destroyed."""
-    count, taking_part, people = table.rows(), rows_taking_part(plan, table), None
-    unit, beta = plan.method.unit, float(plan.promise.beta)
-    if unit.whose == "person" and unit.column is not None:
-        people = len(table.count_by([unit.column]).counts)
+    count, (taking_part, people) = table.rows(), _rows_and_people(plan, table)
+    beta = float(plan.promise.beta)
     rate = 1.0 if plan.method.drawn_before else beta
     expected = plan.repeat * taking_part * rate
     deviation = math.sqrt(plan.repeat * taking_part * rate * (1 - rate))
@@ -178,10 +180,16 @@ def sample_sizes(rows: int, rate: float, confidence: float = CONFIDENCE) -> tupl
 
 def rows_taking_part(plan: SafeKPlan, table: Table) -> int:
     """How many rows are left when each person has at most as many as the unit allows."""
+    return _rows_and_people(plan, table)[0]
+
+
+def _rows_and_people(plan: SafeKPlan, table: Table) -> tuple[int, int | None]:
+    """The rows that take part, and how many people there are; None where a row is the unit."""
     unit = plan.method.unit
     if unit.whose != "person" or unit.column is None:
-        return table.rows()
-    return int(np.minimum(table.count_by([unit.column]).counts, unit.max_rows).sum())
+        return table.rows(), None
+    sizes = table.class_sizes([unit.column])
+    return sum(min(size, unit.max_rows) * often for size, often in sizes.items()), sum(sizes.values())
 
 
 def _cautions(
@@ -223,17 +231,69 @@ def read_published(path: Path, recoded: Table) -> pa.Table:
         return pq.read_table(path).unify_dictionaries()
     from pyarrow import csv
 
+    return csv.read_csv(path, convert_options=_csv_types(recoded))
+
+
+@dataclass(frozen=True)
+class PublishedCounts:
+    """What is counted in a published table: its rows, the sizes of its classes in order, and the rows of each label."""
+
+    rows: int
+    sizes: npt.NDArray[np.int64]
+    labels: dict[str, dict[str, int]]
+
+
+def count_published(path: Path, recoded: Table) -> PublishedCounts:
+    """Count a published table some rows at a time; what is held are its classes, of which each has k rows or more."""
+    import pyarrow as pa
+
+    rows, parts, labels = 0, [], {name: dict[str, int]() for name in recoded.columns}
+    for some in _published_parts(path, recoded):
+        rows += some.num_rows
+        for name, known in labels.items():
+            pairs = some.column(name).value_counts().to_pylist()
+            for label, count in count_labels((pair["values"], pair["counts"]) for pair in pairs).items():
+                known[label] = known.get(label, 0) + count
+        numbered = some.rename_columns([str(place) for place in range(some.num_columns)])
+        grouped = numbered.group_by(numbered.column_names).aggregate([([], "count_all")])
+        parts.append(grouped)
+    if not parts:
+        return PublishedCounts(0, np.zeros(0, dtype=np.int64), labels)
+    together = pa.concat_tables(parts).unify_dictionaries()
+    names = [name for name in together.column_names if name != "count_all"]
+    sums = together.group_by(names).aggregate([("count_all", "sum")]).column("count_all_sum")
+    return PublishedCounts(rows, np.sort(sums.to_numpy().astype(np.int64)), labels)
+
+
+def _published_parts(path: Path, recoded: Table) -> Iterator[pa.Table]:
+    """The rows of a published table, some at a time, with the types that its labels have."""
+    import pyarrow as pa
+
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(PART_ROWS):
+                yield pa.Table.from_batches([batch])
+        return
+    from pyarrow import csv
+
+    with csv.open_csv(path, convert_options=_csv_types(recoded)) as reader:
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
+
+
+def _csv_types(recoded: Table) -> Any:
+    from pyarrow import csv
+
     types = {name: Column(name, kind).arrow_type() for name, kind in recoded.types.items()}
-    options = csv.ConvertOptions(
+    return csv.ConvertOptions(
         column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
     )
-    return csv.read_csv(path, convert_options=options)
 
 
-def _group_sizes(part: pa.Table) -> npt.NDArray[np.int64]:
-    numbered = part.rename_columns([str(place) for place in range(part.num_columns)])
-    grouped = numbered.group_by(numbered.column_names).aggregate([([], "count_all")])
-    return np.sort(grouped.column("count_all").to_numpy().astype(np.int64))
+def _add_up(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    return count_labels(pair for each in counts for pair in each.items())
 
 
 def _groups(k: int, sizes: npt.NDArray[np.int64]) -> dict[str, Any]:
@@ -304,23 +364,17 @@ def _column(
     }
 
 
-def _spread(recoding: Recoding, original: Original, name: str, shown: Sequence[pa.Table]) -> float | None:
+def _spread(recoding: Recoding, original: Original, name: str, published: dict[str, int]) -> float | None:
     """How far the published labels, spread evenly over the cells they stand for, are from the original's cells."""
     if not isinstance(recoding, BoxRecoding):
         return None
     cells = recoding.tree.layout.sides[recoding.columns.index(name)].cells
     before = original.cells(name, cells.level)
-    after = recoding.spread(name, _published_labels(name, shown))
+    after = recoding.spread(name, published)
     total, left = sum(before.values()), sum(after.values())
     if not total or not left:
         return None
     return round(sum(abs(before.get(cell, 0) / total - count / left) for cell, count in after.items()) / 2, 6)
-
-
-def _published_labels(name: str, shown: Sequence[pa.Table]) -> dict[str, int]:
-    return count_labels(
-        (pair["values"], pair["counts"]) for part in shown for pair in part.column(name).value_counts().to_pylist()
-    )
 
 
 def _label(label: str, before: int, after: int, total: int, left: int, expected: float) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 from collections import defaultdict
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ import pytest
 
 from shoal.anonymize.generalize.tree import model
 from shoal.anonymize.generalize.tree import safe_tree as growing
+from shoal.anonymize.generalize.tree.boxes import AT_ONCE
 from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
 from shoal.anonymize.kernel import compile_kernel
 from shoal.chance.source import Source
@@ -269,6 +271,36 @@ def test_engines_row_order_and_compilation_do_not_matter(monkeypatch):
     table = opened(columns, WIDE)
     by_levels = first.apply(table)
     assert by_levels.digest() == grown(columns, name="oracle").apply(opened(columns, WIDE, "oracle")).digest()
+
+
+def traced_peak(work):
+    """The most memory that some work holds beside what was there before."""
+    tracemalloc.start()
+    try:
+        made = work()
+        return made, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+def test_looking_records_up_takes_no_copy_of_them():
+    """What is held follows the records by a few bytes each, however many attributes they have."""
+    columns = people(3000)
+    tree = grown(columns, paid="1").tree
+    count, rng = 4 * AT_ONCE, np.random.default_rng(2)
+    cells = [rng.integers(0, len(side.cells), count).astype(np.uint8) for side in tree.layout.sides]
+    found, most = traced_peak(lambda: tree.find_nodes(cells))
+    assert most < found.nbytes + 40 * AT_ONCE * len(cells)
+    some = rng.integers(0, count, 100)
+    assert tree.find_nodes([own[some] for own in cells]).tolist() == found[some].tolist()
+
+
+def test_cells_take_no_more_bytes_than_their_numbers_need():
+    table = opened(people(300), WIDE)
+    tree = SafeTree(table.schema, Fraction(1), 20, Fraction(3, 10))
+    tuples = model.CellCounts.of(table.recode(tree.levels).count_by(tree.columns), tree.pieces)
+    assert [own.dtype for own in tuples.cells] == [np.uint8] * 3
 
 
 def test_what_a_tree_compiles_is_known_from_the_number_of_rows(monkeypatch):

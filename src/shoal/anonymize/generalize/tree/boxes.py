@@ -18,6 +18,8 @@ from shoal.engine.base import Table
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
+AT_ONCE = 1 << 17
+"""Records whose places are looked up at a time."""
 
 
 @dataclass(frozen=True)
@@ -92,17 +94,22 @@ class BoxTree:
             found[more, part] = self.layout.stops[self.faces[self.below[more, part], along[more]]]
         return found
 
-    def find_nodes(self, cells: Sequence[Codes], start: Codes | None = None, before: int = 0) -> Codes:
+    def find_nodes(
+        self, cells: Sequence[npt.NDArray[np.integer[Any]]], start: Codes | None = None, before: int = 0
+    ) -> Codes:
         """The node in which each record ends; `cells[j]` are its cells along attribute j.
 
         `before` is how much was looked up already: where there is much to do, it is done by compiled loops.
         """
-        sides = self.layout.sides
-        ranks = np.empty((len(cells[0]) if cells else 0, len(sides)), dtype=np.int32)
-        for j, (side, codes) in enumerate(zip(sides, cells, strict=True)):
-            ranks[:, j] = side.rank[codes]
-        found = np.zeros(len(ranks), dtype=np.int32) if start is None else start.copy()
-        grow.router(ranks.size + before)(ranks, self.splits, self.below, self.cuts, found)
+        sides, count = self.layout.sides, len(cells[0]) if cells else 0
+        found = np.zeros(count, dtype=np.int32) if start is None else start.copy()
+        route, cuts = grow.router(count * len(sides) + before), self.cuts
+        for first in range(0, count, AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            ranks = np.empty((len(found[some]), len(sides)), dtype=np.int32)
+            for j, (side, codes) in enumerate(zip(sides, cells, strict=True)):
+                ranks[:, j] = side.rank[codes[some]]
+            route(ranks, self.splits, self.below, cuts, found[some])
         return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from shoal.anonymize.generalize.tree.sides import build_sides
 from shoal.anonymize.kernel import grow
 from shoal.data.cells import AttributeCells
 from shoal.data.type import texts
-from shoal.engine.base import ABSENT, Counts
+from shoal.engine.base import Counts
 from shoal.errors import DomainError
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +34,7 @@ class CellCounts:
     """The true counts of a table: tuple i has the cell `cells[j][i]` along attribute j, and occurs `counts[i]` times."""
 
     pieces: tuple[AttributeCells, ...]
-    cells: tuple[npt.NDArray[np.int32], ...]
+    cells: tuple[npt.NDArray[np.unsignedinteger[Any]], ...]
     counts: npt.NDArray[np.int64]
 
     @classmethod
@@ -45,13 +46,14 @@ class CellCounts:
             places = np.array([number.get(text, -1) for text in texts(values)], dtype=np.int32)
             # ABSENT is the last place: a missing value that was kept as it is.
             places = np.append(places, each.missing if each.missing is not None else -1).astype(np.int32)
-            held = places[np.where(codes == ABSENT, len(places) - 1, codes)]
-            if len(held) and held.min() < 0:
+            there = np.zeros(len(places), dtype=np.bool_)
+            there[codes] = True
+            if (places[there] < 0).any():
                 raise DomainError(
                     f"attribute '{each.name}': some values are in no cell of its declared domain",
                     fix="declare every value that may occur",
                 )
-            found.append(held)
+            found.append(places.astype(np.min_scalar_type(len(each)))[codes])
         return cls(tuple(pieces), tuple(found), counted.counts)
 
     @property
@@ -76,7 +78,7 @@ class CellCounts:
 
 
 def _sum_by_code(
-    places: npt.NDArray[np.int64] | npt.NDArray[np.int32], counts: npt.NDArray[np.int64], size: int
+    places: npt.NDArray[np.integer[Any]], counts: npt.NDArray[np.int64], size: int
 ) -> npt.NDArray[np.int64]:
     """Counts added up by code; sums below 2^53 are exact in the floats that bincount adds in."""
     if len(counts) and counts.max() == 1:  # every tuple once: nothing to weigh

@@ -29,7 +29,7 @@ from shoal.chance.source import Source
 from shoal.data.cells import AttributeCells, cells_of
 from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
-from shoal.engine.base import Counts
+from shoal.engine.base import Counts, Table
 from shoal.errors import ParameterError
 from shoal.guarantee.compose import MeasurementBudget, epsilon_of_measurements, measurement_budgets
 from shoal.guarantee.differential import allowance
@@ -171,6 +171,12 @@ class SafeTree(Partition):
     @property
     def levels(self) -> Mapping[str, Level]:
         return {each.name: each.level for each in self.pieces}
+
+    def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> BoxRecoding:  # noqa: ARG002
+        counts = table.recode(self.levels).count_by(self.columns)
+        tuples = CellCounts.of(counts, self.pieces)
+        del counts  # several times as large as the cells, and not needed while the tree grows
+        return BoxRecoding(self.grow(tuples, source))
 
     def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> BoxRecoding:  # noqa: ARG002
         return BoxRecoding(self.grow(CellCounts.of(counts, self.pieces), source))
