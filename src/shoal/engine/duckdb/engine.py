@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 MEMORY = "1GB"
 FEW = 200_000
+PART = 1 << 20
+"""Rows of a stream that are stored at a time; fewer are stored as they are."""
+PACKED = "packed"
+"""The database in memory whose tables are packed."""
 TOGETHER = 16
 """Columns whose distinct values are found in one pass."""
 T = TypeVar("T")
@@ -76,6 +80,9 @@ class Connection:
         settings: dict[str, Any] = {
             "memory_limit": memory,
             "temp_directory": folder,
+            # What a query no longer needs goes back to the system, and not to the next query alone.
+            "allocator_flush_threshold": "16MB",
+            "allocator_bulk_deallocation_flush_threshold": "16MB",
             "preserve_insertion_order": False,  # every order that matters is asked for
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -91,6 +98,7 @@ class Connection:
             # DuckDB refuses the setting.
             if self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]:
                 self._connection.execute("SET enable_progress_bar = false")
+            self._connection.execute(f"ATTACH ':memory:' AS {PACKED} (COMPRESS)")
             if not opened.parquet:
                 self._connection.register("stream", self._stream)  # DuckDB asks it for its columns
         signals.deliver()
@@ -151,6 +159,26 @@ class Connection:
         """Store the rows of a query as a table, and give the table's name."""
         name = f"stored{next(self._numbers)}"
         self._attempt(lambda: self._connection.execute(f"CREATE TABLE {name} AS {query}").fetchall())
+        return name
+
+    def store_stream(self, query: str) -> str:
+        """Store the rows of a query that reads the stream once: many of them some at a time, packed as a file would be.
+
+        Packed rows take a tenth of the memory, and are read faster.
+        """
+        if self.input.rows <= PART:
+            return self.store(query)
+        name, parts = f"{PACKED}.stored{next(self._numbers)}", _StreamParts(self._stream, PART)
+        self._attempt(lambda: self._connection.register("part", parts))
+        try:
+            some = query.replace(" FROM stream", " FROM part")
+            self._attempt(lambda: self._connection.execute(f"CREATE TABLE {name} AS {some}").fetchall())
+            while not parts.ended:
+                self._attempt(lambda: self._connection.execute(f"CHECKPOINT {PACKED}").fetchall())
+                self._attempt(lambda: self._connection.execute(f"INSERT INTO {name} {some}").fetchall())
+            self._attempt(lambda: self._connection.execute(f"CHECKPOINT {PACKED}").fetchall())
+        finally:
+            self._connection.unregister("part")
         return name
 
     def store_values(self, query: str, columns: Sequence[str]) -> list[tuple[str, pa.ChunkedArray]]:
@@ -252,7 +280,7 @@ class Connection:
         shown = ", ".join(f"{value} AS v{i}, {wrong} AS u{i}" for i, (value, wrong) in enumerate(read))
         typed = f"SELECT {shown}, r FROM ({self._input_query()})"
         if self.input.parsed:  # text is parsed once; what was read spills to the session's own folder if it is large
-            typed = f"SELECT * FROM {self.store(typed)}"
+            typed = f"SELECT * FROM {self.store_stream(typed)}"
         outside = [self._outside(f"v{i}", attribute, typed) for i, attribute in enumerate(attributes)]
         counted = ["count(*)"]
         for i, attribute in enumerate(attributes):
@@ -345,6 +373,29 @@ class Connection:
         return wrong, rows
 
 
+class _StreamParts:
+    """A stream that is read once, so many rows or a little more by each query, until it has ended."""
+
+    def __init__(self, stream: _Stream, rows: int) -> None:
+        self._shape, self._rows = stream.shape, rows
+        self._batches = stream._number_rows()
+        self.ended = False
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self._shape, self._some()).__arrow_c_stream__(requested_schema)
+
+    def _some(self) -> Iterator[pa.RecordBatch]:
+        left = self._rows
+        for batch in self._batches:
+            yield batch
+            left -= batch.num_rows
+            if left <= 0:
+                return
+        self.ended = True
+
+
 class _Stream:
     """An input as an Arrow stream with the number of each row, which DuckDB may open again for each query."""
 
@@ -355,14 +406,21 @@ class _Stream:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         import pyarrow as pa
 
-        fields = [(f"s{place}", kind) for place, kind in enumerate(self._input.kinds)]
-        shape = pa.schema([*fields, ("r", pa.int64())])
-        return pa.RecordBatchReader.from_batches(shape, self._number_rows(shape)).__arrow_c_stream__(requested_schema)
+        return pa.RecordBatchReader.from_batches(self.shape, self._number_rows()).__arrow_c_stream__(requested_schema)
 
-    def _number_rows(self, shape: pa.Schema) -> Iterator[pa.RecordBatch]:
+    @property
+    def shape(self) -> pa.Schema:
+        """The columns of the stream: s0, s1, … and r."""
         import pyarrow as pa
 
-        first = 0
+        fields = [(f"s{place}", kind) for place, kind in enumerate(self._input.kinds)]
+        return pa.schema([*fields, ("r", pa.int64())])
+
+    def _number_rows(self) -> Iterator[pa.RecordBatch]:
+        """The rows of the input with their numbers, from the first."""
+        import pyarrow as pa
+
+        first, shape = 0, self.shape
         try:
             for batch in self._input.batches():
                 rows = pa.array(np.arange(first, first + batch.num_rows))
