@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -12,6 +15,7 @@ import pytest
 import shoal
 from shoal.data import archive
 from shoal.errors import UsageError, VerificationError
+from shoal.files.work_folder import sweep_temporary
 from shoal.publish.share import pack
 from tests.publish.clinic import publish
 
@@ -41,6 +45,37 @@ def test_a_zip_is_verified_and_loaded_like_its_folder(packed):
     assert place.is_dir()
     del loaded
     assert not place.exists()
+
+
+def test_what_a_killed_process_had_unpacked_is_swept(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    zipped = written(tmp_path / "small.zip")
+    code = (
+        "import os, sys; from pathlib import Path; from shoal.data.archive import UnpackedRelease\n"
+        "unpacked = UnpackedRelease(Path(sys.argv[1])); print(unpacked.release); sys.stdout.flush(); os._exit(9)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(zipped)],
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 9, told.stderr
+    left = Path(told.stdout.strip())
+    assert (left / "certificate.json").is_file()
+    with archive.open_release(zipped) as living:
+        assert [said.count("removed") for said in sweep_temporary()] == [1]
+        assert living.is_dir()
+    assert not left.exists()
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_no_folder_to_unpack_into(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(UsageError, match=r"no folder to unpack this archive into.*TMPDIR"):
+        archive.UnpackedRelease(written(tmp_path / "small.zip"))
 
 
 def written(path: Path, *entries: tuple[str, str], kind: int = stat.S_IFREG, top: str = "clinic/") -> Path:

@@ -10,16 +10,16 @@ from __future__ import annotations
 import shutil
 import stat
 import struct
-import tempfile
 import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from weakref import finalize
 
 from shoal.errors import UsageError, VerificationError
+from shoal.files.work_folder import WorkFolder
 
 BESIDE = frozenset({"README.txt", "verifier.py"})
 """The files beside the folder of the release; neither is unpacked, both are kept to be compared."""
@@ -55,9 +55,18 @@ class UnpackedRelease:
     def __init__(self, path: Path) -> None:
         self.beside: dict[str, bytes] = {}
         _refuse_long_list(path)
-        self._folder = Path(tempfile.mkdtemp(prefix="shoal-release-"))
-        self.close = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         try:
+            work = WorkFolder.temporary("release")
+        except OSError as error:
+            raise UsageError(
+                "there is no folder to unpack this archive into",
+                came=error.strerror or type(error).__name__,
+                fix="set TMPDIR to a folder that can be written to",
+            ) from None
+        self.close = finalize(self, _remove, work)
+        self._folder = work.path / "unpacked"
+        try:
+            self._folder.mkdir()
             with zipfile.ZipFile(path) as archive:
                 self.beside = _unpack(archive, self._folder)
         except (
@@ -86,6 +95,12 @@ class UnpackedRelease:
         """The one folder that was unpacked."""
         (folder,) = self._folder.iterdir()
         return folder
+
+
+def _remove(work: WorkFolder) -> None:
+    """Remove what was unpacked; what cannot be removed now is left for the next command that sweeps."""
+    with suppress(OSError):
+        work.remove()
 
 
 @contextmanager
@@ -197,7 +212,7 @@ def _refuse_without_space(target: Path, needed: int) -> None:
     if needed > free:
         raise UsageError(
             "there is too little space to unpack this archive",
-            came=f"{free:,} bytes in {target.parent}",
+            came=f"{free:,} bytes in {target.parent.parent}",
             allowed=f"{needed:,}",
             fix="set TMPDIR to a folder with more space",
         )

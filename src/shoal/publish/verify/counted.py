@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, Outside, Schema, Type
 from shoal.engine.base import Table, open_engine
 from shoal.errors import DataError
+from shoal.files.work_folder import temporary_folder
 from shoal.guarantee.rounding import exact
 from shoal.ledger.state import Account
 from shoal.policy.policy import Policy
@@ -139,8 +139,8 @@ def _read_csv(file: BinaryIO, name: str, shown: Schema, listed: str) -> tuple[Ta
     if [column[0].as_py() for column in lines.columns] != list(shown.names):
         return None, [Check("table-columns", False, "not those that are declared", promise=True, about=name)]
     read = open_engine().scan(lines.slice(1).rename_columns(list(shown.names)), shown)
-    with tempfile.TemporaryDirectory() as place:
-        again = Path(place) / name
+    with temporary_folder("verify") as place:
+        again = place / name
         read.write(again)
         same = sha256(again) == listed
     return read, [
@@ -163,8 +163,8 @@ def _read_parquet(file: BinaryIO, name: str, shown: Schema) -> tuple[Table | Non
         return None, [Check("table-columns", False, "not those that are declared", promise=True, about=name)]
     silent = not notes and not any(field.metadata for field in rows.schema)
     read = open_engine().scan(rows, shown)
-    with tempfile.TemporaryDirectory() as place:
-        again = Path(place) / name
+    with temporary_folder("verify") as place:
+        again = place / name
         read.write(again)
         same = _without_types_of_nothing(parquet.read_table(again)).equals(_without_types_of_nothing(rows))
     return read, [
