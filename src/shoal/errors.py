@@ -29,12 +29,16 @@ def visible(text: object) -> str:
     r"""A text with everything that a terminal might act on spelled out, such as \x1b for the escape character.
 
     Names and labels come from files that others made. A message is read on a screen, so it shows them like this; the parts
-    of an error, and JSON, have them as they are.
+    of an error, and JSON, have them as they are. A blank that ends no line ("99\u00a0%") is shown as it is.
     """
     words = str(text)
     if words.isprintable():
         return words
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in words)
+    seen = (each.isprintable() or each == "\u00a0" for each in words)
+    return "".join(
+        each if shown else each.encode("unicode_escape").decode("ascii")
+        for each, shown in zip(words, seen, strict=True)
+    )
 
 
 class ShoalError(Exception):

@@ -68,3 +68,8 @@ def test_what_a_terminal_would_obey_is_spelled_out(capsys):
 def test_our_own_text_keeps_its_lines(capsys):
     output.print_lines("one\n\ttwo")
     assert capsys.readouterr().out == "one\n\ttwo\n"
+
+
+def test_a_blank_that_ends_no_line_is_shown_as_it_is(capsys):
+    output.print_paragraph("99\u00a0% of the rows")
+    assert capsys.readouterr().out == "99\u00a0% of the rows\n"
