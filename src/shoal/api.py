@@ -17,7 +17,7 @@ The examples below use the files that this one leaves behind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -244,15 +244,17 @@ def release(
 ) -> Release:
     """Publish a table as planned into a folder that appears whole or not at all, and charge the ledger for it.
 
-    The charge comes before the first random draw and stands whatever happens afterwards.
+    The charge comes before the first random draw and stands whatever happens afterwards. What earlier runs left that were killed
+    is finished or removed first; `Release.notes` says so.
 
     Arguments  `plan` is a plan, a `Policy` or the path of a policy file; `data` a path or a frame; `out` the folder to make,
                beside which `out`.holder gets the custodian's report; `ledger` a path or URL, the one in the user's data
                folder when left out; `new_ledger` lets it be made; `again` allows the same plan of the same table once more,
                at its full price; `report` says whether the custodian's report is made; `force` replaces a release that is
                there; `engine` where rows live.
-    Raises     UsageError for a folder that is there or a ledger that is not; DataError for a table that does not fit the
-               policy; BudgetError for a budget that is spent, or for a repeat without `again`.
+    Raises     UsageError for a folder that is there or that another run works on, a ledger that is not there, or a machine that
+               lacks something; DataError for a table that does not fit the policy; BudgetError for a budget that is spent, or
+               for a repeat without `again`.
 
     >>> release("policy.yaml", "visits.csv", "again", ledger="ledger.sqlite")
     Traceback (most recent call last):
@@ -261,6 +263,7 @@ def release(
     """
     from shoal.engine.base import open_engine
     from shoal.ledger.ledger import open_ledger
+    from shoal.publish.run.recover import recover_runs
     from shoal.publish.run.release import release as run
 
     if not isinstance(out, str | Path):
@@ -269,7 +272,9 @@ def release(
         raise UsageError("a ledger is named by a path or a URL", came=type(ledger).__name__, allowed="text or a path")
     own = _plan(plan)
     with open_ledger(None if ledger is None else str(ledger), new=new_ledger) as book:
-        return run(own, data, out, ledger=book, engine=open_engine(engine), force=force, again=again, report=report)
+        said = recover_runs(book)
+        made = run(own, data, out, ledger=book, engine=open_engine(engine), force=force, again=again, report=report)
+    return replace(made, notes=(*said, *made.notes))
 
 
 def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:

@@ -8,11 +8,13 @@ import tempfile
 
 import pytest
 
+import shoal
 from shoal.errors import LedgerError, UsageError
 from shoal.files.work_folder import WorkFolder
 from shoal.ledger.ledger import Ledger
 from shoal.publish.folder import is_own_release, is_own_report, work_folder
 from shoal.publish.run.recover import recover_runs, recover_target
+from tests.publish.clinic import planned as clinic_plan
 from tests.publish.clinic import publish
 from tests.publish.release_folder import account
 from tests.publish.run.killed import POINTS, kill, small_report
@@ -153,6 +155,49 @@ def test_a_living_run_is_left_alone(tmp_path):
         publish(tmp_path)
     assert account(tmp_path).costs == ()
     work.remove()
+
+
+def test_of_two_that_recover_at_once_one_does_it(tmp_path, monkeypatch):
+    path = work_folder(tmp_path / "out")
+    WorkFolder.claim(path, {"name": "out"}).close()
+    taken = WorkFolder.take_over
+
+    def first(which):
+        taken(which).remove()
+        monkeypatch.undo()
+        return taken(which)
+
+    monkeypatch.setattr(WorkFolder, "take_over", first)
+    assert recover_target(tmp_path / "out") == []
+    WorkFolder.claim(path, {"name": "out"}).close()
+
+    def later(which):
+        other = taken(which)
+        try:
+            return taken(which)
+        finally:
+            held.append(other)
+
+    held = []
+    monkeypatch.setattr(WorkFolder, "take_over", later)
+    assert recover_target(tmp_path / "out") == []
+    assert path.exists()
+    held[0].remove()
+
+
+@pytest.mark.slow
+def test_a_release_from_python_recovers_the_runs_of_its_ledger(tmp_path):
+    kill(tmp_path, "_write", name="other")
+    made = shoal.release(
+        clinic_plan(),
+        tmp_path / "table.csv",
+        tmp_path / "out",
+        ledger=tmp_path / "ledger.sqlite",
+        again=True,
+        report=False,
+    )
+    assert "removed what a killed run left" in made.notes[0]
+    assert names(tmp_path) == ["ledger.sqlite", "out", "table.csv"]
 
 
 @pytest.mark.parametrize("name", ["other", "..", "a/b", 7, None])

@@ -63,6 +63,10 @@ def recover(path: Path, ledger: Ledger | None) -> str | None:
         work = WorkFolder.take_over(path)
     except FileNotFoundError:
         return None
+    except UsageError:
+        if is_abandoned(path):
+            raise
+        return None
     try:
         with hold_interrupts():
             if work.is_empty:
