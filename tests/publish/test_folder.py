@@ -150,6 +150,12 @@ def test_a_folder_that_is_not_as_it_was_released_is_not_replaced(release, tmp_pa
         folder.refuse_target(place, force=True)
 
 
+def test_a_release_is_not_made_inside_another(release):
+    for place in (release / "new", release / "recoding" / "new"):
+        with pytest.raises(UsageError, match="would lie in another release"):
+            folder.refuse_target(place, force=False)
+
+
 @pytest.mark.parametrize("change", ["none", "file", "folder", "mark", "less", "link"])
 def test_a_folder_is_the_custodians_with_both_pages_and_nothing_else(tmp_path, change):
     place = tmp_path / "out.holder"

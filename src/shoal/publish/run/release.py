@@ -294,7 +294,7 @@ def _write(
 
 def _publish(job: Job, work: WorkFolder, ledger: Ledger, seal: str, *, replace: bool) -> list[str]:
     """Give the release its name; what fails after that is left for the next command and said, because the release is there."""
-    with _explain_failures(job):
+    with _forgotten_by(ledger, work), _explain_failures(job):
         announce(work, seal=seal, dataset=job.dataset, receipt=job.receipt, replace=replace)
     try:
         place(work)
