@@ -17,6 +17,7 @@ from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Event
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
+from shoal.query.answer import Answer
 from shoal.query.dataset import bound_rows
 from shoal.query.price import offer
 from shoal.query.prior import resolve_prior
@@ -194,3 +195,35 @@ def test_no_session_for_an_analyst_of_a_dataset_without_a_budget(tmp_path):
         asking.ask(Count(), "0.1")
     with opened(tmp_path, policy({"budget": None}), analyst="a", budget=50) as asking:
         assert asking.left.epsilon == Fraction(4, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"value": {"counts": [1]}},
+        {"value": {"labels": ["a"], "counts": [], "attribute": "age"}},
+        {"value": [1, 2]},
+        {"value": float("nan")},
+        {"errors": [{}]},
+        {"errors": {"of": "count"}},
+        {"errors": [{"of": "count", "expected": "much", "within_95": None}]},
+        {"theorems": ["no-such-theorem"]},
+        {"theorems": "answer-sensitivity"},
+        {"mechanism": 5},
+        {"epsilon": "1e999999999"},
+        {"parts": 7},
+        {"note": ["a"]},
+        {"scope": {"a": 1}},
+        {"question": "count"},
+    ],
+)
+def test_a_record_of_another_shape_is_not_given(change):
+    content = {
+        "version": 2, "question": {"kind": "count"}, "value": 7, "parts": None, "note": None, "scope": [], "mechanism": "laplace",
+        "epsilon": "1", "delta": "0", "errors": [{"of": "count", "expected": 1.5, "within_95": 4.0}], "theorems": [],
+    }  # fmt: skip
+    assert Answer.from_content(json.dumps(content).encode(), 3).value == 7
+    for bad in (json.dumps({**content, **change}).encode(), b"[" * 100_000, b"\xff", b"[]", b"7"):
+        with pytest.raises(LedgerError, match="a recorded answer cannot be read"):
+            Answer.from_content(bad, 3)

@@ -110,3 +110,14 @@ def test_a_lock_that_cannot_be_had_charges_nothing(tmp_path):
         with pytest.raises(LedgerError, match=r"cannot be locked.*nothing was charged"):
             asking.ask(Count(), "0.1")
         assert asking.account.spent.epsilon == 0
+
+
+@pytest.mark.slow
+def test_a_batch_says_what_was_charged_for_it(tmp_path):
+    with opened(tmp_path, rich()) as asking, opened(tmp_path, rich()) as other:
+        asked = [Count("age < 50"), Count("age < 20")]
+        assert asking.batch_price(asked, 1).cost.epsilon == 2
+        other.ask(asked[0], 1)
+        answers = asking.batch(asked, 1)
+        assert asking.charged(answers).epsilon == 1
+        assert asking.charged(asking.batch(asked, 1)) is None

@@ -136,9 +136,7 @@ class Ledger:
         release was recorded; it is raised within the transaction, so of two that run at once only one is charged. Without
         it a repeat is charged like anything else.
         """
-        undone = "nothing was charged"
-        with self._exclusive(undone) as (state, writer):
-            refusals.refuse_broken_chain(state, undone)
+        with self._exclusive("nothing was charged") as (state, writer):
             account = state.account(dataset)
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
             known = self._columns(columns)
@@ -198,7 +196,6 @@ class Ledger:
         A share is a part of the dataset's budget, which has to be there: else every new name would open a new one.
         """
         with self._exclusive() as (state, writer):
-            refusals.refuse_broken_chain(state)
             account = state.account(dataset)
             if account.budget is None:
                 raise refusals.no_budget(dataset)
@@ -235,7 +232,6 @@ class Ledger:
         new event; the unit, the neighbours and the rate stay what they were once something was charged.
         """
         with self._exclusive() as (state, writer):
-            refusals.refuse_broken_chain(state)
             fingerprints = tuple(self.fingerprint(content) for content in (table, file) if content is not None)
             known = self._columns(columns)
             refusals.refuse_renamed_table(entry.dataset, fingerprints, known, state)
@@ -258,7 +254,7 @@ class Ledger:
         self, dataset: str, receipt: Receipt, given: Sequence[tuple[str, Cost, bytes]], *, table: str
     ) -> None:
         """Record the answers to all questions of one charge, each with what it alone would cost."""
-        with self._store.exclusive() as writer:
+        with self._exclusive() as (_, writer):
             for question, cost, content in given:
                 payload = {
                     "charge": receipt.number,
@@ -285,6 +281,10 @@ class Ledger:
     def recorded_answers(self, dataset: str, question: str, table: str) -> list[RecordedAnswer]:
         """The answers that were given to a question about this very table, the oldest first."""
         return list(self._trusted_state().account(dataset).answers.get((table, question), ()))
+
+    def charged(self, dataset: str, number: int) -> Cost | None:
+        """What the charge of this number cost; None where it is no charge of the dataset."""
+        return self._trusted_state().account(dataset).charged.get(number)
 
     def unanswered_charges(self, dataset: str, question: str) -> list[int]:
         """The numbers of the charges of a question without an answer: their run failed, was ended, or is under way."""
@@ -336,7 +336,6 @@ class Ledger:
         `work` is the path of the folder that the run works in, as for a charge; `end_run` ends it. `repeat` is as for a charge.
         """
         with self._exclusive() as (state, writer):
-            refusals.refuse_broken_chain(state)
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
             known = self._columns(columns)
             _refuse_repeat(state.account(dataset), plan, fingerprints, repeat)
@@ -426,6 +425,7 @@ class Ledger:
         """The state as it stands, and the right to add to it; what is added is taken into the state once it is durable."""
         with self._lock, self._store.exclusive(undone) as writer:
             self._state.extend(writer.events(self._state.since))
+            refusals.refuse_broken_chain(self._state, undone)
             yield self._state, writer
 
     def _current_state(self) -> LedgerState:
@@ -457,7 +457,7 @@ class Ledger:
         return account.budget
 
     def _note(self, dataset: str, kind: str, payload: dict[str, Any]) -> None:
-        with self._store.exclusive() as writer:
+        with self._exclusive() as (_, writer):
             writer.append(self._now(), dataset, kind, payload)
 
     def _now(self) -> str:

@@ -222,7 +222,6 @@ class AccountState:
     dataset: str
     budget: Budget | None = None
     charges: list[dict[str, Any]] = field(default_factory=list)
-    costs: list[Cost] = field(default_factory=list)
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     questions: int = 0
@@ -237,8 +236,8 @@ class AccountState:
     """Whether something was charged that is not on record as a sample."""
     plans: dict[str, list[Event]] = field(default_factory=dict)
     """The charges, and notes of releases without bound, of each plan."""
-    charged: set[int] = field(default_factory=set)
-    """The numbers of the charges."""
+    charged: dict[int, Cost] = field(default_factory=dict)
+    """What was charged, by the number of the charge."""
     released: set[int] = field(default_factory=set)
     """The numbers of the charges whose release was recorded."""
     asked: dict[str, list[int]] = field(default_factory=dict)
@@ -289,7 +288,7 @@ class AccountState:
             budget=self.budget,
             neighbours=self.charges[-1]["neighbours"] if self.charges else None,
             unit=self.charges[0].get("unit") if self.charges else None,
-            costs=tuple(self.costs),
+            costs=tuple(self.charged.values()),
             releases=self.releases,
             unbounded=self.unbounded,
             looks=self.looks,
@@ -305,8 +304,7 @@ class AccountState:
         if event.kind in ("charge", "unbounded"):
             self.plans.setdefault(payload["plan"], []).append(event)
         if event.kind == "charge":
-            self._charge(payload)
-            self.charged.add(event.number)
+            self._charge(event.number, payload)
             for question in payload.get("questions", ()):
                 self.asked.setdefault(question, []).append(event.number)
         elif event.kind == "budget":
@@ -326,11 +324,11 @@ class AccountState:
         self.looks += event.kind == "look"
         self.sample_used = self.sample_used or event.kind == "sample_used"
 
-    def _charge(self, payload: dict[str, Any]) -> None:
+    def _charge(self, number: int, payload: dict[str, Any]) -> None:
         cost = Cost.from_saved(payload["cost"])
         epsilon, delta = cost.epsilon, cost.delta
         self.charges.append(payload)
-        self.costs.append(cost)
+        self.charged[number] = cost
         self.epsilon += epsilon
         self.delta += delta
         self.beyond_samples = self.beyond_samples or not self.on_sample(payload.get("fingerprints", ()))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite, prod
 from typing import Any
 
-from shoal.errors import LedgerError
+from shoal.errors import LedgerError, ShoalError
 from shoal.guarantee.rounding import exact, exact_text
 from shoal.ledger.event import Budget, Cost
 from shoal.query.price import Error, Offer, Outcome, premises_met
@@ -15,6 +16,7 @@ from shoal.query.price import Error, Offer, Outcome, premises_met
 VERSION = 2
 """The version of a recorded answer. Version 1 had no scope, and some of its errors were wrong."""
 _RANK = "rank"
+_HOW = ("exact", "bound", "digits", "later")
 
 
 @dataclass(frozen=True)
@@ -75,26 +77,22 @@ class Answer:
         """The answer from its record in the ledger; it is free."""
         try:
             saved = json.loads(content)
-            fields = [saved[name] for name in ("value", "mechanism", "epsilon", "delta", "errors", "theorems")]
-            value, mechanism, epsilon, delta, errors, theorems = fields
+            _check_record(saved)
             question = json.dumps(saved["question"], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
             old = saved.get("version") == 1
-            known_errors = tuple(Error.from_json(each) for each in errors if not (old and _is_wrong(each)))
-            more = {"parts": saved.get("parts"), "note": saved.get("note"), "scope": tuple(saved.get("scope", ()))}
-        except (ValueError, KeyError, TypeError):
+            errors = tuple(Error.from_json(each) for each in saved["errors"] if not (old and _is_wrong(each)))
+            terms = (
+                saved["mechanism"],
+                exact(saved["epsilon"]),
+                exact(saved["delta"]),
+                errors,
+                tuple(saved["theorems"]),
+            )
+            premises_met(terms[-1])
+        except (ShoalError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
             raise LedgerError("a recorded answer cannot be read", fix="restore the ledger from a backup") from None
-        return cls(
-            question,
-            value,
-            mechanism,
-            exact(epsilon),
-            exact(delta),
-            known_errors,
-            tuple(theorems),
-            charge,
-            free=True,
-            **more,
-        )
+        more = {"parts": saved.get("parts"), "note": saved.get("note"), "scope": tuple(saved.get("scope", ()))}
+        return cls(question, saved["value"], *terms, charge, free=True, **more)
 
     @classmethod
     def from_outcome(cls, question: str, offer: Offer, drawn: Outcome, charge: int) -> Answer:
@@ -108,6 +106,69 @@ class Answer:
 def _is_wrong(error: dict[str, Any]) -> bool:
     """Whether an error of version 1 said too much: `about`, and a quantile's rank where only its excess is known."""
     return error.get("how") in ("about", "bound") or error.get("of") == _RANK
+
+
+# A record is taken from a file that somebody may have written anew, so its shape is checked before it is given out.
+
+
+def _check_record(saved: dict[str, Any]) -> None:
+    """Raise ValueError for what is no record of an answer."""
+    question, value, parts = saved["question"], saved["value"], saved.get("parts")
+    several = question["kind"] == "together"
+    values = value if several else [value]
+    fits = (
+        (not several or (isinstance(value, list) and len(value) == len(question["questions"])))
+        and all(_is_scalar(each) or _is_table(each) for each in values)
+        and all(part is None or _is_parts(part) for part in (parts if isinstance(parts, list) else [parts]))
+        and all(isinstance(saved[name], str) for name in ("mechanism", "epsilon", "delta"))
+        and (saved.get("note") is None or isinstance(saved["note"], str))
+        and all(_are_texts(saved.get(name, [])) for name in ("theorems", "scope"))
+        and isinstance(saved["errors"], list)
+        and all(_is_error(each) for each in saved["errors"])
+    )
+    if not fits:
+        raise ValueError("no record of an answer")
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, float) and isfinite(value))
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, str | bool) or _is_number(value)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _is_table(value: Any) -> bool:
+    """Whether it is a list of counts by the labels of one attribute, or of several together."""
+    counts = value["counts"]
+    if not isinstance(counts, list) or not all(_is_number(count) for count in counts):
+        return False
+    if "labels" in value:
+        return (
+            isinstance(value["attribute"], str) and _are_texts(value["labels"]) and len(value["labels"]) == len(counts)
+        )
+    labels = value["attributes"].values()
+    return all(_are_texts(each) for each in labels) and prod(len(each) for each in labels) == len(counts)
+
+
+def _is_parts(value: Any) -> bool:
+    return isinstance(value, dict) and all(_is_scalar(each) for each in value.values())
+
+
+def _is_error(value: Any) -> bool:
+    numbers = [value[name] for name in ("expected", "within_95")] + [value.get("all_within_95")]
+    ends = (value.get("low_95"), value.get("high_95"))
+    return (
+        isinstance(value["of"], str)
+        and value.get("how", "exact") in (*_HOW, "about")
+        and all(each is None or _is_number(each) for each in numbers)
+        and all(each is None or isinstance(each, str) or _is_number(each) for each in ends)
+        and (ends[0] is None) == (ends[1] is None)
+    )
 
 
 @dataclass(frozen=True)

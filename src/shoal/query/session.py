@@ -234,6 +234,14 @@ class Session:
             made = iter(self._answers(missing, self._cost(missing, delta)) if missing else ())
         return [old or next(made) for old in found]
 
+    def charged(self, answers: Sequence[Answer]) -> Cost | None:
+        """What was charged for answers that were given together; None where all of them were on record.
+
+        It is less than the price was before, where somebody else asked one of the questions in the meantime.
+        """
+        numbers = {answer.charge for answer in answers if not answer.free}
+        return self._ledger.charged(self.dataset.name, max(numbers)) if numbers else None
+
     def claim(self, answer: Answer) -> Claim:
         """The claim for one answer that this session gave, as it gave it."""
         from shoal.guarantee.differential import ApproxDP, PureDP

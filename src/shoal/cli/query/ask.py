@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -368,6 +368,7 @@ def _ask_batch(path: Path, options: AskOptions) -> None:
             return
         with progress.spinner("asking"):
             answers = session.batch(file.questions, delta=delta)
+            price = replace(price, cost=session.charged(answers))
         output.note_effect(_RECORDED)
         if options.as_json:
             charged = {name: price.to_json()[name] for name in ("epsilon", "delta", "free")}
