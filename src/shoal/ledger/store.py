@@ -48,6 +48,8 @@ _BACKUP = "restore the ledger from a backup"
 _LONGEST_CELL = 1 << 28
 _MOST_ROWS = 64
 _KEY = 32
+_DEEPEST = 50
+"""Lists within lists of an event; those that are written have six at most."""
 _DIGITS = 10
 
 
@@ -458,12 +460,33 @@ def _events(connection: Connection, since: int = 0) -> list[Event]:
 
 def _payload(number: int, text: str) -> dict[str, Any]:
     try:
-        payload = json.loads(text)
+        payload = json.loads(text, parse_float=_refuse_float, parse_constant=_refuse_float)
     except (ValueError, RecursionError):
         payload = None
-    if not isinstance(payload, dict):
+    if not isinstance(payload, dict) or not _is_shallow(payload, text):
         raise LedgerError(f"event {number} of the ledger cannot be read", fix=_BACKUP)
     return payload
+
+
+def _refuse_float(text: str) -> float:
+    raise ValueError(text)  # an event holds exact text
+
+
+def _is_shallow(payload: dict[str, Any], text: str) -> bool:
+    """Whether nothing nests deeper than events do; a text with few brackets is not looked through."""
+    if text.count("[") + text.count("{") <= _DEEPEST:
+        return True
+    level: list[Any] = [payload]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _last(connection: Connection) -> Event | None:
