@@ -71,6 +71,8 @@ TOPICS = {
     "publish/verify/test_checks.py",
     "publish/verify/test_forgery.py",
     "publish/verify/test_frozen.py",
+    "publish/verify/test_hostile.py",
+    "publish/verify/test_mutation.py",
     "publish/verify/test_odd_policies.py",
     "query/questions/test_sensitivity.py",
     "query/questions/test_truth.py",

@@ -260,8 +260,8 @@ MOST_BOXES = 2_000_000
 """Boxes of a tree."""
 MOST_BITS = 1 << 32
 """Sides of boxes are sets of cells, a bit for each cell: half a GiB of them."""
-MOST_WORK = 300_000_000
-"""Steps of decimal arithmetic for the numbers of one folder, each about a microsecond; k = 1,000,000 takes 10 million."""
+MOST_WORK = 100_000_000
+"""Steps of decimal arithmetic for the numbers of one folder, each about a microsecond. Usual releases take a hundred thousand."""
 
 
 class BoundError(ValueError):
@@ -1226,6 +1226,8 @@ def delta(k: int, beta: Fraction, epsilon: Fraction) -> Decimal:
 
 def _delta_remove(k: int, rate: Decimal, factor: Decimal) -> Decimal:
     """Removing a row: the terms are positive up to where Pr[M = m] / Pr[M + 1 = m] falls to e^epsilon."""
+    if k > LONG_SUM:
+        return _long_delta_remove(k, rate, factor)
     spend(k * (1 - rate) / max(factor - (1 - rate), Decimal("1e-30")))
     mass = total = rate**k
     m = 0
@@ -1242,8 +1244,14 @@ def _delta_add(k: int, rate: Decimal, factor: Decimal) -> Decimal:
     """Adding a row: nothing from epsilon = -ln(1 - beta) on; below it a sum whose tail is bounded by a geometric series."""
     if factor * (1 - rate) >= 1:
         return Decimal(0)
-    spend((k + 15 * Decimal(k).sqrt() + 150) / rate)
-    mass, total, m = rate**k, Decimal(0), 0
+    start = 1
+    if k > LONG_SUM:  # from where the terms are positive
+        start = int(factor * (1 - rate) * (k - 1) / (1 - factor * (1 - rate)))
+        spend(min(75 / max(factor - 1, Decimal("1e-30")), (15 * Decimal(k).sqrt() + 150) / rate))
+    else:
+        spend((k + 15 * Decimal(k).sqrt() + 150) / rate)
+    start = max(1, start)
+    mass, total, m = _mass(k, rate, start - 1), Decimal(0), start - 1
     while True:
         m += 1
         ratio = (1 - rate) * (m + k - 1) / m
@@ -1252,6 +1260,60 @@ def _delta_add(k: int, rate: Decimal, factor: Decimal) -> Decimal:
         mass *= ratio
         if ratio < 1 and mass / (1 - ratio) < total * Decimal(10) ** -30:
             return total + mass / (1 - ratio)
+
+
+# Large classes: the same sums begin where the terms are largest, and end where what is left is nothing.
+
+LONG_SUM = 2000
+"""From which k on."""
+HALF_LOG_OF_TWO_PI = Decimal("0.91893853320467274178032973640561763986139747363778341281715154048276569592726040")
+BERNOULLI = [
+    Fraction(*pair)
+    for pair in (
+        (1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510), (43867, 798), (-174611, 330),
+        (854513, 138), (-236364091, 2730),
+    )
+]  # fmt: skip
+
+
+def _log_factorial(n: int) -> Decimal:
+    """ln n!, by Stirling's series for n that are not small."""
+    if n < LONG_SUM:
+        product = 1
+        for each in range(2, n + 1):
+            product *= each
+        return Decimal(product).ln()
+    z = Decimal(n + 1)
+    found = (z - Decimal("0.5")) * z.ln() - z + HALF_LOG_OF_TWO_PI
+    for place, number_ in enumerate(BERNOULLI, 1):
+        found += decimal(number_) / (2 * place * (2 * place - 1) * z ** (2 * place - 1))
+    return found
+
+
+def _mass(k: int, rate: Decimal, m: int) -> Decimal:
+    """Pr[M = m], M the number of rows passed over before the k-th is sampled."""
+    if m <= 0:
+        return rate**k if m == 0 else Decimal(0)
+    log = _log_factorial(m + k - 1) - _log_factorial(m) - _log_factorial(k - 1)
+    return (log + k * rate.ln() + m * (1 - rate).ln()).exp()
+
+
+def _long_delta_remove(k: int, rate: Decimal, factor: Decimal) -> Decimal:
+    """The sum for removing a row, from its largest term down: each is less than the one before, by e^epsilon or more."""
+    rest = max(factor - (1 - rate), Decimal("1e-30"))
+    spend(min(75 / max(factor - 1, Decimal("1e-30")), (15 * Decimal(k).sqrt() + 150) / rate, k / rest))
+    m = int((1 - rate) * (k - 1) / rest) + 1
+    while m > 0 and (1 - rate) * (m + k - 1) / m <= factor:
+        m -= 1
+    mass, total = _mass(k, rate, m), Decimal(0)
+    while m > 0:
+        ratio = (1 - rate) * (m + k - 1) / m
+        total += mass * (1 - factor / ratio)
+        mass /= ratio
+        m -= 1
+        if mass / (1 - 1 / ratio) < total * Decimal(10) ** -30:
+            return total + mass / (1 - 1 / ratio)
+    return total + mass
 
 
 def delta_for_unit(k: int, beta: Fraction, epsilon: Fraction, plan: LockedPlan, split: Any) -> Decimal:
@@ -1301,20 +1363,23 @@ def published_delta(k: int, beta: Fraction, epsilon: Fraction) -> Optional[float
         if decimal(epsilon) < -((1 - decimal(beta)).ln()):
             return None
     divergence = gamma * log(gamma / rate) + ((1 - gamma) * log((1 - gamma) / (1 - rate)) if gamma < 1 else 0.0)
-    best, j = 0.0, k
+    best, j = -float("inf"), k  # the logarithm: the maximum may be smaller than any float
     while True:
         spend(10)
         n = int(j / gamma * (1 - 1e-12))  # the largest n with gamma n < j, ties counted as a break
         n = max(n, j)
         if n >= -(-(k - gamma) // gamma):
-            best = max(best, _binomial_tail(j, n, rate))
-        if best and -n * divergence < log(best):
-            return best
+            best = max(best, _log_binomial_tail(j, n, rate))
+        if -n * divergence < best:
+            return max(exp(best), SMALLEST_FLOAT)
         j += 1
 
 
-def _binomial_tail(j: int, n: int, rate: float) -> float:
-    """Pr[Binomial(n, rate) >= j], for j above the mean: terms fall from the first on."""
+SMALLEST_FLOAT = 5e-324
+
+
+def _log_binomial_tail(j: int, n: int, rate: float) -> float:
+    """ln Pr[Binomial(n, rate) >= j], for j above the mean: terms fall from the first on."""
     first = lgamma(n + 1) - lgamma(j + 1) - lgamma(n - j + 1) + j * log(rate) + (n - j) * log1p(-rate)
     total, term, place = 1.0, 1.0, j
     while place < n and term > 1e-17 * total:
@@ -1322,7 +1387,7 @@ def _binomial_tail(j: int, n: int, rate: float) -> float:
         term *= (n - place) / (place + 1) * rate / (1 - rate)
         total += term
         place += 1
-    return float(Decimal(first).exp()) * total
+    return first + log(total)
 
 
 # === 8. Composition ================================================================================================
@@ -1457,6 +1522,8 @@ def compose(parts: list[tuple[Any, int]], direction: str, step: Fraction, ends: 
     return found
 
 
+MOST_POINTS = 4_000_000
+"""Points of a grid: a loss that spreads over 60 on the finest one. Each is a field of 67 digits in a very long number."""
 COARSEST, FINEST = Fraction(1, 1000), Fraction(1, 32000)
 """The steps of the grid between which `ComposedLosses` looks."""
 
@@ -1479,11 +1546,21 @@ class ComposedLosses:
     def delta(self, epsilon: Fraction, step: Fraction) -> Fraction:
         """delta at epsilon on a grid of this step: the larger of the two directions, and never below the truth."""
         if step not in self._made:
-            spread = self._spread()
-            reach = max(1.0, float(self.largest)) + 6 + 14 * spread
-            ends = (-int((1 + 14 * spread) / step) - 1, int(reach / step) + 1)
+            ends = self.ends(step)
+            bounded("points of a grid", ends[1] - ends[0], MOST_POINTS)
             self._made[step] = [compose(self.parts, direction, step, ends) for direction in ("remove", "add")]
         return min(Fraction(1), max(losses.delta(epsilon) for losses in self._made[step]))
+
+    def ends(self, step: Fraction) -> tuple[int, int]:
+        """The first and the last point of the grid."""
+        spread = self._spread()
+        reach = max(1.0, float(self.largest)) + 6 + 14 * spread
+        return -int((1 + 14 * spread) / step) - 1, int(reach / step) + 1
+
+    def can_be_made(self) -> bool:
+        """Whether the grid that is tried first is not too large."""
+        low, high = self.ends(self.first_step())
+        return high - low <= MOST_POINTS
 
     def agrees(self, question: Callable[[Callable[[Fraction], Fraction]], bool]) -> bool:
         """Whether a question about delta(epsilon) is answered with yes on some grid; finer ones are tried in turn."""
@@ -1492,6 +1569,9 @@ class ComposedLosses:
             if question(lambda epsilon, step=step: self.delta(epsilon, step)):  # type: ignore[misc]
                 return True
             step /= 4
+            low, high = self.ends(step)
+            if high - low > MOST_POINTS:
+                break
         return False
 
     def first_step(self) -> Fraction:
@@ -1556,6 +1636,8 @@ CURVE_EPSILONS = [
     for text in ("0.1", "0.25", "0.5", "0.75", "1", "1.5", "2", "3", "4", "6", "8", "10", "12", "16", "20")
 ]
 """Where a curve of format 1 is printed, beside the promised epsilon, up to 4 or twice the promised one."""
+TINY = Decimal("1e-300")
+"""Costs below this are printed as a number that is larger, because a float has no smaller ones."""
 LAST_DIGITS = Decimal("1e-6")
 """How far, relative to it, a printed number may lie from what a formula gives: it was rounded up."""
 NEAR = Fraction(1, 200)
@@ -1569,7 +1651,7 @@ ABSOLUTE = Fraction(3, 10**11)
 def is_printed(told: str, found: Decimal, tolerance: Decimal = LAST_DIGITS) -> bool:
     """Whether a printed cost is what was computed, up to its last digits."""
     said = decimal(number(told))
-    return found * (1 - tolerance) <= said <= found * (1 + tolerance)
+    return found * (1 - tolerance) <= said <= max(found * (1 + tolerance), TINY)
 
 
 def round_up(value: Decimal) -> str:
@@ -1878,6 +1960,8 @@ def ledger_checks(certificate: dict[str, Any], plan: LockedPlan, whole: Composed
     yield must("ledger-order", fits, "charges in their order")
     if not entries:
         return
+    bounded("charges", len(entries), MOST_FILES)
+    bounded("times that a part was run", max(part["times"] for entry in entries for part in entry["parts"]), MOST_FILES)
     last = entries[-1]
     told = [(read_part(part["guarantee"]), part["times"]) for part in last["parts"]]
     fits = number(last["epsilon"]) == plan.epsilon and number(last["delta"]) == plan.delta
@@ -1919,7 +2003,7 @@ def can_compose(parts: list[tuple[Any, int]]) -> bool:
     """Whether composing takes no more than minutes."""
     steps = sum(20 * part[1] / float(part[2]) for part in {part for part, _ in parts} if part[0] == "safe-k-sampling")
     longest = sum(times.bit_length() for _, times in parts)
-    return longest <= MOST_DIFFERENT and steps <= MOST_WORK / 10
+    return longest <= MOST_DIFFERENT and steps <= MOST_WORK / 10 and ComposedLosses(parts, Fraction(1)).can_be_made()
 
 
 def entry_check(entries: list[dict[str, Any]]) -> Check:

@@ -1,0 +1,48 @@
+"""Altered folders by the thousand: each verifier ends in a verdict, within bounds, and accepts nothing whose meaning changed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+SENTENCES = {"sentence", "explanation", "not_promised", "how_to_verify", "claims", "theorems", "recoding_choice"}
+"""What the one-file verifier does not compare, and says so."""
+ANEW = {"date", "software", "wording", "ledger"}
+"""What a patient forger can change, as the guide says."""
+
+
+def tried(first: int, last: int) -> list[dict[str, Any]]:
+    """The cases of these numbers, in a process of their own with a bound on its memory and on the time of each case."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.publish.verify.mutation", str(first), str(last)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [json.loads(line) for line in done.stdout.splitlines()][:-1]
+
+
+@pytest.mark.slow
+def test_altered_folders_end_in_a_verdict(effort):
+    for start in range(0, 60 * effort, 60):
+        found = tried(start, start + 60)
+        assert len(found) == 60
+        for case in found:
+            assert case["alone"] in (0, 2, 3), case
+            assert case["both"] in (0, 2, 3), case
+            changed = set(case.get("changes", ()))
+            if "sealed" not in case["what"]:
+                assert not changed, case
+            entries = {name for name in changed if "." not in name and name != "views"}
+            if case["both"] == 0:
+                assert entries <= ANEW, case
+            if case["alone"] == 0:
+                assert entries <= ANEW | SENTENCES, case
