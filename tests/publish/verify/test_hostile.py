@@ -24,8 +24,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data.domain import Pattern
-from shoal.errors import ShoalError, UsageError
+from shoal.data.pattern import LONGEST_TEXT, check_pattern
+from shoal.errors import PolicyError, UsageError
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import verify
 from tests.cli.run import shoal
@@ -379,26 +379,26 @@ def test_a_pattern_matches_what_python_says_it_matches(pattern):
     agree()
 
 
-@given(st.text("ab(|)*+?{}1,2[]-^.\\d$", max_size=12))
-def test_every_pattern_that_a_policy_may_have_is_known_to_the_one_file_verifier(pattern):
-    try:
-        Pattern(pattern)
-    except ShoalError:
-        return
-    except (re.error, Warning, OverflowError, RecursionError):
-        return
-    try:
-        ours = verifier.Pattern(pattern)
-    except (verifier.UnreadableError, verifier.BoundError):
-        assert not _is_plain(pattern)
-        return
-    for text in ("", "a", "b", "ab", "aab", "1", "a1", "aaaa", "-", "d", "12"):
-        assert ours.matches(text) == (re.fullmatch(pattern, text) is not None)
+ATOMS = (
+    "a", "b", "ä", "1", "-", "_", ".", r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"\.", r"\-", r"\\", r"\[", r"\_", r"\ ", r"\n",
+    r"\x61",
+    r"\u00e4", "[a-c]", "[^a]", r"[\d-]", r"[^\w]", r"[\]\[^]", "[-a]", "(a|b)", "(?:ab|1)",
+    "()", "(", ")", "|", "[", "]", "{", "}", "^", "$",
+)  # fmt: skip
+REPEATS = ("", "", "", "", "?", "*", "+", "{2}", "{1,2}", "{,2}", "{1,}", "{0}", "??", "*+", "{", "{a}")
 
 
-def _is_plain(pattern: str) -> bool:
-    """Whether a pattern has none of what only Python's own matcher knows."""
-    return not re.search(r"\(\?[^:]|[*+?}]\+|\\[1-9AbBZ]|[\^$]|\{|\}|\]|\[\]|\[\^\]|--|\[.*\[", pattern)
+@given(st.lists(st.tuples(st.sampled_from(ATOMS), st.sampled_from(REPEATS)), max_size=5), st.data())
+def test_every_pattern_that_a_policy_may_have_is_known_to_the_one_file_verifier(parts, data):
+    """And it matches the same texts, though by other means."""
+    pattern = "".join(atom + repeat for atom, repeat in parts)
+    try:
+        check_pattern(pattern)
+    except PolicyError:
+        return
+    ours, theirs = verifier.Pattern(pattern), re.compile(pattern)
+    text = data.draw(st.one_of(st.from_regex(theirs, fullmatch=True), st.text("ab1ä-_ .\\[^]\n", max_size=6)))
+    assert ours.matches(text) == (theirs.fullmatch(text) is not None)
 
 
 @pytest.mark.parametrize(
@@ -410,6 +410,7 @@ def test_no_pattern_takes_more_than_a_step_for_each_letter_and_place(pattern):
         assert not verifier.Pattern(pattern).matches("a" * 9999 + "!")
         assert before - verifier.WORK.left < 10_000_000
         assert not verifier.Pattern("a*").matches("a" * 10_001)
+    assert verifier.LONGEST_MATCHED == LONGEST_TEXT
 
 
 # --- forgeries that passed once ----------------------------------------------------------------------------------------
