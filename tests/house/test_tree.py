@@ -46,6 +46,7 @@ TOPICS = {
     "cli/test_service_account.py",
     "data/hierarchy/test_dates_and_masks.py",
     "data/hierarchy/test_shared_hierarchies.py",
+    "engine/read/test_altered_files.py",
     "engine/read/test_bad_input.py",
     "engine/read/test_file_format.py",
     "engine/test_appended_row.py",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import itertools
-import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,9 +20,11 @@ from shoal.engine.column import Column
 from shoal.engine.duckdb import sql
 from shoal.engine.duckdb.held_signals import HeldSignals
 from shoal.engine.duckdb.table import DuckDBTable
-from shoal.engine.read.input import STEP, Input, open_input
+from shoal.engine.read.input import Input, open_input
+from shoal.engine.read.source import STEP
 from shoal.engine.read.violations import LOOKED_AT, Violation, ViolationCounts, is_tolerated, refuse, refuse_domain
 from shoal.errors import DataError, ShoalError
+from shoal.files.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,38 +73,53 @@ class Connection:
     """
 
     def __init__(self, opened: Input, memory: str, threads: int | None) -> None:
-        import duckdb
-
         self.input = opened
         self._memory = memory
         self._numbers = itertools.count()
         self._stream = _Stream(opened)
-        self.folder = folder = tempfile.mkdtemp(prefix="shoal-")  # for its owner alone
-        settings: dict[str, Any] = {
-            "memory_limit": memory,
-            "temp_directory": folder,
+        self._spill = _make_spill_folder()
+        self.folder = str(self._spill.path)
+        self._connection: Any = None
+        try:
+            self._connection = self._attempt(lambda: _connect(self._settings(threads)))
+            self._attempt(self._set_up)
+        except BaseException:
+            _close(self._connection, self._spill)
+            raise
+        self._end = weakref.finalize(self, _close, self._connection, self._spill)
+
+    def _settings(self, threads: int | None) -> dict[str, Any]:
+        return {
+            "memory_limit": self._memory,
+            "temp_directory": self.folder,
+            # What spills is unreadable once this process is gone. DuckDB's own cipher draws its key from a generator that is
+            # not made for secrets, hence the second name; without it, what spills is plain text.
+            "temp_file_encryption": True,
+            "force_mbedtls_unsafe": "true",
             # What a query no longer needs goes back to the system, and not to the next query alone.
             "allocator_flush_threshold": "16MB",
             "allocator_bulk_deallocation_flush_threshold": "16MB",
             "preserve_insertion_order": False,  # every order that matters is asked for
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "allow_persistent_secrets": False,
             "python_enable_replacements": False,
             # Queries name the large side of a join first. DuckDB knows no size of a stream, and would turn it round.
             "disabled_optimizers": "join_order,build_side_probe_side",
-        }
-        self._connection = duckdb.connect(config=settings | ({"threads": threads} if threads else {}))
-        self._end = weakref.finalize(self, _close, self._connection, folder)
-        signals = HeldSignals()
-        with signals:
-            # A bar would be drawn on standard output, which carries the answer alone. In a notebook there is none, and
-            # DuckDB refuses the setting.
-            if self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]:
-                self._connection.execute("SET enable_progress_bar = false")
-            self._connection.execute(f"ATTACH ':memory:' AS {PACKED} (COMPRESS)")
-            if not opened.parquet:
-                self._connection.register("stream", self._stream)  # DuckDB asks it for its columns
-        signals.deliver()
+        } | ({"threads": threads} if threads else {})
+
+    def _set_up(self) -> None:
+        """Set what a connection has to be open for; afterwards nothing can be set, and no file opened but to spill."""
+        run = self._connection.execute
+        # A bar would be drawn on standard output, which carries the answer alone. In a notebook there is none, and DuckDB
+        # refuses the setting.
+        if run("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]:
+            run("SET enable_progress_bar = false")
+        run(f"ATTACH ':memory:' AS {PACKED} (COMPRESS)")
+        self._connection.register("stream", self._stream)  # DuckDB asks it for its columns
+        run("SET enable_external_access = false")
+        run("SET lock_configuration = true")
 
     # --- asking ----------------------------------------------------------------------------------------------
 
@@ -126,30 +144,38 @@ class Connection:
                 self._connection.abort()
 
     def _attempt(self, work: Callable[[], T]) -> T:
-        """Run some work after a check that the files have not changed. A message of DuckDB may quote a cell, so it is dropped."""
-        import duckdb
-        import pyarrow as pa
+        """Run some work after a check that the files have not changed. A message of DuckDB may quote a cell, so it is dropped.
 
+        What went wrong in the stream is raised here: DuckDB is told that the stream has ended.
+        """
         self.input.stamp.verify()
-        signals = HeldSignals(self._connection.interrupt)
-        failure = None
+        signals = HeldSignals(lambda: None if self._connection is None else self._connection.interrupt())
+        failure: ShoalError | None = None
         try:
             with signals:
                 done = work()
-        except (duckdb.Error, pa.ArrowException, OSError) as error:
-            failure = self._explain(isinstance(error, duckdb.OutOfMemoryException))
+        except ShoalError:
+            raise
+        except Exception as error:  # noqa: BLE001 - DuckDB, Arrow and the system raise many kinds, of hostile tables too
+            failure = self._explain(error)
         signals.deliver()
+        failure = self._stream.failure or failure
         if failure is None:
             return done
         self.input.stamp.verify()
         raise failure
 
-    def _explain(self, out_of_memory: bool) -> ShoalError:
-        if self._stream.failure is not None:
-            return self._stream.failure
-        if out_of_memory:
+    def _explain(self, error: Exception) -> DataError:
+        """Say what an error means: memory, space, or a table that cannot be read."""
+        import duckdb
+
+        if _is_full(error):
+            return out_of_space(self.folder)
+        if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
             return DataError(
-                "the table needs more memory than the engine may use", came=self._memory, fix="allow the engine more"
+                "the table needs more memory than the engine may use",
+                came=self._memory,
+                fix='allow the engine more, as in `DuckDB(memory="4GB")`, or close other programs',
             )
         return DataError("the table cannot be read", came=self.input.name, fix="check that the file is whole")
 
@@ -277,9 +303,11 @@ class Connection:
             refuse_domain(attribute)
         form = self.input.form
         read = [sql.read_value(f"s{i}", kind, attributes[i], form) for i, kind in enumerate(self.input.kinds)]
-        shown = ", ".join(f"{value} AS v{i}, {wrong} AS u{i}" for i, (value, wrong) in enumerate(read))
-        typed = f"SELECT {shown}, r FROM ({self._input_query()})"
-        if self.input.parsed:  # text is parsed once; what was read spills to the session's own folder if it is large
+        shown = [f"{value} AS v{i}" for i, (value, _) in enumerate(read)]
+        shown += [f"{wrong} AS u{i}" for i, (_, wrong) in enumerate(read) if wrong != sql.NEVER]
+        typed = f"SELECT {', '.join([*shown, 'r'])} FROM stream"
+        if self.input.from_files:
+            # A file is read once, and what was checked is what is used afterwards. It spills if it is large.
             typed = f"SELECT * FROM {self.store_stream(typed)}"
         outside = [self._outside(f"v{i}", attribute, typed) for i, attribute in enumerate(attributes)]
         counted = ["count(*)"]
@@ -314,32 +342,6 @@ class Connection:
             for i, finding in enumerate(findings)
         ]
         return f"SELECT {', '.join(f'{value} AS c{i}' for i, value in enumerate(settled))}, r FROM ({typed})"
-
-    def _input_query(self) -> str:
-        """Give the query for the stored columns s0, s1, … and r, the number of the row over all files."""
-        count = len(self.input.attributes)
-        if not self.input.parquet:
-            return f"SELECT {', '.join(sql.names(count, 's'))}, r FROM stream"
-        # DuckDB believes what a footer says of the smallest, the largest and the missing values. It does not look through
-        # TRY, so every value is checked against the domain.
-        shown = ", ".join(f"TRY(p.{sql.quote(name, chr(34))}) AS s{i}" for i, name in enumerate(self.input.stored))
-        paths = ", ".join(sql.quote(str(path)) for path, _ in self.input.parquet)
-        reading = f"read_parquet([{paths}], file_row_number = true, hive_partitioning = false) p"
-        if len(self.input.parquet) == 1:
-            return f"SELECT {shown}, p.file_row_number AS r FROM {reading}"
-        firsts = self._firsts()
-        return (
-            f"SELECT {shown}, p.file_row_number + f.first AS r FROM {reading} JOIN {firsts} f ON f.file = p.file_index"
-        )
-
-    def _firsts(self) -> str:
-        """Store the number of the first row of each file."""
-        import pyarrow as pa
-
-        sizes = [rows for _, rows in self.input.parquet]
-        first = [0, *itertools.accumulate(sizes[:-1])]
-        held = pa.table({"file": pa.array(range(len(sizes)), pa.uint64()), "first": pa.array(first, pa.int64())})
-        return self.store_arrow(held, "SELECT file, first FROM given")
 
     def _outside(self, v: str, attribute: Attribute, typed: str) -> tuple[str, int | None]:
         """Give the SQL that says whether a value lies outside its domain, and in how many rows one does where that is known."""
@@ -397,7 +399,10 @@ class _StreamParts:
 
 
 class _Stream:
-    """An input as an Arrow stream with the number of each row, which DuckDB may open again for each query."""
+    """An input as an Arrow stream with the number of each row, which DuckDB may open again for each query.
+
+    A failure ends the stream and is kept: raised inside DuckDB, it would cross threads that are being stopped.
+    """
 
     def __init__(self, opened: Input) -> None:
         self._input = opened
@@ -428,9 +433,52 @@ class _Stream:
                 yield pa.RecordBatch.from_arrays([*batch.columns, rows], schema=shape)
         except ShoalError as error:
             self.failure = error
-            raise
 
 
-def _close(connection: Any, folder: str) -> None:
-    connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+def _connect(settings: dict[str, Any]) -> Any:
+    import duckdb
+
+    return duckdb.connect(config=settings)
+
+
+def _make_spill_folder() -> WorkFolder:
+    try:
+        return WorkFolder.temporary("spill")
+    except OSError as error:
+        full = _is_full(error)
+    try:
+        place = tempfile.gettempdir()
+    except OSError:  # none of those that the system names can be written
+        place = "none that can be written"
+    if full:
+        raise out_of_space(place)
+    raise DataError(
+        "the folder for temporary files cannot be written",
+        came=place,
+        fix="set TMPDIR to a folder that you may write to",
+    )
+
+
+def _is_full(error: Exception) -> bool:
+    """Whether an error says that the disk or the quota is full; DuckDB says it in words alone."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return any(
+        words in str(error) for words in ("No space left on device", "max_temp_directory_size", "quota exceeded")
+    )
+
+
+def out_of_space(folder: str) -> DataError:
+    """Say that what spills does not fit on the disk."""
+    return DataError(
+        "the engine needs more disk space for what does not fit in memory",
+        came=f"{folder}, which is full",
+        fix="make room there, set TMPDIR to a folder with more room, or allow the engine more memory",
+    )
+
+
+def _close(connection: Any, spill: WorkFolder) -> None:
+    if connection is not None:
+        connection.close()
+    with contextlib.suppress(OSError):  # the next command removes it
+        spill.remove()

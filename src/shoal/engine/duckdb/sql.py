@@ -151,10 +151,8 @@ def _of_integer(x: str, kind: pa.DataType, wanted: Type) -> str:
 
 
 def not_a_number(x: str) -> str:
-    """Whether a stored float is NaN. Parquet's smallest and largest values leave NaN out, and DuckDB concludes from them that
-    there is none; it does not look through TRY.
-    """
-    return f"isnan(TRY({x}))"
+    """Whether a stored float is NaN."""
+    return f"isnan({x})"
 
 
 def _of_float(x: str, _: pa.DataType, wanted: Type) -> str:

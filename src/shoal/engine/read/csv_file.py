@@ -262,11 +262,13 @@ def read_header(path: Path, form: FileFormat, declared: Sequence[str]) -> CsvFil
 
     The result depends on the policy and on the header line alone. No row is read.
     """
-    _refuse_mark(path, form.encoding)
-    line = _header_line(path, form.encoding)
+    size = path.stat().st_size
+    if size:  # what the system makes up (in /proc) has no size, and is not read
+        _refuse_mark(path, form.encoding)
+    line = _header_line(path, form.encoding) if size else ""
     if not line.strip("\t ,;|"):
         raise DataError(
-            "the first line is empty" if path.stat().st_size > len(codecs.BOM_UTF8) else "the file is empty",
+            "the first line is empty" if size > len(codecs.BOM_UTF8) else "the file is empty",
             came=path.name,
             allowed="a header line with the names of the columns",
         )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,67 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.data.schema import STANDARD, Attribute, FileFormat, Role, Schema
+from shoal.engine.read.arrow_file import open_arrow
 from shoal.engine.read.csv_file import COUNTED, read_header
+from shoal.engine.read.parquet_file import open_parquet
+from shoal.engine.read.source import STEP, Opener, Stamp, StoredColumns, refuse_special
 from shoal.engine.read.storage import Storage, plain, plain_type, reads, storage_of
 from shoal.errors import DataError, ShoalError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SMALL = 1 << 24
-"""Up to this many bytes a file's content is compared too; above, its size, time and place on the disk."""
-
-Mark = tuple[int, int, int, bytes]
-
-
-@dataclass(frozen=True)
-class Stamp:
-    """Size, time of change, inode and (for small files) a hash of each file, taken before the first read."""
-
-    marks: tuple[tuple[Path, Mark], ...]
-
-    @classmethod
-    def of(cls, files: Iterable[Path]) -> Stamp:
-        """Take the stamps of these files now."""
-        return cls(tuple((file, _mark(file)) for file in files))
-
-    def verify(self) -> None:
-        """Raise DataError where a file has changed since; called before and after every pass."""
-        self._compare(lambda file, mark: _mark(file) == mark)
-
-    def verify_quickly(self) -> None:
-        """Raise DataError where a file changed in size, time or inode: for tables that read the files no more."""
-        self._compare(lambda file, mark: _status(file) == mark[:3])
-
-    def _compare(self, equal: Callable[[Path, Mark], bool]) -> None:
-        for file, mark in self.marks:
-            try:
-                same = equal(file, mark)
-            except OSError:
-                same = False
-            if not same:
-                raise DataError(
-                    "the file changed while it was read",
-                    came=file.name,
-                    fix="make a copy that nobody writes to, and start again",
-                )
-
-
-def _mark(file: Path) -> Mark:
-    size, time, inode = _status(file)
-    return size, time, inode, hashlib.blake2b(file.read_bytes()).digest() if size <= SMALL else b""
-
-
-def _status(file: Path) -> tuple[int, int, int]:
-    status = file.stat()
-    return status.st_size, status.st_mtime_ns, status.st_ino
-
-
+MOST_TEXT, EXPANSION = 1 << 30, 1000
+"""Bytes of text that any file may unpack to, and how many more for each byte that it has: a few can stand for any number."""
 LONGEST_NAME = 60
 """Letters of a column's name that a note shows."""
 MOST_NAMES = 12
-STEP = 1 << 16
-"""Rows of a frame that are handed over at a time."""
 CSV = (".csv", ".tsv", ".txt", ".tab")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
@@ -85,15 +38,12 @@ FAMILIES: tuple[Any, ...] = (bool, str, dt.datetime, dt.date, NUMBERS, decimal.D
 """Kinds of Python objects, each before those that it also counts as."""
 ALLOWED = f"a path that ends in {', '.join(CSV + PARQUET + ARROW)}, a folder of Parquet files, or a frame"
 
-Opener = Callable[[Sequence[int]], Iterator["pa.RecordBatch"]]
-
 
 @dataclass(frozen=True)
 class Input:
     """An opened input: the columns that the schema asks for, in the schema's order, and how to read them, as often as needed.
 
-    `kinds` are plain Arrow types (`storage.plain_type`). `parquet` names the files in the order of their rows, each
-    with its number of rows, where an engine may read them by itself; `batches` reads any input.
+    `kinds` are plain Arrow types (`storage.plain_type`). An input from files is read once: an engine keeps what was checked.
     """
 
     name: str
@@ -103,11 +53,9 @@ class Input:
     stamp: Stamp
     places: tuple[int, ...]
     opener: Opener
-    parquet: tuple[tuple[Path, int], ...] = ()
-    stored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     parsed: bool = False
-    """Whether reading it means parsing text, so that an engine does well to read it once."""
+    """Whether its rows are lines of text."""
     form: FileFormat = STANDARD
     """How its text is written, as the policy says."""
 
@@ -116,14 +64,28 @@ class Input:
         import pyarrow as pa
 
         shape = pa.schema([(f"c{place}", kind) for place, kind in enumerate(self.kinds)])
-        seen = 0
+        seen = texts = 0
+        most = MOST_TEXT + EXPANSION * sum(mark[0] for _, mark in self.stamp.marks)
         stream = iter(self.opener(self.places))
         while (batch := self._next(stream)) is not None:
             seen += batch.num_rows
+            texts += sum(column.nbytes for column in batch.columns if pa.types.is_string(column.type))
+            if texts > most and self.from_files:
+                raise DataError(
+                    "the texts of the file unpack to far more than its size",
+                    came=self.name,
+                    allowed=f"{EXPANSION:,} times as many bytes as it has",
+                    fix="check where the file comes from",
+                )
             yield pa.RecordBatch.from_arrays(batch.columns, schema=shape)
         if seen != self.rows:
             self.stamp.verify()
             raise DataError("the file was parsed differently from how its structure was checked", came=self.name)
+
+    @property
+    def from_files(self) -> bool:
+        """Whether the rows lie in files, which can be read again only as long as they do not change."""
+        return bool(self.stamp.marks)
 
     @property
     def counted_from(self) -> str:
@@ -150,14 +112,16 @@ class Input:
 
         try:
             batch = next(stream, None)
-            return (
-                None
-                if batch is None
-                else pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], names=batch.schema.names)
-            )
+            if batch is None:
+                return None
+            if self.from_files:  # a frame was validated when it was opened
+                batch.validate(full=True)
+            return pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], names=batch.schema.names)
         except ShoalError as error:
             failed: ShoalError = error
-        except (pa.ArrowException, OSError, UnicodeError):
+        except MemoryError:
+            failed = out_of_memory(self.name)
+        except Exception:  # noqa: BLE001 - whatever a reader makes of a hostile file
             failed = _unreadable(self.name)
         self.stamp.verify()
         raise failed
@@ -171,22 +135,17 @@ def _python_value(cell: pa.Scalar) -> Any:
         return str(cell)
 
 
+def out_of_memory(name: str) -> DataError:
+    """Say that reading took more memory than the system gives."""
+    return DataError(
+        "reading the table takes more memory than the system gives",
+        came=name,
+        fix="close other programs or use a machine with more memory; a small file may have been made to unpack to a large one",
+    )
+
+
 def _unreadable(name: str) -> DataError:
     return DataError("the file cannot be read", came=name, fix="check that it is whole and what its name says it is")
-
-
-@dataclass(frozen=True)
-class _RawInput:
-    """An input before it is compared with the schema: all its columns."""
-
-    name: str
-    names: tuple[str, ...]
-    kinds: tuple[pa.DataType, ...]
-    rows: int
-    stamp: Stamp
-    opener: Opener
-    parquet: tuple[tuple[Path, int], ...] = ()
-    parsed: bool = False
 
 
 def open_input(data: object, schema: Schema) -> Input:
@@ -212,15 +171,13 @@ def open_input(data: object, schema: Schema) -> Input:
         stamp=found.stamp,
         places=places,
         opener=found.opener,
-        parquet=found.parquet if _by_itself(found, kinds) else (),
-        stored=tuple(found.names[place] for place in places),
         notes=_not_read(found, schema, asked),
         parsed=found.parsed,
         form=schema.file,
     )
 
 
-def _not_read(found: _RawInput, schema: Schema, asked: Sequence[Attribute]) -> tuple[str, ...]:
+def _not_read(found: StoredColumns, schema: Schema, asked: Sequence[Attribute]) -> tuple[str, ...]:
     """Say for the custodian which columns were not read, and why."""
     taken, known = {attribute.name for attribute in asked}, {attribute.name for attribute in schema.attributes}
     unnamed = [name for name in found.names if name not in known]
@@ -248,19 +205,23 @@ def _columns_to_read(schema: Schema) -> tuple[Attribute, ...]:
     return tuple(attribute for attribute in schema.attributes if attribute.role is not Role.DROP)
 
 
-def _open_silently(work: Callable[[], _RawInput], name: str) -> _RawInput:
+def _open_silently(work: Callable[[], StoredColumns], name: str) -> StoredColumns:
     """Open an input; the message of a reader that fails may quote a cell, so it is replaced."""
-    import pyarrow as pa
-
-    missing = False
+    failed: ShoalError | None = None
     try:
         return work()
+    except ShoalError as error:
+        failed = error
     except FileNotFoundError:
-        missing = True
-    except (pa.ArrowException, OSError, UnicodeError):
+        failed = DataError("there is no such file", came=name, fix="check the path")
+    except PermissionError:
+        failed = DataError("the file may not be read", came=name, fix="ask for the permission to read it")
+    except MemoryError:
+        failed = out_of_memory(name)
+    except Exception:  # noqa: BLE001, S110 - whatever a reader makes of a hostile file
         pass
-    if missing:
-        raise DataError("there is no such file", came=name, fix="check the path")
+    if failed is not None:
+        raise failed
     raise DataError(
         "the input cannot be read", came=name, fix="check that the file is whole and what its name says it is"
     )
@@ -289,7 +250,7 @@ def _refuse_names(source: str, names: Sequence[str], asked: Sequence[Attribute],
         )
 
 
-def _refuse_types(found: _RawInput, asked: Sequence[Attribute], kinds: Sequence[pa.DataType]) -> None:
+def _refuse_types(found: StoredColumns, asked: Sequence[Attribute], kinds: Sequence[pa.DataType]) -> None:
     for attribute, kind in zip(asked, kinds, strict=True):
         storage = storage_of(kind)
         if storage is Storage.NOTHING or storage in reads(attribute):
@@ -313,38 +274,25 @@ def _some(places: Sequence[int]) -> str:
     return ", ".join(map(str, places[:5])) + (", …" if len(places) > 5 else "")
 
 
-def _by_itself(found: _RawInput, kinds: Sequence[pa.DataType]) -> bool:
-    """Whether DuckDB reads the Parquet files as we do: it ignores the case of names, takes paths for patterns and knows fewer
-    types.
-    """
-    from pyarrow import types
-
-    plain_enough = all(
-        not (types.is_decimal(kind) or types.is_float16(kind) or types.is_date64(kind) or types.is_null(kind))
-        for kind in kinds
-    )
-    if any(set(str(path)) & set("*?[]{}") for path, _ in found.parquet):
-        return False
-    return plain_enough and len({name.lower() for name in found.names}) == len(found.names)
-
-
-def _recognize(data: object, schema: Schema) -> _RawInput:
+def _recognize(data: object, schema: Schema) -> StoredColumns:
     if isinstance(data, str | Path):
         path = Path(data)
         suffix = path.suffix.lower()
         if path.is_dir():
-            return _parquet(path.name, parquet_files(path))
+            return open_parquet(path.name, parquet_files(path))
+        if suffix in CSV + PARQUET + ARROW:
+            refuse_special(path)
         if suffix in CSV:
             return _csv(path, schema)
         if suffix in PARQUET:
-            return _parquet(path.name, [path])
+            return open_parquet(path.name, [path])
         if suffix in ARROW:
-            return _arrow(path)
+            return open_arrow(path)
         raise DataError("this kind of file is not known", came=suffix or "a name without an ending", allowed=ALLOWED)
     return _frame(data, schema)
 
 
-def _csv(path: Path, schema: Schema) -> _RawInput:
+def _csv(path: Path, schema: Schema) -> StoredColumns:
     import pyarrow as pa
 
     stamp = Stamp.of([path])
@@ -354,7 +302,7 @@ def _csv(path: Path, schema: Schema) -> _RawInput:
     )  # before rows are counted by a wrong delimiter
     rows = seen.structure.records
     kinds = tuple(itertools.repeat(pa.string(), len(seen.names)))
-    return _RawInput(path.name, seen.names, kinds, rows, stamp, seen.batches, parsed=True)
+    return StoredColumns(path.name, seen.names, kinds, rows, stamp, seen.batches, parsed=True)
 
 
 def parquet_files(folder: Path) -> list[Path]:
@@ -371,44 +319,7 @@ def parquet_files(folder: Path) -> list[Path]:
     return sorted(files, key=lambda file: file.relative_to(folder).as_posix())
 
 
-def _parquet(name: str, files: Sequence[Path]) -> _RawInput:
-    from pyarrow import parquet
-
-    files = [file.absolute() for file in files]
-    stamp = Stamp.of(files)
-    shapes = [parquet.read_schema(file) for file in files]
-    if any(shape.names != shapes[0].names or shape.types != shapes[0].types for shape in shapes):
-        raise DataError("the files of the folder do not have the same columns", came=name)
-    counted = tuple((file, int(parquet.read_metadata(file).num_rows)) for file in files)
-
-    def opener(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        wanted = [shapes[0].names[place] for place in places]
-        for file in files:
-            with parquet.ParquetFile(file) as opened:
-                for batch in opened.iter_batches(STEP, columns=wanted):
-                    yield batch.select(wanted)
-
-    rows = sum(count for _, count in counted)
-    return _RawInput(name, tuple(shapes[0].names), tuple(shapes[0].types), rows, stamp, opener, counted)
-
-
-def _arrow(path: Path) -> _RawInput:
-    from pyarrow import ipc
-
-    stamp = Stamp.of([path])
-
-    def opener(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        with ipc.open_file(path) as opened:
-            for place in range(opened.num_record_batches):
-                yield opened.get_batch(place).select(list(places))
-
-    with ipc.open_file(path) as opened:
-        shape = opened.schema
-        rows = sum(opened.get_batch(place).num_rows for place in range(opened.num_record_batches))
-    return _RawInput(path.name, tuple(shape.names), tuple(shape.types), rows, stamp, opener)
-
-
-def _frame(data: object, schema: Schema) -> _RawInput:
+def _frame(data: object, schema: Schema) -> StoredColumns:
     """Open a frame in memory. The types of a frame without rows are ignored: pandas makes every such column one of floats."""
     import pyarrow as pa
 
@@ -416,11 +327,14 @@ def _frame(data: object, schema: Schema) -> _RawInput:
     if not table.num_rows:
         table = pa.table([pa.nulls(0) for _ in table.column_names], names=table.column_names)
 
+    read = [attribute.name for attribute in _columns_to_read(schema) if table.column_names.count(attribute.name) == 1]
+    table.select(read).validate(full=True)
+
     def opener(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
         yield from table.select(list(places)).to_batches(max_chunksize=STEP)
 
     shape = table.schema
-    return _RawInput("the frame", tuple(shape.names), tuple(shape.types), table.num_rows, Stamp(()), opener)
+    return StoredColumns("the frame", tuple(shape.names), tuple(shape.types), table.num_rows, Stamp(()), opener)
 
 
 def as_arrow(data: object, asked: Sequence[str]) -> pa.Table:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from shoal.data.schema import Attribute
 from shoal.data.type import Type
+from shoal.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +43,8 @@ NAMES: Final = frozenset({Storage.TEXT, Storage.INTEGER})
 WORDS: Final = frozenset({Type.CATEGORY, Type.ORDINAL, Type.TEXT})
 """The types whose values are text."""
 
+MOST_TEXT: Final = 1 << 30
+"""Bytes of text in the rows that are handled at a time, where rows share texts."""
 EXACT: Final = 2**53 - 1
 """A float beyond this is no exact whole number: 2^53 itself is also what 2^53 + 1 is rounded to."""
 
@@ -127,20 +130,56 @@ def spelled_out(kind: pa.DataType) -> bool:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """Convert a column to its plain type."""
+    """Convert a column to its plain type. It was validated in full: what others say of bytes that are no UTF-8 quotes them."""
     import pyarrow as pa
 
     kind = plain_type(column.type)
+    _refuse_expansion(column)
     if pa.types.is_dictionary(column.type):
+        if pa.types.is_string_view(column.type.value_type):  # Arrow does not decode these
+            column = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
         column = column.dictionary_decode()
-    if storage_of(column.type) is Storage.TEXT:
-        column.validate(full=True)  # bytes that are no UTF-8 end here: what others say of them quotes them
     if column.type == kind:
         return column
     if pa.types.is_timestamp(column.type):
         # As a bare number it is counted in UTC; a cast to a type without a zone might mean local time.
         return column.cast(pa.int64()).cast(pa.timestamp(column.type.unit)).cast(kind)
     return _digits(column) if pa.types.is_decimal(column.type) else column.cast(kind)
+
+
+def _refuse_expansion(column: pa.Array) -> None:
+    """Raise where rows that refer to a few long texts would take more memory than `MOST_TEXT` when each has its own copy."""
+    import numpy as np
+    import pyarrow as pa
+
+    if pa.types.is_string_view(column.type):
+        views = np.frombuffer(column.buffers()[1], dtype=np.int32)[
+            4 * column.offset : 4 * (column.offset + len(column))
+        ]
+        size = int(views[::4].sum(dtype=np.int64))
+    elif pa.types.is_dictionary(column.type) and storage_of(column.type) is Storage.TEXT:
+        size = _size_of_copies(column)
+    else:
+        return
+    if size > MOST_TEXT:
+        raise DataError(
+            "some thousands of rows refer to texts that are too long together",
+            allowed=f"{MOST_TEXT:,} bytes in {len(column):,} rows",
+            fix="leave the column out, or store its texts as plain text",
+        )
+
+
+def _size_of_copies(column: pa.DictionaryArray) -> int:
+    """The bytes that the texts of a dictionary take when each row has its own copy."""
+    import numpy as np
+    from pyarrow import compute
+
+    texts = column.dictionary if _whole_decimal(column.dictionary.type) else column.dictionary.cast("large_binary")
+    if texts is column.dictionary:
+        return 0
+    sizes = compute.binary_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
+    used = column.indices.drop_null().to_numpy(zero_copy_only=False)
+    return int(np.bincount(used, minlength=len(sizes)).astype(np.int64)[: len(sizes)] @ sizes) if len(used) else 0
 
 
 def _digits(column: pa.Array) -> pa.Array:

@@ -1,0 +1,110 @@
+"""Where rows come from, before they are compared with a schema: plain files that do not change, and the columns found there."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SMALL = 1 << 24
+"""Up to this many bytes a file's content is compared too; above, its size, times and place on the disk."""
+STEP = 1 << 16
+"""Rows that are handed over at a time."""
+MOST_ROWS = 1 << 32
+"""Rows that a table may have: what is kept of each row lies in memory, and a few bytes of a file can claim any number."""
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+Mark = tuple[int, int, int, int, bytes]
+Opener = Callable[[Sequence[int]], Iterator["pa.RecordBatch"]]
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Size, times of change, inode and (for small files) a hash of each file, taken before the first read.
+
+    The content may change without the time that programs set; the time of the inode's change is the system's own.
+    """
+
+    marks: tuple[tuple[Path, Mark], ...]
+
+    @classmethod
+    def of(cls, files: Iterable[Path]) -> Stamp:
+        """Take the stamps of these files now; DataError where one is no plain file."""
+        return cls(tuple((file, _mark(file)) for file in files))
+
+    def verify(self) -> None:
+        """Raise DataError where a file has changed since; called before and after every pass."""
+        self._compare(lambda file, mark: _mark(file) == mark)
+
+    def verify_quickly(self) -> None:
+        """Raise DataError where a file changed in size, times or inode: for tables that read the files no more."""
+        self._compare(lambda file, mark: _status(file) == mark[:-1])
+
+    def _compare(self, equal: Callable[[Path, Mark], bool]) -> None:
+        for file, mark in self.marks:
+            try:
+                same = equal(file, mark)
+            except (OSError, DataError):
+                same = False
+            if not same:
+                raise DataError(
+                    "the file changed while it was read",
+                    came=file.name,
+                    fix="make a copy that nobody writes to, and start again",
+                )
+
+
+def refuse_special(file: Path) -> None:
+    """Raise DataError where a path leads to something other than a plain file: opening a pipe would wait for a writer."""
+    mode = file.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = next((words for matches, words in _KINDS if matches(mode)), "something else")
+        raise DataError(
+            "the table is read from a plain file",
+            came=f"{file.name}, {kind}",
+            fix="write what it gives to a file, and name that",
+        )
+
+
+def _mark(file: Path) -> Mark:
+    status = _status(file)
+    return (*status, hashlib.blake2b(file.read_bytes()).digest() if status[0] <= SMALL else b"")
+
+
+def _status(file: Path) -> tuple[int, int, int, int]:
+    refuse_special(file)
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+@dataclass(frozen=True)
+class StoredColumns:
+    """All columns that were found, the number of rows, and how to read some of the columns by their positions."""
+
+    name: str
+    names: tuple[str, ...]
+    kinds: tuple[pa.DataType, ...]
+    rows: int
+    stamp: Stamp
+    opener: Opener
+    parsed: bool = False
+
+
+def refuse_rows(name: str, rows: int) -> None:
+    """Raise DataError where a file claims a negative number of rows, or more than a table may have."""
+    if not 0 <= rows <= MOST_ROWS:
+        raise DataError("the file claims a number of rows that no table has", came=name, allowed=f"0 to {MOST_ROWS:,}")
