@@ -7,6 +7,7 @@ so that widths, edges and losses are exact and one arithmetic serves every type.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from fractions import Fraction
@@ -76,6 +77,24 @@ def texts(values: npt.NDArray[Any]) -> list[str]:
     if values.dtype.kind in "iuM":
         values = values.astype(str)
     return list(values.tolist())
+
+
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula when it opens a CSV file."""
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet would take a text for a formula: it begins like one and is no number.
+
+    >>> is_formula("=1+1"), is_formula("-9"), is_formula("+49 30")
+    (True, False, True)
+    """
+    if not text.startswith(FORMULA_SIGNS):
+        return False
+    try:
+        return not math.isfinite(float(text.replace("_", " ").strip())) or text != text.strip()
+    except ValueError:
+        return True
 
 
 # --- points ------------------------------------------------------------------------------------------------------------

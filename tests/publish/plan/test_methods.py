@@ -10,6 +10,7 @@ import pytest
 import shoal
 from shoal.errors import PolicyError
 from shoal.policy.model.method import METHODS
+from shoal.policy.policy import Policy
 from shoal.publish.certificate.model import MODELS
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import PLANS, plan
@@ -62,3 +63,13 @@ def test_nothing_outside_the_plans_asks_for_the_class_of_a_plan():
                 names = {each.id for each in ast.walk(node.args[1]) if isinstance(each, ast.Name)}
                 found += [f"{file.relative_to(ROOT)}:{node.lineno}"] if names & CONCRETE else []
     assert found == []
+
+
+@pytest.mark.parametrize(("kind", "said"), [("csv", True), ("parquet", False)])
+def test_labels_that_a_spreadsheet_takes_for_formulas_are_noted(kind, said):
+    values = {"role": "quasi", "type": "category", "domain": ["=cmd()", "b"]}
+    numbers = {"role": "quasi", "type": "category", "domain": ["-9", "+1e5"]}
+    keys = {"version": 1, "dataset": "d", "unit": "row", "neighbours": "add_remove"}
+    release = {"method": "safe-k", "epsilon": 1, "delta": "1e-6", "recoding": {"levels": {}}, "output": kind}
+    plan = shoal.plan(Policy.of({**keys, "attributes": {"v": values, "n": numbers}, "release": release}))
+    assert [note.startswith("Values or labels of v begin with =") for note in plan.notes] == [True] * said

@@ -80,6 +80,8 @@ def plan(policy: Path, lock: Path | None, page: Path | None, force: bool, as_jso
         output.print_table(("view", "k", "beta"), views)
         output.print_line()
     output.print_paragraph(found.recoding_words())
+    for said in found.notes:
+        output.note(said)
     if found.work is not None:
         output.note(found.work)
 

@@ -13,13 +13,15 @@ and nothing else in the program asks which method it is: it asks the plan.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal.data.schema import Schema
+from shoal.data.domain import Values, shorten
+from shoal.data.schema import Attribute, Schema
+from shoal.data.type import is_formula
 from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.unit import Unit
@@ -43,6 +45,15 @@ class Verification:
     """The model of the certificate."""
     against_lock: Callable[[Path, Policy, Any], list[Check]]
     """The checks of a release folder and its certificate against the locked policy."""
+
+
+def _listed(attribute: Attribute) -> Iterator[str]:
+    """The name of an attribute, and its declared values and labels as far as they are listed."""
+    yield attribute.name
+    if isinstance(attribute.domain, Values):
+        yield from attribute.domain.values
+    for level in attribute.hierarchy.levels if attribute.hierarchy is not None else ():
+        yield from level.labels or ()
 
 
 @dataclass(frozen=True)
@@ -161,6 +172,21 @@ class Plan(ABC):
     def work(self) -> str | None:
         """What to expect of a run that takes long, from the policy alone; None for a run that does not."""
         return None
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know before the plan runs that is no part of its promise."""
+        asked = self.policy.release
+        if asked is None or asked.output.format != "csv":
+            return []
+        names = [each.name for each in self.schema.published if any(map(is_formula, _listed(each)))]
+        if not names:
+            return []
+        said = (
+            f"Values or labels of {shorten(names)} begin with =, +, - or @ and are no numbers: a spreadsheet that opens the CSV "
+            "file may take them for formulas. They are published as they are; open the file as text, or publish Parquet."
+        )
+        return [said]
 
     @abstractmethod
     def sentences(self) -> list[str]:
