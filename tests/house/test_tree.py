@@ -75,6 +75,7 @@ TOPICS = {
     "publish/verify/test_hostile.py",
     "publish/verify/test_mutation.py",
     "publish/verify/test_odd_policies.py",
+    "query/test_hostile_texts.py",
     "query/questions/test_sensitivity.py",
     "query/questions/test_truth.py",
     "query/test_stated_errors.py",

@@ -250,6 +250,8 @@ def read_tree(path: Path) -> Any:
 
     try:
         text = read_plain_file(path, LARGEST_YAML).decode("utf-8-sig")
+        if "\0" in text:
+            raise PolicyError("a taxonomy file is no text", came=path)
         # An alias repeats names, or leads back to where it stands and is then read as nothing.
         if any(isinstance(event, AliasEvent) for event in YAML(typ="base", pure=True).parse(text)):
             raise PolicyError("a taxonomy file refers to a part of itself", came=path, fix="write it out")

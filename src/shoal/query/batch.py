@@ -24,7 +24,7 @@ from shoal.guarantee.rounding import Number, exact, text_up
 from shoal.guarantee.safe_k.curve import check_delta
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Cost
-from shoal.policy.text.problem import RefusedPolicyError
+from shoal.policy.text.problem import RefusedPolicyError, excerpt
 from shoal.policy.text.reading import Tree, read_yaml
 from shoal.query.condition.predicate import Atom, Predicate
 from shoal.query.condition.sets import RankSet, Span, TextSet, ValueSet
@@ -71,7 +71,7 @@ def load(path: str | Path, epsilon: Number | None = None) -> BatchFile:
         )
     strange = [key for key in tree if key not in _KEYS]
     if strange:
-        raise UsageError("an unknown key in a batch", came=strange[0], allowed=", ".join(_KEYS))
+        raise UsageError("an unknown key in a batch", came=excerpt(strange[0]), allowed=", ".join(_KEYS))
     common = {"epsilon": tree.get("epsilon", epsilon), "mechanism": tree.get("mechanism", "auto")}
     questions = []
     for place, each in enumerate(tree["questions"], 1):
@@ -119,7 +119,7 @@ def _numbers(value: Any) -> Any:
 
 
 def _level(text: Any) -> Any:
-    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else text
+    return int(text) if isinstance(text, str) and len(text) <= 9 and text.isascii() and text.isdigit() else text
 
 
 # --- what a batch costs --------------------------------------------------------------------------------------------

@@ -29,6 +29,10 @@ MOST_LETTERS = 1000
 """Letters that the texts of one attribute may have, where their number is declared."""
 
 
+LONGEST_NAME = 500
+"""Letters of a name: of a dataset, an attribute, a file."""
+
+
 def refusal(wrong: str, allowed: str | None = None, fix: str | None = None) -> PydanticCustomError:
     """An error that pydantic carries and `problems` turns into our grammar."""
     return PydanticCustomError("shoal", "{wrong}", {"wrong": wrong, "allowed": allowed, "fix": fix})
@@ -108,6 +112,8 @@ def _text(value: Any, allowed: str) -> str:
 
 def _name(value: Any) -> str:
     text = _text(value, "a name")
+    if len(text) > LONGEST_NAME:
+        raise refusal("a name that is too long", f"at most {LONGEST_NAME} letters")
     if text != text.strip() or not text.isprintable():
         raise refusal("a name with blanks around it or letters that cannot be seen", "a name on one line")
     return text

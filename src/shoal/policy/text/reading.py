@@ -8,6 +8,7 @@ written is what is meant, and one place is one value.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,9 @@ from shoal.policy.text.problem import MOST_PROBLEMS, Path, Problem, RefusedPolic
 Tree = str | list[Any] | dict[str, Any]
 """Texts, lists and mappings, and nothing else."""
 
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_LONGEST_VALUE = 100_000
+"""Letters of one value: ten times what a pattern matches."""
 _DEEPEST = 16
 _LONGEST = 4_000_000
 _MOST_VALUES = 250_000
@@ -198,12 +202,21 @@ class _DocumentBuilder:
             self._place_value("")
         elif isinstance(event, ScalarEvent):
             self._plain(event)
-            self._place_value(str(event.value))
+            self._place_value(self._storable(str(event.value)))
         elif isinstance(event, MappingStartEvent | SequenceStartEvent):
             self._plain(event)
             self._begin({} if isinstance(event, MappingStartEvent) else [])
         elif isinstance(event, MappingEndEvent | SequenceEndEvent):
             self._open.pop()
+
+    def _storable(self, value: str) -> str:
+        """A scalar that tables and files can hold: an escape can name letters that a file cannot."""
+        if _UNSTORABLE.search(value) or len(value) > _LONGEST_VALUE:
+            letters = "a letter that no file can hold" if len(value) <= _LONGEST_VALUE else "a value that is too long"
+            fix = f"no NUL, no half of a pair, at most {_LONGEST_VALUE:,} letters"
+            self.problem(letters, came=value, fix=fix, line=self.last_line, column=self.last_column)
+            return ""
+        return value
 
     def _plain(self, event: Any) -> None:
         if event.anchor is not None:
