@@ -19,8 +19,8 @@ import numpy as np
 
 from shoal.anonymize.kernel import compile_kernel, takes
 
-MUCH = 50_000
-"""More steps than this are compiled."""
+MUCH = 200_000
+"""More steps than this are compiled: plain they take half a second, and loading the compiler takes longer."""
 
 
 @takes(
@@ -265,9 +265,9 @@ def kernels_for(rows: int, attributes: int, boxes: float, nodes: int) -> list[Ca
         found.append(expand)
     if 2 * boxes > MUCH // 5:
         found.append(regroup)
-    if 40 * nodes > MUCH:
+    if 30 * nodes > MUCH:
         found.append(refine)
-    if attributes * rows > 40 * MUCH:
+    if attributes * rows > 10 * MUCH:
         found.append(route)
     return found
 
@@ -289,4 +289,4 @@ def regrouper(nodes: int) -> Callable[..., Any]:
 
 def router(work: float) -> Callable[..., Any]:
     """`route` for so many records times attributes."""
-    return compile_kernel(route, route_levels) if work > 40 * MUCH else route_levels
+    return compile_kernel(route, route_levels) if work > 10 * MUCH else route_levels

@@ -308,7 +308,7 @@ def test_what_a_tree_compiles_is_known_from_the_number_of_rows(monkeypatch):
     tree = SafeTree(schema(WIDE), Fraction(1), 20, Fraction(3, 10))
     assert tree.load_kernels(1000) == ()
     assert tree.load_kernels(10_000_000) == ("expand", "regroup", "route")
-    many = SafeTree(schema(WIDE.replace("[0, 99]", "[0, 9999]")), Fraction(1), 20, Fraction(3, 10))
+    many = SafeTree(schema(WIDE.replace("[0, 99]", "[0, 99999]")), Fraction(1), 20, Fraction(3, 10))
     assert many.load_kernels(1000) == ("refine",)
 
 
