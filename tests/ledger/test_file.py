@@ -197,6 +197,20 @@ def test_a_new_ledger_is_for_its_owner_and_so_is_its_journal(tmp_path):
     assert found == {"ledger.sqlite": 0o600, "ledger.sqlite-journal": 0o600}
 
 
+def test_a_new_ledger_has_no_name_before_it_is_whole(tmp_path, monkeypatch):
+    try:
+        os.close(os.open(tmp_path, getattr(os, "O_TMPFILE", os.O_CREAT) | os.O_RDWR))
+    except OSError:
+        pytest.skip("cannot run here: no files without a name")
+
+    def link_named(path, content):
+        raise AssertionError("a kill would leave this file")
+
+    monkeypatch.setattr(ledger_file, "_link_named", link_named)
+    assert ledger_file.create(tmp_path / "ledger.sqlite", b"new")
+    assert (tmp_path / "ledger.sqlite").read_bytes() == b"new"
+
+
 @pytest.mark.parametrize("missing", ["unnamed", "procfs"])
 def test_a_file_system_without_nameless_files_makes_a_whole_ledger_too(tmp_path, monkeypatch, missing):
     if missing == "unnamed":

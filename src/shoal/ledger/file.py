@@ -105,12 +105,16 @@ def _link_unnamed(path: Path, content: bytes) -> None:
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None:
         raise OSError(errno.ENOSYS, "no files without a name")
-    handle = os.open(path.parent, flag | os.O_RDWR, 0o600)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        _write(handle, content)
-        os.link(f"/proc/self/fd/{handle}", path, follow_symlinks=True)
+        handle = os.open(path.parent, flag | os.O_RDWR, 0o600)
+        try:
+            _write(handle, content)
+            os.link(f"/proc/self/fd/{handle}", path.name, dst_dir_fd=folder)  # without a folder Python follows no link
+        finally:
+            os.close(handle)
     finally:
-        os.close(handle)
+        os.close(folder)
 
 
 def _link_named(path: Path, content: bytes) -> None:

@@ -119,7 +119,8 @@ class SyntacticPlan(Plan):
         return NOT_PROMISED[self.method.name]
 
     def repeat_words(self, when: str, *, appeared: bool) -> str | None:  # noqa: ARG002 - nothing was charged
-        return f"this very release was made before ({when}); with each one more, clusters of k hide fewer"
+        noted = f"this very release was noted before ({when}), whether or not it appeared"
+        return f"{noted}; with each one more, clusters of k hide fewer"
 
     def sentences(self) -> list[str]:
         return [f"{self._promise_words()}{self._diversity_words()}", self._grounds(), NO_DIFFERENTIAL]

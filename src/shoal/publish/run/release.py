@@ -380,7 +380,7 @@ def _refusal(plan: Plan, said: str) -> BudgetError:
     return BudgetError(
         said,
         came=f"plan {plan.lock.sha256[:16]} of dataset '{plan.policy.dataset}'",
-        fix="use the release that is there, or say --again (again=True) if another one is meant; nothing was charged",
+        fix="use that release if it is there, or say --again (again=True) if another one is meant; nothing was charged",
     )
 
 
