@@ -248,7 +248,7 @@ def test_an_interruption_leaves_no_release_and_keeps_the_charge(place, monkeypat
     assert done.exit_code == 130
     assert done.stdout == ""
     assert "there is no release" in done.stderr
-    assert "the charge stands" in done.stderr
+    assert ("the charge stands" if charged else "nothing was charged") in done.stderr
     assert "Traceback" not in done.stderr
     assert {path.name for path in place.iterdir()} == BEFORE
     assert (len(account(place).costs), account(place).releases) == (charged, 0)

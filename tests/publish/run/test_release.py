@@ -319,8 +319,13 @@ def test_whatever_interrupts_a_run_leaves_nothing(tmp_path, name, stop):
         if now == name:
             raise stop
 
-    with pytest.raises((KeyboardInterrupt, SystemExit, MemoryError, DataError)):
+    with pytest.raises((KeyboardInterrupt, SystemExit, MemoryError, DataError)) as stopped:
         publish(tmp_path, stage=stage)
+    if stop is KeyboardInterrupt:
+        charged = name in ("writing", "verifying")
+        said = "there is no release; the charge stands" if charged else "there is no release, and nothing was charged"
+        assert stopped.value.__notes__ == [said]
+    assert len(account(tmp_path).costs) == (name in ("writing", "verifying"))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.sqlite", "table.csv"]
     with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
         assert ledger.runs() == []

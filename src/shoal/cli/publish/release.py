@@ -99,11 +99,11 @@ def release(
                 again=again,
                 stage=stage,
             )
+            output.note_effect(f"the release was made and stands: {made.folder}")
     except KeyboardInterrupt as error:
-        if not getattr(error, "__notes__", ()):  # the run knows whether it had charged
-            error.add_note("there is no release; if the ledger was charged, the charge stands (`shoal ledger show`)")
+        if not getattr(error, "__notes__", ()) and not output.effects():  # the run says itself what it had done
+            error.add_note("there is no release, and nothing was charged")
         raise
-    output.note_effect(f"the release was made and stands: {made.folder}")
     if as_json:
         for note in made.notes:
             output.warn(note)

@@ -192,6 +192,35 @@ def release(
     The same plan of the same table draws a new sample and costs its full price once more, so a repeat is refused unless
     `again` says that it is meant.
     """
+    outcome = _Outcome()
+    try:
+        return _run(plan, data, out, ledger, engine, source, force, report, again, stage, outcome)
+    except (KeyboardInterrupt, SystemExit) as error:
+        error.add_note(outcome.words)
+        raise
+
+
+@dataclass
+class _Outcome:
+    """What is true at each moment of a run, for whoever interrupts it."""
+
+    words: str = "there is no release, and nothing was charged"
+
+
+def _run(
+    plan: Plan,
+    data: object,
+    out: str | Path,
+    ledger: Ledger,
+    engine: Engine,
+    source: Source | None,
+    force: bool,
+    report: bool,
+    again: bool,
+    stage: Stage,
+    outcome: _Outcome,
+) -> Release:
+    """The whole way of a release; `outcome` follows it."""
     folder = refuse_name(out)
     notes = recover_target(folder, ledger)
     refuse_target(folder, force=force)
@@ -212,14 +241,17 @@ def release(
         notes += prepare(job, rows_in, ledger, work.path, report=report)
         stage("charging")
         with _forgotten_by(ledger, work):
+            outcome.words = "there is no release; if the ledger was charged, the charge stands (`shoal ledger show`)"
             job.charge(ledger, table, file, str(work.path), None if again else _repeat_refusal(plan))
+            outcome.words = job.fix_after_failure("there is no release")
             with _explain_failures(job):
                 content, rows, values = _write(job, table, work.path, source, ledger, report, notes, stage)
                 job.before_publishing(ledger, table, work=str(work.path))
                 account = ledger.account(plan.policy.dataset)
                 sync(work.path)
-        with _after_publishing(folder), hold_interrupts():
+        with hold_interrupts():
             notes += _publish(job, work, ledger, content["seal"], replace=force)
+            outcome.words = f"the release is there, whole: {folder}"
     private_folder = custodian_folder(folder)
     return Release(
         folder=folder,
@@ -253,7 +285,8 @@ def _reserved(folder: Path, ledger: Ledger) -> Iterator[WorkFolder]:
                 if work.facts.get("state") == "publishing":
                     work.close()
                 else:
-                    work.remove()
+                    with suppress(OSError):  # what cannot be removed now is removed by the next command
+                        work.remove()
 
 
 @contextmanager
@@ -298,10 +331,10 @@ def _publish(job: Job, work: WorkFolder, ledger: Ledger, seal: str, *, replace: 
         announce(work, seal=seal, dataset=job.dataset, receipt=job.receipt, replace=replace)
     try:
         place(work)
-    except OSError as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the release waits for its name
         raise DataError(
             "the release is finished, and could not be given its name",
-            came=error.strerror or type(error).__name__,
+            came=getattr(error, "strerror", None) or type(error).__name__,
             fix=job.fix_after_failure(
                 f"it is kept in {work.path}: remove what is in the way, and the next command on this folder or ledger "
                 "gives it its name"
@@ -328,16 +361,6 @@ def _unfinished(what: str, error: Exception) -> str:
     return (
         f"the release is there and whole, but {what} ({why}); the next command on this folder or ledger makes up for it"
     )
-
-
-@contextmanager
-def _after_publishing(folder: Path) -> Iterator[None]:
-    """Whatever interrupts the run when the release is there says that it is there."""
-    try:
-        yield
-    except (KeyboardInterrupt, SystemExit) as error:
-        error.add_note(f"the release is there, whole: {folder}")
-        raise
 
 
 def _refuse_unreadable_lock(plan: Plan) -> None:
