@@ -284,3 +284,12 @@ def test_a_ledger_that_everybody_can_read_is_warned_of_by_every_command(tmp_path
         assert "everybody on this machine can read the ledger" in done.stderr
     (tmp_path / "ledger.sqlite").chmod(0o600)
     assert "everybody" not in shoal(*commands(tmp_path)[0]).stderr
+
+
+def test_an_export_of_a_ledger_that_was_altered_says_so(book):
+    assert "not intact" not in shoal("ledger", "export", "--ledger", book).stderr
+    with sqlite3.connect(book) as raw:
+        raw.execute("UPDATE events SET time = 'yesterday' WHERE number = 2")
+    done = shoal("ledger", "export", "--ledger", book)
+    assert done.exit_code == 0
+    assert "the ledger is not intact, and what is exported is what it holds now: event 2" in done.stderr

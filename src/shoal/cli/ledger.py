@@ -10,7 +10,7 @@ import click
 from shoal.cli.terminal import numbers, output
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
 from shoal.cli.terminal.leftovers import recover_ledger
-from shoal.errors import UsageError
+from shoal.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
     from shoal.ledger.event import Budget
@@ -89,6 +89,10 @@ def export_ledger(dataset: str | None, out: Path | None, force: bool, ledger: st
     with open_existing(ledger) as book:
         _dataset_names(book, dataset)
         events = [event.to_saved() for event in book.events(dataset)]
+        try:
+            book.verify()
+        except VerificationError as error:
+            output.warn(f"the ledger is not intact, and what is exported is what it holds now: {error}")
     if as_json and out is None:
         output.print_json({"events": events})
         return
