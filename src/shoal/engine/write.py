@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +14,41 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError
+from shoal.files.exchange import sync_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 1 << 18
 """Rows in a batch, and so in a row group of a Parquet file."""
+FORMULA_SIGNS = "=+-@\t\r＝＋－＠"
+"""Signs with which a formula begins where a spreadsheet opens a CSV file; the last four are wide, as in Japanese."""
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NEEDS_QUOTES = '[",\r\n]'
+
+
+def reads_as_formula(text: str) -> bool:
+    """Whether a spreadsheet that opens a CSV file may take this cell for a formula; a number is none.
+
+    >>> [reads_as_formula(text) for text in ("=1+1", "-5 to 0", "-5", "a=b", "@home")]
+    [True, True, False, False, True]
+    """
+    return text[:1] in tuple(FORMULA_SIGNS) and _NUMBER.fullmatch(text) is None
+
+
+def formula_columns(labels: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """Give the names of the columns that may show a label which a spreadsheet takes for a formula, of all labels by column.
+
+    A name that begins in that way counts as well: it stands in the header.
+
+    >>> formula_columns({"age": ["0-9", "10+"], "change": ["-5 to 0", "0 to 5"]})
+    ('change',)
+    """
+    return tuple(
+        name
+        for name, shown in labels.items()
+        if reads_as_formula(name) or any(reads_as_formula(label) for label in shown)
+    )
 
 
 def write_file(path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch], verify: Callable[[], None]) -> None:
@@ -42,6 +71,7 @@ def _whole_or_nothing(path: Path) -> Iterator[Path]:
         with part.open("rb") as file:
             os.fsync(file.fileno())
         part.replace(path)
+        sync_folder(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
