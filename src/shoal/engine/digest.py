@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.type import Type
+from shoal.engine.read.source import refuse_special
 from shoal.engine.read.storage import WORDS
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ def file_digest(data: object) -> bytes | None:
 
 
 def _sha256(path: Path) -> bytes:
+    refuse_special(path)  # a folder may hold a pipe
     found = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(_PIECE):

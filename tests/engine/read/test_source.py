@@ -10,6 +10,7 @@ import pytest
 from pyarrow import feather, parquet
 
 from shoal.data.schema import Attribute, Role, Schema, Type
+from shoal.engine.digest import file_digest
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.read import source
 from shoal.engine.read.source import Stamp
@@ -47,6 +48,8 @@ def test_a_pipe_among_the_files_of_a_folder_is_refused(tmp_path):
     os.mkfifo(tmp_path / "b.parquet")
     with pytest.raises(DataError, match=r"b\.parquet, a named pipe"):
         ENGINE.scan(tmp_path, ONE)
+    with pytest.raises(DataError, match=r"b\.parquet, a named pipe"):
+        file_digest(tmp_path)
 
 
 def test_links_that_lead_in_a_circle(tmp_path):
