@@ -24,6 +24,7 @@ from shoal.guarantee.safe_k.curve import (
     delta_add,
     delta_remove,
     delta_tight,
+    floor_of_delta,
     on_grid,
     privacy_losses,
 )
@@ -212,7 +213,7 @@ class SafeKSampling(DifferentialPrivacy):
         d = check_delta(delta)
         if d >= self.beta:
             return 0.0
-        if d < self.beta**self.k:
+        if d < floor_of_delta(self.k, self.beta):
             return math.inf
         return up(solve(delta=d, k=self.k, beta=self.beta).epsilon)
 

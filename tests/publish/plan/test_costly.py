@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations
 
@@ -13,6 +14,7 @@ import pytest
 import shoal
 from shoal.errors import PolicyError, PreconditionError
 from shoal.guarantee.safe_k import setting
+from shoal.guarantee.safe_k.curve import floor_of_delta
 from shoal.guarantee.unit import Unit
 from shoal.policy.model.release import _spread
 from shoal.policy.policy import Policy
@@ -139,3 +141,13 @@ def test_policies_that_kept_a_plan_busy():
 
     run = subprocess.run([sys.executable, "-c", BUSY], capture_output=True, text=True, preexec_fn=limit, check=False)
     assert run.stdout.endswith("done\n"), run.stderr[-2000:]
+
+
+@pytest.mark.parametrize("beta", ["0.999999", "0.123456789012", "1e-12"])
+def test_the_floor_of_a_large_k_has_few_digits_and_is_not_below_the_truth(beta):
+    floor = floor_of_delta(10**6, beta)
+    assert floor.denominator.bit_length() < 5000
+    with localcontext(prec=60, Emin=-999_999_999):
+        truth = Decimal(beta) ** 10**6
+        assert Fraction(max(truth, Decimal("1e-400"))) <= floor
+    assert floor_of_delta(400, "0.5") >= Fraction(1, 2**400)

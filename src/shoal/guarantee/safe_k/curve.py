@@ -150,8 +150,18 @@ def delta_add(k: int, beta: Number, epsilon: Number) -> float:
 
 
 def floor_of_delta(k: int, beta: Number) -> Fraction:
-    """beta^k: no epsilon brings delta below it, because a class of k may be sampled whole."""
-    return check_beta(beta) ** check_k(k)
+    """beta^k: no epsilon brings delta below it, because a class of k may be sampled whole.
+
+    From k = 400 on it is above the truth by 1e-40 of it: as an exact fraction it would have millions of digits.
+    """
+    return _floor(check_k(k), check_beta(beta))
+
+
+def _floor(k: int, rate: Fraction) -> Fraction:
+    if k < _SHORT:
+        return rate**k
+    with precise():
+        return _above(decimal(rate) ** k)
 
 
 def epsilon_of_floor(k: int, beta: Number) -> float:
@@ -172,7 +182,7 @@ def _remove(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
         gamma = beta if ratio == 1 else 1 - rest
         n = max(k, _ceil((k - 1) / gamma))
         if n == k:
-            return rate**k if k < _SHORT else _above(beta**k)
+            return _floor(k, rate)
         scale = n * rest
         return _above(binomial_at_least(k, n, beta, lambda j: 1 - (n - j) / scale))
 
