@@ -43,6 +43,7 @@ questions:
   - {quantile: age, q: 0.5}
   - {count: everything, delta: 1e-7}
 """
+CLINIC = Policy.parse(POLICY).schema
 ROWS = ["a;low;*", "b;low;*", "c;high;*", "d;high;*"]
 TREE = "all:\n  low: [a, b]\n  high: [c, d]\n"
 
@@ -78,9 +79,8 @@ def questions(rng: Random, folder: Path) -> None:
     """Read an altered file of questions, and say what each costs."""
     path = folder / "batch.yaml"
     path.write_bytes(raw(alter(QUESTIONS, rng), rng))
-    schema = Policy.parse(POLICY).schema
     for each in batch.load(path).questions:
-        each.question.resolve(schema, ONE_ROW)
+        each.question.resolve(CLINIC, ONE_ROW)
 
 
 def hierarchy_file(rng: Random, folder: Path) -> None:
