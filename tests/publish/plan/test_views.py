@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shutil
 from fractions import Fraction
 
@@ -20,7 +21,9 @@ from shoal.guarantee.differential import SafeKSampling
 from shoal.policy.model.release import ViewsModel
 from shoal.policy.policy import Policy
 from shoal.policy.text.problem import RefusedPolicyError
+from shoal.publish.folder import rule_file
 from shoal.publish.plan.methods import plan
+from shoal.publish.plan.views import view_names
 from shoal.publish.verify import rebuild
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import require, verify
@@ -407,3 +410,13 @@ def test_views_with_crowds_of_their_own_are_not_told_as_the_first_one():
     assert facts["k"] == (f"{crowds[0]} to {crowds[-1]}", "the smallest class that each view shows")
     assert facts["delta, tight"][1].startswith("of the first view alone")
     assert made.to_json()["k"] == crowds[0]
+
+
+def test_names_of_files_cannot_meet_leave_the_folder_or_be_reserved():
+    odd = ["a b", "a_b", "a.b", "../b", "/etc/passwd", "CON", "nul", "é", "ü", ".", "..", "x" * 500, "x" * 499 + "y"]
+    names = view_names([(name,) for name in odd] + [("a b", "a_b"), ("a_b", "a b")])
+    files = [rule_file(number, name) for number, name in enumerate(odd, 1)]
+    for found in (names, files):
+        assert len({each.lower() for each in found}) == len(found)
+        assert all(re.fullmatch(r"(recoding/)?[0-9]{2,}-[A-Za-z0-9_-]+(\.json)?", each) for each in found)
+        assert max(map(len, found)) <= 120
