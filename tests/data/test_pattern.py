@@ -149,3 +149,11 @@ def test_no_pattern_that_is_allowed_keeps_the_matcher_busy():
 def test_a_text_that_is_too_long_matches_nothing():
     texts = np.array(["a" * LONGEST_TEXT, "a" * (LONGEST_TEXT + 1)], dtype=object)
     assert Pattern("a*").inside(texts).tolist() == [True, False]
+
+
+def test_digits_of_a_simple_pattern_are_those_that_its_list_of_values_has():
+    simple, free = Pattern(r"\d{2}"), Pattern(r"\d+")
+    texts = np.array(["12", "١٢"], dtype=object)
+    assert simple.inside(texts).tolist() == [True, False]
+    assert simple.places == ("0123456789",) * 2
+    assert free.inside(texts).tolist() == [True, True]

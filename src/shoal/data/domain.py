@@ -132,7 +132,8 @@ class Pattern(Domain):
         return self.length if self.places is None else len(self.places)
 
     def inside(self, values: Array) -> Mask:
-        matches = re.compile(self.pattern).fullmatch
+        # Where the letters of each place are listed, \d means the ten digits of that list and no others.
+        matches = re.compile(self.pattern, re.ASCII if self.places is not None else 0).fullmatch
         found = (len(value) <= LONGEST_TEXT and matches(value) is not None for value in values.tolist())
         return np.fromiter(found, dtype=np.bool_, count=len(values))
 
