@@ -154,6 +154,17 @@ def test_the_unexpected_is_one_line_without_the_message(monkeypatch):
     assert fields["kind"] == "Unexpected"
 
 
+@pytest.mark.parametrize("name", ["duckdb", "pyarrow.lib", None])
+def test_a_broken_installation_is_no_fault_of_ours(monkeypatch, name):
+    monkeypatch.delenv("SHOAL_DEBUG", raising=False)
+    done = fail_with(monkeypatch, ImportError("undefined symbol", name=name))
+    assert done.exit_code == 2
+    assert f"cannot be loaded; got {name or 'ImportError'}; install shoal again" in done.stderr
+    assert fail_with(monkeypatch, ImportError("no such name", name="shoal.data")).exit_code == 1
+    monkeypatch.setenv("SHOAL_DEBUG", "1")
+    assert "undefined symbol" in fail_with(monkeypatch, ImportError("undefined symbol", name=name)).stderr
+
+
 def test_the_trace_is_shown_on_request(monkeypatch):
     monkeypatch.setenv("SHOAL_DEBUG", "1")
     assert "Traceback" in fail_with(monkeypatch, RuntimeError("planted")).stderr

@@ -114,6 +114,14 @@ def _report(error: BaseException, handler: SignalHandler, given: list[str]) -> i
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "shoal"
         error = UsageError(error.format_message().rstrip("."), fix=f"see `{path} --help`")
+    if isinstance(error, ImportError) and (error.name or "").partition(".")[0] != "shoal":
+        if os.environ.get("SHOAL_DEBUG") == "1":
+            traceback.print_exception(error)
+        error = UsageError(
+            "a module that this command needs cannot be loaded",
+            came=error.name or type(error).__name__,
+            fix="install shoal again with all that it needs; SHOAL_DEBUG=1 shows where it fails",
+        )
     if isinstance(error, ShoalError):
         output.tell_error(str(error), error.to_json(), as_json=as_json)
         return error.exit_code
