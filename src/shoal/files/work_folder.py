@@ -115,7 +115,12 @@ class WorkFolder:
         self._journal = changed
 
     def remove(self) -> None:
-        """Remove the folder: what was written first, the journal and the lock last, so that a kill leaves what can be removed."""
+        """Remove the folder: what was written first, the journal and the lock last, so that a kill leaves what can be removed.
+
+        Once it is closed it may be another's, so nothing is done.
+        """
+        if not self.close.alive:
+            return
         try:
             _empty(self.path, keep=_OWN_NAMES)
             if os.name == "nt":  # where an open file cannot be removed

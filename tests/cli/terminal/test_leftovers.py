@@ -35,7 +35,7 @@ def test_the_next_command_finishes_a_release_and_says_so(tmp_path, monkeypatch, 
     assert "the release of a killed run was finished" in done.stderr
     assert not (tmp_path / ".out.shoal-work").exists()
     again = CliRunner().invoke(main, ["ledger", "show", "--ledger", "ledger.sqlite"])
-    assert again.stderr == ""
+    assert "the release of a killed run" not in again.stderr
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ POINTS = (
     "place_report",
     "keep_others",
     "note_release",
+    "remove",
     "end",
 )
 """Functions of the run, each of which may be the one before which it is killed; `end` is before the work folder is removed."""

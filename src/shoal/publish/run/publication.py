@@ -1,7 +1,7 @@
 """How a finished release appears: each step looks at what is there, so that whoever comes after a kill can go on from any point.
 
     the journal says `publishing` -> the release gets its name -> the report gets its name -> the ledger notes it
-    -> the work folder is removed
+    -> the journal says `published` -> the work folder is removed
 
 A release that replaces another changes places with it at once: the old or the new one is always there, whole. What was
 replaced is removed with the work folder, unless something was put into it meanwhile that is none of ours: that is kept, under
@@ -113,6 +113,12 @@ def note_release(work: WorkFolder, ledger: Ledger) -> None:
         return
     number, hash_ = facts["charge"]
     ledger.record_release(facts["dataset"], Receipt(number, hash_), facts["seal"], work=str(work.path))
+
+
+def remove(work: WorkFolder) -> None:
+    """Remove the work folder of a release that is there and noted, and what was replaced; a kill in between is no matter."""
+    work.note(state="published")
+    work.remove()
 
 
 def sync(made: Path) -> None:

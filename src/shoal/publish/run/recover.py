@@ -20,6 +20,7 @@ from shoal.publish.run.publication import (
     note_release,
     place,
     place_report,
+    remove,
     target_of,
     unreadable,
 )
@@ -75,6 +76,9 @@ def recover(path: Path, ledger: Ledger | None) -> str | None:
             target = target_of(work)
             if work.facts.get("state") == "publishing":
                 return _finish(work, target, ledger)
+            if work.facts.get("state") == "published":
+                work.remove()
+                return f"removed what a killed run left beside {target}: its release had appeared, and is noted"
             return _remove(work, target, ledger)
     except (KeyError, TypeError, ValueError):
         raise unreadable(work) from None
@@ -104,7 +108,7 @@ def _finish(work: WorkFolder, target: Path, ledger: Ledger | None) -> str:
             came=str(error),
             fix=f"name the ledger {work.facts.get('ledger')} in the next command; the charge stands",
         ) from None
-    work.remove()
+    remove(work)
     noted = "" if work.facts["charge"] is None else ", and noted in the ledger; the charge stands"
     return "; ".join([f"the release of a killed run was finished: it is in {target}, whole{noted}", *kept])
 

@@ -40,6 +40,7 @@ from shoal.publish.run.publication import (
     note_release,
     place,
     place_report,
+    remove,
     sync,
 )
 from shoal.publish.run.recover import recover_target
@@ -350,7 +351,7 @@ def _publish(job: Job, work: WorkFolder, ledger: Ledger, seal: str, *, replace: 
     except Exception as error:  # noqa: BLE001 - likewise
         return [*kept, _unfinished("the ledger has not noted it yet", error)]
     with suppress(OSError):  # a folder that cannot be removed now is removed by the next command
-        work.remove()
+        remove(work)
     return kept
 
 
