@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -122,3 +123,47 @@ def test_other_archives_and_broken_ones_are_refused(tmp_path):
     (tmp_path / "b.zip").write_bytes(whole[:60] + b"\0" * 8 + whole[68:])
     with pytest.raises(VerificationError):
         shoal.verify(tmp_path / "b.zip")
+
+
+def raw(path: Path, *entries: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    """An archive with entries as they are given."""
+    with zipfile.ZipFile(path, "w", method) as file:
+        file.writestr("clinic/certificate.json", "{}")
+        for name, content in entries:
+            file.writestr(zipfile.ZipInfo(name), content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ([("clinic/a\\b", b"x")], "leads out"),
+        ([("clinic/a\nall agree", b"x")], "leads out"),
+        ([("clinic/" + "x" * 300, b"x")], "leads out"),
+        ([("clinic/\u212b.csv", b"x"), ("clinic/\u00e5.csv", b"y")], "occurs twice"),
+        ([("clinic/a", b"x"), ("clinic/a/b", b"y")], "of a file and of a folder"),
+        ([("clinic/epsilon is 0.01/", b"")], "empty folder"),
+        ([("readme.TXT", b"x"), ("README.txt", b"x")], "occurs twice"),
+    ],
+)
+def test_what_share_does_not_write_is_refused_before_anything_is_written(tmp_path, entries, words):
+    with pytest.raises(VerificationError, match=words):
+        shoal.verify(raw(tmp_path / "a.zip", *entries))
+
+
+def test_other_packings_long_lists_and_files_beside_that_are_too_long_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(VerificationError, match="than by deflating"):
+        shoal.verify(raw(tmp_path / "a.zip", method=zipfile.ZIP_LZMA))
+    with monkeypatch.context() as patch:
+        patch.setattr(archive, "MOST_BESIDE", 10)
+        with pytest.raises(VerificationError, match="more than is allowed"):
+            shoal.verify(raw(tmp_path / "b.zip", ("verifier.py", b"x" * 11)))
+    monkeypatch.setattr(archive, "LARGEST_LIST", 60)
+    with pytest.raises(VerificationError, match="list of files"):
+        shoal.verify(raw(tmp_path / "c.zip", ("clinic/a", b"x")))
+
+
+def test_an_archive_needs_the_space_that_it_says(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 0))
+    with pytest.raises(UsageError, match="too little space"):
+        shoal.verify(raw(tmp_path / "a.zip", ("clinic/a", b"x")))

@@ -7,6 +7,7 @@ NAME/                        the release: everything in it may be passed on
     table.csv                the published table (or table.parquet; table-1.csv, ... where there are repeats)
     recoding/NN-NAME.json    what each label of an attribute stands for
     recoding/boxes.csv       the boxes, where labels come from a tree
+    hierarchies/HASH.txt     the file that a hierarchy was read from, named by its hash, so that the labels can be made again
     views.json, views/       the list of narrow tables and their files, where the release is one of views
     recoding/boxes/          the boxes of each view
 NAME.holder/                 for the custodian alone: computed from the original, readable by its owner alone
@@ -18,16 +19,18 @@ NAME.zip                     what `shoal share` makes: NAME/ with the one-file v
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import UsageError
+from shoal.errors import PolicyError, UsageError
 from shoal.publish.verify.standalone import hash_of, list_folder, open_inside, page_check, read_json, seal, sha256
 
 if TYPE_CHECKING:
+    from shoal.policy.policy import Policy
     from shoal.publish.certificate.model import CountedCertificate, SafeKCertificate
 
 CERTIFICATE, PAGE, LOCK, VIEWS = "certificate.json", "certificate.html", "policy.lock.yaml", "views.json"
@@ -57,6 +60,11 @@ def view_file(view: str, form: str) -> str:
 def rule_file(number: int, name: str) -> str:
     """The file that says what the labels of an attribute stand for, whatever the attribute is called."""
     return f"recoding/{number:02d}-{plain_name(name)[:40]}.json"
+
+
+def hierarchy_file(digest: str) -> str:
+    """The file that a hierarchy was read from, as it was; the lock names its hash."""
+    return f"hierarchies/{digest[:32]}.txt"
 
 
 def box_file(view: str | None) -> str:
@@ -100,6 +108,38 @@ def write_report(folder: Path, values: Mapping[str, Any], page: str) -> None:
     for name, content in ((REPORT, text), (REPORT_PAGE, f"<!-- {MARK} -->\n{page}")):
         (folder / name).touch(mode=0o600)
         write_text(folder / name, content)
+
+
+def read_hierarchies(policy: Policy) -> dict[str, bytes]:
+    """The files that the policy's hierarchies were read from, by the names that they have in a release.
+
+    Raises     PolicyError where one is not the file that was read.
+    """
+    from shoal.data.plain_file import LARGEST_HIERARCHY, read_plain_file
+    from shoal.policy.schema import file_of
+
+    found: dict[str, bytes] = {}
+    for name, digest in policy.hashes.items():
+        asked = policy.model.attributes[name].hierarchy
+        file = None if asked is None else file_of(asked, policy.folder)
+        if file is None or hierarchy_file(digest) in found:
+            continue
+        content = read_plain_file(file, LARGEST_HIERARCHY)
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise PolicyError(
+                f"attribute '{name}': the file of its hierarchy was changed since the policy was read",
+                came=file,
+                fix="plan again, and release that plan",
+            )
+        found[hierarchy_file(digest)] = content
+    return found
+
+
+def write_hierarchies(folder: Path, files: Mapping[str, bytes]) -> None:
+    """The files that hierarchies were read from, as they were."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
 
 
 def hashes(folder: Path) -> dict[str, str]:

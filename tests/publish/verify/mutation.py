@@ -48,7 +48,7 @@ def alter(folder: Path, random: Random) -> str:
         with suppress(KeyError, TypeError, AttributeError, IndexError, OSError, ValueError, RecursionError):
             _seal(folder, content, old_seal)
             return f"{done}, sealed"
-    if json.dumps(content) != before:
+    if json.dumps(content) != before and (folder / "certificate.json").is_file():
         (folder / "certificate.json").write_text(json.dumps(content))
     return done
 
@@ -60,12 +60,15 @@ def _seal(folder: Path, content: dict[str, Any], old_seal: str) -> None:
             content["files"][name] = verifier.sha256(folder / name)
     content["plan_sha256"] = content["files"].get("policy.lock.yaml", content["plan_sha256"])
     content["wording"]["text_sha256"] = verifier.text_hash(content)
+    if not (folder / "certificate.html").is_file():
+        raise OSError("no page")
     page = (folder / "certificate.html").read_bytes()
     hidden = page.replace(old_seal.encode(), b"0" * 64)
     content["wording"]["page_sha256"] = hashlib.sha256(hidden).hexdigest()
     content["seal"] = verifier.seal(content)
     (folder / "certificate.html").write_bytes(page.replace(old_seal.encode(), content["seal"].encode()))
-    (folder / "certificate.json").write_text(json.dumps(content))
+    if (folder / "certificate.json").is_file():
+        (folder / "certificate.json").write_text(json.dumps(content))
 
 
 def _bytes(folder: Path, _: Any, random: Random) -> str:
@@ -134,7 +137,7 @@ def _certificate(_: Path, content: Any, random: Random) -> str:
 
 
 def _rule(folder: Path, _: Any, random: Random) -> str:
-    files = sorted([*folder.glob("recoding/*.json"), *folder.glob("views.json")])
+    files = sorted(file for file in (*folder.glob("recoding/*.json"), *folder.glob("views.json")) if file.is_file())
     if not files:
         return "nothing"
     file = random.choice(files)
@@ -175,7 +178,7 @@ def _lock(folder: Path, _: Any, random: Random) -> str:
 
 
 def _table(folder: Path, _: Any, random: Random) -> str:
-    files = sorted([*folder.rglob("*.csv")])
+    files = sorted(file for file in folder.rglob("*.csv") if file.is_file())
     if not files:
         return "nothing"
     file = random.choice(files)

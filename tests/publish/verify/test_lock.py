@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
+
 import pytest
 
 from shoal.engine.base import open_engine
@@ -17,6 +21,7 @@ from tests.publish.clinic import POLICY as PAID
 from tests.publish.clinic import write_table
 from tests.publish.counted_clinic import policy
 from tests.publish.verify.counted_forgery import alone, failed, resealed
+from tests.publish.verify.forgery import certificate, redraw, write
 
 
 @pytest.fixture
@@ -116,12 +121,56 @@ def test_what_a_hierarchy_decides_is_exact_also_when_it_is_a_file(held, hierarch
     assert failed(resealed(made.folder, made.certificate)) == {"display"}
 
 
+def as_without_the_file(folder: Path) -> None:
+    """The folder as versions have made it that did not let it carry the files of its hierarchies."""
+    shutil.rmtree(folder / "hierarchies")
+    content = certificate(folder)
+    content["files"] = {name: sha256 for name, sha256 in content["files"].items() if "hierarchies" not in name}
+    write(folder, content)
+    redraw(folder)
+
+
+@pytest.mark.slow
+def test_a_release_carries_the_files_of_its_hierarchies_and_its_rules_are_held_against_them(held):
+    asked = Policy.parse(PAID, held).with_changes({"attributes.sex.hierarchy": {"taxonomy": "sexes.yaml"}})
+    folder = released(held, asked).folder
+    (carried,) = (folder / "hierarchies").iterdir()
+    assert carried.read_bytes() == (held / "sexes.yaml").read_bytes()
+    assert all(check.agrees for check in verify(folder))
+    assert alone(folder) == 0
+    honest = Path(shutil.copytree(folder, held / "honest"))
+    (file,) = folder.glob("recoding/*-sex.json")
+    rule = json.loads(file.read_text())
+    file.write_text(json.dumps({**rule, "domain": "anybody"}, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+    write(folder, certificate(folder))
+    redraw(folder)
+    assert failed(folder) == {"label-meaning"}
+    carried = honest / "hierarchies" / carried.name
+    carried.write_text("anybody: [f, m, x]\n")
+    write(honest, certificate(honest))
+    redraw(honest)
+    assert "no-idle-files" in failed(honest)
+
+
+@pytest.mark.slow
+def test_a_hierarchy_that_changes_after_the_plan_is_refused_before_anything_is_charged(held):
+    asked = Policy.parse(PAID, held).with_changes({"attributes.sex.hierarchy": {"taxonomy": "sexes.yaml"}})
+    ready = plan(asked)
+    (held / "sexes.yaml").write_text((held / "sexes.yaml").read_text() + "# another\n")
+    with Ledger(str(held / "ledger.sqlite")) as ledger:
+        with pytest.raises(PolicyError, match="changed since the policy was read"):
+            release(ready, write_table(held / "table.csv", 300), held / "out", ledger=ledger, engine=open_engine())
+        assert not ledger.account(asked.dataset).costs
+
+
 @pytest.mark.slow
 def test_the_page_is_looked_at_also_where_a_hierarchy_is_not_here(held):
     """What cannot be recomputed is no failure, and no reason to look away."""
     made = released(
         held, Policy.parse(PAID, held).with_changes({"attributes.sex.hierarchy": {"taxonomy": "sexes.yaml"}})
     )
+    assert all(check.agrees for check in verify(made.folder))
+    as_without_the_file(made.folder)
     assert any(check.agrees is None for check in verify(made.folder))
     assert failed(made.folder) == set()
     (made.folder / "certificate.html").write_text("All is safe.")

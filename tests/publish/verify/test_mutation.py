@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 SENTENCES = {"sentence", "explanation", "not_promised", "how_to_verify", "claims", "theorems", "recoding_choice"}
 """What the one-file verifier does not compare, and says so."""
+DIGITS = {"curve", "samples", "tables"}
+"""Where a last digit, or what a column is said to show, may differ."""
 ANEW = {"date", "software", "wording", "ledger"}
 """What a patient forger can change, as the guide says."""
 
@@ -43,6 +45,6 @@ def test_altered_folders_end_in_a_verdict(effort):
                 assert not changed, case
             entries = {name for name in changed if "." not in name and name != "views"}
             if case["both"] == 0:
-                assert entries <= ANEW, case
+                assert entries <= ANEW | {"curve"}, case
             if case["alone"] == 0:
-                assert entries <= ANEW | SENTENCES, case
+                assert entries <= ANEW | SENTENCES | DIGITS, case

@@ -11,7 +11,15 @@ from shoal.engine.base import Table
 from shoal.errors import UsageError
 from shoal.ledger.ledger import Ledger, RefuseRepeat
 from shoal.publish.certificate.counted import certificate
-from shoal.publish.folder import LOCK, hashes, table_file, write_certificate, write_text
+from shoal.publish.folder import (
+    LOCK,
+    hashes,
+    read_hierarchies,
+    table_file,
+    write_certificate,
+    write_hierarchies,
+    write_text,
+)
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.run.release import Job, Stage, today
 from shoal.publish.verify.recount import recount, refuse_alike
@@ -26,6 +34,7 @@ class SyntacticJob(Job):
     def __init__(self, plan: SyntacticPlan) -> None:
         self.plan = plan
         self.masked: MaskedMicrodata | None = None
+        self.hierarchies: dict[str, bytes] = {}
         self._file: bytes | None = None
         self._repeat: RefuseRepeat | None = None
 
@@ -42,6 +51,7 @@ class SyntacticJob(Job):
     def prepare(self, rows: int, ledger: Ledger) -> list[str]:
         """Compile what takes long, and draw the certificate."""
         plan = self.plan
+        self.hierarchies = read_hierarchies(plan.policy)
         file = table_file(plan.format)
         certificate(plan, file, {LOCK: plan.lock.sha256}, ledger.account(plan.policy.dataset), today())
         return list(plan.method.load_kernels(plan.schema, rows))
@@ -70,6 +80,7 @@ class SyntacticJob(Job):
         stage("writing")
         self.masked.table.write(folder / file)
         write_text(folder / LOCK, plan.lock.text)
+        write_hierarchies(folder, self.hierarchies)
         account = ledger.account(plan.policy.dataset)
         made = certificate(plan, file, hashes(folder), account, today())
         write_certificate(folder, made)

@@ -17,7 +17,17 @@ from shoal.guarantee.safe_k.setting import Setting
 from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat
 from shoal.publish.certificate.model import RecodingChoiceEntry, TableEntry
 from shoal.publish.certificate.safe_k import certificate
-from shoal.publish.folder import LOCK, box_file, hashes, rule_file, table_file, write_certificate, write_text
+from shoal.publish.folder import (
+    LOCK,
+    box_file,
+    hashes,
+    read_hierarchies,
+    rule_file,
+    table_file,
+    write_certificate,
+    write_hierarchies,
+    write_text,
+)
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.run.release import Job, Stage, today
 
@@ -49,6 +59,7 @@ class SafeKJob(Job):
         self.plan = plan
         self.drawn: list[DrawnTable] = []
         self.receipt: Receipt | None = None
+        self.hierarchies: dict[str, bytes] = {}
 
     def notes(self, rows: int) -> list[str]:
         """A warning, and no refusal: whether a release appears must not depend on one row more or less."""
@@ -72,6 +83,7 @@ class SafeKJob(Job):
     def prepare(self, rows: int, ledger: Ledger) -> list[str]:
         """Compile what takes long, and draw the certificate with names in the place of what is not settled yet."""
         plan = self.plan
+        self.hierarchies = read_hierarchies(plan.policy)
         account = ledger.account(plan.policy.dataset)
         paid = replace(account, costs=(*account.costs, plan.cost), budget=account.budget or plan.budget)
         tables = [table for table, _ in self.draft_tables()]
@@ -153,6 +165,7 @@ class SafeKJob(Job):
         tables = write_rules(self.drawn, folder)
         self.write_index(folder, tables)
         write_text(folder / LOCK, plan.lock.text)
+        write_hierarchies(folder, self.hierarchies)
         account = ledger.account(plan.policy.dataset, self.receipt)
         made = certificate(plan, hashes(folder), tables, account, today())
         write_certificate(folder, made)

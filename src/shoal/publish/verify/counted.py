@@ -26,6 +26,7 @@ from shoal.publish.certificate.model import CountedCertificate, CountedPromiseEn
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.plan.methods import plan as resolve
 from shoal.publish.verify.compare import compare
+from shoal.publish.verify.lock import is_unread
 from shoal.publish.verify.recount import TOLERANCE, distance_of, without_hierarchy
 from shoal.publish.verify.standalone import Check, bounded, open_inside, sha256
 
@@ -87,7 +88,7 @@ def _concept_checks(read: Table, plan: SyntacticPlan, rules: Mapping[str, str]) 
     for name in (name for name, rule in rules.items() if rule in ("concept", "ancestor")):
         attribute = plan.policy.schema[name]
         listed = None if attribute.domain is None else list_values(attribute.type, attribute.domain)
-        if name in plan.policy.hashes or listed is None or attribute.hierarchy is None:
+        if is_unread(plan.policy, name) or listed is None or attribute.hierarchy is None:
             found.append(Check("labels", None, "what its concepts are called is not in the folder", about=name))
             continue
         own = np.array(listed, dtype=object)

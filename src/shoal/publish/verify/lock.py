@@ -16,7 +16,8 @@ from shoal.policy.model.file import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.text.editing import text_of
 from shoal.policy.text.reading import read_yaml
-from shoal.publish.verify.standalone import LARGEST_LOCK, Check, read_lock, read_text
+from shoal.publish.folder import hierarchy_file
+from shoal.publish.verify.standalone import LARGEST_LOCK, Check, hash_of, open_inside, read_lock, read_text
 
 ELSEWHERE = "a file that is not here"
 
@@ -28,34 +29,60 @@ def read_locked_policy(folder: Path) -> tuple[Policy, Check]:
     a line of the canonical text, in its order; the lines that are left must be defaults, because they follow from the others.
     """
     found = read_text(folder, "policy.lock.yaml", LARGEST_LOCK)
-    policy = policy_of_lock(found)
+    carried = frozenset(digest for digest in _hashes(read_lock(found)).values() if _has_hash(folder, digest))
+    policy = policy_of_lock(found, folder, carried) if carried else policy_of_lock(found)
     lines = iter(policy.lock().text.splitlines(keepends=True))
     same = all(line in lines for line in found.splitlines(keepends=True))  # `in` reads on from where the last one was
     return policy, Check("lock-canonical", same, "what was locked, and nothing beside it", promise=True)
 
 
 @lru_cache(maxsize=4)
-def policy_of_lock(text: str) -> Policy:
-    """The policy that a lock was written from. Of a hierarchy that was read from a file, only the hash is known.
+def policy_of_lock(text: str, folder: Path | None = None, carried: frozenset[str] = frozenset()) -> Policy:
+    """The policy that a lock was written from. Of a hierarchy that was read from a file, the lock has the hash alone.
 
-    Such a hierarchy is replaced by one that leaves values as they are; then nothing is said about the levels that are
-    asked of it, and everything else is held against the rules of a policy.
+    Where the release carries the file, in `folder`, with a hash that is `carried`, it is read again. Where it does not, the
+    hierarchy is replaced by one that leaves values as they are; then nothing is said about the levels that are asked of it,
+    and everything else is held against the rules of a policy.
     """
     values = _without_nulls(read_lock(text))
     attributes: Mapping[str, Any] = values["attributes"]
-    hashes = {name: digest for name, one in attributes.items() if (digest := _file_hash(one.get("hierarchy")))}
+    every = _hashes(values)
+    for name, digest in every.items():
+        kind = "file" if "file" in attributes[name]["hierarchy"] else "taxonomy"
+        attributes[name]["hierarchy"][kind] = hierarchy_file(digest) if digest in carried else ELSEWHERE
+    hashes = {name: digest for name, digest in every.items() if digest not in carried}
     bare = {name: {**one} for name, one in attributes.items()}
     for name in hashes:
         del bare[name]["hierarchy"]
-        kind = "file" if "file" in attributes[name]["hierarchy"] else "taxonomy"
-        attributes[name]["hierarchy"][kind] = ELSEWHERE
     levelled = bool(hashes) and "recoding" in values.get("release", {})
-    policy = Policy.of({**values, "attributes": bare} if not levelled else _without_release(values, bare))
+    policy = Policy.of({**values, "attributes": bare} if not levelled else _without_release(values, bare), folder)
     if not hashes:
         return policy
     asked = PolicyModel.model_validate(read_yaml(text_of(values)).tree)
     schema = [replace(one, hierarchy=_unread(one)) if one.name in hashes else one for one in policy.schema.attributes]
-    return replace(policy, model=asked, schema=replace(policy.schema, attributes=tuple(schema)), hashes=hashes)
+    known = replace(policy.schema, attributes=tuple(schema))
+    return replace(policy, model=asked, schema=known, hashes={**policy.hashes, **hashes})
+
+
+def _hashes(values: Mapping[str, Any]) -> dict[str, str]:
+    """The hash of the file of each hierarchy that was read from one."""
+    own = values["attributes"].items()
+    return {name: digest for name, one in own if (digest := _file_hash(one.get("hierarchy")))}
+
+
+def _has_hash(folder: Path, digest: str) -> bool:
+    """Whether the release carries the file with this hash."""
+    try:
+        with open_inside(folder, hierarchy_file(digest)) as file:
+            return hash_of(file) == digest
+    except ValueError:
+        return False
+
+
+def is_unread(policy: Policy, name: str) -> bool:
+    """Whether an attribute has a hierarchy of which the hash alone is known."""
+    asked = policy.model.attributes[name].hierarchy
+    return asked is not None and ELSEWHERE in (asked.file, asked.taxonomy)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -40,6 +40,7 @@ from shoal.publish.folder import box_file, plain_name, rule_file, table_file, vi
 from shoal.publish.plan.safe_k import SafeKPlan, partition
 from shoal.publish.plan.views import Chooser, ViewsPlan, view, view_index, view_names
 from shoal.publish.verify.compare import compare
+from shoal.publish.verify.lock import is_unread
 from shoal.publish.verify.rules import rule_checks
 from shoal.publish.verify.standalone import Check, read_bytes, read_text
 
@@ -53,7 +54,7 @@ def rebuild_checks(folder: Path, policy: Policy, certificate: SafeKCertificate) 
     tables = _tables(folder, plan, certificate.tables)
     account, is_composed = _account(plan, certificate.ledger)
     wanted = make_certificate(plan, certificate.files, tables, account, certificate.date)
-    if policy.hashes:
+    if any(is_unread(policy, name) for name in policy.hashes):
         wanted = _with_unread_lattices(wanted, certificate)
     open_ = Check("ledger-composed", None, "for information; there are too many different charges to compose here")
     return [
@@ -130,7 +131,7 @@ def _in_published_order(policy: Policy, tables: Sequence[TableEntry]) -> Policy:
 def _hierarchy(policy: Policy, name: str) -> Hierarchy | None:
     """The hierarchy of an attribute; one that was a file has as many levels as are asked of it, whatever they were."""
     found, recoding = policy.schema[name].hierarchy, policy.model.release.recoding if policy.model.release else None
-    if name not in policy.hashes or found is None or recoding is None:
+    if not is_unread(policy, name) or found is None or recoding is None:
         return found
     paid = recoding.paid
     asked = [each.get(name, 0) for each in (recoding.levels, paid and paid.finest, paid and paid.coarsest) if each]

@@ -17,6 +17,7 @@ from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, Schema, Type
 from shoal.publish.certificate.model import TableEntry
 from shoal.publish.plan.safe_k import SafeKPlan
+from shoal.publish.verify.lock import is_unread
 from shoal.publish.verify.standalone import Check, read_text, strict_json
 
 FREE = frozenset(Type) - {Type.ORDINAL}
@@ -38,7 +39,7 @@ def rule_checks(folder: Path, plan: SafeKPlan, tables: Sequence[TableEntry]) -> 
                     "label-meaning", False, "the rule is not written as we write it", about=column
                 )
             else:
-                fits, detail = _fits(method.partition, plan.policy.schema, column, rule, column in plan.policy.hashes)
+                fits, detail = _fits(method.partition, plan.policy.schema, column, rule, is_unread(plan.policy, column))
                 found[column, place] = Check("label-meaning", fits, detail, about=column)
     return list(found.values())
 

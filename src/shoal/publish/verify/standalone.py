@@ -87,7 +87,7 @@ CHECKS = {
     "seal": "the certificate is as it was sealed",
     "file-hash": "a file has the SHA-256 that the certificate lists",
     "no-other-files": "the folder holds no file that the certificate does not list, and no folder without one",
-    "no-idle-files": "every listed file is the plan, a table, a rule, a list of boxes or the index of views",
+    "no-idle-files": "every listed file is the plan, a table, a rule, a hierarchy, a list of boxes or the index of views",
     "plan-hash": "the locked plan is the one whose hash was charged",
     "wording-hash": "the sentences are those whose hash the certificate holds",
     "page-hash": "certificate.html is the page whose hash the certificate holds",
@@ -153,7 +153,7 @@ CHECKS = {
     "boxes-divide": "the boxes divide the declared domain: no gap, no overlap",
     # counted guarantees
     "grouping": "records were grouped as the locked plan asks for",
-    "single-table": "there is one table beside the locked plan, and nothing else",
+    "single-table": "there is one table beside the locked plan and its hierarchies, and nothing else",
     "roles": "every published attribute has the role of the locked plan",
     "display": "what each column shows follows from the locked plan",
     "row-count": "the table has rows enough for two groups",
@@ -890,9 +890,25 @@ def page_check(folder: Path, certificate: dict[str, Any]) -> Check:
     return Check("page-hash", same, "SHA-256 of certificate.html, with zeros in the place of the seal")
 
 
-def idle_file_check(certificate: dict[str, Any]) -> Check:
+def carried_files(certificate: dict[str, Any], lock: dict[str, Any]) -> set[str]:
+    """The listed files that hierarchies were read from: each has the hash that the locked plan names, and is named by it."""
+    found = set()
+    for own in lock["attributes"].values():
+        hierarchy = own.get("hierarchy") or {}
+        for held in (hierarchy.get("file"), hierarchy.get("taxonomy")):
+            digest = held.get("sha256") if isinstance(held, dict) else None
+            if isinstance(digest, str) and certificate["files"].get(f"hierarchies/{digest[:32]}.txt") == digest:
+                found.add(f"hierarchies/{digest[:32]}.txt")
+    return found
+
+
+def idle_file_check(certificate: dict[str, Any], lock: dict[str, Any]) -> Check:
     """Whether every listed file is there for something."""
-    used = {"policy.lock.yaml", *(["views.json"] if certificate.get("views") else [])}
+    used = {
+        "policy.lock.yaml",
+        *(["views.json"] if certificate.get("views") else []),
+        *carried_files(certificate, lock),
+    }
     for table in certificate["tables"]:
         used |= {table["file"], *table.get("recoding", {}).values()}
         used |= {table["boxes"]} if table.get("boxes") is not None else set()
@@ -934,6 +950,8 @@ ATTRIBUTE = {
     "weight": EXACT_NUMBER,
     "provenance": Known({"domain": ORIGIN, "hierarchy": ORIGIN}),
 }
+DECIDING = ("role", "type", "domain", "hierarchy", "provenance")
+"""The keys that every attribute has; others follow from defaults where they are missing."""
 LEVELS = ByName(int)
 PAID_RECODING = {"epsilon": EXACT_NUMBER, "finest": LEVELS, "coarsest": LEVELS}
 SAFE_K_RELEASE = {
@@ -995,7 +1013,11 @@ def lock_key_check(lock: dict[str, Any]) -> Check:
         return must("lock-keys", False, f"release.method is not one of: {', '.join(RELEASES)}")
     output = Known({"format": OneOf("csv", "parquet")})
     whole = {**LOCK, "release": Known({"method": str, **RELEASES[method], "repeat": FROM_ONE, "output": output})}
-    wrong = misfit(lock, Known(whole), "the locked plan")
+    missing = [name for name in ("version", "dataset", "unit", "neighbours", "attributes") if name not in lock]
+    for attribute, own in lock["attributes"].items() if isinstance(lock.get("attributes"), dict) else ():
+        held = own if isinstance(own, dict) else {}
+        missing += [f"attributes.{attribute}.{name}" for name in DECIDING if name not in held]
+    wrong = f"the locked plan has no key '{missing[0]}'" if missing else misfit(lock, Known(whole), "the locked plan")
     return must("lock-keys", wrong is None, wrong or "those of its format, and no others")
 
 
@@ -2121,7 +2143,7 @@ def _amplify(epsilon: Fraction, rate: Fraction) -> Fraction:
 def level_check(folder: Path, certificate: dict[str, Any], plan: LockedPlan) -> Check:
     """The level of each column against the locked plan: the one that is fixed, one that is allowed, or boxes of a tree."""
     asked = plan.release["recoding"][plan.recoding]
-    fits = True
+    fits = plan.recoding != "levels" or set(asked) == plan.published
     for table in certificate["tables"]:
         for column, file in table["recoding"].items():
             rule = read_json(folder, file)
@@ -2787,7 +2809,8 @@ def counted_table_checks(folder: Path, certificate: dict[str, Any], plan: Counte
     """The one table: its columns and roles, then what is counted on it."""
     tables, attributes = certificate["tables"], plan.lock["attributes"]
     name = f"table.{plan.release['output']['format']}"
-    fits = len(tables) == 1 and tables[0]["file"] == name and set(certificate["files"]) == {name, "policy.lock.yaml"}
+    wanted = {name, "policy.lock.yaml", *carried_files(certificate, plan.lock)}
+    fits = len(tables) == 1 and tables[0]["file"] == name and set(certificate["files"]) == wanted
     yield must("single-table", fits, "beside the locked plan, and nothing else")
     if not tables:
         return
@@ -3045,7 +3068,7 @@ def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any
     yield from ledger_checks(certificate, plan, whole)
     for table in certificate["tables"]:
         yield from table_checks(folder, table, sample_of(certificate, table)["k"])
-    yield idle_file_check(certificate)
+    yield idle_file_check(certificate, lock)
     yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
 
 
