@@ -183,6 +183,7 @@ def set_budget(
     fixed = Budget.of(numbers.read_number(epsilon, "epsilon"), numbers.read_number(delta, "delta"))
     with open_ledger(ledger, new=new_ledger) as book:
         warn_of(book)
+        recover_ledger(book)
         if analyst is None:
             book.set_budget(dataset, fixed, reason)
         else:

@@ -31,7 +31,7 @@ def test_an_honest_folder_is_verified(made):
     assert all(check["agrees"] for check in found["checks"])
     listed = shoal("verify", made / "out", "--all").stdout.splitlines()
     assert len(listed) == len(found["checks"]) + 1
-    assert listed[1] == "ok      seal: SHA-256 over the certificate"
+    assert "ok      seal: SHA-256 over the certificate" in listed
 
 
 def one_cell(folder):

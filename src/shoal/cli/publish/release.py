@@ -101,8 +101,9 @@ def release(
             )
             output.note_effect(f"the release was made and stands: {made.folder}")
     except KeyboardInterrupt as error:
-        if not getattr(error, "__notes__", ()) and not output.effects():  # the run says itself what it had done
-            error.add_note("there is no release, and nothing was charged")
+        # The run says itself what it had done; otherwise it came just before the run, or just after it.
+        if not getattr(error, "__notes__", ()) and not output.effects():
+            error.add_note(f"{out} is there whole or not at all, and `shoal ledger show` says what was charged")
         raise
     if as_json:
         for note in made.notes:
@@ -128,6 +129,7 @@ def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bo
     fresh = is_ledger_missing(ledger, new=new) and (new or not _is_named(ledger))
     if not fresh:
         with open_ledger(ledger, new=new) as book:
+            recover_ledger(book)
             account = book.account(planned.policy.dataset)
             repeat = repeats(planned, table, file_digest(data), book)
         forecast = account.forecast(planned.cost) if planned.cost is not None and account.budget else None

@@ -25,12 +25,16 @@ def recover_ledger(book: Ledger) -> None:
 
 
 def recover_folder(folder: Path) -> None:
-    """Finish or remove what a killed run left beside a release folder; what cannot be finished now is said."""
+    """Finish or remove what a killed run left beside a release folder, and temporary folders; what cannot be done now is said."""
+    from shoal.files.work_folder import sweep_temporary
     from shoal.publish.run.recover import recover_target
 
     try:
         said = recover_target(folder)
     except ShoalError as error:
         said = [str(error)]
-    for sentence in said:
+    swept = sweep_temporary()
+    if len(swept) > 1:
+        swept = [f"removed {len(swept):,} temporary folders that runs left when they were killed"]
+    for sentence in (*said, *swept):
         output.note(sentence)
