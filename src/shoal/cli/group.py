@@ -37,6 +37,7 @@ SECTIONS = {
         "ledger": ("ledger", "What was spent on each dataset, and what is left."),
         "check": ("check", "Disclosure risk of a table: k-anonymity, l-diversity, t-closeness."),
         "paper": ("paper", "The papers' tables and figures, recomputed beside the printed ones."),
+        "doctor": ("doctor.command", "Versions, folders, ledger, leftovers: what is wrong, and what to do."),
         "demo": ("demo", "The whole journey on generated data, into build/demo."),
         "completion": ("completion", "The completion script of a shell."),
     },
@@ -116,7 +117,7 @@ def _report(error: BaseException, handler: SignalHandler, given: list[str]) -> i
         error = UsageError(error.format_message().rstrip("."), fix=f"see `{path} --help`")
     if isinstance(error, ImportError) and (error.name or "").partition(".")[0] != "shoal":
         if os.environ.get("SHOAL_DEBUG") == "1":
-            traceback.print_exception(error)
+            output.tell_trace(error)
         error = UsageError(
             "a module that this command needs cannot be loaded",
             came=error.name or type(error).__name__,

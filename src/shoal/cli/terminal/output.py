@@ -169,6 +169,11 @@ class LogNotes(logging.Handler):
             note(record.getMessage())
 
 
+def encoding() -> str | None:
+    """The encoding of standard output; None where it is closed."""
+    return getattr(sys.stdout, "encoding", None)
+
+
 @contextlib.contextmanager
 def printing() -> Iterator[None]:
     """Prepare both streams for one command: no letter is refused, and warnings of libraries are printed like ours."""
