@@ -266,6 +266,24 @@ def test_a_page_is_compared_with_its_checksum(tmp_path):
         ENGINE.scan(altered(tmp_path, change, write_page_checksum=True), ONE)
 
 
+def test_old_times_are_read_or_refused_and_never_wrapped(tmp_path):
+    """In nanoseconds the end of the year 9999 is a day of 1816."""
+    moments = [dt.datetime(2020, 1, 1, 1, 2, 3, 4), None, dt.datetime(1700, 1, 1)]
+    schema = Schema((Attribute("x", Role.OTHER, Type.DATETIME),))
+    for late, ends in (
+        ([], None),
+        ([dt.datetime(9999, 12, 31)], "beyond what the old kind of times"),
+        ([dt.datetime(1500, 1, 1)], "beyond"),
+    ):
+        held = pa.table({"x": pa.array([*moments, *late], pa.timestamp("us"))})
+        parquet.write_table(held, tmp_path / "t.parquet", use_deprecated_int96_timestamps=True)
+        if ends is None:
+            assert ENGINE.scan(tmp_path / "t.parquet", schema).collect(["x"])["x"].tolist() == moments
+        else:
+            with pytest.raises(DataError, match=ends):
+                ENGINE.scan(tmp_path / "t.parquet", schema)
+
+
 def test_a_footer_that_makes_the_bindings_of_arrow_end_the_process_is_refused(tmp_path):
     """Arrow raises there what its Python layer does not expect (a level histogram of a wrong length)."""
 

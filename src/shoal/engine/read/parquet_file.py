@@ -43,17 +43,22 @@ def open_parquet(name: str, files: Sequence[Path]) -> StoredColumns:
             with _open(layout.file) as opened:
                 shared = layout.check_pages(_leaves(opened), set(wanted))
             step = max(1, min(STEP, MOST_SHARED // max(shared.prefixes, 1)))
-            with _open(layout.file, shared.coded) as opened:
+            old = [name for name in wanted if name in layout.old_times]
+            with _open(layout.file, shared.coded) as opened, _open(layout.file, shared.coded, unit="us") as coarse:
                 # A row group at a time: read as one run, a group with a value too many would shift the groups behind it.
                 for number, group in enumerate(layout.groups):
-                    yield from _read_group(opened, number, group.rows, wanted, step, layout.file.name)
+                    batches = _read_group(opened, number, group.rows, wanted, step, layout.file.name)
+                    if old:
+                        again = _read_group(coarse, number, group.rows, old, step, layout.file.name)
+                        batches = _compare_times(batches, again, layout.file.name)
+                    yield from batches
 
     return StoredColumns(name, tuple(shape.names), tuple(shape.types), rows, stamp, opener)
 
 
-def _open(file: Path, coded: Iterable[str] = ()) -> Any:
+def _open(file: Path, coded: Iterable[str] = (), unit: str = "ns") -> Any:
     """Open a file. Columns that are coded keep their dictionary: how long their texts are together is known before they are
-    copied.
+    copied. Times of the old kind (INT96) are read in the unit.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -62,9 +67,30 @@ def _open(file: Path, coded: Iterable[str] = ()) -> Any:
         pa.OSFile(str(file)),
         read_dictionary=sorted(coded),
         pre_buffer=False,
+        coerce_int96_timestamp_unit=unit,
         page_checksum_verification=True,
         arrow_extensions_enabled=False,
     )
+
+
+def _compare_times(
+    fine: Iterator[pa.RecordBatch], coarse: Iterator[pa.RecordBatch], name: str
+) -> Iterator[pa.RecordBatch]:
+    """Compare times of the old kind in nanoseconds with the same in microseconds: where they differ, nanoseconds ran over.
+
+    They count from 1677 to 2262. The year 9999, which often stands for no end, would silently be another year.
+    """
+    for batch, other in zip(fine, coarse, strict=True):
+        for column in other.schema.names:
+            nanoseconds, microseconds = (each[column].cast("int64").fill_null(0).to_numpy() for each in (batch, other))
+            if not (nanoseconds // 1000 == microseconds).all():
+                raise DataError(
+                    "some times lie beyond what the old kind of times in Parquet (INT96) can count in nanoseconds",
+                    came=name,
+                    allowed="1677 to 2262",
+                    fix="write the column as a timestamp in microseconds",
+                )
+        yield batch
 
 
 def _leaves(opened: Any) -> list[Leaf]:

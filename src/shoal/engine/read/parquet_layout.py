@@ -29,8 +29,8 @@ _SIZES = {_TRUE: 0, _FALSE: 0, _BYTE: 1, _DOUBLE: 8}
 _DEEPEST = 16
 _RUNS, _PREFIXES = 3, 7
 """The numbers of two encodings: runs and packed bits; texts that share their beginning with the text before."""
-_TEXT = 6
-"""The number of the type of texts."""
+_OLD_TIMES, _TEXT = 3, 6
+"""The numbers of two types: times as they were written once, and texts."""
 T = TypeVar("T")
 
 
@@ -94,6 +94,11 @@ class ParquetLayout:
     def rows(self) -> int:
         """How many rows the row groups have together."""
         return sum(group.rows for group in self.groups)
+
+    @property
+    def old_times(self) -> frozenset[str]:
+        """The columns whose times are of the old kind (INT96)."""
+        return frozenset(column.path for group in self.groups for column in group.columns if column.kind == _OLD_TIMES)
 
     def check_pages(self, leaves: Sequence[Leaf], wanted: set[str]) -> SharedTexts:
         """Check the pages of these columns; DataError unless each holds as many values as its row group has rows.
