@@ -204,6 +204,7 @@ def test_no_session_for_an_analyst_of_a_dataset_without_a_budget(tmp_path):
         {"value": {"counts": [1]}},
         {"value": {"labels": ["a"], "counts": [], "attribute": "age"}},
         {"value": [1, 2]},
+        {"value": "\ud800"},
         {"value": float("nan")},
         {"errors": [{}]},
         {"errors": {"of": "count"}},

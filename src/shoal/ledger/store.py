@@ -346,6 +346,8 @@ class Store:
             raise LedgerError("the ledger cannot be opened", came=f"{self.url}: {type(error).__name__}") from None
         except sqlite3.Error as error:  # while rows are fetched
             raise self._failed(str(error), undone) from None
+        except UnicodeDecodeError:  # a message of the database that quotes what is damaged
+            raise self._failed("the database is damaged", undone) from None
 
     def _failed(self, reason: str, undone: str | None) -> LedgerError:
         if "locked" in reason:

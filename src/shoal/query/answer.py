@@ -78,6 +78,7 @@ class Answer:
         try:
             saved = json.loads(content)
             _check_record(saved)
+            json.dumps(saved, ensure_ascii=False).encode()  # half of a surrogate pair could not be written again
             question = json.dumps(saved["question"], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
             old = saved.get("version") == 1
             errors = tuple(Error.from_json(each) for each in saved["errors"] if not (old and _is_wrong(each)))
