@@ -113,13 +113,19 @@ def write_report(folder: Path, values: Mapping[str, Any], page: str) -> None:
 def read_hierarchies(policy: Policy) -> dict[str, bytes]:
     """The files that the policy's hierarchies were read from, by the names that they have in a release.
 
+    A hierarchy that was drafted from the data, and that nobody has confirmed, may hold values that its rules do not show: its
+    file stays with the custodian.
+
     Raises     PolicyError where one is not the file that was read.
     """
     from shoal.data.plain_file import LARGEST_HIERARCHY, read_plain_file
     from shoal.policy.schema import file_of
 
     found: dict[str, bytes] = {}
+    profiled = policy.profiled_keys()
     for name, digest in policy.hashes.items():
+        if f"attributes.{name}.hierarchy" in profiled:
+            continue
         asked = policy.model.attributes[name].hierarchy
         file = None if asked is None else file_of(asked, policy.folder)
         if file is None or hierarchy_file(digest) in found:

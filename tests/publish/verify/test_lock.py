@@ -12,6 +12,7 @@ from shoal.engine.base import open_engine
 from shoal.errors import PolicyError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
+from shoal.publish.folder import hierarchy_file, read_hierarchies
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from shoal.publish.verify.lock import policy_of_lock
@@ -128,6 +129,13 @@ def as_without_the_file(folder: Path) -> None:
     content["files"] = {name: sha256 for name, sha256 in content["files"].items() if "hierarchies" not in name}
     write(folder, content)
     redraw(folder)
+
+
+def test_the_file_of_a_hierarchy_that_was_drafted_from_the_data_stays_with_the_custodian(held):
+    asked = with_files(held, "microaggregation")
+    drafted = asked.with_changes({"attributes.sex.provenance": {"domain": "declared", "hierarchy": "profiled"}})
+    assert set(read_hierarchies(asked)) == {hierarchy_file(digest) for digest in asked.hashes.values()}
+    assert set(read_hierarchies(drafted)) == {hierarchy_file(asked.hashes["age"])}
 
 
 @pytest.mark.slow
