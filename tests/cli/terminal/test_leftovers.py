@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from shoal.cli import main
-from tests.publish.clinic import publish
+from tests.publish.clinic import policy, publish
 from tests.publish.run.killed import kill
 
 COMMANDS = {
@@ -48,6 +48,23 @@ def test_a_question_to_the_same_ledger_removes_what_was_not_finished(tmp_path, m
     assert "removed what a killed run left" in done.stderr
     assert not (tmp_path / ".out.shoal-work").exists()
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_release_that_is_refused_has_said_what_it_removed(tmp_path, monkeypatch):
+    """A run that was killed before its charge is known beside its target alone, and the next one may be refused at once."""
+    monkeypatch.chdir(tmp_path)
+    kill(tmp_path, "prepare")
+    (tmp_path / "policy.yaml").write_text(policy().dump())
+    (tmp_path / "out").mkdir()
+    done = CliRunner().invoke(
+        main, ["release", "policy.yaml", "table.csv", "--out", "out", "--ledger", "ledger.sqlite"]
+    )
+    assert done.exit_code == 2
+    assert "removed what a killed run left beside" in done.stderr
+    assert "nothing was charged" in done.stderr
+    assert "the folder exists" in done.stderr
+    assert not (tmp_path / ".out.shoal-work").exists()
 
 
 @pytest.mark.slow

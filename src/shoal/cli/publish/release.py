@@ -10,7 +10,7 @@ import click
 
 from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
-from shoal.cli.terminal.leftovers import recover_ledger
+from shoal.cli.terminal.leftovers import recover_folder, recover_ledger
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def release(
         with showing, open_ledger(ledger, new=new_ledger) as book, progress.stages() as stage:
             warn_of(book)
             recover_ledger(book)
+            recover_folder(out, book)
             made = run(
                 planned,
                 data,

@@ -24,13 +24,16 @@ def recover_ledger(book: Ledger) -> None:
         output.note(sentence)
 
 
-def recover_folder(folder: Path) -> None:
-    """Finish or remove what a killed run left beside a release folder, and temporary folders; what cannot be done now is said."""
+def recover_folder(folder: Path, book: Ledger | None = None) -> None:
+    """Finish or remove what a killed run left beside a release folder, and temporary folders; what cannot be done now is said.
+
+    `book` is the ledger that is open already. A command that is refused afterwards has said all the same what it did.
+    """
     from shoal.files.work_folder import sweep_temporary
     from shoal.publish.run.recover import recover_target
 
     try:
-        said = recover_target(folder)
+        said = recover_target(folder, book)
     except ShoalError as error:
         said = [str(error)]
     swept = sweep_temporary()
