@@ -253,3 +253,15 @@ def test_temporary_folders_of_dead_runs_are_swept_and_no_others(temporary):
     assert "shoal-spill-" in said + also
     assert {path.name for path in temporary.iterdir()} == {"shoal-spill-abc", "shoal-letters", "shoal-spill-link"}
     assert sweep_temporary() == []
+
+
+def test_a_new_folder_has_no_journal_to_be_read(place, temporary, monkeypatch):
+    """Where files cannot be opened for want of handles, nothing may be taken for the journal of a dead run."""
+
+    def unreadable(path):
+        raise AssertionError("read")
+
+    monkeypatch.setattr("shoal.files.work_folder._read_journal", unreadable)
+    WorkFolder.claim(place, {}).remove()
+    WorkFolder.temporary("spill").remove()
+    assert not place.exists()

@@ -228,3 +228,23 @@ def test_a_record_of_another_shape_is_not_given(change):
     for bad in (json.dumps({**content, **change}).encode(), b"[" * 100_000, b"\xff", b"[]", b"7"):
         with pytest.raises(LedgerError, match="a recorded answer cannot be read"):
             Answer.from_content(bad, 3)
+
+
+@pytest.mark.parametrize(
+    ("where", "words", "charges"),
+    [
+        ("shoal.ledger.ledger.Ledger.charge", "if the ledger was charged, the charge stands", 0),
+        ("shoal.ledger.ledger.Ledger.record_answers", "the charge stands: an answer may have been drawn", 1),
+    ],
+)
+def test_an_interrupt_says_what_is_true_of_the_charge(tmp_path, monkeypatch, where, words, charges):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    with opened(tmp_path) as asking:
+        with monkeypatch.context() as patch:
+            patch.setattr(where, interrupt)
+            with pytest.raises(KeyboardInterrupt) as caught:
+                asking.ask(Count("age >= 50"), epsilon=Fraction(1))
+        assert words in caught.value.__notes__[0]
+        assert bool(asking.spent.epsilon) == bool(charges)

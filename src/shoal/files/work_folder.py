@@ -153,8 +153,9 @@ class WorkFolder:
                     fix="remove the folder if no run of shoal is working on it",
                 )
             if held is not Held.ANOTHER and is_same_file(handles[-1], path / LOCK):
+                journal = {} if new else _read_journal(path)
                 own, handles = tuple(handles), []
-                return cls(path, own, _read_journal(path))
+                return cls(path, own, journal)
         except FileNotFoundError:
             return None
         except OSError:

@@ -332,19 +332,20 @@ class Session:
     def _answers(self, prepared: Sequence[PreparedQuestion], cost: Cost) -> list[Answer]:
         table, contents = self._table()
         texts = [each.ledger_text for each in prepared]
-        receipt = self._ledger.charge(
-            self.dataset.name,
-            cost,
-            budget=self._budget,
-            neighbours=self.dataset.unit.neighbours,
-            plan=hashlib.sha256("\n".join(texts).encode()).hexdigest(),
-            table=contents.whole,
-            columns=contents.columns,
-            unit=self.dataset.unit,
-            questions=texts,
-            session=self.analyst,
-        )
-        with _hide_failures():
+        with _note_interrupts("if the ledger was charged, the charge stands (`shoal ledger show`)"):
+            receipt = self._ledger.charge(
+                self.dataset.name,
+                cost,
+                budget=self._budget,
+                neighbours=self.dataset.unit.neighbours,
+                plan=hashlib.sha256("\n".join(texts).encode()).hexdigest(),
+                table=contents.whole,
+                columns=contents.columns,
+                unit=self.dataset.unit,
+                questions=texts,
+                session=self.analyst,
+            )
+        with _note_interrupts("the charge stands: an answer may have been drawn"), _hide_failures():
             made = []
             for each in prepared:
                 with Source.secure() as source:
@@ -517,6 +518,16 @@ def _refuse_unwritable(text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise UsageError("a question contains a character that cannot be written", came=excerpt(text)) from None
+
+
+@contextmanager
+def _note_interrupts(words: str) -> Iterator[None]:
+    """Say of an interrupt what is true of the charge at that moment."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit) as error:
+        error.add_note(words)
+        raise
 
 
 @contextmanager
