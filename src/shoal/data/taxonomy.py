@@ -240,21 +240,20 @@ NOTHING = ("", "~", "null", "Null", "NULL")
 """The spellings of an empty value in YAML; a child of such a name is written in a list."""
 DEEPEST = 100
 """The most levels of nesting; a deeper tree is taken for an endless one."""
+MOST_EVENTS = 1_000_000
+"""The most names, lists and mappings of a file, which is twice what a policy may have of labels."""
 
 
 def read_tree(path: Path) -> Any:
     """The tree in a YAML file, every name as the text that is written there."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
-    from ruamel.yaml.events import AliasEvent
 
     try:
         text = read_plain_file(path, LARGEST_YAML).decode("utf-8-sig")
         if "\0" in text:
             raise PolicyError("a taxonomy file is no text", came=path)
-        # An alias repeats names, or leads back to where it stands and is then read as nothing.
-        if any(isinstance(event, AliasEvent) for event in YAML(typ="base", pure=True).parse(text)):
-            raise PolicyError("a taxonomy file refers to a part of itself", came=path, fix="write it out")
+        _refuse_events(YAML(typ="base", pure=True).parse(text), path)
         return YAML(typ="base", pure=True).load(text)
     except OSError:
         raise PolicyError("a taxonomy file cannot be read", came=path, fix="name a file that is there") from None
@@ -266,6 +265,22 @@ def read_tree(path: Path) -> Any:
         raise PolicyError(
             "a taxonomy file is no YAML tree", came=where, fix="write one root, and below it lists or mappings of names"
         ) from None
+
+
+def _refuse_events(events: Iterable[Any], path: Path) -> None:
+    """Refuse what a tree of names does not hold as soon as it comes: the time to read on grows with the square of the depth."""
+    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
+
+    depth = 0
+    for number, event in enumerate(events):
+        # An alias repeats names, or leads back to where it stands and is then read as nothing.
+        if isinstance(event, AliasEvent):
+            raise PolicyError("a taxonomy file refers to a part of itself", came=path, fix="write it out")
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if depth > 2 * DEEPEST:  # a level of a list of mappings is nested twice
+            raise PolicyError("a taxonomy file is nested too deep", came=path, allowed=f"at most {DEEPEST} levels")
+        if number > MOST_EVENTS:
+            raise PolicyError("a taxonomy file has too many names", came=path, allowed=f"at most {MOST_EVENTS:,}")
 
 
 def parents_of(tree: object) -> Parents:

@@ -25,7 +25,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.data.pattern import LONGEST_TEXT, check_pattern
+from shoal.data.taxonomy import read_tree
 from shoal.errors import PolicyError, UsageError
+from shoal.publish.verify import rules
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import verify
 from tests.cli.run import shoal
@@ -542,3 +544,17 @@ def test_every_kind_of_release_is_far_from_every_limit():
         with verifier.limited_work():
             list(verifier.checks_of(FROZEN / kind, verifier.read_json(FROZEN / kind, "certificate.json")))
             assert verifier.MOST_WORK - verifier.WORK.left < verifier.MOST_WORK / 100
+
+
+def test_a_list_of_values_that_can_be_read_in_endless_ways_is_given_up():
+    values = [", ".join("a" * n) for n in range(1, 60)]
+    assert not rules._names_values(", ".join("a" * 200) + ", b", values, 6)
+    assert rules._names_values("c, b, a, f, e, d", list("abcdefg"), 6)
+    assert rules._names_values("a, b, b", ["a, b", "b"], 2)
+    assert not rules._names_values("a, a", ["a", "b"], 2)
+
+
+def test_a_carried_hierarchy_that_is_nested_without_end_is_refused_at_once(tmp_path):
+    (tmp_path / "tree.yaml").write_text("[" * 200_000)
+    with pytest.raises(PolicyError, match="nested too deep"):
+        read_tree(tmp_path / "tree.yaml")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from shoal.publish.verify.standalone import Check, read_text, strict_json
 
 FREE = frozenset(Type) - {Type.ORDINAL}
 """Types whose listed values are locked in the order of the alphabet, and stand in a rule in that of the policy."""
+MOST_READINGS = 1000
+"""Ways to begin reading a list of six values that are followed; values without commas have six."""
 
 
 def rule_checks(folder: Path, plan: SafeKPlan, tables: Sequence[TableEntry]) -> list[Check]:
@@ -135,13 +137,26 @@ def _domain_fits(attribute: Attribute, told: Any, wanted: Any) -> bool:
     if not told.endswith(ending):
         return False
     body = told[: len(told) - len(ending)] if ending else told
-    return any(_names_values(body, set(domain.values), min(6, len(domain.values))))
+    return _names_values(body, domain.values, min(6, len(domain.values)))
 
 
-def _names_values(text: str, values: set[str], many: int) -> Iterator[bool]:
-    """Whether a text names so many different values."""
-    for value in values:
-        if many == 1 and text == value:
-            yield True
-        elif many > 1 and text.startswith(f"{value}, "):
-            yield from _names_values(text[len(value) + 2 :], values - {value}, many - 1)
+def _names_values(text: str, values: Sequence[str], many: int) -> bool:
+    """Whether a text names so many different values.
+
+    Values that hold commas can be read in several ways; a text with more beginnings than we ever look at is none of ours.
+    """
+    waiting: list[tuple[str, frozenset[str]]] = [(text, frozenset())]
+    for _ in range(MOST_READINGS):
+        if not waiting:
+            break
+        rest, named = waiting.pop()
+        if len(named) == many - 1:
+            if rest in values and rest not in named:
+                return True
+            continue
+        waiting += [
+            (rest[len(value) + 2 :], named | {value})
+            for value in values
+            if value not in named and rest.startswith(f"{value}, ")
+        ]
+    return False
