@@ -24,13 +24,16 @@ def test_an_honest_folder_is_verified(made):
     done = shoal("verify", made / "out")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "all agree" in done.stdout
-    assert done.stdout.count("\n") == 1
+    seal = json.loads((made / "out" / "certificate.json").read_text())["seal"]
+    assert done.stdout.splitlines()[1:] == [
+        f"seal: {seal}; compare it with the one that the custodian published elsewhere"
+    ]
     found = answer("verify", made / "out")
     assert found["agrees"] is True
     assert found["folder"] == str(made / "out")
     assert all(check["agrees"] for check in found["checks"])
     listed = shoal("verify", made / "out", "--all").stdout.splitlines()
-    assert len(listed) == len(found["checks"]) + 1
+    assert len(listed) == len(found["checks"]) + 2
     assert "ok      seal: SHA-256 over the certificate" in listed
 
 

@@ -283,7 +283,8 @@ def _column_text(column: Mapping[str, Any]) -> str:
         return "one value in the original"
     says = f"says {column['says']}" if column["says"] else ""
     label = column["commonest"]
-    most = f"{100 * label['share']:.0f} % show '{_short(label['label'])}'" if label is not None else ""
+    percent = 0 if label is None else 100 if column["says"] == "nothing" else min(99, round(100 * label["share"]))
+    most = f"{percent} % show '{_short(label['label'])}'" if label is not None else ""
     where = f"in the best of {column['views']} views" if column.get("views", 1) > 1 else ""
     number = f"detail {column['detail']:.3f} ({column['detail_low']:.3f} to {column['detail_high']:.3f})"
     return "; ".join(part for part in (number, says, most, where) if part)

@@ -44,8 +44,19 @@ def verify(context: click.Context, folder: Path, everything: bool, as_json: bool
         for each in shown:
             output.print_line(f"{WORDS[each.agrees]}  {each.name}: {each.detail}")
         output.print_line(_outcome(checks, len(failed)))
+        if not failed:
+            output.print_line(f"seal: {_seal(folder)}; compare it with the one that the custodian published elsewhere")
     if failed:
         context.exit(3)
+
+
+def _seal(folder: Path) -> str:
+    """The seal of a release that was verified."""
+    from shoal.data.archive import open_release
+    from shoal.publish.verify.standalone import read_json
+
+    with open_release(folder) as where:
+        return str(read_json(where, "certificate.json")["seal"])
 
 
 def _outcome(checks: list[Check], failed: int) -> str:

@@ -15,7 +15,8 @@ VERIFIER, NOTE = "verifier.py", "README.txt"
 _NOTE = """This is a release made by Shoal, with its certificate.
 
 Open {name}/certificate.html to see what is promised, and to whom.
-Check it with `shoal verify {name}`, or with Python alone: `python verifier.py {name}`.
+Check it with `shoal verify {name}`, or with Python alone: `python verifier.py {name}`
+(a table in Parquet also needs the package pyarrow).
 """
 
 

@@ -60,6 +60,8 @@ MADE_ANEW = frozenset({"ledger-composed"})
 
 
 def _verify(where: Path) -> list[Check]:
+    if not os.path.lexists(where):
+        raise UsageError("there is no such folder", came=where, fix="check the path")
     if not os.path.lexists(where / "certificate.json"):
         raise UsageError(
             "this is no release folder", came=where, fix="name a folder that holds certificate.json, or what was packed"

@@ -868,7 +868,8 @@ def hash_checks(folder: Path, certificate: dict[str, Any], found: Listing) -> It
     extra = {*found.files, *found.others} - {*listed, "certificate.json", "certificate.html"}
     extra |= set(found.folders) - {parent.as_posix() for name in listed for parent in PurePosixPath(name).parents}
     named = f", such as {visible(min(extra), 100)}" if extra else ""
-    yield must("no-other-files", not extra, f"{len(extra)} files or folders that the certificate does not list{named}")
+    detail = f"files or folders that the certificate does not list: {len(extra)}{named}"
+    yield must("no-other-files", not extra, detail)
     same = listed.get("policy.lock.yaml") == certificate["plan_sha256"]
     yield must("plan-hash", same, "the hash of policy.lock.yaml")
     same = certificate["wording"]["text_sha256"] == text_hash(certificate)
