@@ -265,3 +265,16 @@ def test_a_new_folder_has_no_journal_to_be_read(place, temporary, monkeypatch):
     WorkFolder.claim(place, {}).remove()
     WorkFolder.temporary("spill").remove()
     assert not place.exists()
+
+
+def test_a_folder_is_not_left_where_handles_run_out(place, temporary, monkeypatch):
+    def no_handle(*_, **__):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(WorkFolder, "note", no_handle)
+    monkeypatch.setattr("shoal.files.work_folder._empty", no_handle)
+    for make in (lambda: WorkFolder.claim(place, {}), lambda: WorkFolder.temporary("spill")):
+        with pytest.raises(OSError, match="Too many open files"):
+            make()
+    assert not place.exists()
+    assert list(temporary.iterdir()) == []

@@ -177,7 +177,10 @@ def _begin(folder: Folder, facts: Mapping[str, Any]) -> Folder:
     try:
         folder.note(**facts)
     except BaseException:
-        folder.remove()
+        try:
+            folder.remove()
+        except OSError:  # no handle is left to list the folder with
+            _discard(folder.path)
         raise
     return folder
 
