@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import tempfile
@@ -276,3 +277,17 @@ def test_what_was_put_into_the_replaced_folder_meanwhile_is_kept(tmp_path, quick
     assert (tmp_path / "out.holder.replaced" / "notes").read_text() == "mine too"
     assert ["kept" in note for note in made.notes] == [True, True]
     assert is_own_release(tmp_path / "out")
+
+
+def test_a_disk_that_is_full_at_the_very_end_leaves_no_work_folder(tmp_path, monkeypatch):
+    note = WorkFolder.note
+
+    def full(self, **facts):
+        if facts.get("state") == "published":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        note(self, **facts)
+
+    monkeypatch.setattr(WorkFolder, "note", full)
+    made = publish(tmp_path)
+    assert made.notes == ()
+    assert names(tmp_path) == ["ledger.sqlite", "out", "table.csv"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +117,8 @@ def note_release(work: WorkFolder, ledger: Ledger) -> None:
 
 def remove(work: WorkFolder) -> None:
     """Remove the work folder of a release that is there and noted, and what was replaced; a kill in between is no matter."""
-    work.note(state="published")
+    with suppress(OSError):  # on a full disk it is removed without
+        work.note(state="published")
     work.remove()
 
 
