@@ -6,6 +6,7 @@ import errno
 import json
 import shutil
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from shoal.errors import LedgerError, UsageError
 from shoal.files.work_folder import WorkFolder
 from shoal.ledger.ledger import Ledger
 from shoal.publish.folder import is_own_release, is_own_report, work_folder
-from shoal.publish.run.recover import recover_runs, recover_target
+from shoal.publish.run.recover import recover, recover_runs, recover_target
 from tests.publish.clinic import planned as clinic_plan
 from tests.publish.clinic import publish
 from tests.publish.release_folder import account
@@ -161,6 +162,45 @@ def test_a_run_whose_folder_was_removed_by_hand_is_forgotten(tmp_path):
     assert recover_by(tmp_path, "ledger") == []
     with ledger_of(tmp_path) as ledger:
         assert ledger.runs() == []
+
+
+def charged_run(place, state, plan="0" * 64):
+    """What a run leaves that is killed around its charge, without the run; the path of its work folder."""
+    facts = {"name": "out", "ledger": str(place / "ledger.sqlite"), "state": state, "dataset": "clinic", "plan": plan}
+    path = work_folder(place / "out")
+    with Ledger(str(place / "ledger.sqlite"), new=True) as ledger:
+        ledger.record_unbounded("clinic", "a release", "0" * 64, b"table", work=str(path))
+    WorkFolder.claim(path, facts).close()
+    return path
+
+
+def test_a_relative_path_finds_the_charge(tmp_path, monkeypatch):
+    """It was compared with the whole path in the ledger, so that nothing seemed to be charged."""
+    charged_run(tmp_path, "charging")
+    monkeypatch.chdir(tmp_path)
+    said = recover(Path(".out.shoal-work"), None)
+    assert said is not None
+    assert "the charge (entry 1 of the ledger) stands" in said
+    with ledger_of(tmp_path) as ledger:
+        assert ledger.runs() == []
+
+
+@pytest.mark.parametrize(
+    ("state", "plan", "words"),
+    [
+        ("preparing", "0" * 64, "nothing was charged"),
+        ("charging", "1" * 64, "nothing was charged"),
+        ("charging", "0" * 64, "if it was charged, the charge stands"),
+        (None, None, "if it was charged, the charge stands"),
+    ],
+)
+def test_nothing_was_charged_is_said_where_it_is_certain(tmp_path, state, plan, words):
+    """A ledger that lists no run was taken for a proof."""
+    path = charged_run(tmp_path, state, plan)
+    with ledger_of(tmp_path) as ledger:
+        ledger.end_run(str(path))
+    (said,) = recover_target(tmp_path / "out")
+    assert words in said
 
 
 def test_a_living_run_is_left_alone(tmp_path):

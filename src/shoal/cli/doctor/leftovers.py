@@ -26,7 +26,7 @@ def look(folders: Sequence[Path], url: str | None) -> Iterator[Diagnosis]:
     """Look into these folders, and beside them where one is a release; and into the folder for temporary files."""
     from shoal.files.work_folder import is_abandoned
 
-    places = list(dict.fromkeys(place for folder in folders for place in (folder, folder.absolute().parent)))
+    places = list(dict.fromkeys(place for folder in folders for place in (folder.absolute(), folder.absolute().parent)))
     found = [path for place in places for path in _entries(place) if path.name.endswith(SUFFIX)]
     dead = [path for path in found if is_abandoned(path)]
     for path in dead[:MOST]:

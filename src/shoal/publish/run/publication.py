@@ -38,15 +38,27 @@ PUBLIC, CUSTODIAN = "public", "custodian"
 
 def begin(folder: Path, ledger: Ledger) -> WorkFolder:
     """Reserve the name of a release by its work folder; UsageError where another run has it, or where it cannot be made."""
-    path = work_folder(folder)
+    facts = {"purpose": "release", "name": folder.name, "ledger": ledger_key(ledger.url), "state": "preparing"}
     try:
-        return WorkFolder.claim(path, {"purpose": "release", "name": folder.name, "ledger": ledger_key(ledger.url)})
+        return WorkFolder.claim(work_folder(folder), facts)
     except OSError as error:
-        raise UsageError(
-            "the release cannot be written there",
-            came=f"{folder} ({error.strerror or type(error).__name__})",
-            fix="make room or choose another place; nothing was charged",
-        ) from None
+        raise _unwritable(folder, error) from None
+
+
+def note_charging(work: WorkFolder, *, dataset: str, plan: str) -> None:
+    """Note that the ledger is charged next: a run that dies before has charged nothing, for certain."""
+    try:
+        work.note(state="charging", dataset=dataset, plan=plan)
+    except OSError as error:
+        raise _unwritable(target_of(work), error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> UsageError:
+    return UsageError(
+        "the release cannot be written there",
+        came=f"{folder} ({error.strerror or type(error).__name__})",
+        fix="make room or choose another place; nothing was charged",
+    )
 
 
 def target_of(work: WorkFolder) -> Path:

@@ -25,6 +25,9 @@ from shoal.publish.run.publication import (
     unreadable,
 )
 
+_NOTHING = "nothing was charged"
+_POSSIBLY = "if it was charged, the charge stands (`shoal ledger show`)"
+
 
 def recover_target(folder: str | Path, ledger: Ledger | None = None) -> list[str]:
     """Finish or remove what a killed run has left beside a release folder; a sentence for each thing that was done.
@@ -60,6 +63,7 @@ def recover_runs(ledger: Ledger) -> list[str]:
 
 def recover(path: Path, ledger: Ledger | None) -> str | None:
     """Finish or remove the work of one dead run; what was done, or None where another process came first."""
+    path = path.absolute()  # as the ledger lists it
     try:
         work = WorkFolder.take_over(path)
     except FileNotFoundError:
@@ -115,14 +119,27 @@ def _finish(work: WorkFolder, target: Path, ledger: Ledger | None) -> str:
 
 def _remove(work: WorkFolder, target: Path, ledger: Ledger | None) -> str:
     """Remove an unfinished release; the ledger forgets the run, and keeps the charge."""
-    charged = "if it was charged, the charge stands"
+    charged = _POSSIBLY
     try:
         with ledger_of(work, ledger) as own:
             if own is not None:
-                numbers = [run.number for run in own.runs() if run.work == str(work.path)]
-                charged = f"the charge (entry {numbers[-1]} of the ledger) stands" if numbers else "nothing was charged"
-                own.end_run(str(work.path))
+                here = os.path.realpath(work.path)
+                listed = [run for run in own.runs() if os.path.realpath(run.work) == here]
+                charged = _charge_words(work, own, [run.number for run in listed])
+                for name in dict.fromkeys(run.work for run in listed):
+                    own.end_run(name)
     except ShoalError:
         pass  # a ledger that is not there now finds the folder gone when it is
+    if work.facts.get("state") == "preparing":
+        charged = _NOTHING
     work.remove()
     return f"removed what a killed run left beside {target}: no release had appeared; {charged}"
+
+
+def _charge_words(work: WorkFolder, ledger: Ledger, listed: list[int]) -> str:
+    """What is certain of a charge: a run that the ledger does not list any more may have been charged."""
+    if listed:
+        return f"the charge (entry {listed[-1]} of the ledger) stands"
+    dataset, plan = work.facts.get("dataset"), work.facts.get("plan")
+    known = isinstance(dataset, str) and isinstance(plan, str)
+    return _NOTHING if known and not ledger.same_plan(str(dataset), str(plan)) else _POSSIBLY

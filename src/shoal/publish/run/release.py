@@ -37,6 +37,7 @@ from shoal.publish.run.publication import (
     announce,
     begin,
     keep_others,
+    note_charging,
     note_release,
     place,
     place_report,
@@ -241,6 +242,7 @@ def _run(
         stage("preparing")
         notes += prepare(job, rows_in, ledger, work.path, report=report)
         stage("charging")
+        note_charging(work, dataset=plan.policy.dataset, plan=plan.lock.sha256)
         with _forgotten_by(ledger, work):
             outcome.words = "there is no release; if the ledger was charged, the charge stands (`shoal ledger show`)"
             job.charge(ledger, table, file, str(work.path), None if again else _repeat_refusal(plan))
