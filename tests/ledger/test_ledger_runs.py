@@ -6,6 +6,7 @@ import sqlite3
 import pytest
 
 from shoal.errors import BudgetError, LedgerError
+from shoal.files.work_folder import WorkFolder
 from shoal.guarantee.differential import PureDP
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger, Receipt, Run
@@ -103,8 +104,8 @@ def test_a_ledger_from_before_gets_the_list(path):
 # --- a repeat is refused where it is charged ------------------------------------------------------------------------------
 
 
-def seen_before(event, appeared):
-    return BudgetError(f"charged before as entry {event.number}", came="released" if appeared else "not released")
+def seen_before(event, state):
+    return BudgetError(f"charged before as entry {event.number}", came=state)
 
 
 def test_a_repeat_is_refused_in_the_transaction_of_the_charge(ledger):
@@ -112,15 +113,40 @@ def test_a_repeat_is_refused_in_the_transaction_of_the_charge(ledger):
     options = {"budget": Budget.of(1, 0), "neighbours": "add_remove", "repeat": seen_before}
     first = ledger.charge("visits", price, plan="p", table=b"t", file=b"f", **options)
     for same in ({"table": b"t"}, {"table": b"columns", "file": b"f"}):
-        with pytest.raises(BudgetError, match=r"charged before as entry 2; got not released"):
+        with pytest.raises(BudgetError, match=r"charged before as entry 2; got ended"):
             ledger.charge("visits", price, plan="p", **same, **options)
     ledger.record_release("visits", first, "c" * 64)
-    with pytest.raises(BudgetError, match="got released"):
+    with pytest.raises(BudgetError, match="got appeared"):
         ledger.charge("visits", price, plan="p", table=b"t", **options)
     ledger.charge("visits", price, plan="p", table=b"t", **{**options, "repeat": None})
     ledger.charge("visits", price, plan="other", table=b"t", **options)
     ledger.charge("visits", price, plan="p", table=b"other", **options)
     assert len(ledger.account("visits").costs) == 4
+
+
+def test_the_run_that_is_named_is_the_latest_that_appeared_else_one_that_is_alive(ledger, tmp_path):
+    def again(work=None):
+        price = Cost.of("0.1", 0, [(PureDP("0.1"), 1)])
+        return ledger.charge(
+            "visits", price, budget=Budget.of(1, 0), neighbours="add_remove", plan="p", table=b"t", work=work
+        )
+
+    def named():
+        event, state = ledger.same_release("visits", "p", b"t")
+        return event.number, state
+
+    assert ledger.same_release("visits", "p", b"t") is None
+    first = again()
+    assert named() == (first.number, "ended")
+    alive = WorkFolder.claim(tmp_path / "alive", {})
+    second, third = again(str(alive.path)), again()
+    assert named() == (second.number, "running")
+    alive.close()
+    assert named() == (third.number, "ended")
+    fourth = again(str(tmp_path / "gone"))
+    assert named() == (fourth.number, "unknown")
+    ledger.record_release("visits", first, "c" * 64)
+    assert named() == (first.number, "appeared")
 
 
 def test_a_repeat_without_bound_is_refused_too(ledger):

@@ -197,6 +197,18 @@ def is_abandoned(path: Path) -> bool:
         _close(tuple(handles))
 
 
+def is_alive(path: Path) -> bool:
+    """Whether a folder is a work folder of this user's whose process is alive; no where that cannot be told."""
+    handles: list[int] = []
+    try:
+        _refuse_other(path)
+        return _take(path, handles, make=False) is Held.ANOTHER
+    except (OSError, UsageError):
+        return False
+    finally:
+        _close(tuple(handles))
+
+
 @contextmanager
 def temporary_folder(purpose: str) -> Iterator[Path]:
     """A folder for spills and unpacked archives; it is gone afterwards, and after a kill with the next sweep."""

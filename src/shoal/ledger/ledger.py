@@ -17,9 +17,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Literal, Self
 
 from shoal.errors import BudgetError, LedgerError, VerificationError
+from shoal.files.work_folder import is_alive
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger import file as ledger_file
@@ -55,8 +57,11 @@ class Receipt:
     hash: str
 
 
-RefuseRepeat = Callable[[Event, bool], BudgetError]
-"""The error for a repeat, made from the event of the earlier run and whether its release was recorded."""
+RunState = Literal["appeared", "running", "unknown", "ended"]
+"""What became of an earlier run: its release was recorded, its process is alive, the ledger cannot tell, or nothing appeared."""
+
+RefuseRepeat = Callable[[Event, RunState], BudgetError]
+"""The error for a repeat, made from the event of the earlier run and what became of it."""
 
 
 class Ledger:
@@ -132,15 +137,15 @@ class Ledger:
         analyst whose share is charged beside the dataset's budget. `work` is the path of the folder that the run works in; it
         is listed in `runs` until the release is recorded or the run is ended.
 
-        `repeat` makes the error for a second charge of the same plan for the same table, from the first one and whether its
-        release was recorded; it is raised within the transaction, so of two that run at once only one is charged. Without
+        `repeat` makes the error for a second charge of the same plan for the same table, from the latest that appeared, or
+        else the latest; it is raised within the transaction, so of two that run at once only one is charged. Without
         it a repeat is charged like anything else.
         """
         with self._exclusive("nothing was charged") as (state, writer):
             account = state.account(dataset)
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
             known = self._columns(columns)
-            _refuse_repeat(account, plan, fingerprints, repeat)
+            _refuse_repeat(account, plan, fingerprints, repeat, writer)
             refusals.refuse_renamed_table(dataset, fingerprints, known, state)
             refusals.refuse_used_sample(account, uses_sample)
             refusals.refuse_other_unit(account, unit)
@@ -170,10 +175,16 @@ class Ledger:
         """The charges, and notes of releases without bound, of this very plan."""
         return list(self._current_state().account(dataset).plans.get(plan, ()))
 
-    def same_release(self, dataset: str, plan: str, table: bytes, file: bytes | None = None) -> list[Event]:
-        """The charges of this very plan for this very table: to charge it again would be a repeat."""
+    def same_release(
+        self, dataset: str, plan: str, table: bytes, file: bytes | None = None
+    ) -> tuple[Event, RunState] | None:
+        """The earlier run of this very plan on this very table, and what became of it; None where there is none.
+
+        It is the latest whose release appeared; else one that is going on; else the latest.
+        """
         own = [self.fingerprint(content) for content in (table, file) if content is not None]
-        return self._current_state().account(dataset).repeats(plan, own)
+        account = self._current_state().account(dataset)
+        return _earlier_run(account, account.repeats(plan, own), self.runs())
 
     def set_budget(self, dataset: str, budget: Budget, reason: str) -> None:
         """Change a budget: an event of its own, with its reason, for all to see."""
@@ -338,7 +349,7 @@ class Ledger:
         with self._exclusive() as (state, writer):
             fingerprints = [self.fingerprint(content) for content in (table, file) if content is not None]
             known = self._columns(columns)
-            _refuse_repeat(state.account(dataset), plan, fingerprints, repeat)
+            _refuse_repeat(state.account(dataset), plan, fingerprints, repeat, writer)
             refusals.refuse_renamed_table(dataset, fingerprints, known, state)
             refusals.refuse_used_sample(state.account(dataset), uses_sample=False)
             found = state.new_columns(dataset, known)
@@ -464,12 +475,34 @@ class Ledger:
         return self._clock().astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _refuse_repeat(account: AccountState, plan: str, fingerprints: Sequence[str], repeat: RefuseRepeat | None) -> None:
+def _refuse_repeat(
+    account: AccountState, plan: str, fingerprints: Sequence[str], repeat: RefuseRepeat | None, writer: Appender
+) -> None:
     if repeat is None:
         return
     found = account.repeats(plan, fingerprints)
-    if found:
-        raise repeat(found[-1], found[-1].number in account.released)
+    earlier = _earlier_run(account, found, writer.runs()) if found else None
+    if earlier is not None:
+        raise repeat(*earlier)
+
+
+def _earlier_run(account: AccountState, found: Sequence[Event], runs: Iterable[Run]) -> tuple[Event, RunState] | None:
+    """Of the runs of one plan on one table the one to name, and what became of it."""
+    waiting = {run.number: Path(run.work) for run in runs}
+
+    def state(event: Event) -> RunState:
+        if event.number in account.released:
+            return "appeared"
+        if event.number in waiting:
+            return "running" if is_alive(waiting[event.number]) else "unknown"
+        return "ended" if event.number in account.charged else "unknown"  # a release without a price is not recorded
+
+    states = [(event, state(event)) for event in found]
+    for named in ("appeared", "running"):
+        for each in reversed(states):
+            if each[1] == named:
+                return each
+    return states[-1] if states else None
 
 
 def _refuse_overrun(

@@ -140,19 +140,10 @@ class Store:
 
     def runs(self) -> list[Run]:
         """The runs that were charged or noted and have not ended, in order."""
-        from sqlalchemy import text
-
-        found: list[Run] = []
         with self._reading() as connection:
             if "runs" not in self._tables(connection):
-                return found  # a ledger from before, which gets its list when something is entered
-            for row in connection.execute(text("SELECT number, dataset, work FROM runs ORDER BY number")):
-                number, dataset, work = row
-                after = not found or found[-1].number < number
-                if not (after and isinstance(dataset, str) and isinstance(work, str)):
-                    raise LedgerError("the ledger's list of runs is damaged", fix=_BACKUP)
-                found.append(Run(number, dataset, work))
-        return found
+                return []  # a ledger from before, which gets its list when something is entered
+            return _runs(connection)
 
     @contextmanager
     def exclusive(self, undone: str = "nothing was entered") -> Iterator[Appender]:
@@ -422,6 +413,10 @@ class Appender:
             self._connection.execute(text("INSERT INTO answers (hash, content) VALUES (:h, :c)"), row)
         return sha256
 
+    def runs(self) -> list[Run]:
+        """The runs that have not ended, at this very moment."""
+        return _runs(self._connection)
+
     def begin_run(self, number: int, dataset: str, work: str) -> None:
         """Note the folder in which the run of an event works."""
         from sqlalchemy import text
@@ -434,6 +429,18 @@ class Appender:
         from sqlalchemy import text
 
         self._connection.execute(text("DELETE FROM runs WHERE work = :w"), {"w": work})
+
+
+def _runs(connection: Connection) -> list[Run]:
+    from sqlalchemy import text
+
+    found: list[Run] = []
+    for number, dataset, work in connection.execute(text("SELECT number, dataset, work FROM runs ORDER BY number")):
+        after = not found or found[-1].number < number
+        if not (after and isinstance(dataset, str) and isinstance(work, str)):
+            raise LedgerError("the ledger's list of runs is damaged", fix=_BACKUP)
+        found.append(Run(number, dataset, work))
+    return found
 
 
 def _excerpt(connection: Connection, since: int) -> Excerpt:

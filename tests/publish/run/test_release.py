@@ -378,6 +378,35 @@ def test_of_two_runs_of_the_same_plan_at_once_one_is_charged(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["first", "ledger.sqlite", "table.csv"]
 
 
+@pytest.mark.slow
+def test_a_repeat_names_the_release_that_appeared_and_says_what_is_true(tmp_path):
+    def fail(name):
+        if name == "writing":
+            raise OSError(28, "No space left on device")
+
+    def said(**options):
+        with pytest.raises(BudgetError) as error:
+            publish(tmp_path, table=tmp_path / "table.csv", name="more", again=False, **options)
+        return str(error.value)
+
+    with pytest.raises(DataError):
+        publish(tmp_path, stage=fail)
+    found = said()
+    assert "was charged before (entry 2 of the ledger" in found
+    assert "and never appeared" in found
+    assert found.endswith("--again (again=True) pays once more; nothing was charged")
+    running = []
+    publish(tmp_path, name="first", stage=lambda name: running.append(said()) if name == "writing" else None)
+    assert "another run is making this very release now (entry 3 of the ledger" in running[0]
+    assert "; wait for it, or say --again" in running[0]
+    with pytest.raises(DataError):
+        publish(tmp_path, stage=fail)
+    found = said()
+    assert "was charged before (entry 3 of the ledger" in found
+    assert "appear" not in found
+    assert "; use that release, or say --again" in found
+
+
 KILL = """
 import os, signal, sys
 from pathlib import Path

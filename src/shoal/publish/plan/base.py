@@ -31,6 +31,7 @@ from shoal.policy.policy import Lock, Policy
 
 if TYPE_CHECKING:
     from shoal.guarantee.safe_k.frontier import FrontierPoint
+    from shoal.ledger.ledger import RunState
     from shoal.publish.certificate.model import Certificate
     from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.release import Job
@@ -138,10 +139,10 @@ class Plan(ABC):
         return self.cost
 
     @abstractmethod
-    def repeat_words(self, when: str, *, appeared: bool) -> str | None:
+    def repeat_words(self, when: str, state: RunState) -> str | None:
         """What to say before the same plan runs on the same table again; None where the ledger refuses that anyway.
 
-        `when` names the earlier entry of the ledger; `appeared` says whether its release did.
+        `when` names the earlier entry of the ledger; `state` says what became of its run.
         """
 
     # --- the policy ---------------------------------------------------------------------------------------------

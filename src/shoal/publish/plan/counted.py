@@ -19,6 +19,7 @@ from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan, Verification
 
 if TYPE_CHECKING:
+    from shoal.ledger.ledger import RunState
     from shoal.publish.run.counted import SyntacticJob
 
 CLUSTERING_WORDS = {
@@ -118,8 +119,12 @@ class SyntacticPlan(Plan):
     def not_promised(self) -> Sequence[str]:
         return NOT_PROMISED[self.method.name]
 
-    def repeat_words(self, when: str, *, appeared: bool) -> str | None:  # noqa: ARG002 - nothing was charged
-        noted = f"this very release was noted before ({when}), whether or not it appeared"
+    def repeat_words(self, when: str, state: RunState) -> str | None:
+        noted = (
+            f"another run is making this very release now ({when})"
+            if state == "running"
+            else f"this very release was noted before ({when}), whether or not it appeared"
+        )
         return f"{noted}; with each one more, clusters of k hide fewer"
 
     def sentences(self) -> list[str]:

@@ -33,6 +33,7 @@ from shoal.publish.plan.base import Plan, Verification
 
 if TYPE_CHECKING:
     from shoal.guarantee.safe_k.frontier import FrontierPoint
+    from shoal.ledger.ledger import RunState
     from shoal.publish.plan.views import Chooser, View
     from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.safe_k import SafeKJob
@@ -215,12 +216,17 @@ class SafeKPlan(Plan):
         asked = self.policy.budget
         return None if asked is None else Budget.of(asked.epsilon, asked.delta)
 
-    def repeat_words(self, when: str, *, appeared: bool) -> str | None:
+    def repeat_words(self, when: str, state: RunState) -> str | None:
         if self.method.drawn_before:
             return None  # it cannot be repeated at all, and the ledger says why
         price = f"({text_up(self.total.epsilon)}, {text_up(self.total.delta)})"
-        state = "was charged before" if appeared else "was charged before, though it did not appear"
-        return f"this very release {state} ({when}); a repeat draws a new sample and costs {price} once more"
+        said = {
+            "appeared": f"this very release was charged before ({when})",
+            "running": f"another run is making this very release now ({when})",
+            "unknown": f"this very release was charged before ({when}), and the ledger has not noted whether it appeared",
+            "ended": f"this very release was charged before ({when}) and never appeared",
+        }[state]
+        return f"{said}; a repeat draws a new sample and costs {price} once more"
 
     # --- in words -----------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from shoal.errors import BudgetError, DataError, PolicyError, ShoalError, UsageE
 from shoal.files.work_folder import WorkFolder
 from shoal.guarantee.claim import Claim
 from shoal.ledger.event import Budget, Event
-from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat
+from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat, RunState
 from shoal.publish.folder import custodian_folder, refuse_name, refuse_target
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import plan as resolve
@@ -397,40 +397,49 @@ def _unreadable(plan: Plan) -> PolicyError:
 
 def refuse_repeat(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) -> None:
     """Raise where the same plan was charged for the same table before; see `repeats`."""
-    said = repeats(plan, table, file, ledger)
-    if said is not None:
-        raise _refusal(plan, said)
-
-
-def _refusal(plan: Plan, said: str) -> BudgetError:
-    return BudgetError(
-        said,
-        came=f"plan {plan.lock.sha256[:16]} of dataset '{plan.policy.dataset}'",
-        fix="use that release if it is there, or say --again (again=True) if another one is meant; nothing was charged",
-    )
+    found = _earlier_run(plan, table, file, ledger)
+    refuse = _repeat_refusal(plan)
+    if found is not None and refuse is not None:
+        raise refuse(*found)
 
 
 def _repeat_refusal(plan: Plan) -> RefuseRepeat | None:
-    """The refusal of a plan that another run has charged for the same table meanwhile; None where the ledger has its own."""
+    """The refusal of a plan that was charged for the same table before; None where the ledger has its own."""
 
-    def refuse(first: Event, appeared: bool) -> BudgetError:
-        said = plan.repeat_words(f"entry {first.number} of the ledger, {first.time[:10]}", appeared=appeared)
-        return _refusal(plan, said or "this very release was charged before")
+    def refuse(event: Event, state: RunState) -> BudgetError:
+        return BudgetError(
+            plan.repeat_words(_entry(event), state) or "this very release was charged before",
+            came=f"plan {plan.lock.sha256[:16]} of dataset '{plan.policy.dataset}'",
+            fix=f"{_AFTER_REPEAT[state]}; nothing was charged",
+        )
 
-    return None if plan.repeat_words("", appeared=False) is None else refuse
+    return None if plan.repeat_words("", "unknown") is None else refuse
+
+
+_AFTER_REPEAT: dict[RunState, str] = {
+    "appeared": "use that release, or say --again (again=True) if another one is meant",
+    "running": "wait for it, or say --again (again=True) if another one is meant",
+    "unknown": "use that release if it is there, or say --again (again=True) if another one is meant",
+    "ended": "--again (again=True) pays once more",
+}
+"""What to do where the same plan was charged for the same table, by what became of it."""
+
+
+def _entry(event: Event) -> str:
+    return f"entry {event.number} of the ledger, {event.time[:10]}"
 
 
 def repeats(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) -> str | None:
     """A sentence about the earlier release, where the same plan was run on the same table before; None the first time."""
+    found = _earlier_run(plan, table, file, ledger)
+    return None if found is None else plan.repeat_words(_entry(found[0]), found[1])
+
+
+def _earlier_run(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) -> tuple[Event, RunState] | None:
     name, own = plan.policy.dataset, plan.lock.sha256
     if not ledger.same_plan(name, own):
         return None  # without a look at the table, which would take a pass over it
-    found = ledger.same_release(name, own, table.digest(), file)
-    if not found:
-        return None
-    last = found[-1]
-    done = any(e.kind == "release" and e.payload.get("charge") == last.number for e in ledger.events(name))
-    return plan.repeat_words(f"entry {last.number} of the ledger, {last.time[:10]}", appeared=done)
+    return ledger.same_release(name, own, table.digest(), file)
 
 
 def _report(
