@@ -221,6 +221,31 @@ def test_a_budget_is_changed_openly(book):
     assert found["left"] == {"epsilon": "3", "delta": "0.008"}
 
 
+def test_show_says_what_the_budget_is_from(book):
+    def line(dataset):
+        text = shoal("ledger", "show", dataset, "--ledger", book).stdout
+        return " ".join(next(each for each in text.splitlines() if each.split()[0] == "budget").split())
+
+    assert line("clinic").endswith("fixed by the first charge")
+    assert line("school").endswith("none yet the first charge fixes it, or the registration of the table")
+    with Ledger(str(book)) as ledger:
+        ledger.set_budget("school", Budget.of(4, "0.01"), "agreed")
+        ledger.set_budget("clinic", Budget.of(5, "0.01"), "the board agreed")
+        day = ledger.events()[-1].time[:10]
+    assert line("school").endswith(f"(4, 0.01) fixed on {day}: agreed")
+    assert line("clinic").endswith(f"(5, 0.01) changed on {day}: the board agreed (was (3, 0.01))")
+
+
+def test_a_budget_below_what_was_spent_is_noted(book):
+    def said(epsilon, *more):
+        asked = ("--epsilon", epsilon, "--delta", "1e-2", "--reason", "enough", *more)
+        return " ".join(shoal("ledger", "budget", "clinic", *asked, "--ledger", book).stderr.split())
+
+    assert "spent already" not in said("2")
+    assert "(2, 0.002) has been spent already; nothing more can be charged" in said("1")
+    assert "spent already" not in said("1", "--analyst", "alice")
+
+
 def test_a_budget_below_what_was_spent_leaves_nothing(book):
     less = ("--epsilon", "1", "--delta", "1e-3", "--reason", "enough")
     found = answer("ledger", "budget", "clinic", *less, "--ledger", book)

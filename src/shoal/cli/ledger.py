@@ -195,6 +195,7 @@ def set_budget(
         output.print_json(_fields(account, left))
     else:
         _print(account, left)
+    _note_overspent(account, analyst)
     if made:
         output.note(f"a new ledger was begun, with nothing spent: {place}")
 
@@ -278,6 +279,33 @@ def _budget_text(left: Budget | None) -> str:
     return "-" if left is None else left.words()
 
 
+def _origin(account: Account) -> str:
+    """When and why the budget became what it is."""
+    from shoal.ledger.event import Budget
+
+    event = account.budget_event
+    if event is None:
+        return "the first charge fixes it, or the registration of the table"
+    reason, before = event.payload.get("reason", "no reason is noted"), event.payload.get("before")
+    if before is not None:
+        return f"changed on {event.time[:10]}: {reason} (was {Budget.from_saved(before).words()})"
+    by_itself = {"first charge": "fixed by the first charge", "registered": "fixed when the table was registered"}
+    return by_itself.get(reason, f"fixed on {event.time[:10]}: {reason}")
+
+
+def _note_overspent(account: Account, analyst: str | None) -> None:
+    """Say that a budget is less than what has been spent; a sample's questions are held to their ceiling."""
+    if analyst is None:
+        spent, most, whose = account.spent, account.ceiling, ""
+    else:
+        share = next(each for each in account.analysts if each.name == analyst)
+        spent, most, whose = share.spent, share.budget, f" by '{analyst}'"
+    if most is not None and (spent.epsilon > most.epsilon or spent.delta > most.delta):
+        output.note(
+            f"{spent.words()} has been spent already{whose}; nothing more can be charged{whose and ' to this share'}"
+        )
+
+
 def _print(account: Account, lefts: Left) -> None:
     from shoal.guarantee.rounding import text_up
 
@@ -286,7 +314,7 @@ def _print(account: Account, lefts: Left) -> None:
         (
             "budget",
             account.budget.words() if account.budget else "none yet",
-            "fixed by the first charge, or when the table was registered",
+            _origin(account),
         ),
         *_of_sample(account),
         (

@@ -64,6 +64,8 @@ class Account:
     rate: Fraction | None = None
     """The rate at which all that was charged was drawn from a population, where the custodian knows it."""
     analysts: tuple[AnalystBudget, ...] = ()
+    budget_event: Event | None = None
+    """The event that the budget is from: its time, its reason, and what it was before."""
 
     @property
     def spent(self) -> Budget:
@@ -221,6 +223,7 @@ class AccountState:
 
     dataset: str
     budget: Budget | None = None
+    budget_event: Event | None = None
     charges: list[dict[str, Any]] = field(default_factory=list)
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
@@ -296,6 +299,7 @@ class AccountState:
             questions=self.questions,
             rate=self.rate,
             analysts=tuple(self.analysts.values()),
+            budget_event=self.budget_event,
         )
 
     def apply(self, event: Event) -> None:
@@ -308,7 +312,7 @@ class AccountState:
             for question in payload.get("questions", ()):
                 self.asked.setdefault(question, []).append(event.number)
         elif event.kind == "budget":
-            self.budget = Budget.from_saved(payload["budget"])
+            self.budget, self.budget_event = Budget.from_saved(payload["budget"]), event
         elif event.kind == "session":
             self._set_analyst(payload)
         elif event.kind == "answer":
