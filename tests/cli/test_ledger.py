@@ -146,6 +146,16 @@ def test_a_tampered_chain_is_exit_3(book, statement, broken):
     assert f"event {broken} of the ledger does not fit the chain" in error["wrong"]
 
 
+@pytest.mark.parametrize("how", ["replace(payload, '\"1\"', '\"0.1\"')", "replace(payload, 'cost', 'price')"])
+def test_show_and_forecast_name_the_first_event_that_was_changed(book, how):
+    tampered(book, "UPDATE events SET payload = replace(payload, '\"1\"', '\"0.1\"') WHERE number = 2")
+    tampered(book, f"UPDATE events SET payload = {how} WHERE number = 5")  # noqa: S608 - the test's own words
+    said = refused("ledger", "verify", "--ledger", book, code=3)["wrong"]
+    assert said.startswith("event 2 of the ledger does not fit the chain: it was changed")
+    for command in (("show",), ("forecast", "clinic", "--epsilon", "1")):
+        assert refused("ledger", *command, "--ledger", book, code=4)["wrong"] == said
+
+
 def test_an_event_that_cannot_be_read(book):
     tampered(book, "UPDATE events SET payload = '{' WHERE number = 1")
     for command in ("show", "verify", "export"):

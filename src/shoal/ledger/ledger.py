@@ -37,6 +37,7 @@ from shoal.ledger.state import (
     Registration,
     account_after,
     account_of,
+    broken_words,
     ceiling,
     difference,
     first_broken,
@@ -173,7 +174,7 @@ class Ledger:
 
     def same_plan(self, dataset: str, plan: str) -> list[Event]:
         """The charges, and notes of releases without bound, of this very plan."""
-        return list(self._current_state().account(dataset).plans.get(plan, ()))
+        return list(self._trusted_state().account(dataset).plans.get(plan, ()))
 
     def same_release(
         self, dataset: str, plan: str, table: bytes, file: bytes | None = None
@@ -183,7 +184,7 @@ class Ledger:
         It is the latest whose release appeared; else one that is going on; else the latest.
         """
         own = [self.fingerprint(content) for content in (table, file) if content is not None]
-        account = self._current_state().account(dataset)
+        account = self._trusted_state().account(dataset)
         return _earlier_run(account, account.repeats(plan, own), self.runs())
 
     def set_budget(self, dataset: str, budget: Budget, reason: str) -> None:
@@ -364,9 +365,9 @@ class Ledger:
         self._note(dataset, "look", {"what": what})
 
     def account(self, dataset: str, upto: Receipt | None = None) -> Account:
-        """Where a dataset stands, now or as of the charge of a receipt."""
+        """Where a dataset stands, now or as of the charge of a receipt; LedgerError where an event does not fit the chain."""
         if upto is None:
-            return account_of(self._current_state(), dataset)
+            return account_of(self._trusted_state(), dataset)
         events = [event for event in self._store.events().events if event.number <= upto.number]
         return account_after(dataset, events, self._store.genesis)
 
@@ -402,7 +403,7 @@ class Ledger:
         broken = first_broken(events, begun)
         if broken is not None:
             raise VerificationError(
-                f"event {broken} of the ledger does not fit the chain: it was changed, removed or put in later",
+                broken_words(broken),
                 fix="restore the ledger from a backup; totals after this event cannot be trusted",
             )
         end = Head(events[-1].number, events[-1].hash) if events else Head(0, begun)
@@ -439,17 +440,12 @@ class Ledger:
             refusals.refuse_broken_chain(self._state, undone)
             yield self._state, writer
 
-    def _current_state(self) -> LedgerState:
-        """The state of the ledger after its last event."""
-        with self._lock:
-            self._state.extend(self._store.events(self._state.since))
-            return self._state
-
     def _trusted_state(self) -> LedgerState:
         """The state of the ledger after its last event; LedgerError where an event does not fit the chain."""
-        state = self._current_state()
-        refusals.refuse_broken_chain(state)
-        return state
+        with self._lock:
+            self._state.extend(self._store.events(self._state.since))
+            refusals.refuse_broken_chain(self._state)
+            return self._state
 
     def _budget(
         self, writer: Appender, account: AccountState, wanted: Budget | None, reason: str = "first charge"

@@ -10,7 +10,7 @@ from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionE
 from shoal.guarantee.rounding import exact_text, text_down, text_up
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger.event import ASKED, Budget, Cost, writable
-from shoal.ledger.state import AccountState, LedgerState
+from shoal.ledger.state import AccountState, LedgerState, broken_words
 
 _LONG = 16
 ENOUGH = 30
@@ -20,9 +20,9 @@ ENOUGH = 30
 def refuse_broken_chain(state: LedgerState, undone: str | None = None) -> None:
     """Refuse to sum up a ledger whose chain of events was changed; `undone` says what therefore did not happen."""
     if state.broken_at is not None:
-        backup = "restore the ledger from a backup"
+        backup = "restore the ledger from a backup; totals after this event cannot be trusted"
         raise LedgerError(
-            f"event {state.broken_at} of the ledger does not fit the chain, so its sums cannot be trusted",
+            broken_words(state.broken_at),
             fix=backup if undone is None else f"{backup}; {undone}",
         )
 

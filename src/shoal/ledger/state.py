@@ -384,7 +384,12 @@ class LedgerState:
         return [] if known else [list(each) for each in columns.items()]
 
     def extend(self, read: Excerpt) -> None:
-        """Take in what `since` asked for; LedgerError if the last event known or the end is gone, or one cannot be read."""
+        """Take in what `since` asked for; LedgerError if the last event known or the end is gone, or one cannot be read.
+
+        Once an event did not fit the chain, nothing more is taken in.
+        """
+        if self.broken_at is not None:
+            return
         events = read.events
         if self.last is not None:
             if not events or events[0].hash != self.last.hash or not events[0].intact:
@@ -395,7 +400,7 @@ class LedgerState:
             events = events[1:]
         for event in events:
             fits = follows(self.last or self.genesis, event)
-            with reading(event, fits=fits):
+            with reading(event, fits=fits, broken_at=self.broken_at):
                 self._apply(event, fits=fits)
         if self.broken_at is None:
             refuse_cut_end(self.last or self.genesis, read.head)
@@ -446,9 +451,17 @@ def words_of_end(end: Head, head: Head) -> str:
     return f"it ends with event {end.number} and should end with event {head.number}"
 
 
+def broken_words(number: int) -> str:
+    """What is said of the first event that does not fit the chain."""
+    return f"event {number} of the ledger does not fit the chain: it was changed, removed or put in later"
+
+
 @contextmanager
-def reading(event: Event, *, fits: bool) -> Iterator[None]:
-    """Turn whatever a payload of another shape causes into one LedgerError; `fits` says whether the event fits the chain."""
+def reading(event: Event, *, fits: bool, broken_at: int | None = None) -> Iterator[None]:
+    """Turn whatever a payload of another shape causes into one LedgerError.
+
+    `fits` says whether the event fits the chain; `broken_at` is the first one that did not, which is named then.
+    """
     try:
         yield
     except LedgerError:
@@ -456,7 +469,8 @@ def reading(event: Event, *, fits: bool) -> Iterator[None]:
     except (ShoalError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError):
         wrong = "cannot be read" if fits else "does not fit the chain and cannot be read, so its sums cannot be trusted"
         raise LedgerError(
-            f"event {event.number} of the ledger {wrong}", fix="restore the ledger from a backup"
+            f"event {event.number} of the ledger {wrong}" if broken_at is None else broken_words(broken_at),
+            fix="restore the ledger from a backup",
         ) from None
 
 

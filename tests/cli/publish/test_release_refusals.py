@@ -25,6 +25,17 @@ def test_a_folder_that_exists_is_left_alone(place):
     assert account(place).costs == ()
 
 
+def test_a_ledger_that_was_changed_refuses_a_trial_as_it_refuses_the_run(place):
+    with Ledger(str(place / "ledger.sqlite")) as book:
+        book.record_look("clinic", "one")
+        book.record_look("clinic", "two")
+    with sqlite3.connect(place / "ledger.sqlite") as raw:
+        raw.execute('UPDATE events SET payload = \'{"what": "none"}\'')
+    for more in ((), ("--dry-run",)):
+        error = refused(*asked(place, *more), code=4)
+        assert error["wrong"].startswith("event 1 of the ledger does not fit the chain: it was changed")
+
+
 @pytest.mark.slow
 def test_a_release_is_replaced_by_force_alone(place):
     first = answer(*asked(place, "--no-report"))
