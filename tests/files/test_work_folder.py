@@ -248,7 +248,7 @@ def test_temporary_folders_of_dead_runs_are_swept_and_no_others(temporary):
     (other / "letters").write_text("mine")
     mine.mkdir()
     (temporary / "shoal-spill-link").symlink_to(other)
-    (temporary / "shoal-spill-early").mkdir()  # a kill right after the folder was made
+    (temporary / "shoal-spill-early").mkdir(mode=0o700)  # a kill right after the folder was made
     (said, also) = sweep_temporary()
     assert "shoal-spill-" in said + also
     assert {path.name for path in temporary.iterdir()} == {"shoal-spill-abc", "shoal-letters", "shoal-spill-link"}

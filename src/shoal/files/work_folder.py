@@ -283,6 +283,8 @@ def _refuse_other(path: Path) -> None:
         raise UsageError("something stands where a run would work", came=path, fix="move it away")
     if not is_own(found):
         raise UsageError("the work folder belongs to another user", came=path, fix="let its owner remove it")
+    if os.name != "nt" and stat.S_IMODE(found.st_mode) & 0o077:  # we make them for their owner alone
+        raise UsageError("a folder that is none of ours stands where a run would work", came=path, fix="move it away")
     try:
         marked = _read(path / LOCK, len(_MARK))
         ours = marked == _MARK or (_MARK.startswith(marked) and _names(path) == {LOCK})

@@ -146,9 +146,9 @@ def test_a_release_that_waits_for_its_name_gets_it_when_the_place_is_free(tmp_pa
 def test_a_ledger_that_is_not_there_leaves_the_note_for_later(tmp_path):
     kill(tmp_path, "place")
     (tmp_path / "ledger.sqlite").rename(tmp_path / "elsewhere.sqlite")
-    with pytest.raises(LedgerError, match="is there and whole"):
+    with pytest.raises(LedgerError, match="waits in"):  # whether a ledger waits for it cannot be known
         recover_target(tmp_path / "out")
-    assert is_own_release(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
     (tmp_path / "elsewhere.sqlite").rename(tmp_path / "ledger.sqlite")
     assert len(recover_target(tmp_path / "out")) == 1
     assert account(tmp_path).releases == 1
@@ -253,6 +253,85 @@ def test_a_release_from_python_recovers_the_runs_of_its_ledger(tmp_path):
     )
     assert "removed what a killed run left" in made.notes[0]
     assert names(tmp_path) == ["ledger.sqlite", "out", "table.csv"]
+
+
+def forged(place, public, **facts):
+    """A work folder that a stranger's archive could bring, with a journal that asks for a replacement."""
+    told = {"name": "out", "state": "publishing", "seal": "0" * 64, "replace": True, "report": None, "charge": None}
+    work = WorkFolder.claim(work_folder(place / "out"), {**told, "ledger": None, "dataset": "clinic", **facts})
+    work.close()
+    shutil.copytree(public, work.path / "public")
+    return work.path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ledger", ["none", "its own", "an address", "relative"])
+def test_a_forged_journal_replaces_and_notes_nothing(tmp_path, quick, ledger):
+    """It was believed: a genuine release and its report were deleted, and a seal was noted in the ledger."""
+    seal = publish(tmp_path, report=True).certificate["seal"]
+    (tmp_path / "evil").mkdir()
+    (tmp_path / "evil" / "anything.txt").write_text("not a release")
+    own = {
+        "none": None,
+        "its own": str(tmp_path / "ledger.sqlite"),
+        "an address": f"sqlite:///{tmp_path / 'ledger.sqlite'}",
+        "relative": "ledger.sqlite",
+    }[ledger]
+    forged(tmp_path, tmp_path / "evil", ledger=own, charge=[2, "x"])
+    with pytest.raises(UsageError, match=r"no ledger waits for it|cannot be read"):
+        recover_target(tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "certificate.json").read_text())["seal"] == seal
+    assert is_own_release(tmp_path / "out")
+    assert is_own_report(tmp_path / "out.holder")
+    assert account(tmp_path).releases == 1
+
+
+@pytest.mark.slow
+def test_a_forged_journal_about_the_release_that_is_there_takes_no_report_away(tmp_path, quick):
+    seal = publish(tmp_path, report=True).certificate["seal"]
+    forged(tmp_path, tmp_path / "out", seal=seal)
+    (said,) = recover_target(tmp_path / "out")
+    assert "no ledger waits for it" in said
+    assert is_own_release(tmp_path / "out")
+    assert is_own_report(tmp_path / "out.holder")
+    assert names(tmp_path) == ["ledger.sqlite", "out", "out.holder", "table.csv"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["a cell", "a file more", "a link"])
+def test_a_finished_release_that_was_changed_is_not_published(tmp_path, what):
+    kill(tmp_path, "place")
+    public = work_folder(tmp_path / "out") / "public"
+    if what == "a cell":
+        (public / "table.csv").write_text((public / "table.csv").read_text() + "x\n")
+    elif what == "a file more":
+        (public / "patients.txt").write_text("names")
+    else:
+        shutil.move(public, tmp_path / "elsewhere")
+        public.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="changed since"):
+        recover_by(tmp_path, "folder")
+    assert not (tmp_path / "out").exists()
+    assert account(tmp_path).releases == 0
+
+
+@pytest.mark.slow
+def test_a_release_that_was_damaged_at_its_place_does_not_cost_the_copy_that_waits(tmp_path):
+    kill(tmp_path, "place")
+    public = work_folder(tmp_path / "out") / "public"
+    shutil.copytree(public, tmp_path / "out")
+    (tmp_path / "out" / "table.csv").write_text("damaged")
+    with pytest.raises(UsageError, match="cannot be given its name"):
+        recover_by(tmp_path, "folder")
+    assert is_own_release(public)
+
+
+def test_a_work_folder_that_others_could_read_is_none_of_ours(tmp_path):
+    path = work_folder(tmp_path / "out")
+    WorkFolder.claim(path, {"name": "out"}).close()
+    path.chmod(0o755)
+    assert recover_target(tmp_path / "out") == []
+    assert path.is_dir()
 
 
 @pytest.mark.parametrize("name", ["other", "..", "a/b", 7, None])

@@ -89,10 +89,28 @@ def announce(work: WorkFolder, *, seal: str, dataset: str, receipt: Receipt | No
     )
 
 
+def has_appeared(work: WorkFolder) -> bool:
+    """Whether the release of a run is at its place, as it was sealed."""
+    return _is_sealed(target_of(work), work.facts["seal"])
+
+
+def refuse_changed(work: WorkFolder) -> None:
+    """Raise UsageError where the release or the report that waits in a work folder is not as the run wrote it."""
+    public, custodian, report = work.path / PUBLIC, work.path / CUSTODIAN, work.facts["report"]
+    holder = custodian_folder(target_of(work))
+    placed = [path for path in (custodian, holder) if is_own_report(path) and _hash_of(path / REPORT) == report]
+    if not _is_sealed(public, work.facts["seal"]) or (report is not None and not placed):
+        raise UsageError(
+            "what a killed run had finished was changed since, so it is not published",
+            came=work.path,
+            fix="look at it and move it away; the charge stands",
+        )
+
+
 def place(work: WorkFolder) -> None:
     """Give the release its name; FileExistsError where something else has taken it."""
     facts = work.facts
-    _place(work.path / PUBLIC, target_of(work), lambda path: _seal_of(path) == facts["seal"], replace=facts["replace"])
+    _place(work.path / PUBLIC, target_of(work), lambda path: _is_sealed(path, facts["seal"]), replace=facts["replace"])
 
 
 def place_report(work: WorkFolder) -> None:
@@ -173,8 +191,10 @@ def ledger_of(work: WorkFolder, ledger: Ledger | None) -> Iterator[Ledger | None
         yield ledger
     elif str(key).startswith("sha256:"):
         raise LedgerError("the ledger that the run was charged to is another one", fix="name it in the next command")
+    elif not isinstance(key, str) or not Path(key).is_absolute() or "://" in key:
+        raise unreadable(work)
     else:
-        with open_ledger(str(key)) as found:
+        with open_ledger(key) as found:
             yield found
 
 
@@ -205,12 +225,12 @@ def _appear_beside(made: Path, target: Path) -> Path:
             return kept
 
 
-def _seal_of(folder: Path) -> Any:
-    """The seal of a release; None where there is none."""
+def _is_sealed(folder: Path, seal: Any) -> bool:
+    """Whether a folder holds a release with this seal, every file as it was sealed and no other."""
     try:
-        return read_json(folder, CERTIFICATE)["seal"]
+        return read_json(folder, CERTIFICATE)["seal"] == seal and is_own_release(folder)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
+        return False
 
 
 def _hash_of(path: Path) -> str | None:

@@ -15,11 +15,13 @@ from shoal.ledger.ledger import Ledger
 from shoal.publish.folder import work_folder
 from shoal.publish.run.interrupts import hold_interrupts
 from shoal.publish.run.publication import (
+    has_appeared,
     keep_others,
     ledger_of,
     note_release,
     place,
     place_report,
+    refuse_changed,
     remove,
     target_of,
     unreadable,
@@ -91,7 +93,45 @@ def recover(path: Path, ledger: Ledger | None) -> str | None:
 
 
 def _finish(work: WorkFolder, target: Path, ledger: Ledger | None) -> str:
-    """Give a finished release its name, its report and its note."""
+    """Give a finished release its name, its report and its note, if the ledger waits for this very run.
+
+    A journal is a file that anybody can write. What is believed of it is what the ledger says too, and what is placed is the
+    release as it was sealed. Where neither a ledger waits nor the release has appeared, nothing is done.
+    """
+    appeared = has_appeared(work)
+    try:
+        with ledger_of(work, ledger) as own:
+            if own is not None and _is_awaited(work, own):
+                return _finish_awaited(work, target, own, appeared=appeared)
+    except LedgerError as error:
+        there = "is there and whole" if appeared else f"waits in {work.path}"
+        raise LedgerError(
+            f"the release in {target} {there}, but the run that made it was killed before the ledger noted it",
+            came=str(error),
+            fix=f"name the ledger {work.facts.get('ledger')} in the next command; the charge stands",
+        ) from None
+    if not appeared:
+        raise UsageError(
+            "a work folder says that its release is finished, and no ledger waits for it",
+            came=work.path,
+            fix="look at it and move it away",
+        )
+    kept = keep_others(work)
+    remove(work)
+    said = f"removed what a killed run left beside {target}: its release had appeared, and no ledger waits for it"
+    return "; ".join([said, *kept])
+
+
+def _is_awaited(work: WorkFolder, ledger: Ledger) -> bool:
+    """Whether the ledger waits for the run of this folder, with the charge that its journal names."""
+    here, charge = os.path.realpath(work.path), work.facts["charge"]
+    listed = [run for run in ledger.runs() if os.path.realpath(run.work) == here]
+    return any(run.dataset == work.facts["dataset"] and (charge is None or charge[0] == run.number) for run in listed)
+
+
+def _finish_awaited(work: WorkFolder, target: Path, ledger: Ledger, *, appeared: bool) -> str:
+    if not appeared:
+        refuse_changed(work)
     try:
         place(work)
         place_report(work)
@@ -102,16 +142,7 @@ def _finish(work: WorkFolder, target: Path, ledger: Ledger | None) -> str:
             fix=f"move away what stands there; the release waits in {work.path}",
         ) from None
     kept = keep_others(work)
-    try:
-        with ledger_of(work, ledger) as own:
-            if own is not None:
-                note_release(work, own)
-    except ShoalError as error:
-        raise LedgerError(
-            f"the release in {target} is there and whole, but the run that made it was killed before the ledger noted it",
-            came=str(error),
-            fix=f"name the ledger {work.facts.get('ledger')} in the next command; the charge stands",
-        ) from None
+    note_release(work, ledger)
     remove(work)
     noted = "" if work.facts["charge"] is None else ", and noted in the ledger; the charge stands"
     return "; ".join([f"the release of a killed run was finished: it is in {target}, whole{noted}", *kept])
