@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+from contextlib import suppress
 
 import pytest
 
@@ -233,6 +235,27 @@ def test_a_failure_after_the_charge_says_that_it_stands(place, monkeypatch):
     assert error["fix"].endswith("nothing was published; the charge stands")
     assert {path.name for path in place.iterdir()} == BEFORE
     assert (len(account(place).costs), account(place).releases) == (2, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chained", [True, False])
+def test_an_error_that_was_made_of_an_interrupt_does_not_hide_what_it_left(place, monkeypatch, chained):
+    """The error of the clean-up was told as a fault of ours, and then thrown away with the word of the charge."""
+
+    def interrupted(*_, **__):
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        try:
+            if chained:
+                raise KeyboardInterrupt
+        finally:
+            raise ValueError
+
+    monkeypatch.setattr(SafeK, "run", interrupted)
+    done = shoal(*asked(place))
+    assert (done.exit_code, done.stdout) == (130, "")
+    assert "error: interrupted; there is no release; the charge stands" in done.stderr
+    assert len(account(place).costs) == 1
 
 
 @pytest.mark.slow

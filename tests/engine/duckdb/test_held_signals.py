@@ -6,11 +6,12 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from shoal.data.schema import Attribute, Role, Schema, Type
-from shoal.engine.duckdb.engine import DuckDB, _Stream
+from shoal.engine.duckdb.engine import Connection, DuckDB, _Stream
 from shoal.engine.duckdb.held_signals import NAMES, HeldSignals
 from shoal.engine.duckdb.table import DuckDBTable
 from shoal.engine.read.input import Input
@@ -101,6 +102,40 @@ def test_a_signal_between_two_batches_of_an_answer():
         for _ in connection.batches("SELECT range FROM range(1000000)"):
             signal.raise_signal(signal.SIGTERM)
     assert connection.one("SELECT 42") == 42
+
+
+@pytest.mark.parametrize("place", ["open", "next", "between"])
+def test_a_signal_while_rows_are_limited_is_not_replaced_by_an_error_of_the_clean_up(place, monkeypatch):
+    """The result of the stopped query was still open, so its table could not be dropped, and that was what was raised."""
+    table = scan()
+    words = np.arange(3, dtype=np.uint64)
+    attempt, calls = Connection._attempt, []
+
+    def interrupted(self, work):
+        def signalled():
+            done = [work()]
+            if name := "open" if isinstance(done[0], pa.RecordBatchReader) else "next" if calls else None:
+                calls.append(name)
+            if name == place:
+                signal.raise_signal(signal.SIGINT)
+            return done.pop()
+
+        found = attempt(self, signalled)
+        if place == "between" and calls[-1:] == ["next"]:
+            signal.raise_signal(signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(Connection, "_attempt", interrupted)
+    with handled(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+        table.limit_per("age", 1, lambda start, count: words[start : start + count])
+    monkeypatch.undo()
+    assert calls
+    assert table.connection.one("SELECT 42") == 42
+    assert table.count_by(["age"]).counts.tolist() == [2, 1]
+
+
+def test_a_table_that_cannot_be_dropped_replaces_no_other_error():
+    scan().connection.drop("nothing_of_this_name")
 
 
 def test_a_handler_that_does_not_raise_stops_nothing():

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from shoal.publish.run.interrupts import hold_interrupts
+from shoal.publish.run.interrupts import hold_interrupts, interrupt_behind
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -69,3 +69,33 @@ def test_another_thread_is_not_interrupted_anyway():
     thread.start()
     thread.join()
     assert done == ["there"]
+
+
+def fail_behind(interrupt):
+    """An error of a clean-up that takes the place of an interrupt, and is made another twice."""
+    try:
+        try:
+            try:
+                raise interrupt
+            finally:
+                raise ValueError("clean-up")
+        except ValueError as error:
+            raise RuntimeError from error
+    except RuntimeError as error:
+        return error
+
+
+def test_the_interrupt_behind_an_error_is_found():
+    interrupt = KeyboardInterrupt()
+    assert interrupt_behind(interrupt, None) is interrupt
+    assert interrupt_behind(fail_behind(interrupt), None) is interrupt
+    assert interrupt_behind(ValueError("alone"), None) is None
+
+
+def test_an_interrupt_that_was_being_handled_before_is_none_of_the_errors():
+    with pytest.raises(KeyboardInterrupt) as raised:
+        raise KeyboardInterrupt
+    error = ValueError("later")
+    error.__context__ = raised.value
+    assert interrupt_behind(error, None) is raised.value
+    assert interrupt_behind(error, raised.value) is None

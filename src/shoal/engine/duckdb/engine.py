@@ -7,7 +7,7 @@ import errno
 import itertools
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -131,7 +131,7 @@ class Connection:
         """Run a query and give all rows."""
         return self._attempt(lambda: self._connection.sql(query).to_arrow_table())
 
-    def batches(self, query: str) -> Iterator[pa.RecordBatch]:
+    def batches(self, query: str) -> Generator[pa.RecordBatch]:
         """Run a query and give its rows in batches."""
         reader: Any = self._attempt(lambda: self._connection.sql(query).to_arrow_reader(STEP))
         finished = False
@@ -142,6 +142,8 @@ class Connection:
         finally:
             if not finished:
                 self._connection.abort()
+                with contextlib.suppress(Exception):  # what it says of its end is no news
+                    reader.close()
 
     def _attempt(self, work: Callable[[], T]) -> T:
         """Run some work after a check that the files have not changed. A message of DuckDB may quote a cell, so it is dropped.
@@ -151,17 +153,23 @@ class Connection:
         self.input.stamp.verify()
         signals = HeldSignals(lambda: None if self._connection is None else self._connection.interrupt())
         failure: ShoalError | None = None
+        done: list[T] = []
         try:
             with signals:
-                done = work()
+                done.append(work())
         except ShoalError:
+            signals.deliver()
             raise
         except Exception as error:  # noqa: BLE001 - DuckDB, Arrow and the system raise many kinds, of hostile tables too
             failure = self._explain(error)
-        signals.deliver()
+        try:
+            signals.deliver()
+        except BaseException:
+            done.clear()  # an open result would live as long as the interrupt, and no other query could be run
+            raise
         failure = self._stream.failure or failure
         if failure is None:
-            return done
+            return done[0]
         self.input.stamp.verify()
         raise failure
 
@@ -204,7 +212,7 @@ class Connection:
                 self._attempt(lambda: self._connection.execute(f"INSERT INTO {name} {some}").fetchall())
             self._attempt(lambda: self._connection.execute(f"CHECKPOINT {PACKED}").fetchall())
         finally:
-            self._connection.unregister("part")
+            self._unregister("part")
         return name
 
     def store_values(self, query: str, columns: Sequence[str]) -> list[tuple[str, pa.ChunkedArray]]:
@@ -229,9 +237,14 @@ class Connection:
         return self._attempt(lambda: list(work()))
 
     def drop(self, name: str) -> None:
-        """Drop a stored table."""
+        """Drop a stored table, now or, where a query that was stopped still has it, with the connection.
+
+        It is called when something went wrong as well, and never puts an error of its own in the place of that.
+        """
+        import duckdb
+
         signals = HeldSignals()
-        with signals:
+        with signals, contextlib.suppress(duckdb.Error):
             self._connection.execute(f"DROP TABLE {name}").fetchall()
         signals.deliver()
 
@@ -241,7 +254,14 @@ class Connection:
         try:
             return self.store(query)
         finally:
-            self._connection.unregister("given")
+            self._unregister("given")
+
+    def _unregister(self, name: str) -> None:
+        """Let go of what a query read; where that fails, something else has failed before, and is told."""
+        import duckdb
+
+        with contextlib.suppress(duckdb.Error):
+            self._connection.unregister(name)
 
     def store_texts(self, texts: list[str]) -> str:
         """Store a list of texts as one column (v)."""

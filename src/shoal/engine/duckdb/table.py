@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,8 +90,9 @@ class DuckDBTable:
             place = f"row_number() OVER (PARTITION BY {self._at(column)} ORDER BY w.w, t.r)"
             ranked = f"SELECT t.r AS r, {place} AS i FROM ({self.query}) t JOIN {stored} w ON w.r = t.r"
             kept = np.ones(self.connection.input.rows, dtype=np.bool_)
-            for batch in self.connection.batches(f"SELECT r FROM ({ranked}) WHERE i > {int(most)}"):
-                kept[batch["r"].to_numpy()] = False
+            with closing(self.connection.batches(f"SELECT r FROM ({ranked}) WHERE i > {int(most)}")) as batches:
+                for batch in batches:
+                    kept[batch["r"].to_numpy()] = False
         finally:
             self.connection.drop(stored)
         return self.keep(lambda start, count: kept[start : start + count])

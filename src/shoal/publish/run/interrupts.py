@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+INTERRUPTS = (KeyboardInterrupt, SystemExit)
+"""What a signal's handler raises to end a program."""
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -33,3 +35,16 @@ def hold_interrupts() -> Iterator[None]:
             signal.signal(each, handler)
     if came:
         signal.raise_signal(came[0])
+
+
+def interrupt_behind(error: BaseException, before: BaseException | None) -> BaseException | None:
+    """The interrupt that an error took the place of, as one does that is raised while something is cleaned up; None if none.
+
+    `before` is what was being handled before the work began: it is none of this error's.
+    """
+    seen: BaseException | None = error
+    while seen is not None and seen is not before:
+        if isinstance(seen, INTERRUPTS):
+            return seen
+        seen = seen.__cause__ or seen.__context__
+    return None

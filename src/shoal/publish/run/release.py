@@ -10,6 +10,7 @@ reasons that are not the data is tried before it.
 from __future__ import annotations
 
 import shutil
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -29,7 +30,7 @@ from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat, RunState
 from shoal.publish.folder import custodian_folder, refuse_name, refuse_target
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import plan as resolve
-from shoal.publish.run.interrupts import hold_interrupts
+from shoal.publish.run.interrupts import hold_interrupts, interrupt_behind
 from shoal.publish.run.preflight import free, prepare
 from shoal.publish.run.publication import (
     CUSTODIAN,
@@ -194,12 +195,16 @@ def release(
     The same plan of the same table draws a new sample and costs its full price once more, so a repeat is refused unless
     `again` says that it is meant.
     """
-    outcome = _Outcome()
+    outcome, before = _Outcome(), sys.exception()
     try:
         return _run(plan, data, out, ledger, engine, source, force, report, again, stage, outcome)
-    except (KeyboardInterrupt, SystemExit) as error:
-        error.add_note(outcome.words)
-        raise
+    except BaseException as error:
+        ended = interrupt_behind(error, before) or error  # a library may make another error of an interrupt
+        if outcome.words:
+            ended.add_note(outcome.words)
+        if ended is error:
+            raise
+        raise ended from None
 
 
 @dataclass
@@ -253,6 +258,7 @@ def _run(
                 account = ledger.account(plan.policy.dataset)
                 sync(work.path)
         with hold_interrupts():
+            outcome.words = ""  # its errors say it
             notes += _publish(job, work, ledger, content["seal"], replace=force)
             outcome.words = f"the release is there, whole: {folder}"
     private_folder = custodian_folder(folder)
