@@ -47,6 +47,18 @@ def test_a_killed_holder_frees_the_lock(ledger):
     holder.join()
 
 
+def test_a_ledger_under_two_names_has_one_lock(ledger, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.sqlite"
+    link.symlink_to(ledger)
+    (tmp_path / "folder").symlink_to(tmp_path)
+    for name in (link, tmp_path / "folder" / ledger.name):
+        assert lock_folder(name) == lock_folder(ledger)
+        with hold(name, ["question"]):
+            pass
+    assert not list((tmp_path / "elsewhere").glob("*.locks"))
+
+
 def test_many_questions_in_any_order_do_not_wait_for_each_other_in_a_circle(ledger):
     names = [f"question {number}" for number in range(600)]
     done = []

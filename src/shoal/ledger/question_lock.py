@@ -22,8 +22,9 @@ FILES = 256
 
 
 def lock_folder(ledger: Path) -> Path:
-    """Where the locks of a ledger are."""
-    return ledger.with_name(ledger.name + ".locks")
+    """Where the locks of a ledger are: beside the file itself, whichever link to it was named."""
+    file = Path(os.path.realpath(ledger))
+    return file.with_name(file.name + ".locks")
 
 
 @contextmanager
