@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Load the profile of this run, and put the gate into the controlling process."""
+    """Load the profile of this run, and put the gate into the controlling process.
+
+    A run in the background inherits signals that are ignored, and our tests send them.
+    """
+    for each in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(each) is signal.SIG_IGN:
+            signal.signal(each, signal.default_int_handler if each == signal.SIGINT else signal.SIG_DFL)
     if config.getoption("--hypothesis-profile", default=None) is None:
         usual = "ci" if gate.is_ci() else "default"
         settings.load_profile("slow" if config.getoption("--run-slow") else usual)

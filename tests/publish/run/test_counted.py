@@ -199,6 +199,6 @@ def test_a_sample_that_was_used_is_not_used_again(tmp_path):
 @pytest.mark.slow
 def test_the_same_release_without_a_price_is_refused_unless_it_is_meant(tmp_path):
     publish(tmp_path, "swap", again=False)
-    with pytest.raises(BudgetError, match=r"made before .* clusters of k hide fewer"):
+    with pytest.raises(BudgetError, match=r"noted before .* clusters of k hide fewer"):
         publish(tmp_path, "swap", name="second", table=tmp_path / "table.csv", again=False)
     assert not (tmp_path / "second").exists()

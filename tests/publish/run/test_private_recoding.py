@@ -219,7 +219,7 @@ def test_a_label_that_nobody_declared_is_caught(copied, kind):
     folder = copied(kind)
     rule = json.loads(next(iter(sorted(folder.glob("recoding/*age*")))).read_text(encoding="utf-8"))
     label = next(label for label in rule["labels"] or ["0"] if label.startswith("["))
-    everywhere(folder, label, "John Smith 35M")
+    everywhere(folder, label, "John Smith, 35M")
     forge(folder, lambda _: None)
     assert "label-meaning" in failures(folder)
 
