@@ -264,9 +264,17 @@ def refuse_target(out: str | Path, *, force: bool) -> Path:
     if not parent.is_dir():
         raise UsageError("the folder to write into does not exist", came=parent, fix="make it first")
     if not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError("the folder cannot be written to", came=parent, fix="choose another place")
+        raise UsageError(
+            "the folder cannot be written to", came=f"{parent} ({_why_unwritable(parent)})", fix="choose another place"
+        )
     for place in folder.parents:
         in_release = (place / CERTIFICATE).is_file() and is_own_release(place)
         if in_release or ((place / REPORT).is_file() and is_own_report(place)):
             raise UsageError("the folder would lie in another release", came=place, fix="choose another place")
     return folder
+
+
+def _why_unwritable(folder: Path) -> str:
+    """The system's words for a folder in which nothing can be made."""
+    flags = os.statvfs(folder).f_flag if hasattr(os, "statvfs") else 0
+    return os.strerror(errno.EROFS if flags & getattr(os, "ST_RDONLY", 0) else errno.EACCES)

@@ -49,8 +49,22 @@ def test_a_target_without_a_parent_or_without_permission(place, monkeypatch):
     assert "does not exist" in refused(*asked(place, out="no/such/out"), code=2)["wrong"]
     real = os.access
     monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK and real(path, mode))
-    assert "cannot be written" in refused(*asked(place), code=2)["wrong"]
+    error = refused(*asked(place), code=2)
+    assert "cannot be written" in error["wrong"]
+    assert error["came"] == f"{place} (Permission denied)"
+    assert error["fix"] == "choose another place; nothing was charged"
     assert nothing_happened(place)
+
+
+@pytest.mark.skipif(not hasattr(os, "statvfs"), reason="the system does not say how a file system is mounted")
+def test_a_place_that_is_read_only_is_said_to_be(place, monkeypatch):
+    class Mounted:
+        f_flag = os.ST_RDONLY
+
+    real = os.access
+    monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK and real(path, mode))
+    monkeypatch.setattr("os.statvfs", lambda _: Mounted)
+    assert refused(*asked(place), code=2)["came"] == f"{place} (Read-only file system)"
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_a_stream_that_fails_ends_and_says_why_afterwards(tmp_path):
     ("error", "words"),
     [
         (OSError(errno.ENOSPC, "Sentinel"), "needs more disk space for what does not fit in memory; got .*, which is full"),
-        (OSError(errno.EDQUOT, "Sentinel"), "needs more disk space"),
+        (OSError(errno.EDQUOT, "Sentinel"), "needs more disk space.*make room there, or set TMPDIR to a folder with more room$"),
         (duckdb.IOException("IO Error: Could not write Sentinel: No space left on device"), "needs more disk space"),
         (duckdb.OutOfMemoryException("failed to offload; max_temp_directory_size Sentinel"), "needs more disk space"),
         (duckdb.OutOfMemoryException("Sentinel"), "needs more memory than the engine may use; got 1GB; allow the engine more"),

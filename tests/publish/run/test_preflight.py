@@ -5,14 +5,17 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 from collections import namedtuple
 from pathlib import Path
 
 import pytest
 
-from shoal.errors import ShoalError, UsageError
+from shoal.engine.duckdb.engine import DuckDB, out_of_space
+from shoal.errors import DataError, ShoalError, UsageError
 from shoal.publish.run import preflight
 from tests.publish import clinic, counted_clinic
 from tests.publish.release_folder import account
@@ -115,7 +118,9 @@ def test_a_disk_that_is_full_costs_nothing(tmp_path, monkeypatch, where):
 
     monkeypatch.setattr(preflight.shutil, "disk_usage", disk_usage)
     monkeypatch.setattr(preflight, "IN_MEMORY", 0)
-    with pytest.raises(UsageError, match=r"too little space.*nothing was charged"):
+    place = tmp_path if where == "release" else tempfile.gettempdir()
+    words = rf"too little space.*got {re.escape(str(place))}, where .*[\d,]+ bytes .*needed.* and 0 are free.*nothing was charged"
+    with pytest.raises(UsageError, match=words):
         clinic.publish(tmp_path)
     assert nothing_happened(tmp_path)
 
@@ -157,5 +162,15 @@ def test_a_place_where_nothing_can_be_made_costs_nothing(tmp_path, monkeypatch, 
 
     monkeypatch.setattr("shoal.files.work_folder.WorkFolder.claim", refuse)
     with pytest.raises(UsageError, match=r"cannot be written there.*nothing was charged"):
+        clinic.publish(tmp_path)
+    assert nothing_happened(tmp_path)
+
+
+def test_a_table_that_cannot_be_read_for_lack_of_space_costs_nothing(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise out_of_space(str(tmp_path))
+
+    monkeypatch.setattr(DuckDB, "scan", full)
+    with pytest.raises(DataError, match=r"with more room; nothing was charged$"):
         clinic.publish(tmp_path)
     assert nothing_happened(tmp_path)

@@ -493,7 +493,7 @@ def out_of_space(folder: str) -> DataError:
     return DataError(
         "the engine needs more disk space for what does not fit in memory",
         came=f"{folder}, which is full",
-        fix="make room there, set TMPDIR to a folder with more room, or allow the engine more memory",
+        fix="make room there, or set TMPDIR to a folder with more room",
     )
 
 

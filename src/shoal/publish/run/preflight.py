@@ -63,18 +63,23 @@ def prepare(job: Job, rows: int, ledger: Ledger, place: Path, *, report: bool) -
             load_pages()
     with _explain("there is too little space for the release", "make room, or choose another place"):
         reserve(place, MARGIN + job.expected_bytes(rows))
+    with _explain(
+        "there is too little space for temporary files", "make room there, or set TMPDIR to a folder with more"
+    ):
         refuse_small_spill(job.cells(rows) * 8 - IN_MEMORY)
     return notes
 
 
 def reserve(place: Path, size: int) -> None:
     """Take up so many bytes in a folder, until `free`; OSError where they are not there, or not for this user."""
-    if shutil.disk_usage(place).free < size:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    there = shutil.disk_usage(place).free
+    sizes = f"{place.parent}, where about {size:,} bytes are needed and {there:,} are free"
+    if there < size:
+        raise OSError(errno.ENOSPC, sizes)
     with (place / _RESERVE).open("wb") as file:
         call = _fallocate()
         if call is not None and call(file.fileno(), 0, 0, size) != 0 and ctypes.get_errno() in _FULL:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+            raise OSError(ctypes.get_errno(), f"{sizes}: {os.strerror(ctypes.get_errno())}")
 
 
 def free(place: Path) -> None:
@@ -84,8 +89,14 @@ def free(place: Path) -> None:
 
 def refuse_small_spill(size: int) -> None:
     """Raise OSError where the folder for temporary files cannot take what the engine may set aside."""
-    if size > 0 and shutil.disk_usage(tempfile.gettempdir()).free < size:
-        raise OSError(errno.ENOSPC, f"{tempfile.gettempdir()} has no room for {size:,} bytes that may be set aside")
+    if size <= 0:
+        return
+    place = tempfile.gettempdir()
+    there = shutil.disk_usage(place).free
+    if there < size:
+        raise OSError(
+            errno.ENOSPC, f"{place}, where {size:,} bytes may be needed for temporary files and {there:,} are free"
+        )
 
 
 @functools.cache
@@ -112,6 +123,7 @@ def _explain(wrong: str, fix: str) -> Iterator[None]:
         raise
     except Exception as error:
         said = getattr(error, "strerror", None) or (str(error) if isinstance(error, ImportError) else "")
+        kind = "" if said and isinstance(error, OSError) else type(error).__name__
         raise UsageError(
-            wrong, came=f"{type(error).__name__}{': ' if said else ''}{said}", fix=f"{fix}; nothing was charged"
+            wrong, came=f"{kind}{': ' if kind and said else ''}{said}", fix=f"{fix}; nothing was charged"
         ) from error

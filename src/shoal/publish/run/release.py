@@ -230,22 +230,24 @@ def _run(
     """The whole way of a release; `outcome` follows it."""
     folder = refuse_name(out)
     notes = recover_target(folder, ledger)
-    refuse_target(folder, force=force)
-    if source is not None and not source.carries_guarantee:
-        raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
-    job = plan.job()
-    _refuse_unreadable_lock(plan)
-    _refuse_other_plan(plan)
+    with _uncharged():
+        refuse_target(folder, force=force)
+        if source is not None and not source.carries_guarantee:
+            raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
+        job = plan.job()
+        _refuse_unreadable_lock(plan)
+        _refuse_other_plan(plan)
     with _reserved(folder, ledger) as work:
-        stage("reading")
-        table = engine.scan(data, plan.schema)
-        plan.check(table.schema)
-        rows_in, file = table.rows(), file_digest(data)
-        notes += job.notes(rows_in)
-        if not again:
-            refuse_repeat(plan, table, file, ledger)
-        stage("preparing")
-        notes += prepare(job, rows_in, ledger, work.path, report=report)
+        with _uncharged():
+            stage("reading")
+            table = engine.scan(data, plan.schema)
+            plan.check(table.schema)
+            rows_in, file = table.rows(), file_digest(data)
+            notes += job.notes(rows_in)
+            if not again:
+                refuse_repeat(plan, table, file, ledger)
+            stage("preparing")
+            notes += prepare(job, rows_in, ledger, work.path, report=report)
         stage("charging")
         note_charging(work, dataset=plan.policy.dataset, plan=plan.lock.sha256)
         with _forgotten_by(ledger, work):
@@ -285,7 +287,7 @@ def _reserved(folder: Path, ledger: Ledger) -> Iterator[WorkFolder]:
     """The work folder of a run, removed by whatever ends it, unless a finished release waits in it for its name or its note."""
     work: WorkFolder | None = None
     try:
-        with hold_interrupts():
+        with hold_interrupts(), _uncharged():
             work = begin(folder, ledger)
         yield work
     finally:
@@ -458,6 +460,19 @@ def _report(
         shutil.rmtree(private, ignore_errors=True)
         notes.append(f"the report could not be made ({type(error).__name__}); the release stands without it")
         return None
+
+
+@contextmanager
+def _uncharged() -> Iterator[None]:
+    """Say of whatever is refused here that nothing was charged."""
+    try:
+        yield
+    except ShoalError as error:
+        said = "nothing was charged"
+        if said not in str(error):
+            error.fix = f"{error.fix}; {said}" if error.fix else said
+            error.args = (str(error),)
+        raise
 
 
 @contextmanager
