@@ -66,7 +66,9 @@ def test_an_emptied_file_is_no_new_ledger(path, monkeypatch):
     """Before, it was one, with nothing spent: a fresh budget for whoever empties a file."""
     path.write_bytes(b"")
     for use in uses(path):
-        with pytest.raises(LedgerError, match=r"is empty.*what was spent is not known.*--new-ledger"):
+        with pytest.raises(
+            LedgerError, match=r"is empty.*what was spent is not known.*--new-ledger of `shoal release`"
+        ):
             use()
     monkeypatch.setenv("XDG_DATA_HOME", str(path.parent))
     monkeypatch.delenv("SHOAL_LEDGER", raising=False)
@@ -246,7 +248,9 @@ def test_a_ledger_that_cannot_be_made_leaves_nothing(tmp_path, monkeypatch):
     for flags in (True, False):
         if not flags:
             monkeypatch.delattr(os, "O_TMPFILE", raising=False)
-        with pytest.raises(LedgerError, match="No space left"):
+        with pytest.raises(
+            LedgerError, match=r"No space left on device; the disk is full.*: make room there; nothing was entered$"
+        ):
             Ledger(str(tmp_path / "ledger.sqlite"))
         assert list(tmp_path.iterdir()) == []
 

@@ -200,3 +200,9 @@ def test_a_kill_before_the_commit_charges_nothing(path):
         charge(ledger)
         assert ledger.verify() == 3
     assert [each.name for each in path.parent.iterdir()] == ["ledger.sqlite"]
+
+
+def test_a_database_that_says_the_disk_is_full_is_believed(path):
+    with Ledger(str(path)) as ledger:
+        error = ledger._store._failed("database or disk is full", "nothing was charged")
+    assert str(error).endswith("disk is full; make room on the disk that the ledger is on; nothing was charged")

@@ -14,6 +14,10 @@ from shoal.errors import LedgerError
 COMPANIONS = ("-journal", "-wal", "-shm")
 """What SQLite keeps beside a database while it writes, and finds there after a crash."""
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_MAKE_ROOM = "the disk is full, or what you may use of it: make room there"
+"""What to do where the ledger's file system has no more room."""
+
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.ENOENT, errno.EINVAL, errno.EISDIR}
 """What a file system says that cannot make a file without a name, or link to one."""
 
@@ -149,6 +153,9 @@ def _unusable(path: Path, error: Exception) -> LedgerError:
     if isinstance(error, ValueError):
         return LedgerError("the ledger's path is none", came=repr(str(path)), fix="name another with --ledger")
     reason = getattr(error, "strerror", None) or type(error).__name__
+    full = getattr(error, "errno", None) in _FULL
     return LedgerError(
-        "the ledger cannot be read or written", came=f"{path}: {reason}", fix="check the path and its permissions"
+        "the ledger cannot be read or written",
+        came=f"{path}: {reason}",
+        fix=f"{_MAKE_ROOM}; nothing was entered" if full else "check the path and its permissions",
     )

@@ -227,7 +227,8 @@ class Store:
             raise LedgerError(
                 "the database holds no ledger",
                 came=self.url,
-                fix="restore the ledger from a backup, or name another with --ledger; --new-ledger begins one in a new file",
+                fix="restore the ledger from a backup, or name another with --ledger; --new-ledger of `shoal release`, "
+                "`shoal dataset register` or `shoal ledger budget` begins one in a new file",
             )
         with self._engine.begin() as connection:
             found = self._tables(connection)
@@ -348,10 +349,13 @@ class Store:
                 "wait until it has finished, then try again",
             )
         else:
+            full = "disk is full" in reason
             wrong, came, fix = (
                 "the ledger cannot be read or written",
                 f"{self.url}: {reason}",
-                "check the path, its permissions and the space on the disk, or restore a backup",
+                "make room on the disk that the ledger is on"
+                if full
+                else "check the path, its permissions and the space on the disk, or restore a backup",
             )
         return LedgerError(wrong, came=came, fix=fix if undone is None else f"{fix}; {undone}")
 
@@ -552,7 +556,8 @@ def _empty(path: Path) -> LedgerError:
         "the file of the ledger is empty",
         came=path,
         allowed="a ledger; a new one is never empty, so something has emptied this file",
-        fix="restore it from a backup: what was spent is not known. If there never was a ledger here, say --new-ledger",
+        fix="restore it from a backup: what was spent is not known. If there never was a ledger here, begin one with "
+        "--new-ledger of `shoal release`, `shoal dataset register` or `shoal ledger budget`",
     )
 
 
