@@ -196,6 +196,25 @@ def test_without_locks_a_folder_is_claimed_and_never_taken_over(place, monkeypat
     assert place.exists()
 
 
+@pytest.mark.parametrize("seen", [[b""], [None], [None, b""]])
+def test_a_run_that_begins_while_its_folder_is_looked_at_is_no_stranger(place, monkeypatch, seen):
+    """The lock was missing or empty at the first look, and the journal was there at the second: 'none of ours' was said."""
+    own, real = WorkFolder.claim(place, {}), work_folder._read
+
+    def read(path, most):
+        if not seen:
+            return real(path, most)
+        first = seen.pop(0)
+        if first is None:
+            raise FileNotFoundError
+        return first
+
+    monkeypatch.setattr(work_folder, "_read", read)
+    with pytest.raises(UsageError, match="another run is working there at this moment"):
+        WorkFolder.take_over(place)
+    own.remove()
+
+
 CLAIM = """
 import sys
 from pathlib import Path

@@ -285,15 +285,19 @@ def _refuse_other(path: Path) -> None:
         raise UsageError("the work folder belongs to another user", came=path, fix="let its owner remove it")
     if os.name != "nt" and stat.S_IMODE(found.st_mode) & 0o077:  # we make them for their owner alone
         raise UsageError("a folder that is none of ours stands where a run would work", came=path, fix="move it away")
+    if not any(_is_marked(path) for _ in range(3)):  # a run that begins makes the lock, then the mark, then the journal
+        raise UsageError("a folder that is none of ours stands where a run would work", came=path, fix="move it away")
+
+
+def _is_marked(path: Path) -> bool:
+    """Whether a folder has our mark, or nothing in it; no also where a run began between the two looks at it."""
     try:
         marked = _read(path / LOCK, len(_MARK))
-        ours = marked == _MARK or (_MARK.startswith(marked) and _names(path) == {LOCK})
+        return marked == _MARK or (_MARK.startswith(marked) and _names(path) == {LOCK})
     except FileNotFoundError:
-        ours = not _names(path)
+        return not _names(path)
     except PermissionError:  # a link, a folder, a pipe
-        ours = False
-    if not ours:
-        raise UsageError("a folder that is none of ours stands where a run would work", came=path, fix="move it away")
+        return False
 
 
 def _names(path: Path) -> set[str]:
