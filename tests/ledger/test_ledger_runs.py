@@ -5,11 +5,12 @@ import sqlite3
 
 import pytest
 
-from shoal.errors import BudgetError, LedgerError
+from shoal.errors import BudgetError, LedgerError, VerificationError
 from shoal.files.work_folder import WorkFolder
 from shoal.guarantee.differential import PureDP
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger, Receipt, Run
+from shoal.publish.run.recover import recover_runs
 from tests.racing import outcomes_of
 
 WORK = "/data/.visits.shoal-work"
@@ -30,6 +31,11 @@ def path(tmp_path):
 def ledger(path):
     with Ledger(str(path)) as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+def no_sweep(monkeypatch):
+    monkeypatch.setattr("shoal.publish.run.recover.sweep_temporary", list)
 
 
 def test_a_charge_notes_its_work_folder_and_the_release_ends_it(ledger, path):
@@ -99,6 +105,54 @@ def test_a_ledger_from_before_gets_the_list(path):
         assert ledger.runs() == []
         charge(ledger)
         assert len(ledger.runs()) == 1
+
+
+@pytest.mark.parametrize(
+    "work", ["/a\0b", "relative/.out.shoal-work", "", "/" + "x" * 4_096, b"/data", 7], ids=lambda work: repr(work)[:12]
+)
+def test_a_row_of_another_shape_is_refused_and_nothing_is_charged(ledger, path, work):
+    charge(ledger)
+    with sqlite3.connect(path) as raw:
+        raw.execute("UPDATE runs SET work = ?", (work,))
+    with pytest.raises(LedgerError, match=r"list of runs is damaged; allowed: .*restore"):
+        ledger.runs()
+    with pytest.raises(VerificationError, match="list of runs is damaged"):
+        ledger.verify()
+    with pytest.raises(LedgerError, match="list of runs is damaged"):
+        charge(ledger)
+    (said,) = recover_runs(ledger)
+    assert "cannot be looked for: the ledger's list of runs is damaged" in said
+    assert len(ledger.account("visits").costs) == 1
+
+
+def test_a_list_that_is_too_long_is_refused(ledger, path):
+    fill(path, 10_000, "/nowhere/.out.shoal-work")
+    assert len(ledger.runs()) == 10_000
+    fill(path, 1, "/nowhere/.out.shoal-work")
+    with pytest.raises(LedgerError, match="list of runs is damaged"):
+        ledger.runs()
+
+
+def fill(path, count, work):
+    with sqlite3.connect(path) as raw:
+        raw.executemany("INSERT INTO runs (dataset, work) VALUES ('d', ?)", [(work,)] * count)
+
+
+def test_many_runs_that_left_nothing_end_in_one_step(ledger, path, tmp_path, monkeypatch):
+    fill(path, 5_000, f"{tmp_path}//.out.shoal-work")
+    steps = []
+    exclusive = type(ledger._store).exclusive
+    monkeypatch.setattr(type(ledger._store), "exclusive", lambda *a: steps.append(1) or exclusive(*a))
+    assert recover_runs(ledger) == []
+    assert (ledger.runs(), len(steps)) == ([], 1)
+
+
+def test_of_many_that_cannot_be_finished_a_few_are_named(ledger, path, monkeypatch):
+    fill(path, 50, "/" + "x" * 3_000 + "/.out.shoal-work")
+    monkeypatch.setattr("shoal.publish.run.recover.is_abandoned", lambda _: (_ for _ in ()).throw(OSError("no")))
+    said = recover_runs(ledger)
+    assert len(said) == 11
+    assert said[-1] == "what 40 more killed runs left could not be finished either"
 
 
 # --- a repeat is refused where it is charged ------------------------------------------------------------------------------

@@ -331,6 +331,12 @@ class Ledger:
         with self._store.exclusive() as writer:
             writer.end_run(work)
 
+    def end_runs(self, ended: Sequence[Run]) -> None:
+        """Forget all these runs in one step."""
+        if ended:
+            with self._store.exclusive() as writer:
+                writer.end_runs(ended)
+
     def record_unbounded(
         self,
         dataset: str,
@@ -414,6 +420,7 @@ class Ledger:
             )
         try:
             LedgerState(begun).extend(read)
+            self._store.runs()
         except LedgerError as error:
             raise VerificationError(error.wrong, fix=error.fix) from None
         for event in events:

@@ -13,10 +13,10 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -47,6 +47,9 @@ APPLICATION = 0x53484F4C
 _BACKUP = "restore the ledger from a backup"
 _LONGEST_CELL = 1 << 28
 _MOST_ROWS = 64
+_MOST_RUNS = 10_000
+_LONGEST_PATH = 4_096
+"""Bytes; no system opens a longer one."""
 _KEY = 32
 _DEEPEST = 50
 """Lists within lists of an event; those that are written have six at most."""
@@ -422,9 +425,10 @@ class Appender:
         return _runs(self._connection)
 
     def begin_run(self, number: int, dataset: str, work: str) -> None:
-        """Note the folder in which the run of an event works."""
+        """Note the folder in which the run of an event works; LedgerError where the list cannot be read."""
         from sqlalchemy import text
 
+        _runs(self._connection)
         row = {"n": number, "d": dataset, "w": work}
         self._connection.execute(text("INSERT INTO runs (number, dataset, work) VALUES (:n, :d, :w)"), row)
 
@@ -434,17 +438,40 @@ class Appender:
 
         self._connection.execute(text("DELETE FROM runs WHERE work = :w"), {"w": work})
 
+    def end_runs(self, ended: Iterable[Run]) -> None:
+        """Forget these very runs."""
+        from sqlalchemy import text
+
+        rows = [{"n": run.number, "w": run.work} for run in ended]
+        if rows:
+            self._connection.execute(text("DELETE FROM runs WHERE number = :n AND work = :w"), rows)
+
 
 def _runs(connection: Connection) -> list[Run]:
+    """The list of runs; it is no part of the chain, so a row that Shoal cannot have written is refused by its shape."""
     from sqlalchemy import text
 
     found: list[Run] = []
     for number, dataset, work in connection.execute(text("SELECT number, dataset, work FROM runs ORDER BY number")):
         after = not found or found[-1].number < number
-        if not (after and isinstance(dataset, str) and isinstance(work, str)):
-            raise LedgerError("the ledger's list of runs is damaged", fix=_BACKUP)
+        if not (after and isinstance(dataset, str) and _is_place(work)) or len(found) == _MOST_RUNS:
+            raise LedgerError(
+                "the ledger's list of runs is damaged",
+                allowed=f"at most {_MOST_RUNS:,} runs, each with the whole path of its folder",
+                fix=_BACKUP,
+            )
         found.append(Run(number, dataset, work))
     return found
+
+
+def _is_place(work: object) -> bool:
+    """Whether it can be the path of a work folder, on this system or on another."""
+    return (
+        isinstance(work, str)
+        and "\0" not in work
+        and len(work.encode(errors="surrogatepass")) <= _LONGEST_PATH
+        and (PurePosixPath(work).is_absolute() or PureWindowsPath(work).is_absolute())
+    )
 
 
 def _excerpt(connection: Connection, since: int) -> Excerpt:

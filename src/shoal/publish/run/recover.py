@@ -27,6 +27,7 @@ from shoal.publish.run.publication import (
     unreadable,
 )
 
+_MOST_SAID = 10
 _NOTHING = "nothing was charged"
 _POSSIBLY = "if it was charged, the charge stands (`shoal ledger show`)"
 
@@ -48,15 +49,29 @@ def recover_runs(ledger: Ledger) -> list[str]:
 
     Nothing is raised: what cannot be finished now is said, and left for the next command.
     """
-    said = []
-    for path in dict.fromkeys(Path(run.work) for run in ledger.runs()):
+    said: list[str] = []
+    failed: list[str] = []
+    gone = []
+    try:
+        runs = ledger.runs()
+    except LedgerError as error:
+        runs, failed = [], [f"what killed runs have left cannot be looked for: {error}"]
+    for run in runs:
+        path = Path(run.work)
         try:
             if is_abandoned(path):
                 said += [recover(path, ledger) or ""]
             elif not os.path.lexists(path) and path.parent.is_dir():
-                ledger.end_run(str(path))
+                gone.append(run)
         except (ShoalError, OSError) as error:
-            said.append(f"what a killed run left in {path} could not be finished: {error}")
+            failed.append(f"what a killed run left in {path} could not be finished: {error}")
+    try:
+        ledger.end_runs(gone)
+    except ShoalError as error:
+        failed.append(f"runs that left nothing could not be taken off the ledger's list: {error}")
+    said += failed[:_MOST_SAID]
+    if len(failed) > _MOST_SAID:
+        said.append(f"what {len(failed) - _MOST_SAID:,} more killed runs left could not be finished either")
     swept = sweep_temporary()
     if len(swept) > 1:
         swept = [f"removed {len(swept):,} temporary folders that runs left when they were killed"]
