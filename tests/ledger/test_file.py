@@ -15,6 +15,7 @@ from shoal.ledger import file as ledger_file
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger, is_ledger_missing, open_ledger
 from shoal.ledger.store import APPLICATION
+from tests.cli.run import shoal
 from tests.racing import outcomes_of
 
 
@@ -174,6 +175,31 @@ def test_a_ledger_from_before_gets_its_head_with_the_next_entry(path):
     with Ledger(str(path)) as ledger, pytest.raises(LedgerError, match="should end with event 4"):
         ledger.account("visits")
     assert int.from_bytes(path.read_bytes()[68:72]) == APPLICATION
+
+
+def test_a_ledger_without_a_head_says_that_a_cut_off_end_would_not_show(path):
+    with Ledger(str(path)) as ledger:
+        assert ledger.warnings == ()
+    old = ("DELETE FROM meta WHERE name = 'head'", "DROP TABLE runs", "PRAGMA application_id = 0")
+    alter(path, "DELETE FROM events WHERE number = 3", *old)
+    for command in ("show", "verify"):
+        said = shoal("ledger", command, "--ledger", path)
+        assert said.exit_code == 0
+        assert "this ledger has no head: it was written by an earlier version, or somebody removed it" in " ".join(
+            said.stderr.split()
+        )
+    with Ledger(str(path)) as ledger:
+        assert len(ledger.warnings) == 1
+        ledger.record_look("visits", "a histogram")
+        assert ledger.warnings == ()
+
+
+def test_a_head_that_was_removed_beside_the_list_of_runs_is_missed(path):
+    cut = ("DELETE FROM events WHERE number = 3", "DELETE FROM meta WHERE name = 'head'")
+    alter(path, *cut, "PRAGMA application_id = 0")
+    for use in uses(path):
+        with pytest.raises(LedgerError, match=r"a part of the ledger is missing.*no head"):
+            use()
 
 
 def test_an_old_ledger_is_brought_up_to_date_by_the_first_of_two_that_opened_it(path):

@@ -96,7 +96,7 @@ class Ledger:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the custodian should know of the ledger's file: that others can read or change it, say."""
+        """What the custodian should know of the ledger: that others can read or change its file, or that it has no head."""
         return self._store.warnings
 
     def close(self) -> None:

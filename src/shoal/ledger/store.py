@@ -45,6 +45,10 @@ APPLICATION = 0x53484F4C
 """By this number in its header a file is known as a ledger that has a head and a list of runs."""
 
 _BACKUP = "restore the ledger from a backup"
+_NO_HEAD = (
+    "this ledger has no head: it was written by an earlier version, or somebody removed it; "
+    "a cut-off end would not show. Compare it with an export; the next entry gives it a head"
+)
 _LONGEST_CELL = 1 << 28
 _MOST_ROWS = 64
 _MOST_RUNS = 10_000
@@ -118,8 +122,9 @@ class Store:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the custodian should know of the ledger's file."""
-        return () if self.path is None else ledger_file.warnings(self.path)
+        """What the custodian should know of the ledger: who can read its file, and that it has no head."""
+        headless = (_NO_HEAD,) if self._is_old else ()
+        return headless if self.path is None else (*ledger_file.warnings(self.path), *headless)
 
     @property
     def secret(self) -> bytes:
@@ -287,7 +292,7 @@ class Store:
         self._refuse_other_tables(found)
         marked = not self._sqlite or self._mark(connection)
         self._is_old = "head" not in meta
-        if (self._sqlite and marked and self._is_old) or (not self._is_old and "runs" not in found):
+        if (self._sqlite and marked and self._is_old) or self._is_old == ("runs" in found):  # they came together
             raise LedgerError(
                 "a part of the ledger is missing",
                 came=f"{self.url}: no {'head' if self._is_old else 'table of runs'}",
