@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
 from fractions import Fraction
 
@@ -186,14 +187,24 @@ def test_a_charge_stands_when_the_answer_fails(tmp_path, monkeypatch):
         assert spent(asking) == Fraction(2, 10)
 
 
-def test_a_lost_answer_is_not_given_and_is_paid_for_again(tmp_path, monkeypatch):
+def test_a_lost_answer_is_refused_and_nothing_is_charged_for_it_again(tmp_path, monkeypatch):
     with opened(tmp_path) as asking:
         asking.ask(OLD, "0.1")
-        monkeypatch.setattr(Ledger, "content", lambda *_: None)
-        assert not asking.ask(OLD, "0.1").free
         monkeypatch.setattr(Ledger, "content", lambda *_: b"{}")
         with pytest.raises(LedgerError, match="recorded answer"):
             asking.ask(OLD, "0.1")
+        monkeypatch.undo()
+        with sqlite3.connect(tmp_path / "ledger.sqlite") as raw:
+            raw.execute("DELETE FROM answers")
+        for use in (asking.ask, asking.price, asking.recorded_epsilon):
+            for epsilon in ("0.1", "0.05", "0.2"):
+                with pytest.raises(
+                    LedgerError, match=r"answer of event \d+ of the ledger is lost.*nothing was charged"
+                ):
+                    use(OLD, epsilon)
+        with pytest.raises(LedgerError, match="is lost"):
+            asking.batch([OLD, Count()], "0.1")
+        assert spent(asking) == Fraction(1, 10)
 
 
 # --- prices -----------------------------------------------------------------------------------------------------

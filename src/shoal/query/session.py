@@ -292,12 +292,21 @@ class Session:
         return batches.cost(pairs, self.dataset.unit, delta)
 
     def _on_record(self, prepared: PreparedQuestion) -> Answer | None:
-        """The best answer that was given to this question about this table, at this epsilon or more."""
+        """The best answer that was given to this question about this table, at this epsilon or more.
+
+        An answer that was recorded and is lost is refused: a second one would be charged and drawn in its place.
+        """
         if prepared.key is None:
             return None
         found = self._ledger.recorded_answers(self.dataset.name, prepared.key, self.dataset.identity)
         for each in sorted(found, key=lambda one: (-one.epsilon, one.number)):
-            if each.epsilon >= prepared.offer.cost.epsilon and (content := self._ledger.content(each)) is not None:
+            content = self._ledger.content(each)
+            if content is None:
+                raise LedgerError(
+                    f"the answer of event {each.number} of the ledger is lost, or is not the one that was recorded",
+                    fix="restore the ledger from a backup; nothing was charged",
+                )
+            if each.epsilon >= prepared.offer.cost.epsilon:
                 answer = Answer.from_content(content, each.charge)
                 if (answer.question, answer.epsilon) != (prepared.query.identity, each.epsilon):
                     raise LedgerError(
