@@ -82,12 +82,13 @@ class WorkFolder:
     @classmethod
     def temporary(cls, purpose: str) -> Self:
         """A new folder in the system's folder for temporary files, for spills and for archives that are unpacked."""
+        place = temporary_place()
         for _ in range(_ATTEMPTS):
-            made = Path(tempfile.mkdtemp(prefix=f"shoal-{purpose}-"))
+            made = Path(tempfile.mkdtemp(prefix=f"shoal-{purpose}-", dir=place))
             folder = cls._lock(made, new=True)  # None where another process has just swept it away
             if folder is not None:
                 return _begin(folder, {"purpose": purpose})
-        raise _busy(Path(tempfile.gettempdir()))
+        raise _busy(place)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -207,6 +208,30 @@ def is_alive(path: Path) -> bool:
         return False
     finally:
         _close(tuple(handles))
+
+
+def temporary_place() -> Path:
+    """The folder for temporary files.
+
+    Raises  UsageError where TMPDIR names one that cannot be used: Python would take another without a word, on another disk
+            perhaps, where records are not to lie; OSError where there is none
+    """
+    if named := os.environ.get("TMPDIR"):
+        wrong = (
+            "is not there"
+            if not os.path.lexists(named)
+            else "is no folder"
+            if not Path(named).is_dir()
+            else None
+            if os.access(named, os.W_OK | os.X_OK)
+            else "cannot be written to"
+        )
+        if wrong:
+            raise UsageError(
+                f"TMPDIR names {named}, which {wrong}",
+                fix="set TMPDIR to a folder that you alone can write to, on a disk with room",
+            )
+    return Path(tempfile.gettempdir())
 
 
 @contextmanager

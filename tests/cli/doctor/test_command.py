@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,7 @@ from shoal.cli.doctor.command import PARTS
 from shoal.cli.doctor.diagnosis import Health
 from shoal.ledger.event import Budget
 from shoal.ledger.ledger import Ledger
-from tests.cli.run import answer, shoal
+from tests.cli.run import answer, refused, shoal
 from tests.cli.terminal.test_leftovers_of_commands import abandon
 from tests.publish.run.killed import kill
 
@@ -60,14 +61,16 @@ def test_a_ledger_that_others_can_read_is_made_private(tmp_path, book):
     book.chmod(0o644)
     told = shoal("doctor", tmp_path, "--ledger", book)
     assert told.exit_code == 3
-    assert "everybody on this machine can read or change the ledger" in " ".join(told.stdout.split())
+    assert "everybody on this machine can read the ledger" in " ".join(told.stdout.split())
     assert "chmod o-rwx" in told.stdout
     assert stat.S_IMODE(book.stat().st_mode) == 0o644  # looking changes nothing
     mended = answer("doctor", tmp_path, "--ledger", book, "--fix")
     assert mended["mended"] == [f"others than its owner and its group have no right to the ledger any more: {book}"]
     assert stat.S_IMODE(book.stat().st_mode) == 0o640
     shared = [each for each in ledger.look(str(book)) if each.state is Health.NOTE]
-    assert ["members of its group" in each.words for each in shared] == [True]
+    assert ["members of its group can read the ledger" in each.words for each in shared] == [True]
+    book.chmod(0o666)
+    assert "everybody on this machine can read and change the ledger" in wrong(ledger.look(str(book)))[0].words
 
 
 def test_a_ledger_that_is_missing_changed_or_no_ledger(tmp_path, book):
@@ -147,6 +150,48 @@ def test_a_folder_for_temporary_files_that_is_none(monkeypatch, tmp_path):
     open_to_all.chmod(0o777)
     monkeypatch.setattr(tempfile, "tempdir", str(open_to_all))
     assert "anybody can remove or exchange" in wrong(machine.look())[0].words
+
+
+def test_a_folder_for_temporary_files_that_another_would_take_the_place_of(monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "nope"))
+    found = wrong(machine.look())
+    assert found[0].words == f"TMPDIR names {tmp_path / 'nope'}, which is not there"
+    assert "install" not in "".join(each.fix or "" for each in found)
+
+
+def test_what_keeps_the_engine_from_reading_is_told_in_its_own_words(monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shoal.files.work_folder.tempfile.mkdtemp", full)
+    (found,) = (each for each in wrong(machine.look()) if "the engine" in each.words)
+    assert "space" in found.words
+    assert "install" not in (found.fix or "")
+
+
+@pytest.mark.parametrize(("name", "words"), [("nosuch", "there is no folder"), ("file", "this is no folder")])
+def test_what_is_no_folder_is_refused(tmp_path, name, words):
+    (tmp_path / "file").write_text("a file")
+    assert words in refused("doctor", tmp_path / name, code=2)["wrong"]
+
+
+def test_a_named_folder_that_cannot_be_written_to_is_said(tmp_path, monkeypatch):
+    genuine = os.access
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path and genuine(path, mode))
+    assert any(each.words == f"this folder cannot be written to: {tmp_path}" for each in machine.look([tmp_path]))
+
+
+def test_the_advice_is_a_whole_command(tmp_path, book):
+    abandon(tmp_path / ".out.shoal-work")
+    found = answer("doctor", tmp_path / "out", "--ledger", book, code=3)["findings"]
+    (fix,) = (each["fix"] for each in found if each["can_be_fixed"])
+    assert f"`shoal doctor {tmp_path / 'out'} --ledger {book} --fix`" in fix
+
+
+def test_what_was_mended_is_listed_in_the_report(tmp_path, book):
+    book.chmod(0o644)
+    done = shoal("doctor", tmp_path, "--ledger", book, "--fix").stdout
+    assert "others than its owner and its group" in " ".join(done.split("\nmended\n")[1].split())
 
 
 def test_little_space_and_no_cache(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ def doctor(context: click.Context, folders: Sequence[Path], ledger: str | None, 
     """
     from shoal.cli.doctor.diagnosis import Health
 
+    _refuse_others(folders)
     with progress.spinner("looking"):
         found = _look(folders, ledger)
     mended = _mend(found) if fix else []
@@ -54,14 +56,28 @@ def doctor(context: click.Context, folders: Sequence[Path], ledger: str | None, 
         context.exit(3)
 
 
+def _refuse_others(folders: Sequence[Path]) -> None:
+    """Refuse what is no folder; the name of a release that has not appeared is one where its work folder is there."""
+    from shoal.errors import UsageError
+
+    for folder in folders:
+        name = folder.absolute().name
+        if folder.is_dir() or (name and folder.absolute().with_name(f".{name}.shoal-work").is_dir()):
+            continue
+        raise UsageError(
+            f"this is no folder: {folder}" if os.path.lexists(folder) else f"there is no folder {folder}",
+            fix="name a release, or the folder that releases lie in",
+        )
+
+
 def _look(folders: Sequence[Path], ledger: str | None) -> list[Diagnosis]:
     from shoal.cli.doctor import ledger as books
     from shoal.cli.doctor import leftovers, machine, software
 
     return [
         *software.look(),
-        *machine.look(),
-        *books.look(ledger),
+        *machine.look(folders),
+        *books.look(ledger, folders),
         *leftovers.look(folders or (Path(),), ledger),
     ]
 
@@ -89,8 +105,10 @@ def _print(found: Sequence[Diagnosis], mended: Sequence[str], left: int) -> None
             output.print_facts([(each.state.value.ljust(5), each.words)])
             if each.fix is not None:
                 output.print_facts([("     ", each.fix)])
-    for sentence in mended:
-        output.note(sentence)
+    if mended:
+        output.print_line("mended", bold=True)
+        for sentence in mended:
+            output.print_facts([("done ", sentence)])
     output.print_line()
     things = output.count_text(left, "thing")
     output.print_line("nothing is to be done" if not left else f"{things} {'is' if left == 1 else 'are'} to be done")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 
@@ -53,3 +55,11 @@ def note(part: str, words: str, fix: str) -> Diagnosis:
 def wrong(part: str, words: str, fix: str, repair: Callable[[], list[str]] | None = None) -> Diagnosis:
     """Something is to be mended."""
     return Diagnosis(part, Health.WRONG, words, fix, repair)
+
+
+def mending(folders: Sequence[Path], url: str | None) -> str:
+    """The whole command that mends; an address that may hold a password is not repeated."""
+    words = ["shoal", "doctor", *(str(folder) for folder in folders if folder != Path())]
+    if url is not None:
+        words += ["--ledger", "URL" if "@" in url else url]
+    return f"`{shlex.join([*words, '--fix'])}`"

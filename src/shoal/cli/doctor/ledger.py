@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.cli.doctor.diagnosis import Diagnosis, fine, note, wrong
+from shoal.cli.doctor.diagnosis import Diagnosis, fine, mending, note, wrong
 from shoal.errors import ShoalError
 
 if TYPE_CHECKING:
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 PART = "ledger"
 
 
-def look(url: str | None) -> Iterator[Diagnosis]:
-    """Look at the ledger that is named, or at this user's; nothing is made where there is none."""
+def look(url: str | None, folders: Sequence[Path] = ()) -> Iterator[Diagnosis]:
+    """Look at the ledger that is named, or at this user's; nothing is made where there is none.
+
+    `folders` are those that were given, for the command that mends.
+    """
     from shoal.ledger.store import default_url, file_of
 
     try:
@@ -37,24 +40,24 @@ def look(url: str | None) -> Iterator[Diagnosis]:
         return
     if path is not None:
         yield from _permissions(path)
-    yield from _content(named)
+    yield from _content(named, mending(folders, url))
 
 
 def _permissions(path: Path) -> Iterator[Diagnosis]:
     """It holds the key of the fingerprints, so nobody but its owner should read it."""
     found = path.stat()
     mode = f"{stat.S_IMODE(found.st_mode):04o}"
-    if found.st_mode & stat.S_IRWXO:
+    if can := _rights(found.st_mode, stat.S_IROTH, stat.S_IWOTH):
         yield wrong(
             PART,
-            f"everybody on this machine can read or change the ledger: {path} has mode {mode}",
+            f"everybody on this machine can {can} the ledger: {path} has mode {mode}",
             f"chmod o-rwx {path}: it holds the key of the fingerprints, and what was answered",
             lambda: _make_private(path),
         )
-    elif found.st_mode & stat.S_IRWXG:
+    elif can := _rights(found.st_mode, stat.S_IRGRP, stat.S_IWGRP):
         yield note(
             PART,
-            f"members of its group can read or change the ledger: {path} has mode {mode}",
+            f"members of its group can {can} the ledger: {path} has mode {mode}",
             f"nothing need be done if they are its custodians; else chmod g-rwx {path}",
         )
     else:
@@ -78,12 +81,17 @@ def _permissions(path: Path) -> Iterator[Diagnosis]:
         )
 
 
+def _rights(mode: int, read: int, write: int) -> str:
+    """What a mode allows, in words; empty where it allows neither."""
+    return " and ".join(word for bit, word in ((read, "read"), (write, "change")) if mode & bit)
+
+
 def _make_private(path: Path) -> list[str]:
     path.chmod(stat.S_IMODE(path.stat().st_mode) & ~stat.S_IRWXO)
     return [f"others than its owner and its group have no right to the ledger any more: {path}"]
 
 
-def _content(url: str) -> Iterator[Diagnosis]:
+def _content(url: str, say: str) -> Iterator[Diagnosis]:
     from shoal.ledger.ledger import Ledger
 
     try:
@@ -91,7 +99,7 @@ def _content(url: str) -> Iterator[Diagnosis]:
             events = book.verify()
             yield fine(PART, f"{events} events, chain intact")
             yield from _time(book)
-            yield from _runs(book, url)
+            yield from _runs(book, url, say)
     except ShoalError as error:
         yield wrong(PART, f"the ledger cannot be relied on: {error.wrong}", error.fix or "restore it from a copy")
 
@@ -112,7 +120,7 @@ def _time(book: Ledger) -> Iterator[Diagnosis]:
         )
 
 
-def _runs(book: Ledger, url: str) -> Iterator[Diagnosis]:
+def _runs(book: Ledger, url: str, say: str) -> Iterator[Diagnosis]:
     from shoal.files.work_folder import is_abandoned
 
     for run in book.runs():
@@ -121,7 +129,7 @@ def _runs(book: Ledger, url: str) -> Iterator[Diagnosis]:
             yield wrong(
                 PART,
                 f"a run on '{run.dataset}' was charged (entry {run.number}) and died before it ended: {work}",
-                "say `shoal doctor --fix`, or run any command on this ledger: what it left is finished or removed",
+                f"say {say}, or run any command on this ledger: what it left is finished or removed",
                 lambda: _recover(url),
             )
         else:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from shoal.cli.doctor.diagnosis import Diagnosis, fine, note, wrong
+from shoal.cli.doctor.diagnosis import Diagnosis, fine, mending, note, wrong
 from shoal.cli.terminal.output import count_text
 from shoal.errors import ShoalError
 
@@ -26,6 +26,7 @@ def look(folders: Sequence[Path], url: str | None) -> Iterator[Diagnosis]:
     """Look into these folders, and beside them where one is a release; and into the folder for temporary files."""
     from shoal.files.work_folder import is_abandoned
 
+    say = mending(folders, url)
     places = list(dict.fromkeys(place for folder in folders for place in (folder.absolute(), folder.absolute().parent)))
     found = [path for place in places for path in _entries(place) if path.name.endswith(SUFFIX)]
     dead = [path for path in found if is_abandoned(path)]
@@ -33,7 +34,7 @@ def look(folders: Sequence[Path], url: str | None) -> Iterator[Diagnosis]:
         yield wrong(
             PART,
             f"a run that was killed left a work folder: {path}",
-            "say `shoal doctor --fix`, or repeat the release: what it left is finished or removed; a charge stands",
+            f"say {say}, or repeat the release: what it left is finished or removed; a charge stands",
             lambda path=path: _recover(path, url),  # type: ignore[misc]
         )
     for path in [path for path in found if path not in dead][:MOST]:
@@ -46,7 +47,7 @@ def look(folders: Sequence[Path], url: str | None) -> Iterator[Diagnosis]:
         yield wrong(
             PART,
             f"runs that were killed left {count_text(len(temporary), 'temporary folder')}, which may hold records: {listed}",
-            "say `shoal doctor --fix`, or run any command on a ledger: they are removed",
+            f"say {say}, or run any command on a ledger: they are removed",
             _sweep,
         )
     older = [path for path in _temporary() if _is_unmarked(path)]

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,12 +23,13 @@ BEGINNING = 2026
 """No clock is right that shows a year before it."""
 
 
-def look() -> Iterator[Diagnosis]:
-    """Look at everything that does not depend on a ledger or a release."""
+def look(folders: Sequence[Path] = ()) -> Iterator[Diagnosis]:
+    """Look at everything that does not depend on a ledger or a release, and whether these folders can be written to."""
     yield _temporary_folder()
     yield _kernel_cache()
     yield _data_folder()
     yield _current_folder()
+    yield from _named_folders(folders)
     yield from _resources()
     yield _random_bits()
     yield _clock()
@@ -40,12 +41,16 @@ def look() -> Iterator[Diagnosis]:
 
 
 def _temporary_folder() -> Diagnosis:
+    from shoal.files.work_folder import temporary_place
+
     set_it = "set TMPDIR to a folder that you alone can write to, on a disk with room"
     try:
-        place = Path(tempfile.gettempdir())
+        place = temporary_place()
         with tempfile.TemporaryFile(dir=place):
             pass
         mode, free = place.stat().st_mode, shutil.disk_usage(place).free
+    except ShoalError as error:
+        return wrong(FOLDERS, error.wrong, error.fix or set_it)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         return wrong(FOLDERS, f"there is no folder for temporary files that can be written to ({reason})", set_it)
@@ -111,6 +116,17 @@ def _current_folder() -> Diagnosis:
     if not os.access(here, os.W_OK | os.X_OK):
         return note(FOLDERS, f"the current folder cannot be written to: {here}", "name another with --out")
     return fine(FOLDERS, f"the current folder can be written to: {here}")
+
+
+def _named_folders(folders: Sequence[Path]) -> Iterator[Diagnosis]:
+    """A folder in which nothing can be mended or released is said."""
+    for folder in folders:
+        if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+            yield note(
+                FOLDERS,
+                f"this folder cannot be written to: {folder}",
+                "let its owner run commands on it, or name another with --out",
+            )
 
 
 # --- machine -----------------------------------------------------------------------------------------------------------
@@ -180,6 +196,12 @@ def _engine() -> Diagnosis:
 
         schema = Schema((Attribute("x", Role.QUASI, Type.INTEGER),))
         rows = open_engine().scan(pa.table({"x": [1]}), schema).rows()
+    except ShoalError as error:
+        came = "" if error.came is None else f" ({error.came})"
+        return wrong(MACHINE, f"the engine cannot read a table: {error.wrong}{came}", error.fix or "see above")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        return wrong(MACHINE, f"the engine cannot read a table: {reason}", "free what it lacks, and look again")
     except Exception as error:  # noqa: BLE001 - a broken installation can raise anything
         return wrong(
             MACHINE, f"the engine cannot read a table ({type(error).__name__})", "install duckdb and pyarrow anew"
