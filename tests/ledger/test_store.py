@@ -16,8 +16,8 @@ from sqlalchemy.exc import OperationalError
 from shoal.errors import LedgerError
 from shoal.guarantee.differential import PureDP
 from shoal.ledger.event import Budget, Cost
-from shoal.ledger.ledger import Ledger
-from shoal.ledger.store import Store
+from shoal.ledger.ledger import Ledger, open_ledger
+from shoal.ledger.store import ENVIRONMENT, Store
 
 
 def charge(ledger, plan="p"):
@@ -145,7 +145,7 @@ TRY = """
 import os, sys
 from tests.ledger.test_store import charge
 from shoal.errors import LedgerError
-from shoal.ledger.ledger import Ledger
+from shoal.ledger.ledger import Ledger, open_ledger
 with Ledger("sqlite://") as ledger:
     charge(ledger)  # so that everything is imported
 if os.geteuid() == 0:  # whom no permission stops
@@ -183,7 +183,7 @@ def test_a_ledger_that_may_only_be_read_is_shown_and_not_charged():
 KILLED = """
 import os, signal, sys
 from tests.ledger.test_store import charge
-from shoal.ledger.ledger import Ledger
+from shoal.ledger.ledger import Ledger, open_ledger
 from shoal.ledger.store import Appender
 Appender.write_head = lambda self: os.kill(os.getpid(), signal.SIGKILL)
 with Ledger(sys.argv[1]) as ledger:
@@ -206,3 +206,16 @@ def test_a_database_that_says_the_disk_is_full_is_believed(path):
     with Ledger(str(path)) as ledger:
         error = ledger._store._failed("database or disk is full", "nothing was charged")
     assert str(error).endswith("disk is full; make room on the disk that the ledger is on; nothing was charged")
+
+
+def test_a_home_that_is_missing_is_not_made(monkeypatch, tmp_path):
+    """An administrator can make any folder, so a ledger was begun in a home that nobody has."""
+    monkeypatch.setenv("HOME", str(tmp_path / "missing"))
+    for name in (ENVIRONMENT, "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(LedgerError, match=r"home of this user is not there.*--ledger"):
+        open_ledger()
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    open_ledger().close()
+    assert (tmp_path / "data" / "shoal" / "ledger.sqlite").is_file()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import subprocess
 import sys
 
@@ -9,6 +11,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib.axes import Axes
 
+from shoal import page
 from shoal.errors import UsageError
 from shoal.page import plots
 from shoal.page.picture import Mark, Picture, PlotAxis, ReferenceLine, Series, ShadedRegion
@@ -95,3 +98,16 @@ def test_pyplot_is_never_loaded():
 def test_a_long_title_is_folded():
     long = Picture("word " * 30, PlotAxis("x"), PlotAxis("y"), [Series("", [0, 1], [0, 1], named=False)])
     assert "\n" in plots.draw(long).get_title(loc="left")
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_a_home_that_is_missing_is_not_made_for_settings(monkeypatch, tmp_path, missing):
+    """Matplotlib makes its folder at home with all folders above it."""
+    for name in ("MPLCONFIGDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, "set back afterwards")
+        monkeypatch.delenv(name)
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home if missing else tmp_path))
+    importlib.reload(page)
+    assert ("MPLCONFIGDIR" in os.environ) == missing
+    assert not home.exists()

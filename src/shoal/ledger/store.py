@@ -61,19 +61,20 @@ _DIGITS = 10
 
 
 def default_url() -> str:
-    """The ledger of this user, or the one that the environment names."""
+    """The ledger of this user, or the one that the environment names; a home that is missing is refused, and never made."""
     named = os.environ.get(ENVIRONMENT)
     if named:
         return named
     import platformdirs
 
+    fix = f"name a ledger with --ledger or {ENVIRONMENT}, or set HOME"
     try:
-        return str(Path(platformdirs.user_data_dir("shoal")) / "ledger.sqlite")
+        path, home = Path(platformdirs.user_data_dir("shoal")) / "ledger.sqlite", Path.home()
     except RuntimeError:  # a service account may have neither a home nor a name
-        raise LedgerError(
-            "this user has no home, so there is no folder for a ledger",
-            fix=f"name a ledger with --ledger or {ENVIRONMENT}, or set HOME",
-        ) from None
+        raise LedgerError("this user has no home, so there is no folder for a ledger", fix=fix) from None
+    if path.is_relative_to(home) and not os.path.lexists(home):
+        raise LedgerError("the home of this user is not there, so there is no folder for a ledger", came=home, fix=fix)
+    return str(path)
 
 
 @dataclass(frozen=True)

@@ -231,6 +231,8 @@ def test_the_folders_in_their_order(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert [path for path, _ in cache.candidate_folders()][1:] == [tmp_path / ".cache" / "shoal" / "kernels"]
+    monkeypatch.setenv("HOME", str(tmp_path / "missing"))
+    assert [path for path, _ in cache.candidate_folders()][1:] == []  # a home is not made
 
 
 # --- where nothing can be compiled --------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def candidate_folders() -> Iterator[tuple[Path, bool]]:
     with suppress(RuntimeError):  # no home at all
         named = os.environ.get("XDG_CACHE_HOME")
         base = Path(named) if named else Path.home() / ".cache"
-        if base.is_absolute():
+        if base.is_absolute() and (named or base.parent.is_dir()):  # a home that is missing is not made
             yield base / "shoal" / "kernels", True
 
 

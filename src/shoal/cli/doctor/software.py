@@ -14,6 +14,7 @@ PART = "software"
 MODULES = {
     "pyarrow": ("pyarrow", "pyarrow.csv", "pyarrow.parquet", "pyarrow.dataset"),
     "matplotlib": (
+        "shoal.page",  # keeps it from making a home that is missing
         "matplotlib",
         "matplotlib.figure",
         "matplotlib.backends.backend_agg",
