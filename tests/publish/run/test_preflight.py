@@ -171,6 +171,6 @@ def test_a_table_that_cannot_be_read_for_lack_of_space_costs_nothing(tmp_path, m
         raise out_of_space(str(tmp_path))
 
     monkeypatch.setattr(DuckDB, "scan", full)
-    with pytest.raises(DataError, match=r"with more room; nothing was charged$"):
+    with pytest.raises(DataError, match=r"with more room; nothing was charged"):
         clinic.publish(tmp_path)
     assert nothing_happened(tmp_path)
