@@ -183,6 +183,15 @@ def test_export_to_a_file_overwrites_by_force_alone(book, tmp_path):
     assert shoal("ledger", "export", "--ledger", book, "--out", out, "--force").exit_code == 0
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_an_export_is_for_its_owner_alone_because_it_holds_fingerprints(book, tmp_path, there):
+    out = tmp_path / "events.jsonl"
+    if there:
+        out.touch(mode=0o644)
+    assert shoal("ledger", "export", "--ledger", book, "--out", out, "--force").exit_code == 0
+    assert out.stat().st_mode & 0o777 == 0o600
+
+
 # --- forecast and budget ----------------------------------------------------------------------------------------
 
 

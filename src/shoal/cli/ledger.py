@@ -99,7 +99,7 @@ def export_ledger(dataset: str | None, out: Path | None, force: bool, ledger: st
     if out is None:
         output.print_json_lines(events)
     else:
-        write(out, "".join(output.json_text(event) + "\n" for event in events), force=force)
+        write(out, "".join(output.json_text(event) + "\n" for event in events), force=force, private=True)
         output.note(f"{len(events)} events written to {out}")
 
 

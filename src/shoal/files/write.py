@@ -30,21 +30,22 @@ def refuse_overwriting(path: Path, *, force: bool) -> None:
         raise UsageError("the folder of the file does not exist", came=path, fix="make the folder first")
 
 
-def write(path: Path, content: bytes | str, *, force: bool) -> Path:
+def write(path: Path, content: bytes | str, *, force: bool, private: bool = False) -> Path:
     """Write a file under a hidden name in the same folder, then rename it.
 
-    Arguments  `path`: the file; `content`: bytes, or text in UTF-8; `force`: replace a file that exists
+    Arguments  `path`: the file; `content`: bytes, or text in UTF-8; `force`: replace a file that exists;
+               `private`: for its owner alone
     Raises     UsageError where the file exists, is a folder, or its folder does not exist
     """
     refuse_overwriting(path, force=force)
     data = content.encode() if isinstance(content, str) else content
-    with unfinished_file(path, force=force) as file:
+    with unfinished_file(path, force=force, private=private) as file:
         file.write(data)
     return path
 
 
 @contextmanager
-def unfinished_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
+def unfinished_file(path: Path, *, force: bool, private: bool = False) -> Iterator[BinaryIO]:
     """A file to write into, which gets its name when the block ends and is gone if the block fails.
 
     Until then it is hidden beside its place, locked; what a killed process leaves there is overwritten by the next one.
@@ -55,7 +56,7 @@ def unfinished_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
             file.truncate()
             yield file
             file.flush()
-            hidden.chmod(0o666 & ~_umask())
+            hidden.chmod((0o600 if private else 0o666) & ~_umask())
             os.fsync(file.fileno())
             _finish(hidden, path, force=force)
         except BaseException:
