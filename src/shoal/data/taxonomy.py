@@ -240,8 +240,8 @@ NOTHING = ("", "~", "null", "Null", "NULL")
 """The spellings of an empty value in YAML; a child of such a name is written in a list."""
 DEEPEST = 100
 """The most levels of nesting; a deeper tree is taken for an endless one."""
-MOST_EVENTS = 1_000_000
-"""The most names, lists and mappings of a file, which is twice what a policy may have of labels."""
+MOST_EVENTS = 250_000
+"""The most names, lists and mappings of a file, as many as a policy may have of keys and values."""
 
 
 def read_tree(path: Path) -> Any:
