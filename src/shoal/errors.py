@@ -53,6 +53,8 @@ class ShoalError(Exception):
     """
 
     exit_code: ClassVar[int] = 1
+    outcome: str | None = None
+    """What became of a run that ended in this error: told where it turns out that a signal was the cause."""
 
     def __init__(
         self,

@@ -137,6 +137,7 @@ def _report_interrupt(error: BaseException, handler: SignalHandler, as_json: boo
     """Say that a signal ended the command, and what it had done until then."""
     ended = Interrupted((handler.received or [signal.SIGINT])[0])
     notes = [note for each in _chain(error) for note in getattr(each, "__notes__", ())]
+    notes += [each.outcome or "" for each in _chain(error) if isinstance(each, ShoalError)]
     said = "; ".join(part for part in (output.effects(), *notes) if part)
     fields = {"kind": "Interrupted", "wrong": ended.words, "fix": said or None, "exit_code": ended.exit_code}
     output.tell_error(visible(f"{ended.words}; {said}" if said else ended.words), fields, as_json=as_json)

@@ -30,7 +30,7 @@ from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat, RunState
 from shoal.publish.folder import custodian_folder, refuse_name, refuse_target
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import plan as resolve
-from shoal.publish.run.interrupts import INTERRUPTS, hold_interrupts, interrupt_behind
+from shoal.publish.run.interrupts import hold_interrupts, interrupt_behind
 from shoal.publish.run.preflight import free, prepare
 from shoal.publish.run.publication import (
     CUSTODIAN,
@@ -200,7 +200,9 @@ def release(
         return _run(plan, data, out, ledger, engine, source, force, report, again, stage, outcome)
     except BaseException as error:
         ended = interrupt_behind(error, before) or error  # a library may make another error of an interrupt
-        if outcome.words and isinstance(ended, INTERRUPTS):  # an error of ours says it in its own words
+        if isinstance(ended, ShoalError):  # it says in its own words what became of the charge
+            ended.outcome = outcome.words
+        elif outcome.words:
             ended.add_note(outcome.words)
         if ended is error:
             raise
