@@ -421,8 +421,19 @@ publish(Path(sys.argv[1]), changes, stage=stage, report=True)
 """
 
 
+BY_DEFAULT = ("charging", "verifying")
+"""Stages at which a run is killed by default; `tests/faults` kills runs at their system calls."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", [s for s in STAGES if s != "choosing rows of each unit"])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        pytest.param(stage, marks=() if stage in BY_DEFAULT else pytest.mark.long)
+        for stage in STAGES
+        if stage != "choosing rows of each unit"
+    ],
+)
 def test_killed_at_every_stage(tmp_path, stage):
     write_table(tmp_path / "table.csv")
     done = subprocess.run([sys.executable, "-c", KILL, str(tmp_path), stage], check=False, cwd=Path.cwd())
