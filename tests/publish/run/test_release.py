@@ -332,6 +332,24 @@ def test_whatever_interrupts_a_run_leaves_nothing(tmp_path, name, stop):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["reading", "verifying"])
+def test_an_interrupted_replacement_says_that_there_is_no_new_release(tmp_path, name):
+    """'there is no release' was said where the earlier one stood, whole."""
+    seal = publish(tmp_path).certificate["seal"]
+
+    def stage(now):
+        if now == name:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        publish(tmp_path, stage=stage, force=True)
+    charge = "; the charge stands" if name == "verifying" else ", and nothing was charged"
+    assert stopped.value.__notes__ == [f"there is no new release{charge}"]
+    assert json.loads((tmp_path / "out" / "certificate.json").read_text())["seal"] == seal
+    assert (account(tmp_path).releases, len(account(tmp_path).costs)) == (1, 1 + (name == "verifying"))
+
+
+@pytest.mark.slow
 def test_an_interrupt_while_the_folder_gets_its_name_says_that_it_is_there(tmp_path, monkeypatch):
     found = note_release
 

@@ -179,7 +179,7 @@ def _remove(work: WorkFolder, target: Path, ledger: Ledger | None) -> str:
     if work.facts.get("state") == "preparing":
         charged = _NOTHING
     work.remove()
-    return f"removed what a killed run left beside {target}: no release had appeared; {charged}"
+    return f"removed what a killed run left beside {target}: its release had not appeared; {charged}"
 
 
 def _charge_words(work: WorkFolder, ledger: Ledger, listed: list[int]) -> str:

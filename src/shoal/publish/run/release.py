@@ -9,6 +9,7 @@ reasons that are not the data is tried before it.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
@@ -232,6 +233,8 @@ def _run(
     """The whole way of a release; `outcome` follows it."""
     folder = refuse_name(out)
     notes = recover_target(folder, ledger)
+    none = "there is no new release" if os.path.lexists(folder) else "there is no release"
+    outcome.words = f"{none}, and nothing was charged"
     with _uncharged():
         refuse_target(folder, force=force)
         if source is not None and not source.carries_guarantee:
@@ -253,9 +256,9 @@ def _run(
         stage("charging")
         note_charging(work, dataset=plan.policy.dataset, plan=plan.lock.sha256)
         with _forgotten_by(ledger, work):
-            outcome.words = "there is no release; if the ledger was charged, the charge stands (`shoal ledger show`)"
+            outcome.words = f"{none}; if the ledger was charged, the charge stands (`shoal ledger show`)"
             job.charge(ledger, table, file, str(work.path), None if again else _repeat_refusal(plan))
-            outcome.words = job.fix_after_failure("there is no release")
+            outcome.words = job.fix_after_failure(none)
             with _explain_failures(job):
                 content, rows, values = _write(job, table, work.path, source, ledger, report, notes, stage)
                 job.before_publishing(ledger, table, work=str(work.path))
