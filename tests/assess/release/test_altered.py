@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.assess.release import sealed_folder
 from shoal.assess.release.load import LoadedRelease, load
+from shoal.data import archive
 from shoal.errors import ShoalError, UsageError, VerificationError
+from shoal.publish.verify import standalone
 from tests.assess.release.altered import FROZEN, KINDS, alter, copy
 from tests.assess.release.released import reseal
 
@@ -94,6 +97,18 @@ def test_a_certificate_without_a_seal_is_refused(tmp_path):
 def test_a_release_that_is_no_sample_is_no_release_to_load(kind):
     with pytest.raises(UsageError, match="not a random sample"):
         load(FROZEN / kind)
+
+
+def test_as_many_files_are_loaded_as_are_verified_and_unpacked(tmp_path, monkeypatch):
+    """A release of 10,000 views by trees, of two files each, verified and could not be loaded."""
+    assert sealed_folder.MOST_FILES == standalone.MOST_FILES == archive.MOST_FILES
+    folder = copy("levels", tmp_path / "r")
+    files = len(load(folder).certificate["files"])
+    monkeypatch.setattr(sealed_folder, "MOST_FILES", files)
+    load(folder)
+    monkeypatch.setattr(sealed_folder, "MOST_FILES", files - 1)
+    with pytest.raises(VerificationError, match="lists its files in a way"):
+        load(folder)
 
 
 @pytest.mark.parametrize("name", ["certificate.json", "table.csv", "recoding/01-age.json"])

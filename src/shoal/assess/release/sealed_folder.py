@@ -23,7 +23,8 @@ FORMAT = 1
 """The format of the certificates that are read here."""
 MOST_TEXT = 1 << 26
 """64 MiB: no certificate, plan, rule or list of boxes needs more."""
-MOST_FILES = 20_000
+MOST_FILES = 100_000
+"""As many as the verifiers read; a release of 10,000 views by trees has two for each view, and some more."""
 _DEEPEST = 40
 """Lists and mappings in each other; no certificate and no rule needs more."""
 _BLOCK = 1 << 20
