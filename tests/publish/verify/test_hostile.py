@@ -372,7 +372,7 @@ PATTERNS = [
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_pattern_matches_what_python_says_it_matches(pattern):
     alphabet = "aabbcxyzABE019@.-_*\\äéü\n"
-    ours, theirs = verifier.Pattern(pattern), re.compile(pattern)
+    ours, theirs = verifier.PatternMatcher(pattern), re.compile(pattern)
 
     @given(st.one_of(st.from_regex(theirs, fullmatch=True), st.text(alphabet, max_size=8)))
     def agree(text):
@@ -398,7 +398,7 @@ def test_every_pattern_that_a_policy_may_have_is_known_to_the_one_file_verifier(
         check_pattern(pattern)
     except PolicyError:
         return
-    ours, theirs = verifier.Pattern(pattern), re.compile(pattern)
+    ours, theirs = verifier.PatternMatcher(pattern), re.compile(pattern)
     text = data.draw(st.one_of(st.from_regex(theirs, fullmatch=True), st.text("ab1ä-_ .\\[^]\n", max_size=6)))
     assert ours.matches(text) == (theirs.fullmatch(text) is not None)
 
@@ -409,9 +409,9 @@ def test_every_pattern_that_a_policy_may_have_is_known_to_the_one_file_verifier(
 def test_no_pattern_takes_more_than_a_step_for_each_letter_and_place(pattern):
     with verifier.limited_work():
         before = verifier.WORK.left
-        assert not verifier.Pattern(pattern).matches("a" * 9999 + "!")
+        assert not verifier.PatternMatcher(pattern).matches("a" * 9999 + "!")
         assert before - verifier.WORK.left < 10_000_000
-        assert not verifier.Pattern("a*").matches("a" * 10_001)
+        assert not verifier.PatternMatcher("a*").matches("a" * 10_001)
     assert verifier.LONGEST_MATCHED == LONGEST_TEXT
 
 

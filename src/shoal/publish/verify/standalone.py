@@ -2444,7 +2444,7 @@ def can_show(rule: dict[str, Any], kind: str, found: set[Any]) -> bool:
 def can_keep(rule: dict[str, Any], kind: str, shown: list[Any]) -> bool:
     """Whether values that are shown as they were are of the declared domain: listed, of its pattern, or between its ends."""
     if rule.get("pattern") is not None:
-        matches = Pattern(rule["pattern"]).matches
+        matches = PatternMatcher(rule["pattern"]).matches
         if not all(matches(each) for each in shown):
             return False
     if rule["labels"] is not None:
@@ -2570,10 +2570,10 @@ class Places(NamedTuple):
     empty: bool
 
 
-class Pattern:
+class PatternMatcher:
     """A regular expression without memory, and whether texts match it as a whole.
 
-    >>> Pattern("[A-Z][0-9]{2}(?:-x)?").matches("B07"), Pattern("(a+)+").matches("a" * 5000 + "b")
+    >>> PatternMatcher("[A-Z][0-9]{2}(?:-x)?").matches("B07"), PatternMatcher("(a+)+").matches("a" * 5000 + "b")
     (True, False)
     """
 
@@ -2930,11 +2930,11 @@ def _listed(attribute: dict[str, Any]) -> Any:
     return _MADE[key][0]
 
 
-def _pattern(text: str) -> Pattern:
+def _pattern(text: str) -> PatternMatcher:
     """A pattern, made once."""
     if text not in _MADE:
-        _MADE[text] = Pattern(text)
-    found: Pattern = _MADE[text]
+        _MADE[text] = PatternMatcher(text)
+    found: PatternMatcher = _MADE[text]
     return found
 
 
