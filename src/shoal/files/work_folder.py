@@ -188,24 +188,22 @@ def _begin(folder: Folder, facts: Mapping[str, Any]) -> Folder:
 
 def is_abandoned(path: Path) -> bool:
     """Whether a folder is a work folder of this user's whose process is dead; no for anything else."""
-    handles: list[int] = []
-    try:
-        _refuse_other(path)
-        return _take(path, handles, make=False) is Held.OURS
-    except (OSError, UsageError):
-        return False
-    finally:
-        _close(tuple(handles))
+    return _holder(path) is Held.OURS
 
 
 def is_alive(path: Path) -> bool:
     """Whether a folder is a work folder of this user's whose process is alive; no where that cannot be told."""
+    return _holder(path) is Held.ANOTHER
+
+
+def _holder(path: Path) -> Held | None:
+    """Who has the lock of a work folder now: we, where nobody had it; None for what is no such folder of this user's."""
     handles: list[int] = []
     try:
         _refuse_other(path)
-        return _take(path, handles, make=False) is Held.ANOTHER
+        return _take(path, handles, make=False)
     except (OSError, UsageError):
-        return False
+        return None
     finally:
         _close(tuple(handles))
 

@@ -7,6 +7,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from shoal.cli.doctor.diagnosis import Diagnosis, fine, mending, note, wrong
@@ -35,7 +36,7 @@ def look(folders: Sequence[Path], url: str | None) -> Iterator[Diagnosis]:
             PART,
             f"a run that was killed left a work folder: {path}",
             f"say {say}, or repeat the release: what it left is finished or removed; a charge stands",
-            lambda path=path: _recover(path, url),  # type: ignore[misc]
+            partial(_recover, path, url),
         )
     for path in [path for path in found if path not in dead][:MOST]:
         yield note(
