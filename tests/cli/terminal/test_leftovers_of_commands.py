@@ -35,6 +35,11 @@ def commands(place: Path) -> dict[str, tuple[object, ...]]:
     }
 
 
+def set_budget(ledger: Path) -> tuple[object, ...]:
+    """A command that opens a ledger and no table."""
+    return ("ledger", "budget", "x", "--epsilon", "1", "--delta", "0", "--reason", "r", "--ledger", ledger)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["show", "budget", "register", "ask", "dry run", "release"])
 def test_a_command_on_the_ledger_cleans_up(tmp_path, name):
@@ -61,19 +66,7 @@ def test_a_command_on_the_release_finishes_it(tmp_path, name):
 
 def test_temporary_folders_of_killed_runs_are_removed(tmp_path):
     place = Path(tempfile.gettempdir())
-    words = (
-        "ledger",
-        "budget",
-        "x",
-        "--epsilon",
-        "1",
-        "--delta",
-        "0",
-        "--reason",
-        "r",
-        "--ledger",
-        tmp_path / "l.sqlite",
-    )
+    words = set_budget(tmp_path / "l.sqlite")
     assert shoal(*words, "--new-ledger").stderr.count("\n") == 1
     abandon(place / "shoal-spill-abc")
     one = shoal(*words)
@@ -94,19 +87,7 @@ def abandon(path: Path) -> None:
 
 
 def test_a_ledger_that_everybody_can_read_is_warned_of(tmp_path):
-    words = (
-        "ledger",
-        "budget",
-        "x",
-        "--epsilon",
-        "1",
-        "--delta",
-        "0",
-        "--reason",
-        "r",
-        "--ledger",
-        tmp_path / "l.sqlite",
-    )
+    words = set_budget(tmp_path / "l.sqlite")
     assert "warning" not in shoal(*words, "--new-ledger").stderr
     (tmp_path / "l.sqlite").chmod(0o644)
     assert "warning: everybody on this machine can read the ledger" in shoal(*words).stderr
