@@ -15,6 +15,7 @@ PARQUET, ARROW, SOURCE = (
     "engine/read/test_source.py",
 )
 LEDGER, SHARE, FOLDER = "ledger/test_file.py", "publish/test_share.py", "publish/test_folder.py"
+RECOVER = "publish/run/test_recover.py"
 
 OWNERS = {
     # --- what is shown on the screen
@@ -56,6 +57,10 @@ OWNERS = {
     "links, pipes, sockets, folders, absolute names and ../": (VERIFY, "only_plain_files_of_the_folder_are_read"),
     "a certificate that is a link or a pipe": (VERIFY, "the_certificate_itself_is_a_plain_file"),
     "a folder that is changed meanwhile": (VERIFY, "a_folder_that_is_changed_meanwhile_is_not_believed"),
+    "a carried hierarchy nested without end": (
+        VERIFY,
+        "a_carried_hierarchy_that_is_nested_without_end_is_refused_at_once",
+    ),
     "labels of no declared value": (VERIFY, "labels_of_clusters_are_made_of_declared_values"),
     "an edited certificate, lock, rule or ledger budget": ("publish/verify/test_checks.py", "every_check_fires"),
     "folders altered at random": ("publish/verify/test_mutation.py", "altered_folders_end_in_a_verdict"),
@@ -84,11 +89,13 @@ OWNERS = {
     "a ledger whose end was cut off": (LEDGER, "an_end_that_is_cut_off_is_found"),
     "a pipe, a device or a link for a ledger": (LEDGER, "folders_pipes_devices_and_links_to_nothing_are_refused"),
     "a ledger that everybody can read": (LEDGER, "a_ledger_that_everybody_can_read_is_warned_of"),
+    "a ledger under two names": ("ledger/test_question_lock.py", "a_ledger_under_two_names_has_one_lock"),
     "ledgers altered at random": ("ledger/test_altered.py", "altered_ledgers_end_in_clear_errors"),
     # --- what is written
     "a share with ../ in its entries": (SHARE, "names_that_lead_out_of_the_folder_are_refused"),
     "a share that follows a link": (SHARE, "links_are_not_followed"),
     "a folder to replace that is not ours": (FOLDER, "a_folder_that_is_not_as_it_was_released_is_not_replaced"),
+    "a forged journal that asks for a replacement": (RECOVER, "a_forged_journal_replaces_and_notes_nothing"),
     "a target that is no place": (FOLDER, "what_names_no_new_folder_is_refused"),
     "an older Python": (VERIFY, "an_older_python_is_told_so"),
 }
