@@ -48,6 +48,8 @@ class Reader:
             return self.zigzag()
         if kind == DOUBLE:
             self.at += 8
+            if self.at > len(self.data):
+                raise IndexError(self.at)
             return struct.unpack("<d", self.data[self.at - 8 : self.at])[0]
         if kind == BINARY:
             size = self.varint()
