@@ -482,6 +482,54 @@ def _add_repeat(node: _Repeat, found: _Automaton) -> _Part:
     return _checked(tail)
 
 
+# --- walking -----------------------------------------------------------------------------------------------------------
+
+START = -1
+"""Where a walk through a pattern begins, before its first place."""
+_MOST_LETTERS = 128
+
+
+@dataclass(frozen=True)
+class PatternGraph:
+    """A pattern as places: the letters of each, which places may follow it, and how many more letters its end takes at least."""
+
+    letters: dict[int, str]
+    """The printable letters of ASCII that may stand at a place; where there are none, the first others."""
+    after: dict[int, tuple[int, ...]]
+    ends: dict[int, bool]
+    """Whether a text may end after a place."""
+    distance: dict[int, int]
+
+
+def pattern_graph(pattern: str) -> PatternGraph:
+    """The places of a pattern, to walk through: every text that a walk spells with ASCII letters matches.
+
+    >>> graph = pattern_graph("a|b[0-9]+")
+    >>> [graph.letters[place] for place in graph.after[START]]
+    ['a', 'b']
+    """
+    found = _build(_Reader(pattern).read())
+    after = {place: tuple(found.follow[place]) for place in range(len(found.letters))}
+    after[START] = tuple(found.whole.first)
+    ends = {place: bool(found.whole.last[place]) for place in range(len(found.letters))}
+    ends[START] = bool(found.whole.empty)
+    distance = {place: 0 for place in after if ends[place]}
+    reached, steps = set(distance), 0
+    while reached:
+        steps += 1
+        reached = {place for place in after if place not in distance and reached.intersection(after[place])}
+        distance.update(dict.fromkeys(reached, steps))
+    return PatternGraph({place: _spell(letters) for place, letters in enumerate(found.letters)}, after, ends, distance)
+
+
+def _spell(letters: LetterSet) -> str:
+    """Letters of a set that can be seen: those of ASCII, or the first others."""
+    plain = "".join(chr(code) for low, high in letters for code in range(max(low, 0x20), min(high, 0x7E) + 1))
+    if plain:
+        return plain
+    return "".join(chr(code) for low, high in letters for code in range(low, min(high, low + _MOST_LETTERS) + 1))
+
+
 # --- counting tries ----------------------------------------------------------------------------------------------------
 
 State = tuple[tuple[int, int], ...]
