@@ -32,6 +32,7 @@ OWNERS = {
     "a Parquet value outside its domain": (PARQUET, "every_value_is_compared_with_its_domain"),
     "a Parquet file that claims another number of rows": (PARQUET, "a_footer_that_claims_another_number_of_rows"),
     "a Parquet page that claims to unpack to gigabytes": (PARQUET, "a_page_that_claims_to_unpack_to_gigabytes"),
+    "a Parquet page of two columns": (PARQUET, "pages_that_another_column_has_too"),
     "a Parquet page in another file": (PARQUET, "pages_that_lie_in_another_file"),
     "a Parquet footer that ends the process": (
         PARQUET,

@@ -238,6 +238,36 @@ def test_pages_that_lie_in_another_file(tmp_path):
         ENGINE.scan(altered(tmp_path, change), TWO)
 
 
+@pytest.mark.parametrize("schema", [TWO, Schema(TWO.attributes[1:])])
+@pytest.mark.parametrize("group", [0, 1])
+def test_pages_that_another_column_has_too(tmp_path, schema, group):
+    """The numbers of one column were read as the values of another, also where that other one is not read."""
+
+    def change(pages, footer):
+        thrift.put(chunk(footer, 2, 1), 9, thrift.I64, thrift.get(chunk(footer, group, 0), 9))
+
+    with pytest.raises(DataError, match="two of its columns have the same pages"):
+        ENGINE.scan(altered(tmp_path, change), schema)
+
+
+def test_a_dictionary_behind_the_values_that_use_it(tmp_path):
+    """Some readers begin with the dictionary, others with what is said to be the first page of values."""
+
+    def change(pages, footer):
+        thrift.put(chunk(footer, 0, 1), 11, thrift.I64, thrift.get(chunk(footer, 0, 1), 9) + 1)
+
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
+        ENGINE.scan(altered(tmp_path, change), TWO)
+
+
+def test_a_row_group_without_rows_has_no_pages_that_could_be_those_of_another(tmp_path):
+    none = pa.table({"x": pa.array([], pa.int64()), "y": pa.array([], pa.int64())})
+    with parquet.ParquetWriter(tmp_path / "t.parquet", none.schema) as writer:
+        for table in (none, pa.table({"x": range(3), "y": range(3)}), none):
+            writer.write_table(table)
+    assert ENGINE.scan(tmp_path / "t.parquet", TWO).rows() == 3
+
+
 def test_a_page_that_claims_to_unpack_to_gigabytes(tmp_path):
     def change(pages, footer):
         at = thrift.get(chunk(footer, 0, 0), 9)

@@ -2,8 +2,8 @@
 
 A reader that is told by a page that it holds one value more takes that value from its neighbour, and every row after it is
 shifted in one column. So the pages of a column are walked through first: together they hold as many values as there are rows,
-and none unpacks to more than `LARGEST`. Nothing that is said of values (the smallest, the largest, how many are missing) is
-looked at.
+none unpacks to more than `LARGEST`, and none is a page of another column too. Nothing that is said of values (the smallest, the
+largest, how many are missing) is looked at.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -57,12 +58,13 @@ class Leaf:
 
 @dataclass(frozen=True)
 class ColumnChunk:
-    """One column in one row group: its path, how many values it has, and where its first page begins."""
+    """One column in one row group: its path, how many values it has, where its first page begins, and its bytes in all."""
 
     path: str
     kind: int
     values: int
     first: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,17 @@ class RowGroup:
 
     rows: int
     columns: tuple[ColumnChunk, ...]
+
+
+@dataclass(frozen=True)
+class WalkedPages:
+    """Where the pages of a column end. Of texts also the bytes of the largest dictionary, and of the largest page in which a text
+    begins as the text before it.
+    """
+
+    stop: int
+    dictionary: int
+    prefixes: int
 
 
 @dataclass(frozen=True)
@@ -109,7 +122,7 @@ class ParquetLayout:
         position, others by its path.
         """
         handle = os.open(self.file, os.O_RDONLY)
-        coded, prefixes = set(), 0
+        coded, prefixes, spans = set(), 0, []
         try:
             size = os.fstat(handle).st_size
             for group in self.groups:
@@ -119,11 +132,21 @@ class ParquetLayout:
                     if column.path in wanted:
                         if column.values != group.rows:
                             raise contradiction(self.file.name)
-                        dictionary, begun = walk_pages(handle, column, leaf, size, self.file.name)
-                        coded |= {column.path} if dictionary > LONG else set()
-                        prefixes = max(prefixes, begun)
+                        pages = walk_pages(handle, column, leaf, size, self.file.name)
+                        coded |= {column.path} if pages.dictionary > LONG else set()
+                        prefixes = max(prefixes, pages.prefixes)
+                        spans.append((column.first, pages.stop))
+                    else:
+                        spans.append((column.first, column.first + column.size))
         finally:
             os.close(handle)
+        used = sorted(span for span in spans if span[0] < span[1])
+        if any(stop > start for (_, stop), (start, _) in pairwise(used)):
+            raise DataError(
+                "the file cannot be read: two of its columns have the same pages",
+                came=self.file.name,
+                fix="check that the file is whole, or write it anew",
+            )
         return SharedTexts(frozenset(coded), prefixes)
 
 
@@ -268,7 +291,7 @@ def _parse_group(cursor: _Cursor) -> RowGroup:
 
 
 def _parse_column(cursor: _Cursor) -> ColumnChunk:
-    found = ColumnChunk("", -1, -1, -1)
+    found = ColumnChunk("", -1, -1, -1, 0)
     for number, kind in cursor.fields():
         if number == 1 and kind == _BINARY and cursor.binary():
             raise _BrokenError  # its pages lie in another file
@@ -281,7 +304,7 @@ def _parse_column(cursor: _Cursor) -> ColumnChunk:
 
 def _parse_chunk(cursor: _Cursor) -> ColumnChunk:
     path = ""
-    numbers = {5: -1, 9: -1, 11: -1}
+    numbers = {5: -1, 7: 0, 9: -1, 11: -1}
     stored = -1
     for number, kind in cursor.fields():
         if number in numbers and kind == _I64:
@@ -293,14 +316,13 @@ def _parse_chunk(cursor: _Cursor) -> ColumnChunk:
         else:
             cursor.skip(kind)
     data, dictionary = numbers[9], numbers[11]
-    return ColumnChunk(path, stored, numbers[5], dictionary if 0 < dictionary < data else data)
+    if dictionary > data and numbers[5]:
+        raise _BrokenError  # a dictionary comes first; some readers begin with it, others with what is said to be data
+    return ColumnChunk(path, stored, numbers[5], dictionary if dictionary > 0 else data, numbers[7])
 
 
-def walk_pages(file: int, column: ColumnChunk, leaf: Leaf, size: int, name: str) -> tuple[int, int]:
-    """Read the headers of the pages of a column in an open file of this size; DataError unless they hold all values.
-
-    Of texts, gives the bytes of the largest dictionary, and of the largest page in which a text begins as the text before it.
-    """
+def walk_pages(file: int, column: ColumnChunk, leaf: Leaf, size: int, name: str) -> WalkedPages:
+    """Read the headers of the pages of a column in an open file of this size; DataError unless they hold all values."""
     seen, start, dictionary, prefixes = 0, column.first, 0, 0
     while seen < column.values and start >= len(END):
         page = _read_header(file, start, size)
@@ -318,7 +340,7 @@ def walk_pages(file: int, column: ColumnChunk, leaf: Leaf, size: int, name: str)
         start = page.stop
     if seen != column.values:
         raise _refusal(name)
-    return dictionary, prefixes
+    return WalkedPages(start, dictionary, prefixes)
 
 
 def _refusal(name: str) -> DataError:
