@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from shoal.policy.policy import Policy
 from shoal.policy.text.reading import read_yaml
+from shoal.publish.verify.lock import policy_of_lock
 from tests.policy.written import BASE, base, edited
 
 
@@ -60,6 +61,7 @@ def test_fixed_levels_and_views_have_one_form():
     one, other = [["age", "zip"], ["visit"]], [["visit"], ["zip", "age"]]
     assert lock(base(views={"workload": one})) == lock(base(views={"workload": other}))
     assert lock(base(views={"every": "pairs"})) == lock(base(views="pairs"))
+    assert lock(base(views={"every": "pairs", "show": "rows"})) == lock(base(views="pairs"))
     groups = "{groups: {x: [no], y: [yes]}}", "{groups: {y: [yes], x: [no]}}"
     assert len({lock(edited(("hierarchy: auto", f"hierarchy: {each}"))).sha256 for each in groups}) == 1
 
@@ -150,3 +152,35 @@ def test_any_order_and_any_blanks(order, blanks):
     lines = BASE.splitlines(keepends=True)
     attributes = [lines[5 + i].replace(", ", "," + " " * (blanks + 1)) for i in order]
     assert lock("".join([*lines[:5], *attributes, "\n" * blanks, *lines[10:]])) == lock(BASE)
+
+
+# --- noisy counts -------------------------------------------------------------------------------------------------
+
+LATER = ("adapt", "cells", "counts", "never", "rounds", "rows", "share", "synthetic")
+
+
+def test_a_name_like_a_key_that_came_later_is_in_quotes_as_it_was_before():
+    """Locks that were written before these keys were known keep their text, whatever a person called a column."""
+    for name in LATER:
+        text = BASE.replace("answer", name)
+        levels = text.replace("{tree: {epsilon: 0.2}}", f"{{levels: {{{name}: 1}}}}")
+        assert f'  "{name}":\n    role: "confidential"' in Policy.parse(text).lock().text
+        assert f'      "{name}": 1\n' in Policy.parse(levels).lock().text
+
+
+def test_no_key_of_noisy_counts_is_in_the_lock_of_rows():
+    for keys in ({}, {"views": "pairs"}, {"views": {"choose": {"epsilon": "0.1", "count": 3}}}):
+        text = Policy.parse(base(**keys)).lock().text
+        assert not any(f" {key}:" in text for key in (*LATER, "show"))
+
+
+def test_noisy_counts_are_locked_with_their_defaults():
+    head, _, _ = BASE.partition("release:")
+    rules = "[{answer: [yes, no], age: [5, 15]}, {age: 3}]"
+    made = f"{head}release: {{method: synthetic, epsilon: 1, delta: 1e-6, synthetic: {{never: {rules}}}}}\n"
+    text = Policy.parse(made).lock().text
+    assert '  views:\n    every: "pairs"\n    cells: "merged"\n    show: "counts"\n' in text
+    assert '    rows: "noisy"\n    never: [{"age": ["3"]}, {"age": ["5", "15"], "answer": ["no", "yes"]}]\n' in text
+    turned = made.replace(rules, "[{age: [3, 3]}, {age: [5, 15], answer: [no, yes]}]")
+    assert Policy.parse(turned).lock() == Policy.parse(made).lock()
+    assert policy_of_lock(text).lock().text == text

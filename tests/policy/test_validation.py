@@ -14,6 +14,7 @@ HEAD, _, _ = BASE.partition("release:")
 def released(words: str, neighbours: str = "add_remove", head: str = HEAD) -> str:
     """The policy with another release, on line 11."""
     words = words.replace("SAFE", "method: safe-k, epsilon: 1, delta: 0.1")
+    words = words.replace("SYNTH", "method: synthetic, epsilon: 1, delta: 0.1")
     return head.replace("add_remove", neighbours) + f"release: {{{words}}}\n"
 
 
@@ -72,6 +73,42 @@ def released(words: str, neighbours: str = "add_remove", head: str = HEAD) -> st
         ("SAFE, views: {workload: []}", "release.views.workload", "no view at all"),
         ("SAFE, views: {groups: [[age, zip], [zip, visit, answer]]}", "release.views.groups[1][0]", "twice"),
         ("SAFE, views: {groups: [[age, zip], [visit]]}", "release.views.groups", "got answer"),
+        # noisy counts
+        ("SAFE, views: {choose: {count: 1}}", "release.views.choose", "the key 'epsilon' is missing"),
+        ("SAFE, views: {choose: {epsilon: 0.1}}", "release.views.choose", "the key 'count' is missing"),
+        ("SAFE, views: {adapt: {rounds: 3}}", "release.views.adapt", "show: counts"),
+        ("SAFE, views: {every: pairs, cells: merged}", "release.views.cells", "only views that show counts"),
+        ("SAFE, views: {show: count, every: pairs}", "release.views.show", "'counts'?"),
+        ("SAFE, k: 9, views: {show: counts, every: pairs}", "release.k", "no class is suppressed"),
+        ("SAFE, sampling: {beta: 0.2}, views: {show: counts, every: pairs}", "release.sampling", "no sample is drawn"),
+        ("SAFE, bound: tight, views: {show: counts, every: pairs}", "release.bound", "about a sample"),
+        ("SAFE, repeat: 2, views: {show: counts, every: pairs}", "release.repeat", "released once"),
+        ("SAFE, recoding: tree, views: {show: counts, every: pairs}", "release.recoding", "cells: merged"),
+        ("SAFE, views: {show: counts, every: pairs, allocation: equal}", "release.views.allocation", "equally precise"),
+        ("SAFE, views: {show: counts, choose: {epsilon: 0.1}}", "release.views.choose.epsilon", "no price of its own"),
+        ("SAFE, views: {show: counts, adapt: {rounds: 7}}", "release.views.adapt.rounds", "at most 6"),
+        ("SAFE, views: {show: counts, workload: [[age, zpi]]}", "release.views.workload[0][1]", "'zip'?"),
+        ("SAFE, counts: {workload: [[age, id]]}", "release.counts.workload[0][1]", "never"),
+        ("SAFE, counts: {every: pairs, share: 1}", "release.counts.share", "between 0 and 1"),
+        ("SAFE, counts: pairs, views: {show: counts, every: pairs}", "release.counts", "there are no rows"),
+        ("SAFE, counts: pairs, repeat: 2", "release.repeat", "released once"),
+        ("SAFE, counts: pairs, sampling: {already: 0.2}", "release.counts", "nothing else may ever"),
+        ("SAFE, counts: {choose: {epsilon: 0.1}}", "release.counts.choose.epsilon", "no price of its own"),
+        ("SAFE, synthetic: {rows: 9}", "release.synthetic", "has no use for it"),
+        ("method: k-anonymity, k: 5, counts: pairs", "release.counts", "it makes no differential promise"),
+        ("SYNTH, views: {show: rows, every: pairs}", "release.views.show", "safe-k"),
+        ("SYNTH, counts: pairs", "release.counts", "has no use for it"),
+        ("SYNTH, k: 9", "release.k", "has no use for it"),
+        ("SYNTH, recoding: tree, views: pairs", "release.recoding", "cells: merged"),
+        ("SYNTH, synthetic: {rows: 0}", "release.synthetic.rows", "from 1"),
+        ("SYNTH, synthetic: {rows: many}", "release.synthetic.rows", "not a whole number"),
+        ("SYNTH, synthetic: {never: [age]}", "release.synthetic.never[0]", "{age: [0, 15], licence: yes}"),
+        ("SYNTH, synthetic: {never: [{}]}", "release.synthetic.never[0]", "no combination"),
+        ("SYNTH, synthetic: {never: [{agee: 3}]}", "release.synthetic.never[0].agee", "'age'?"),
+        ("SYNTH, synthetic: {never: [{id: 3}]}", "release.synthetic.never[0].id", "never published"),
+        ("SYNTH, synthetic: {never: [{age: []}]}", "release.synthetic.never[0].age", "nothing is listed"),
+        ("SYNTH, synthetic: {never: [{age: 999}]}", "release.synthetic.never[0].age", "not in the domain"),
+        ("SYNTH, synthetic: {never: [{age: [9, 3]}]}", "release.synthetic.never[0].age", "before it begins"),
         # the sample
         ("SAFE, sampling: {beta: 0.1}", "release.sampling.beta", "above delta, 0.1"),
         ("SAFE, sampling: {already: 0.05}", "release.sampling.already", "above delta"),

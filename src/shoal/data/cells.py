@@ -189,7 +189,7 @@ def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above:
     line = Line.of(attribute.type, attribute.domain) if attribute.type.numeric and attribute.domain else None
     if line is not None:
         values = sorted(values, key=lambda text: point(line.type, text))
-    own = _labels(attribute, level, values)
+    own = label_values(attribute, level, values)
     labels = tuple(dict.fromkeys(own))
     code = {label: i for i, label in enumerate(labels)}
     codes = [code[label] for label in own]
@@ -200,7 +200,7 @@ def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above:
         if isinstance(coarser, TopLevel):
             continue
         members: dict[str, dict[int, None]] = {}
-        for cell, label in zip(codes, _labels(attribute, coarser, values), strict=True):
+        for cell, label in zip(codes, label_values(attribute, coarser, values), strict=True):
             members.setdefault(label, {})[cell] = None
         groups.append(tuple(Group(label, tuple(held)) for label, held in members.items()))
         whole = whole and all(_run(each.cells) for each in groups[-1])
@@ -216,8 +216,8 @@ def _of_values(attribute: Attribute, level: Level, values: Sequence[str], above:
     )  # fmt: skip
 
 
-def _labels(attribute: Attribute, level: Level, values: Sequence[str]) -> list[str]:
-    """The label of each listed value."""
+def label_values(attribute: Attribute, level: Level, values: Sequence[str]) -> list[str]:
+    """The label that a level gives each of some listed values."""
     if isinstance(level, ValueLevel):
         return list(values)
     if isinstance(level, GroupLevel):

@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from shoal.data.declared_values import DeclaredValues
 from shoal.data.plain_file import LARGEST_YAML, read_plain_file
 from shoal.data.schema import Attribute, Schema, Type
 from shoal.errors import PolicyError, UsageError
@@ -31,6 +32,10 @@ from shoal.policy.text.reading import read_yaml
 from shoal.policy.validation import validate
 
 _OURS = {key.path.rpartition(".")[2] for key in every_key()}
+_LATER = {"adapt", "cells", "counts", "never", "rounds", "rows", "share", "synthetic"}
+"""Keys that came after the first locks: where a person's names stand, a name like one of them is in quotes, as it always was."""
+_NAMED = ("attributes", "recoding", "crowds")
+"""What holds names of a person's own."""
 
 
 @dataclass(frozen=True)
@@ -220,10 +225,10 @@ def lock_of(asked: PolicyModel, schema: Schema, hashes: Mapping[str, str]) -> Lo
             name: _lock_attribute(asked.attributes[name], schema[name], hashes.get(name))
             for name in sorted(asked.attributes)
         },
-        "release": _lock_release(asked.release) if asked.release else None,
+        "release": _lock_release(asked.release, schema) if asked.release else None,
         "budget": asked.budget.model_dump(mode="json") if asked.budget else None,
     }
-    text = "\n".join(_lines(values, "")) + "\n"
+    text = "\n".join(_lines(values, "", _OURS)) + "\n"
     return Lock(text, hashlib.sha256(text.encode("utf-8")).hexdigest())
 
 
@@ -267,30 +272,34 @@ def _sort_groups(groups: Any) -> Any:
     return groups
 
 
-def _lock_release(asked: ReleaseModel) -> dict[str, Any]:
+def _lock_release(asked: ReleaseModel, schema: Schema) -> dict[str, Any]:
     values = asked.model_dump(mode="json", exclude_none=True)
     if levels := values.get("recoding", {}).get("levels"):
         values["recoding"]["levels"] = {name: levels[name] for name in sorted(levels)}
-    for key in ("groups", "workload"):
-        if key in values.get("views", {}):
-            values["views"][key] = sorted(sorted(group) for group in values["views"][key])
+    for part in ("views", "counts"):
+        for key in ("groups", "workload"):
+            if key in values.get(part, {}):
+                values[part][key] = sorted(sorted(group) for group in values[part][key])
+    if asked.synthetic is not None and asked.synthetic.never is not None:
+        rules = [
+            {name: DeclaredValues.of(schema[name], each).words() for name, each in rule.items()}
+            for rule in asked.synthetic.never
+        ]
+        values["synthetic"]["never"] = sorted(rules, key=_scalar)
     return values
 
 
-def _lines(value: Mapping[str, Any], indent: str) -> list[str]:
+def _lines(value: Mapping[str, Any], indent: str, ours: Collection[str]) -> list[str]:
     """A mapping as block YAML, two blanks to a level; texts in JSON's quotes, lists on one line."""
     lines: list[str] = []
     for key, item in value.items():
+        written = key if key in ours else _scalar(key)  # our own keys as they are; a person's names in quotes
         if isinstance(item, Mapping) and item:
-            lines += [f"{indent}{_key(key)}:", *_lines(item, indent + "  ")]
+            inner = _OURS - _LATER if key in _NAMED else ours
+            lines += [f"{indent}{written}:", *_lines(item, indent + "  ", inner)]
         else:
-            lines.append(f"{indent}{_key(key)}: {_scalar(item)}")
+            lines.append(f"{indent}{written}: {_scalar(item)}")
     return lines
-
-
-def _key(key: str) -> str:
-    """Our own keys as they are; a person's names in quotes, whatever they are."""
-    return key if key in _OURS else _scalar(key)
 
 
 def _scalar(value: Any) -> str:

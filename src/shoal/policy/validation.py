@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import comb
 from typing import Any
@@ -11,14 +11,24 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from shoal.data.declared_values import DeclaredValues
 from shoal.data.domain import Values
 from shoal.data.schema import NAMING, Attribute, Outside, Role
+from shoal.errors import ShoalError
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.model.attribute import AttributeModel
 from shoal.policy.model.base import PolicyPart
 from shoal.policy.model.file import BudgetModel, FileModel, PolicyModel, UnitModel
 from shoal.policy.model.method import method_of, no_attribute
-from shoal.policy.model.release import EVERY, ChooseModel, RecodingModel, ReleaseModel, SamplingModel, ViewsModel
+from shoal.policy.model.release import (
+    ChooseModel,
+    GroupsModel,
+    RecodingModel,
+    ReleaseModel,
+    SamplingModel,
+    SyntheticModel,
+    ViewsModel,
+)
 from shoal.policy.schema import attributes_of
 from shoal.policy.text.keys import known_at
 from shoal.policy.text.problem import MOST_PROBLEMS, Path, Problem, close_to, excerpt, nearest
@@ -30,6 +40,8 @@ MOST_VIEWS = 10_000
 """The most views of a release: each is a file of its own, and each is composed."""
 MOST_CANDIDATES = 200_000
 """The most views among which some are chosen or taken."""
+MOST_ROUNDS = 1000
+"""The most tables that are chosen one after the other."""
 _NATIVE = {
     "tuple_type": ("one value where a list belongs", "a list, such as [a, b]"),
     "dict_type": ("no mapping", "a mapping, such as {name: value}"),
@@ -111,8 +123,12 @@ def _between_keys(model: PolicyModel, attributes: Mapping[str, Attribute]) -> It
     if release.recoding is not None:
         yield from _recoding(release.recoding, model.attributes, attributes)
     if release.views is not None:
-        yield from _views(release.views, model.attributes)
+        yield from _views(("release", "views"), release.views, model.attributes, counts=not release.has_rows)
         yield from _chosen_in_views(release)
+    if release.counts is not None:
+        yield from _views(("release", "counts"), release.counts, model.attributes, counts=True)
+    if release.synthetic is not None:
+        yield from _never(release.synthetic, model.attributes, attributes)
     if release.sampling is not None:
         yield from _sampling(release.sampling, release)
     if model.budget is not None:
@@ -279,14 +295,16 @@ def _levels(
                 yield Problem(path, "no such level", str(level), f"0..{top}" if top else "0", fix)
 
 
-def _views(asked: ViewsModel, attributes: Mapping[str, AttributeModel]) -> Iterator[Problem]:
+def _views(
+    where: Path, asked: GroupsModel, attributes: Mapping[str, AttributeModel], *, counts: bool
+) -> Iterator[Problem]:
     """Views name published attributes; groups hold each once, and all of them."""
     published = {name for name, one in attributes.items() if one.is_published}
     for key, groups in asked.named_groups:
         seen: set[str] = set()
         for i, group in enumerate(groups):
             for j, name in enumerate(group):
-                path = ("release", "views", key, i, j)
+                path = (*where, key, i, j)
                 if name not in attributes:
                     yield no_attribute(path, name, attributes)
                 elif name not in published:
@@ -298,50 +316,88 @@ def _views(asked: ViewsModel, attributes: Mapping[str, AttributeModel]) -> Itera
             seen.update(group)
             if group and any(set(group) == set(other) for other in groups[:i]):
                 twice = excerpt(", ".join(group))
-                yield Problem(("release", "views", key, i), "a view is named twice", twice, fix="name it once")
+                yield Problem((*where, key, i), "a view is named twice", twice, fix="name it once")
             if not group:
-                yield Problem(("release", "views", key, i), "an empty view", fix="name an attribute, or leave it out")
+                yield Problem((*where, key, i), "an empty view", fix="name an attribute, or leave it out")
         if not groups:
-            yield Problem(("release", "views", key), "no view at all", fix="leave `views` out for one table")
+            yield Problem((*where, key), "no view at all", fix="leave `views` out for one table")
         if key == "groups" and groups and (left := published - seen):
             fix = "add it to a group; a workload may leave attributes out"
-            yield Problem(
-                ("release", "views", key), "an attribute is in no group", excerpt(", ".join(sorted(left))), fix=fix
-            )
-    yield from _width(asked, len(published))
+            yield Problem((*where, key), "an attribute is in no group", excerpt(", ".join(sorted(left))), fix=fix)
+    yield from _width(where, asked, len(published), counts=counts)
 
 
-def _width(asked: ViewsModel, published: int) -> Iterator[Problem]:
+def _width(where: Path, asked: GroupsModel, published: int, *, counts: bool) -> Iterator[Problem]:
     """There are as many attributes as a view has, and as many views as are asked for."""
-    width = EVERY.index(asked.every) + 1 if asked.every else (asked.choose.width or 2) if asked.choose else 0
-    yield from _too_many_views(asked, comb(published, width))
+    width = asked.width
+    many = (
+        sum(comb(published, size) for size in range(2, width + 1))
+        if asked.adapt is not None
+        else comb(published, width)
+    )
+    yield from _too_many_views(where, asked, many)
     if width > published:
-        yield Problem(("release", "views"), f"fewer than {width} published attributes", str(published))
-    elif asked.choose is not None and asked.choose.count > comb(published, width):
-        most = f"at most {comb(published, width):,}"
-        yield Problem(
-            ("release", "views", "choose", "count"), "more views than there are", str(asked.choose.count), most
-        )
-    if asked.choose is not None and asked.allocation == "weighted":
+        yield Problem(where, f"fewer than {width} published attributes", str(published))
+    elif asked.choose is not None and asked.choose.count is not None and asked.choose.count > many:
+        most = f"at most {many:,}"
+        yield Problem((*where, "choose", "count"), "more views than there are", str(asked.choose.count), most)
+    elif asked.adapt is not None and asked.adapt.rounds is not None and asked.adapt.rounds > min(many, MOST_ROUNDS):
+        fix = "each table is chosen once" if many <= MOST_ROUNDS else "each round fits a model of all tables so far"
+        most = f"at most {min(many, MOST_ROUNDS):,}"
+        yield Problem((*where, "adapt", "rounds"), "too many rounds", str(asked.adapt.rounds), most, fix)
+    if isinstance(asked, ViewsModel) and asked.choose is not None and asked.allocation == "weighted" and not counts:
         fix = "which views are published is not known when the promise is shared out"
-        yield Problem(("release", "views", "allocation"), "not together with `choose`", "weighted", "equal", fix)
+        yield Problem((*where, "allocation"), "not together with `choose`", "weighted", "equal", fix)
 
 
-def _too_many_views(asked: ViewsModel, candidates: int) -> Iterator[Problem]:
+def _too_many_views(where: Path, asked: GroupsModel, candidates: int) -> Iterator[Problem]:
     """As many views as can be planned, and as many candidates as can be looked through."""
     named = sum(len(groups) for _, groups in asked.named_groups)
-    count = asked.choose.count if asked.choose else named or min(candidates, asked.limit or candidates)
+    if asked.choose is not None:
+        count = asked.choose.count or 0
+    elif asked.adapt is not None:
+        count = asked.adapt.rounds or 0
+    else:
+        count = named or min(candidates, asked.limit or candidates)
     if count > MOST_VIEWS:
         fix = "take some of them: `limit` beside `every`, `count` beside `choose`, or a `workload`"
-        yield Problem(("release", "views"), "too many views", f"{count:,}", f"at most {MOST_VIEWS:,}", fix)
+        yield Problem(where, "too many views", f"{count:,}", f"at most {MOST_VIEWS:,}", fix)
     if not named and candidates > MOST_CANDIDATES and candidates > count:
         yield Problem(
-            ("release", "views"),
+            where,
             "too many views to take some of them",
             f"{candidates:,}",
             f"at most {MOST_CANDIDATES:,}",
             "publish narrower views, or name them in a `workload`",
         )
+
+
+def _never(
+    asked: SyntheticModel, attributes: Mapping[str, AttributeModel], schema: Mapping[str, Attribute]
+) -> Iterator[Problem]:
+    """Combinations that no synthetic row may have: of published attributes, of values that they can have."""
+    for place, rule in enumerate(asked.never or ()):
+        path: Path = ("release", "synthetic", "never", place)
+        if not rule:
+            yield Problem(path, "no combination of values", fix="name an attribute and its values, or leave it out")
+        for name, values in rule.items():
+            own = (*path, name)
+            if name not in attributes:
+                yield no_attribute(own, name, attributes)
+            elif not attributes[name].is_published:
+                yield Problem(own, "never published", attributes[name].role.value, fix="leave it out")
+            elif not values:
+                yield Problem(own, "nothing is listed", fix="name a value, or leave the attribute out")
+            elif name in schema and schema[name].domain is not None:
+                yield from _values(own, schema[name], values)
+
+
+def _values(path: Path, attribute: Attribute, values: Sequence[str]) -> Iterator[Problem]:
+    """A value, some values, or the two ends of a range."""
+    try:
+        DeclaredValues.of(attribute, values)
+    except ShoalError as error:
+        yield Problem.of(path, error)
 
 
 def _sampling(asked: SamplingModel, release: ReleaseModel) -> Iterator[Problem]:

@@ -224,7 +224,7 @@ class ConditionRanges:
     """What the condition of a query says about single attributes: all its rows lie in each of these sets."""
 
     query: Query
-    value_sets: Mapping[str, ValueSet]
+    declared_values: Mapping[str, ValueSet]
     size: int
     """The size of its conditions: comparing two queries takes no more steps than the product of their sizes."""
 
@@ -232,8 +232,8 @@ class ConditionRanges:
     def of(cls, query: Query) -> ConditionRanges:
         """The sets that follow from the conditions of a query."""
         conditions = _conditions(query)
-        value_sets = _restrictions(conditions[0]) if len(conditions) == 1 else {}
-        return cls(query, value_sets, sum(_size(condition) for condition in conditions))
+        declared_values = _restrictions(conditions[0]) if len(conditions) == 1 else {}
+        return cls(query, declared_values, sum(_size(condition) for condition in conditions))
 
 
 @dataclass
@@ -252,15 +252,21 @@ class DisjointGroup:
         if self.members and not self._is_disjoint(one, work):
             return False
         if not self.members:
-            self.covered = {name: CoveredValues() for name in one.value_sets}
+            self.covered = {name: CoveredValues() for name in one.declared_values}
         self.members.append(one)
-        self.covered = {name: values for name, values in self.covered.items() if values.add(one.value_sets.get(name))}
+        self.covered = {
+            name: values for name, values in self.covered.items() if values.add(one.declared_values.get(name))
+        }
         return True
 
     def _is_disjoint(self, one: ConditionRanges, work: WorkLimit) -> bool:
         if not work.allows(one.size):
             return False
-        if any(values.misses(one.value_sets[name]) for name, values in self.covered.items() if name in one.value_sets):
+        if any(
+            values.misses(one.declared_values[name])
+            for name, values in self.covered.items()
+            if name in one.declared_values
+        ):
             return True
         return all(
             work.allows(one.size * other.size) and are_disjoint(one.query, other.query) for other in self.members

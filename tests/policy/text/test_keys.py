@@ -160,6 +160,8 @@ def test_provenance():
     assert Policy.parse(BASE).profiled_keys() == ()
 
 
+NO_SAMPLE = {"recoding": None, "sampling": None}
+
 # --- releases -----------------------------------------------------------------------------------------------------
 
 
@@ -182,6 +184,11 @@ def test_provenance():
         ({"views": {"groups": [["age", "zip"], ["visit", "answer"]]}}, lambda r: len(r.views.groups) == 2),
         ({"views": {"workload": [["age", "zip"], ["age"]]}}, lambda r: r.views.workload[1] == ("age",)),
         ({"views": {"choose": {"epsilon": "0.1", "count": 3}}}, lambda r: r.chosen == Fraction(3, 10)),
+        ({"views": {"show": "counts", "every": "pairs"}, **NO_SAMPLE}, lambda r: r.views.cells == "merged"),
+        ({"views": {"show": "counts", "choose": {}}, **NO_SAMPLE}, lambda r: r.views.choose.width == 2),
+        ({"views": {"show": "counts", "adapt": {"width": 3}}, **NO_SAMPLE}, lambda r: len(r.views.candidates("abcd")) == 10),
+        ({"views": {"show": "rows", "every": "pairs"}}, lambda r: r.views.show is None and r.has_rows),
+        ({"counts": "pairs"}, lambda r: (r.counts.share, r.counts.cells, r.has_rows) == (Fraction(1, 2), "merged", True)),
         ({"sampling": {"beta": "0.25"}}, lambda r: r.sampling.beta == Fraction(1, 4)),
         ({"sampling": {"prefer": "detail"}}, lambda r: (r.sampling.beta, r.sampling.prefer) == ("auto", "detail")),
         ({"sampling": {"already": "0.01"}, "recoding": None}, lambda r: r.sampling.already == Fraction(1, 100)),
@@ -200,6 +207,7 @@ def test_releases(keys, check):
         ("probabilistic-k", "k: 5, grouping: ranking"),
         ("t-closeness", "t: 2.5, k: 4"),
         ("anatomy", "l: 3, k: 4, t: 2"),
+        ("synthetic", "epsilon: 1, delta: 0.01, synthetic: {rows: 500, never: [{age: [0, 15], answer: yes}]}"),
         ("dp-microaggregation", "k: 50, epsilon: 1, delta: 0, grouping: insensitive, calibration: per_record"),
     ],
 )

@@ -20,19 +20,23 @@ from shoal.policy.model.attribute import AttributeModel
 from shoal.policy.model.file import UnitModel
 from shoal.policy.model.release import (
     GROUPINGS,
+    ChosenViewsModel,
     Grouping,
+    GroupsModel,
     MethodName,
     RecodingModel,
     ReleaseModel,
     SamplingModel,
+    SyntheticModel,
     TreeModel,
+    ViewsModel,
 )
 from shoal.policy.text.problem import Problem, excerpt, nearest
 
 PlanKind = Literal["differential", "syntactic"]
 """The two kinds of plan: one that pays for differential privacy, and one whose guarantee is a property of the table."""
 
-_PROMISE = ("epsilon", "delta", "views", "sampling", "bound", "calibration")
+_PROMISE = ("epsilon", "delta", "views", "counts", "sampling", "bound", "calibration")
 _ANY_METHOD = ("method", "output", "repeat")
 
 
@@ -194,11 +198,134 @@ class Method:
 
 @dataclass(frozen=True)
 class SafeKMethod(Method):
-    """Random sample, generalization, suppression below k: without a recoding it grows a tree, for a share of epsilon."""
+    """Random sample, generalization, suppression below k: without a recoding it grows a tree, for a share of epsilon.
+
+    Noisy counts may stand in the place of the rows, or beside them; then no sample is drawn, or the two share the promise.
+    """
+
+    def fill(self, release: ReleaseModel, published: Iterable[str]) -> ReleaseModel:
+        names = tuple(published)
+        if not release.has_rows:
+            return _fill_counts(release, names)
+        update: dict[str, Any] = {}
+        if release.views is not None and release.views.show is not None:
+            update["views"] = release.views.model_copy(update={"show": None})  # rows, as where nothing is said
+        if release.counts is not None:
+            update["counts"] = release.counts.fill_counts()
+        return super().fill(release.model_copy(update=update), names)
 
     def default_recoding(self, release: ReleaseModel) -> RecodingModel:
         already = release.sampling is not None and release.sampling.already is not None
         return RecodingModel(levels={}) if already else RecodingModel(tree=TreeModel())
+
+    def _numbers(self, release: ReleaseModel) -> Iterator[Problem]:
+        yield from super()._numbers(release)
+        if release.views is not None:
+            yield from _of_rows_alone(release) if not release.has_rows else _of_counts_alone(release.views)
+        if release.counts is not None:
+            yield from _counts_beside_rows(release)
+
+
+@dataclass(frozen=True)
+class SyntheticMethod(Method):
+    """Noisy counts, and one table of rows that are nobody's, drawn from a model of them."""
+
+    def fill(self, release: ReleaseModel, published: Iterable[str]) -> ReleaseModel:
+        asked = (
+            release if release.views is not None else release.model_copy(update={"views": ViewsModel(every="pairs")})
+        )
+        drawn = (release.synthetic or SyntheticModel()).fill()
+        return _fill_counts(asked.model_copy(update={"synthetic": drawn}), tuple(published))
+
+    def _numbers(self, release: ReleaseModel) -> Iterator[Problem]:
+        yield from super()._numbers(release)
+        if release.views is not None:
+            yield from _of_rows_alone(release)
+        if release.views is not None and release.views.show == "rows":
+            fix = "no row of the table is published; for rows, take method: safe-k"
+            yield Problem(("release", "views", "show"), "method synthetic shows no rows", "rows", "counts", fix)
+
+
+def _fill_counts(release: ReleaseModel, published: tuple[str, ...]) -> ReleaseModel:
+    """A release of noisy counts alone with every default written out: nothing of it is about a sample."""
+    update: dict[str, Any] = {"recoding": (release.recoding or RecodingModel(levels={})).fill(None, published)}
+    if release.views is not None:
+        update["views"] = release.views.fill_counts().model_copy(update={"show": "counts", "allocation": None})
+    return release.model_copy(update=update)
+
+
+def _of_rows_alone(release: ReleaseModel) -> Iterator[Problem]:
+    """What belongs to sampled rows is not said of noisy counts."""
+    keys = {
+        "k": "no class is suppressed: every cell is published, with noise",
+        "sampling": "no sample is drawn: every row is counted",
+        "bound": "it is about a sample, and none is drawn",
+    }
+    for key, why in keys.items():
+        if getattr(release, key) is not None and release.method == "safe-k":
+            yield Problem(("release", key), f"not together with views that show counts: {why}", fix="leave it out")
+    if release.repeat > 1 and release.method == "safe-k":
+        wrong = "noisy counts are released once"
+        fix = "two noisy counts are worth less than one at the whole promise"
+        yield Problem(("release", "repeat"), wrong, str(release.repeat), "1", fix)
+    if release.recoding is not None and release.recoding.paid is not None:
+        yield Problem(
+            ("release", "recoding"),
+            "nothing is recoded by a choice where counts are shown",
+            release.recoding.key,
+            "{levels: ...}",
+            "leave it out: `cells: merged` finds out which cells are worth telling apart",
+        )
+    views = release.views
+    if views is not None and views.allocation is not None:
+        yield Problem(
+            ("release", "views", "allocation"),
+            "all noisy tables are equally precise",
+            views.allocation,
+            fix="leave it out",
+        )
+    if views is not None:
+        yield from free_choice(("release", "views"), views)
+
+
+def free_choice(path: tuple[str | int, ...], asked: GroupsModel) -> Iterator[Problem]:
+    """A choice among noisy counts has no price of its own: the plan shares the promise out."""
+    if asked.choose is not None and asked.choose.epsilon is not None:
+        yield Problem(
+            (*path, "choose", "epsilon"),
+            "the choice of noisy counts has no price of its own",
+            exact_text(asked.choose.epsilon),
+            fix="leave it out: the plan shares the promise out between the scores and the counts",
+        )
+
+
+def _of_counts_alone(views: ViewsModel) -> Iterator[Problem]:
+    """What belongs to noisy counts is not said of sampled rows, and a choice of views of rows has its price and number."""
+    fix = "say show: counts, or leave it out"
+    for key in ("adapt", "cells"):
+        if getattr(views, key) is not None:
+            yield Problem(("release", "views", key), "only views that show counts have it", None, "show: counts", fix)
+    for key in ("epsilon", "count") if views.choose is not None else ():
+        if getattr(views.choose, key) is None:
+            meaning = ChosenViewsModel.model_fields[key].description
+            path = ("release", "views", "choose")
+            yield Problem(path, f"the key '{key}' is missing", fix=f"add it: {meaning}")
+
+
+def _counts_beside_rows(release: ReleaseModel) -> Iterator[Problem]:
+    """Rows and counts share one promise: one release, from the whole table."""
+    path: tuple[str | int, ...] = ("release", "counts")
+    if not release.has_rows:
+        fix = "name all tables in `views`, or publish rows"
+        yield Problem(path, "beside views that show counts there are no rows", None, "one of the two", fix)
+        return
+    if release.repeat > 1:
+        yield Problem(("release", "repeat"), "rows with counts are released once", str(release.repeat), "1")
+    if release.sampling is not None and release.sampling.already is not None:
+        wrong = "not together with a table that is itself a sample: nothing else may ever be computed from it"
+        yield Problem(path, wrong, fix="leave `counts` out")
+    if release.counts is not None:
+        yield from free_choice(path, release.counts)
 
 
 @dataclass(frozen=True)
@@ -295,7 +422,7 @@ _ALL = (
     SafeKMethod(
         "safe-k",
         ("epsilon", "delta"),
-        ("k", "recoding", "views", "sampling", "bound"),
+        ("k", "recoding", "views", "counts", "sampling", "bound"),
         plan="differential",
         least_k=1,
         positive_delta=True,
@@ -345,6 +472,14 @@ _ALL = (
         repeats=True,
         groupings=("insensitive", "ranking"),
         defaults={"delta": Fraction(0), "grouping": "insensitive", "calibration": "whole"},
+    ),
+    SyntheticMethod(
+        "synthetic",
+        ("epsilon", "delta"),
+        ("views", "recoding", "synthetic"),
+        plan="differential",
+        positive_delta=True,
+        whole_tuple=True,
     ),
 )
 

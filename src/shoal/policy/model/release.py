@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -23,6 +23,7 @@ from shoal.policy.model.base import (
     Rate,
     RateOrAuto,
     Share,
+    Value,
     WholeNumber,
     Word,
     only_key,
@@ -163,6 +164,10 @@ EVERY: tuple[Every, ...] = ("singles", "pairs", "triples")
 Allocation = Literal["equal", "weighted"]
 Group = tuple[Name, ...]
 Width = Annotated[int, BeforeValidator(WholeNumber(2, 3))]
+ShowViews = Literal["rows", "counts"]
+CellsWord = Literal["merged", "declared"]
+MOST_SYNTHETIC = 100_000_000
+"""The most rows of a synthetic table."""
 
 
 class ChosenViewsModel(PolicyPart):
@@ -170,16 +175,32 @@ class ChosenViewsModel(PolicyPart):
 
     long_words: ClassVar = "{epsilon: a number, count: how many}"
 
-    epsilon: Epsilon = Field(description="What the choice costs; a part of `release.epsilon`.")
-    count: FromOne = Field(description="How many views are published.")
+    epsilon: Epsilon | None = Field(
+        default=None,
+        description="What the choice costs; a part of `release.epsilon`. Views of rows need it; noisy counts have none.",
+    )
+    count: FromOne | None = Field(
+        default=None,
+        description="How many views are published. Views of rows need it; of noisy counts the scores decide when it is left out.",
+    )
     width: Width | None = Field(default=None, description="How many attributes a view has: 2 (when left out) or 3.")
 
 
-class ViewsModel(PolicyPart):
-    """Many narrow tables instead of one wide one, each from its own sample."""
+class AdaptModel(PolicyPart):
+    """Tables of noisy counts that are chosen one after the other, each as the one that the tables so far foresee worst."""
 
-    short: ClassVar = {"enum": list(EVERY)}
-    long_words: ClassVar = "pairs, triples, singles, {groups: ...}, {workload: ...} or {choose: ...}"
+    long_words: ClassVar = "{rounds: how many} or {}"
+
+    rounds: FromOne | None = Field(
+        default=None, description="How many tables are chosen; about as many as there are attributes when left out."
+    )
+    width: Width | None = Field(
+        default=None, description="How many attributes a table has at most: 2 (when left out) or 3."
+    )
+
+
+class GroupsModel(PolicyPart):
+    """Which sets of attributes have a table of their own."""
 
     every: Annotated[Every, BeforeValidator(Word(*EVERY))] | None = Field(
         default=None,
@@ -197,9 +218,15 @@ class ViewsModel(PolicyPart):
         description="The sets of attributes that will be analysed together; they may overlap. `workload: triples` is `every`.",
     )
     choose: ChosenViewsModel | None = Field(default=None, description="Views chosen privately: those that depend most.")
-    allocation: Annotated[Allocation, BeforeValidator(Word("equal", "weighted"))] | None = Field(
+    adapt: AdaptModel | None = Field(
         default=None,
-        description="How the promise is shared out: `equal` (when left out), or `weighted` by the attributes' weights.",
+        description="Noisy counts alone: tables chosen privately one after the other, each as the one that a model of those "
+        "before it foresees worst.",
+    )
+    cells: Annotated[CellsWord, BeforeValidator(Word("merged", "declared"))] | None = Field(
+        default=None,
+        description="Noisy counts alone: `merged`, small neighbouring cells are one (when left out; the tables of single "
+        "attributes are published too, and decide it), or `declared`, cells as the policy declares them.",
     )
 
     @classmethod
@@ -216,8 +243,8 @@ class ViewsModel(PolicyPart):
         return value
 
     @model_validator(mode="after")
-    def _one_kind(self) -> ViewsModel:
-        only_key(self, "every", "groups", "workload", "choose")
+    def _one_kind(self) -> Self:
+        only_key(self, "every", "groups", "workload", "choose", "adapt")
         if self.limit is not None and self.every is None:
             raise refusal("`limit` without `every`", "limit beside every", "list the views you want in `workload`")
         return self
@@ -229,21 +256,130 @@ class ViewsModel(PolicyPart):
         return tuple((key, groups) for key, groups in pairs if groups is not None)
 
     @property
-    def epsilon(self) -> Fraction:
-        """What the choice of the views costs."""
-        return self.choose.epsilon if self.choose else Fraction(0)
+    def width(self) -> int:
+        """How many attributes a table has at most, where the groups are not named one by one; 0 where they are."""
+        if self.choose is not None:
+            return self.choose.width or 2
+        if self.adapt is not None:
+            return self.adapt.width or 2
+        return EVERY.index(self.every) + 1 if self.every else 0
 
     def candidates(self, published: Sequence[str]) -> tuple[Group, ...]:
         """The views that are known without the data; all that could be chosen, where a mechanism chooses."""
         if self.groups is not None or self.workload is not None:
             return self.groups or self.workload or ()
-        width = self.choose.width or 2 if self.choose else EVERY.index(self.every or "pairs") + 1
-        found = tuple(combinations(published, width))
+        if self.adapt is not None:
+            return tuple(group for size in range(2, self.width + 1) for group in combinations(published, size))
+        found = tuple(combinations(published, self.width))
         if self.limit is None:
             return found
         # By the names alone, so that a lock, which does not keep the order of declaration, says which views these are.
-        taken = {frozenset(group) for group in _spread(tuple(combinations(sorted(published), width)), self.limit)}
+        taken = {frozenset(group) for group in _spread(tuple(combinations(sorted(published), self.width)), self.limit)}
         return tuple(group for group in found if frozenset(group) in taken)
+
+    def fill_counts(self) -> Self:
+        """The same with every default of noisy counts written out."""
+        update: dict[str, Any] = {"cells": self.cells or "merged"}
+        if self.choose is not None:
+            update["choose"] = self.choose.model_copy(update={"width": self.width})
+        if self.adapt is not None:
+            update["adapt"] = self.adapt.model_copy(update={"width": self.width})
+        return self.model_copy(update=update)
+
+
+class ViewsModel(GroupsModel):
+    """Many narrow tables instead of one wide one: of rows, each from its own sample, or of noisy counts."""
+
+    short: ClassVar = {"enum": list(EVERY)}
+    long_words: ClassVar = "pairs, triples, singles, {groups: ...}, {workload: ...}, {choose: ...} or {adapt: ...}"
+
+    allocation: Annotated[Allocation, BeforeValidator(Word("equal", "weighted"))] | None = Field(
+        default=None,
+        description="How the promise is shared out: `equal` (when left out), or `weighted` by the attributes' weights.",
+    )
+    show: Annotated[ShowViews, BeforeValidator(Word("rows", "counts"))] | None = Field(
+        default=None,
+        description="What a view shows: sampled `rows` (when left out), or noisy `counts` of cells; for method `synthetic`, "
+        "`counts` alone.",
+    )
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What the choice of the views costs, as far as the file says."""
+        return (self.choose.epsilon or Fraction(0)) if self.choose else Fraction(0)
+
+
+class CountsModel(GroupsModel):
+    """Tables of noisy counts beside the rows of the release."""
+
+    short: ClassVar = {"enum": list(EVERY)}
+    long_words: ClassVar = (
+        "pairs, triples, singles, {every: pairs, share: a number}, {workload: ...}, {choose: ...} or {adapt: ...}"
+    )
+
+    share: Rate | None = Field(
+        default=None, description="The part of the promise that goes to the counts; a half when left out."
+    )
+
+    def fill_counts(self) -> Self:
+        return super().fill_counts().model_copy(update={"share": self.share or Fraction(1, 2)})
+
+
+def _rows(value: Any) -> int | str:
+    return "noisy" if value == "noisy" else WholeNumber(1, MOST_SYNTHETIC)(value)
+
+
+def _rule(value: Any) -> Any:
+    """One combination that no row may have: for each attribute a value, or a list."""
+    if not isinstance(value, dict):
+        raise refusal("no combination of values", "a mapping, such as {age: [0, 15], licence: yes}")
+    return {name: (item,) if isinstance(item, str) else item for name, item in value.items()}
+
+
+Rule = Annotated[
+    dict[Name, tuple[Value, ...]],
+    BeforeValidator(_rule),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "additionalProperties": {
+                "type": ["string", "number", "boolean", "array"],
+                "items": {"type": ["string", "number", "boolean"]},
+            },
+            "minProperties": 1,
+        }
+    ),
+]
+
+
+class SyntheticModel(PolicyPart):
+    """The synthetic table that is drawn from the noisy counts."""
+
+    long_words: ClassVar = "{rows: noisy, or how many, never: [...]}"
+
+    rows: (
+        Annotated[
+            int | Literal["noisy"],
+            BeforeValidator(_rows),
+            WithJsonSchema(
+                {"anyOf": [{"const": "noisy"}, {"type": "integer", "minimum": 1, "maximum": MOST_SYNTHETIC}]}
+            ),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="How many rows the synthetic table has: a number that you declare, or `noisy`, about as many as the table, "
+        "by the noisy counts; `noisy` when left out.",
+    )
+    never: tuple[Rule, ...] | None = Field(
+        default=None,
+        description="Combinations that no synthetic row has, each a mapping: a value, a list of values, or [low, high] of a "
+        "number or date, for each attribute.",
+    )
+
+    def fill(self) -> SyntheticModel:
+        """The same with every default written out."""
+        return self.model_copy(update={"rows": self.rows or "noisy"})
 
 
 def _spread(groups: tuple[Group, ...], limit: int) -> list[Group]:
@@ -276,6 +412,7 @@ MethodName = Literal[
     "t-closeness",
     "anatomy",
     "dp-microaggregation",
+    "synthetic",
 ]
 METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 Bound = Literal["tight", "published"]
@@ -341,7 +478,7 @@ class ReleaseModel(PolicyPart):
 
     method: Annotated[MethodName, BeforeValidator(Word(*METHOD_NAMES))] = Field(
         description="`safe-k`, `sample`, `k-anonymity`, `microaggregation`, `probabilistic-k`, `t-closeness`, "
-        "`anatomy` or `dp-microaggregation`."
+        "`anatomy`, `dp-microaggregation` or `synthetic`."
     )
     epsilon: Epsilon | None = Field(
         default=None,
@@ -393,6 +530,12 @@ class ReleaseModel(PolicyPart):
     views: ViewsModel | None = Field(
         default=None, description="Many narrow tables instead of one wide one; one table when left out."
     )
+    counts: CountsModel | None = Field(
+        default=None, description="Tables of noisy counts beside the rows, in one promise; none when left out."
+    )
+    synthetic: SyntheticModel | None = Field(
+        default=None, description="For `synthetic`: the table that is drawn from the noisy counts."
+    )
     sampling: SamplingModel | None = Field(default=None, description="The random sample that is published.")
     bound: Annotated[Bound, BeforeValidator(Word("tight", "published"))] | None = Field(
         default=None,
@@ -402,6 +545,18 @@ class ReleaseModel(PolicyPart):
         default=1, description="How many releases of this kind are planned, each from its own sample, charged together."
     )
     output: OutputModel = Field(default=OutputModel(), description="The form of the published table.")
+
+    @property
+    def noisy_counts(self) -> ViewsModel | CountsModel | None:
+        """The tables of noisy counts that are asked for: instead of rows, or beside them; None for rows alone."""
+        if self.method == "synthetic" or (self.views is not None and self.views.show == "counts"):
+            return self.views
+        return self.counts
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows of the table are published, rather than noisy counts alone."""
+        return self.method == "safe-k" and (self.views is None or self.views.show != "counts")
 
     @property
     def chosen(self) -> Fraction:

@@ -173,7 +173,7 @@ def views_plan(policy: Policy, asked: ReleaseModel, views: ViewsModel, unit: Uni
     groups = views.candidates(published)
     chooser = None
     if views.choose is not None:
-        chooser = Chooser(groups, views.choose.count, views.choose.epsilon, unit.steps)
+        chooser = Chooser(groups, views.choose.count or 1, views.epsilon, unit.steps)
         groups = groups[: chooser.count]
     weighted = views.allocation == "weighted"
     weights = [

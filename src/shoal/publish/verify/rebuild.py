@@ -104,7 +104,7 @@ def plan_with_numbers(policy: Policy, certificate: SafeKCertificate) -> SafeKPla
         choose, chooser = asked.views.choose, None
         if choose is not None:
             candidates = asked.views.candidates([attribute.name for attribute in policy.schema.published])
-            chooser = Chooser(candidates, choose.count, choose.epsilon, policy.unit.steps)
+            chooser = Chooser(candidates, choose.count or 1, asked.views.epsilon, policy.unit.steps)
         plan = ViewsPlan(policy, made[0].method, 1, total, asked.output.format, made, chooser)
     plan.check(policy.schema)
     return plan

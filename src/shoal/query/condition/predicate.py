@@ -212,17 +212,17 @@ def _join(parts: Sequence[Node], *, every: bool) -> Node:
         flat.extend(part.parts if isinstance(part, Junction) and same else [part])
     if not every and any(part == EVERYTHING for part in flat):
         return EVERYTHING
-    value_sets: dict[str, ValueSet] = {}
+    declared_values: dict[str, ValueSet] = {}
     others: dict[str, Node] = {}
     for part in flat:
         if isinstance(part, Junction):
             others[part.text] = part
-        elif part.name in value_sets:
-            known = value_sets[part.name]
-            value_sets[part.name] = known.intersection(part.value_set) if every else known.union(part.value_set)
+        elif part.name in declared_values:
+            known = declared_values[part.name]
+            declared_values[part.name] = known.intersection(part.value_set) if every else known.union(part.value_set)
         else:
-            value_sets[part.name] = part.value_set
-    merged_atoms = [_atom(value_set) for value_set in value_sets.values()]
+            declared_values[part.name] = part.value_set
+    merged_atoms = [_atom(value_set) for value_set in declared_values.values()]
     if not every and EVERYTHING in merged_atoms:
         return EVERYTHING
     for atom in merged_atoms:
