@@ -33,7 +33,9 @@ from shoal.data.type import Type, point
 from shoal.errors import PolicyError, UsageError
 
 MOST = 4096
-"""The most cells that an attribute may have."""
+"""The most cells that an attribute may have in boxes."""
+MOST_COUNTED = 1 << 14
+"""The most cells that an attribute may have where only counts are published, which takes less memory than boxes."""
 STEPS = 1024
 """The number of equal steps of an interval that has too many values to list and no hierarchy."""
 
@@ -100,8 +102,8 @@ class AttributeCells:
         return Line.of(self.attribute.type, self.attribute.domain)
 
 
-def cells_of(attribute: Attribute, finest: int = 0) -> AttributeCells:
-    """The cells of an attribute, not finer than level `finest` of its hierarchy.
+def cells_of(attribute: Attribute, finest: int = 0, most: int = MOST) -> AttributeCells:
+    """The cells of an attribute, not finer than level `finest` of its hierarchy, and no more than `most`.
 
     Raises     PolicyError where no domain is declared, or it has too many values to list and no hierarchy.
 
@@ -117,7 +119,7 @@ def cells_of(attribute: Attribute, finest: int = 0) -> AttributeCells:
             fix=f"declare attributes.{attribute.name}.domain",
         )
     hierarchy = attribute.hierarchy
-    found = _plain(attribute) if hierarchy is None else _of_hierarchy(attribute, hierarchy, finest)
+    found = _plain(attribute, most) if hierarchy is None else _of_hierarchy(attribute, hierarchy, finest, most)
     if attribute.missing is not Missing.VALUE or isinstance(found.level, TopLevel):
         return found
     return AttributeCells(
@@ -132,18 +134,18 @@ def cells_of(attribute: Attribute, finest: int = 0) -> AttributeCells:
     )
 
 
-def _plain(attribute: Attribute) -> AttributeCells:
+def _plain(attribute: Attribute, most: int) -> AttributeCells:
     """AttributeCells of a domain without a hierarchy."""
     domain = attribute.domain
     values = list_values(attribute.type, domain) if domain is not None else None
-    if values is not None and len(values) <= MOST:
+    if values is not None and len(values) <= most:
         return _of_values(attribute, ValueLevel(), values, [])
     if isinstance(domain, Interval) and attribute.type.numeric:
         return _steps(attribute, Line.of(attribute.type, domain))
     raise PolicyError(
         f"attribute '{attribute.name}': too many values for boxes",
         came=f"{len(values):,}" if values is not None else "no end of them",
-        allowed=f"{MOST:,} values, or a hierarchy with a level of that many labels",
+        allowed=f"{most:,} values, or a hierarchy with a level of that many labels",
         fix=f"declare attributes.{attribute.name}.hierarchy, or fix its level in the policy",
     )
 
@@ -160,20 +162,20 @@ def _steps(attribute: Attribute, line: Line) -> AttributeCells:
     return AttributeCells(attribute, level, labels, sizes, ordered=True, groups=(), bounds=tuple(bounds))
 
 
-def _of_hierarchy(attribute: Attribute, hierarchy: Hierarchy, finest: int) -> AttributeCells:
+def _of_hierarchy(attribute: Attribute, hierarchy: Hierarchy, finest: int, most: int) -> AttributeCells:
     """AttributeCells of the finest level that can be listed, from `finest` up."""
     for index in range(finest, len(hierarchy)):
         level = hierarchy.level(index)
         above = hierarchy.levels[index + 1 :]
         if isinstance(level, TopLevel):
             break
-        if hierarchy.values is not None and len(hierarchy.values) <= 50 * MOST:
+        if hierarchy.values is not None and len(hierarchy.values) <= 50 * most:
             labels = hierarchy.labels(index)
-            if labels is not None and len(labels) <= MOST:
+            if labels is not None and len(labels) <= most:
                 return _of_values(attribute, level, hierarchy.values, list(above))
-        elif isinstance(level, IntervalLevel) and len(level.labels) <= MOST:
+        elif isinstance(level, IntervalLevel) and len(level.labels) <= most:
             return _of_cuts(attribute, level, [each for each in above if isinstance(each, IntervalLevel)])
-        elif isinstance(level, MaskLevel) and (found := _of_places(attribute, level, above)) is not None:
+        elif isinstance(level, MaskLevel) and (found := _of_places(attribute, level, above, most)) is not None:
             return found
         elif (
             isinstance(level, ValueLevel)
@@ -254,7 +256,7 @@ def _of_cuts(attribute: Attribute, level: IntervalLevel, above: list[IntervalLev
     return AttributeCells(attribute, level, level.labels, sizes, ordered=True, groups=tuple(groups), bounds=bounds)
 
 
-def _of_places(attribute: Attribute, level: MaskLevel, above: Sequence[Level]) -> AttributeCells | None:
+def _of_places(attribute: Attribute, level: MaskLevel, above: Sequence[Level], most: int) -> AttributeCells | None:
     """AttributeCells of masked texts whose letters are known place by place; None where there are too many or they are not."""
     places = attribute.domain.places if isinstance(attribute.domain, Pattern) else None
     if places is None:
@@ -263,7 +265,7 @@ def _of_places(attribute: Attribute, level: MaskLevel, above: Sequence[Level]) -
     shown, hidden = (
         (places[: level.kept], places[level.kept :]) if right else (places[-level.kept :], places[: -level.kept])
     )
-    if prod(map(len, shown)) > MOST:
+    if prod(map(len, shown)) > most:
         return None
     tail = level.letter * len(hidden)
     bare = ["".join(letters) for letters in product(*shown)]

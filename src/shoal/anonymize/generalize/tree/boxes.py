@@ -13,6 +13,7 @@ import numpy.typing as npt
 from shoal.anonymize.generalize.base import Recoding, level_rule
 from shoal.anonymize.generalize.tree.sides import SideTree
 from shoal.anonymize.kernel import grow
+from shoal.data.cells import AttributeCells
 from shoal.data.hierarchy.level import Level
 from shoal.engine.base import Table
 
@@ -174,22 +175,9 @@ class BoxRecoding(Recoding):
     def _rule(self, j: int) -> dict[str, Any]:
         """The labels that occur along an attribute, and the cells that each stands for."""
         side, offset = self.tree.layout.sides[j], self.tree.layout.offsets[j]
-        cells, losses = side.cells, side.losses
-        used = np.unique(self.tree.faces[self.tree.leaves, j]) - offset
-        hierarchy = cells.attribute.hierarchy
-        index = next((i for i, each in enumerate(hierarchy.levels) if each is cells.level), 0) if hierarchy else 0
-        base = level_rule(cells.attribute, index, cells.level)
-        return {
-            "attribute": cells.name,
-            "type": cells.attribute.type.value,
-            "domain": base["domain"],
-            "kind": "boxes",
-            "labels": [side.labels[node] for node in used.tolist()],
-            "losses": [f"{losses[node]:.6f}" for node in used.tolist()],
-            "members": [_runs(side.members(node)) for node in used.tolist()],
-            "cells": list(cells.labels),
-            "level": base,
-        }
+        used = (np.unique(self.tree.faces[self.tree.leaves, j]) - offset).tolist()
+        labels, members = [side.labels[node] for node in used], [side.members(node) for node in used]
+        return rule_of_unions(side.cells, labels, members, side.losses[used].tolist())
 
     def listing(self) -> str:
         """Every box as a line of labels, sorted: what a reader needs to know which boxes there are."""
@@ -201,6 +189,26 @@ class BoxRecoding(Recoding):
         writer.writerow(self.columns)
         writer.writerows(sorted(zip(*self.labels, strict=True)))
         return file.getvalue()
+
+
+def rule_of_unions(
+    cells: AttributeCells, labels: Sequence[str], members: Sequence[Sequence[int]], losses: Sequence[float]
+) -> dict[str, Any]:
+    """The rule of labels that stand for unions of cells: the cells of each, and the level that the cells are of."""
+    hierarchy = cells.attribute.hierarchy
+    index = next((i for i, each in enumerate(hierarchy.levels) if each is cells.level), 0) if hierarchy else 0
+    base = level_rule(cells.attribute, index, cells.level)
+    return {
+        "attribute": cells.name,
+        "type": cells.attribute.type.value,
+        "domain": base["domain"],
+        "kind": "boxes",
+        "labels": list(labels),
+        "losses": [f"{loss:.6f}" for loss in losses],
+        "members": [_runs(held) for held in members],
+        "cells": list(cells.labels),
+        "level": base,
+    }
 
 
 def _runs(members: Sequence[int]) -> list[list[int]]:

@@ -7,6 +7,7 @@ paid for. A step takes the cut with the largest fall of expected loss for each b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -85,12 +86,12 @@ class SideTree:
 
 
 @dataclass
-class _Piece:
+class DomainPiece:
     """A piece of the domain that is put together with others: a cell, or a group of the hierarchy."""
 
     label: str
     cells: list[int]
-    items: list[_Piece]
+    items: list[DomainPiece]
     mass: float = 0.0
     size: float = 0.0
 
@@ -117,8 +118,8 @@ class _SideBuilder:
         root = _build_hierarchy(cells, domain)
         parts = self._halve(root.items) if root.items else [[root]]
         if cells.missing is not None:
-            parts.append([_Piece(cells.labels[cells.missing], [cells.missing], [])])
-            self._add_parts(self._node(_Piece(SUPPRESSED, [*domain, cells.missing], []), SUPPRESSED), parts, root)
+            parts.append([DomainPiece(cells.labels[cells.missing], [cells.missing], [])])
+            self._add_parts(self._node(DomainPiece(SUPPRESSED, [*domain, cells.missing], []), SUPPRESSED), parts, root)
         elif root.items:
             self._add_parts(self._node(root, SUPPRESSED), parts, root)
         else:
@@ -130,7 +131,7 @@ class _SideBuilder:
             kids[node, : len(own)] = own
         return SideTree(cells, np.array(self.order, dtype=np.int32), start, stop, kids, tuple(self.labels))
 
-    def _add_parts(self, parent: int, parts: list[list[_Piece]], of: _Piece) -> None:
+    def _add_parts(self, parent: int, parts: list[list[DomainPiece]], of: DomainPiece) -> None:
         """Work off the parts of a node in order, so that each node's cells come out as one run.
 
         Without recursion: a tree of sides may be as deep as it has cells.
@@ -144,14 +145,14 @@ class _SideBuilder:
                 below = self._halve(item.items) if item.items else []
             else:
                 held = [cell for piece in pieces for cell in piece.cells]
-                node = self._node(_Piece("", held, pieces), self._label(pieces, within))
+                node = self._node(DomainPiece("", held, pieces), name_pieces(self.cells, pieces, within))
                 below = self._halve(pieces)
             self.kids[above].append(node)
             if not below:
                 self.order.append(pieces[0].cells[0])
             waiting += [(part, within, node) for part in reversed(below)]
 
-    def _node(self, item: _Piece, label: str) -> int:
+    def _node(self, item: DomainPiece, label: str) -> int:
         start = len(self.order)
         self.nodes.append((start, start + len(item.cells)))
         self.kids.append([])
@@ -161,7 +162,7 @@ class _SideBuilder:
         self.labels.append(label)
         return len(self.nodes) - 1
 
-    def _halve(self, items: list[_Piece]) -> list[list[_Piece]]:
+    def _halve(self, items: list[DomainPiece]) -> list[list[DomainPiece]]:
         """Two parts of some items: a run of an ordered attribute, else the heaviest against the others."""
         for item in items:
             if not item.mass:
@@ -176,46 +177,47 @@ class _SideBuilder:
         at = int(np.argmax(gains / (bits + SMALLEST_BITS))) + 1
         return [items[:at], items[at:]]
 
-    def _label(self, pieces: list[_Piece], of: _Piece) -> str:
-        """A name for several pieces of one parent: an interval, the pieces, or the parent without the others."""
-        held = sorted(cell for piece in pieces for cell in piece.cells)
-        if self.cells.ordered:
-            return self.cells.span(held[0], held[-1] + 1)
-        names = [piece.label for piece in sorted(pieces, key=lambda piece: min(piece.cells))]
-        if len(names) <= MOST_NAMED:
-            return " or ".join(names)
-        if len(of.items) - len(pieces) <= MOST_NAMED:
-            inside = set(held)
-            others = [item.label for item in of.items if not inside.issuperset(item.cells)]
-            whole = "any" if of.label == SUPPRESSED else of.label
-            return f"{whole} but {' or '.join(others)}"
-        return " or ".join([*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"])
+
+def name_pieces(cells: AttributeCells, pieces: Sequence[DomainPiece], of: DomainPiece) -> str:
+    """A name for several pieces of one parent: an interval, the pieces, or the parent without the others."""
+    held = sorted(cell for piece in pieces for cell in piece.cells)
+    if cells.ordered:
+        return cells.span(held[0], held[-1] + 1)
+    names = [piece.label for piece in sorted(pieces, key=lambda piece: min(piece.cells))]
+    if len(names) <= MOST_NAMED:
+        return " or ".join(names)
+    if 0 < len(of.items) - len(pieces) <= MOST_NAMED:
+        inside = set(held)
+        others = [item.label for item in of.items if not inside.issuperset(item.cells)]
+        whole = "any" if of.label == SUPPRESSED else of.label
+        return f"{whole} but {' or '.join(others)}"
+    return " or ".join([*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"])
 
 
-def _build_hierarchy(cells: AttributeCells, domain: list[int]) -> _Piece:
+def _build_hierarchy(cells: AttributeCells, domain: list[int]) -> DomainPiece:
     """The hierarchy over the cells, without steps that divide nothing."""
-    items = {(cell,): _Piece(cells.labels[cell], [cell], []) for cell in domain}
+    items = {(cell,): DomainPiece(cells.labels[cell], [cell], []) for cell in domain}
     level = [items[(cell,)] for cell in domain]
     for groups in cells.groups:
         home = {cell: number for number, group in enumerate(groups) for cell in group.cells}
-        held: dict[int, list[_Piece]] = {}
+        held: dict[int, list[DomainPiece]] = {}
         for item in level:
             held.setdefault(home[item.cells[0]], []).append(item)
         level = [
-            own[0] if len(own) == 1 else _Piece(groups[number].label, [c for item in own for c in item.cells], own)
+            own[0] if len(own) == 1 else DomainPiece(groups[number].label, [c for item in own for c in item.cells], own)
             for number, own in held.items()
         ]
     if len(level) == 1:
-        return level[0] if not level[0].items else _Piece(SUPPRESSED, level[0].cells, level[0].items)
-    return _Piece(SUPPRESSED, [cell for item in level for cell in item.cells], level)
+        return level[0] if not level[0].items else DomainPiece(SUPPRESSED, level[0].cells, level[0].items)
+    return DomainPiece(SUPPRESSED, [cell for item in level for cell in item.cells], level)
 
 
-def hierarchy_over(cells: AttributeCells) -> _Piece:
+def hierarchy_over(cells: AttributeCells) -> DomainPiece:
     """The hierarchy over all cells but the missing one; a caller with many labels to check builds it once."""
     return _build_hierarchy(cells, [cell for cell in range(len(cells)) if cell != cells.missing])
 
 
-def label_fits(cells: AttributeCells, label: str, members: list[int], over: _Piece | None = None) -> bool:
+def label_fits(cells: AttributeCells, label: str, members: list[int], over: DomainPiece | None = None) -> bool:
     """Whether a side of these cells may carry this label; for whoever checks a recoding that somebody else applied.
 
     In which order members are named does not count: a lock lists values in another order than a policy. `over` is the
@@ -240,7 +242,7 @@ def label_fits(cells: AttributeCells, label: str, members: list[int], over: _Pie
     )  # two sides of one name are told apart by all their cells
 
 
-def _names_pieces(cells: AttributeCells, label: str, pieces: list[_Piece], of: _Piece) -> bool:
+def _names_pieces(cells: AttributeCells, label: str, pieces: list[DomainPiece], of: DomainPiece) -> bool:
     """Whether a label names these pieces of a parent: as an interval, one by one, by what is left out, or in part."""
     held = sorted(cell for piece in pieces for cell in piece.cells)
     if cells.ordered:
