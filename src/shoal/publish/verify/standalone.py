@@ -508,6 +508,7 @@ def read_lock(text: str) -> dict[str, Any]:
 #     Known({key: form, ...})       an object with some of these keys and no others
 #     Either(form, ...)             a thing of one of these forms
 #     [form]                        a list of such things
+#     (form, form, ...)             a list of exactly these
 #     Optionally(form)              null, or such a thing
 #     ByName(form)                  an object whose keys are names that somebody chose
 #     OneOf(word, ...)              one of these words
@@ -573,6 +574,9 @@ COMPOSABLE = {
     "safe-k-sampling": {"kind": str, "k": int, "beta": EXACT_NUMBER},
     "laplace-dp": {"kind": str, "epsilon": EXACT_NUMBER},
     "gaussian-dp": {"kind": str, "mu": EXACT_NUMBER},
+    "noisy-tables-dp": {"kind": str, "choices": [(FROM_ONE, EXACT_NUMBER)]},
+    "exponential-dp": {"kind": str, "epsilon": EXACT_NUMBER},
+    "concentrated-dp": {"kind": str, "rho": EXACT_NUMBER},
 }
 COUNTABLE = {
     "k-anonymity": {"kind": str, "k": int},
@@ -717,6 +721,11 @@ def misfit(value: Any, form: Any, place: str) -> Optional[str]:
     if isinstance(form, Either):
         found = [misfit(value, each, place) for each in form.forms]
         return None if None in found else found[0]
+    if isinstance(form, tuple) and not hasattr(form, "_fields"):
+        if not isinstance(value, list) or len(value) != len(form):
+            return f"{place} is no list of {len(form)}"
+        inside = (misfit(item, own, f"{place}[{index}]") for index, (item, own) in enumerate(zip(value, form)))
+        return next((words for words in inside if words is not None), None)
     if isinstance(form, (list, dict, ByName, Known)):
         return _misfit_inside(value, form, place)
     return _misfit_of_leaf(value, form, place)
@@ -1422,7 +1431,15 @@ def _log_binomial_tail(j: int, n: int, rate: float) -> float:
 # rounded up. What lies above the grid counts as certain disclosure; what lies below it is moved up to its lower end. The
 # convolution is one multiplication of two very long numbers, in which every mass has a field of digits of its own.
 #
-# A part is ("safe-k-sampling", k, beta), ("pure-dp", epsilon) or ("approx-dp", epsilon, delta).
+# A part is ("safe-k-sampling", k, beta), ("pure-dp", epsilon), ("approx-dp", epsilon, delta), or one of those of noisy counts:
+#
+#     ("noisy-tables-dp", ((n, sigma), ...))  n counts that a row changes by one at most, each with discrete Gaussian noise of
+#                                             parameter sigma; of several pairs one is run, and which is not known beforehand
+#     ("exponential-dp", epsilon)             the exponential mechanism: its losses lie within a range of epsilon
+#     ("concentrated-dp", rho)                rho-zero-concentrated differential privacy
+#
+# They are the same in both directions. Where a part is known by its curve delta(epsilon) alone, or by a curve above it, the
+# pair on the grid is the one whose curve joins the points of the grid by lines (in e^epsilon, where every true curve is convex).
 
 DIGITS = 30
 ONE = 10**DIGITS
@@ -1484,6 +1501,8 @@ def _atoms_of_sample(k: int, rate: Decimal, direction: str) -> tuple[list[tuple[
 
 def on_grid(part: Any, direction: str, step: Fraction, ends: tuple[int, int]) -> Losses:
     """A part's losses on a grid, never below the truth."""
+    if part[0] in NOISY_PARTS:
+        return _cut(NOISY_PARTS[part[0]](part[1], step), ends)
     held: dict[int, int] = {}
     with localcontext() as context:
         context.prec, context.Emin = 50, -999_999_999
@@ -1545,6 +1564,255 @@ def compose(parts: list[tuple[Any, int]], direction: str, step: Fraction, ends: 
     return found
 
 
+# --- noisy counts ---
+
+LARGE_SIGMA = 4
+"""From here on the sum of discrete Gaussian noises is a discrete Gaussian one, but for a part below 1e-30 that is added."""
+MOST_COUNTS = 1_000_000
+"""Counts with noise in one part: a release of noisy counts has thousands of tables at the most."""
+BITS = 220
+"""Of the fractions with which masses are computed."""
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620900")
+
+
+def tables_on_grid(choices: Any, step: Fraction) -> Losses:
+    """The losses of n counts with discrete Gaussian noise; of several pairs of n and sigma, the worst at every epsilon."""
+    found = [_losses_of_counts(count, sigma, step) for count, sigma in choices]
+    return found[0] if len(found) == 1 else worst_of(found)
+
+
+def _losses_of_counts(count: int, sigma: Fraction, step: Fraction) -> Losses:
+    """The loss of n counts is (2 t + n) / (2 sigma^2), t the sum of their noises; losses between two points are divided up.
+
+    An atom at the part f of a step w above the point below it goes up with (1 - e^(-f w)) / (1 - e^-w), which is at most
+    f + f (1 - f) w (1 + w) / 2. More that goes up is never below the truth.
+    """
+    masses, disclosing = _sum_of_noises(count, sigma)
+    reach = len(masses) - 1
+    place = 1 / (2 * sigma**2 * step)
+    top, bottom = place.numerator, place.denominator
+    width = float(step)
+    held: dict[int, int] = {}
+    spend(4 * reach)
+    for noise in range(-reach, reach + 1):
+        low, rest = divmod((2 * noise + count) * top, bottom)
+        part = rest / bottom
+        share = int((part + part * (1 - part) * width * (1 + width) / 2) * (1 + 1e-12) * 2**60) + 1 if rest else 0
+        mass = masses[abs(noise)]
+        upper = min(mass, -(-mass * share >> 60))
+        held[low] = held.get(low, 0) + mass - upper
+        held[low + 1] = held.get(low + 1, 0) + upper
+    return _listed_losses(held, step, disclosing)
+
+
+def _listed_losses(held: dict[int, int], step: Fraction, disclosing: int) -> Losses:
+    first, last = min(held), max(held)
+    spend(last - first)
+    return Losses(step, first, [held.get(place, 0) for place in range(first, last + 1)], disclosing)
+
+
+def _sum_of_noises(count: int, sigma: Fraction) -> tuple[list[int], int]:
+    """The distribution of the sum of n discrete Gaussian noises: masses at 0, 1, 2, ..., the same below 0, and what is beyond."""
+    if count < 1 or sigma <= 0:
+        raise ValueError("no such noise")
+    bounded("counts with noise", count, MOST_COUNTS)
+    spend(50 * float(min(sigma, Fraction(MOST_WORK))) * sqrt(count))
+    if sigma * sigma * 10**6 < count:
+        raise BoundError("noise so small that it hides nothing")
+    if sigma < LARGE_SIGMA:
+        return _convolved_noises(count, sigma)
+    with localcontext() as context:
+        context.prec, context.Emin = 60, -999_999_999
+        spread, variance = (decimal(sigma**2) * 2 * PI * count).sqrt(), decimal(count * sigma**2)
+        # By Poisson's summation, Pr[sum = t] is at most e^(-t^2 / (2 n sigma^2)) times
+        # 1 / sqrt(2 pi n sigma^2) + (1 + 2.01 e^(-pi^2 sigma^2 / 2))^n - 1.
+        other = (1 + Decimal("2.01") * (-(PI**2) * decimal(sigma**2) / 2).exp()) ** count - 1
+        height = 1 / spread + other
+        fall = (-1 / (2 * variance)).exp()
+        fixed = [int((each * 2**BITS).to_integral_value(ROUND_CEILING)) for each in (height, fall, fall**2)]
+    return _gaussian_masses(*fixed)
+
+
+def _gaussian_masses(mass: int, fall: int, turn: int) -> tuple[list[int], int]:
+    """Masses h f^(t^2) at 0, 1, 2, ..., with h and f as fractions of 2^BITS, rounded up; and the mass beyond them."""
+    one = 1 << BITS
+    found = []
+    while True:
+        found.append((mass * ONE >> BITS) + 1)
+        mass = (mass * fall >> BITS) + 1
+        fall = (fall * turn >> BITS) + 1
+        # Each of the masses left is less than `fall` times the one before it.
+        if fall < one and mass * one // (one - fall) * (10 * ONE) < one:
+            return found, 1
+
+
+def _convolved_noises(count: int, sigma: Fraction) -> tuple[list[int], int]:
+    """The same for little noise, one noise after another."""
+    with localcontext() as context:
+        context.prec, context.Emin = 60, -999_999_999
+        fall = (-1 / (2 * decimal(sigma**2))).exp()
+        total, term, tall = Decimal(1), fall, fall
+        while term > Decimal(10) ** -55:
+            total += 2 * term
+            tall *= fall**2
+            term *= tall
+        fixed = [int((each * 2**BITS).to_integral_value(ROUND_CEILING)) for each in (1 / total, fall, fall**2)]
+    half, beyond = _gaussian_masses(*fixed)
+    own = Losses(Fraction(1), 1 - len(half), [*half[:0:-1], *half], 2 * beyond)
+    reach = int(15 * float(sigma) * sqrt(count)) + len(half)
+    found, left = None, count
+    while left:
+        if left & 1:
+            found = own if found is None else convolve(found, own, (-reach, reach))
+        left >>= 1
+        own = convolve(own, own, (-reach, reach)) if left else own
+    if found is None:
+        raise ValueError("no such noise")
+    both = dict(enumerate(found.masses, found.first))
+    far = max(found.first + len(found.masses) - 1, -found.first)
+    # Rounding and cutting may have moved the two sides apart; the larger one stands for both.
+    return [max(both.get(place, 0), both.get(-place, 0)) for place in range(far + 1)], found.disclosing
+
+
+def exponential_on_grid(epsilon: Fraction, step: Fraction) -> Losses:
+    """The exponential mechanism. Losses in a range of epsilon are dominated by pairs with losses t and t - epsilon, and the worst
+    of them at x, from -epsilon to epsilon, gives
+
+        delta(x) = (e^(epsilon/2) - e^(x/2))^2 / (e^epsilon - 1).
+    """
+    if not epsilon:
+        return Losses(step, 0, [ONE], 0)
+    last = -int(-epsilon // step)
+    bounded("points of a grid", 2 * last, MOST_POINTS)
+    spend(20 * last)
+    with localcontext() as context:
+        context.prec, context.Emin = 60, -999_999_999
+        half, whole = decimal(epsilon / 2).exp(), decimal(epsilon).exp()
+        now, rise = decimal(-last * step / 2).exp(), decimal(step / 2).exp()
+        found = []
+        for place in range(-last, last + 1):
+            at = place * step
+            known = 1 - now**2 if at <= -epsilon else Decimal(0)
+            found.append(known if abs(at) >= epsilon else (half - now) ** 2 / (whole - 1))
+            now *= rise
+    return from_curve(found, -last, step)
+
+
+def concentrated_on_grid(rho: Fraction, step: Fraction) -> Losses:
+    """rho-zCDP, by the curve above its own that `concentrated_delta` gives; below 0 by exchanging the two tables."""
+    if not rho:
+        return Losses(step, 0, [ONE], 0)
+    far, width = float(rho), float(step)
+    last = int((far + 2 * sqrt(75 * far)) / width) + 2
+    bounded("points of a grid", 2 * last, MOST_POINTS)
+    spend(150 * last)
+    above = [concentrated_delta(far, place * width) for place in range(last + 1)]
+    found = [Decimal(each) for each in above]
+    with localcontext() as context:
+        context.prec, context.Emin = 60, -999_999_999
+        fall = decimal(-step).exp()
+        below, now = [], fall
+        for each in found[1:]:
+            below.append(1 - now + now * each)
+            now *= fall
+    return from_curve([*reversed(below), *found], -last, step)
+
+
+def concentrated_delta(rho: float, epsilon: float) -> float:
+    """delta of rho-zCDP at epsilon: the least over a > 1 of e^((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1).
+
+    Canonne, Kamath and Steinke (2020), proposition 12 and corollary 13. Every a is valid, so the search needs no proof. It is
+    never more than the distance of the two distributions, which is sqrt(rho / 2) at the most (Pinsker's inequality).
+    """
+
+    def logarithm(order: float) -> float:
+        more = exp(order)  # a - 1
+        return more * ((1 + more) * rho - epsilon) - order - (1 + more) * log1p(1 / more)
+
+    low, high = -14.0, 30.0
+    for _ in range(70):
+        third = (high - low) / 3
+        low, high = (low, high - third) if logarithm(low + third) < logarithm(high - third) else (low + third, high)
+    return min(1.0, sqrt(rho / 2) * (1 + 1e-9), exp(min(0.0, logarithm((low + high) / 2))) * (1 + 1e-9))
+
+
+NOISY_PARTS: dict[str, Callable[[Any, Fraction], Losses]] = {
+    "noisy-tables-dp": tables_on_grid,
+    "exponential-dp": exponential_on_grid,
+    "concentrated-dp": concentrated_on_grid,
+}
+"""How each part of noisy counts is put on a grid."""
+
+
+def worst_of(several: list[Losses]) -> Losses:
+    """Losses whose delta is at every point of the grid the largest of several."""
+    step = several[0].step
+    first = min(losses.first for losses in several) - 1
+    last = max(losses.first + len(losses.masses) - 1 for losses in several)
+    spend(10 * len(several) * (last - first))
+    curves = [_curve_of(losses, first, last) for losses in several]
+    return from_curve([max(each) for each in zip(*curves)], first, step)
+
+
+def _curve_of(losses: Losses, first: int, last: int) -> list[Decimal]:
+    """delta at the points of a grid from one to another: what discloses, and the sum of masses p_l (1 - e^(x - l)) above x."""
+    with localcontext() as context:
+        context.prec, context.Emin = 60, -999_999_999
+        width = decimal(losses.step)
+        now, fall = (last * width).exp(), (-width).exp()
+        above, weighed = Decimal(losses.disclosing), Decimal(0)
+        found = []
+        for place in range(last, first - 1, -1):
+            found.append((above - now * weighed) / ONE)
+            index = place - losses.first
+            mass = losses.masses[index] if 0 <= index < len(losses.masses) else 0
+            above += mass
+            weighed += mass / now
+            now *= fall
+        return found[::-1]
+
+
+def from_curve(curve: list[Decimal], first: int, step: Fraction) -> Losses:
+    """The losses whose delta at the points of a grid is this, or, where it is not convex, the largest convex curve below.
+
+    delta(x_i) - delta(x_(i+1)) is (e^x_(i+1) - e^x_i) times the sum of p_j e^-x_j over j > i: so the masses p_j are differences
+    of the slopes. What is missing to 1 is put at the lowest point.
+    """
+    with localcontext() as context:
+        context.prec, context.Emin = 60, -999_999_999
+        width = decimal(step)
+        now, rise = (first * width).exp(), width.exp()
+        corners: list[tuple[int, Decimal, Decimal]] = []  # places, e^x, delta
+        for place, each in enumerate(curve, first):
+            spend(5)
+            while len(corners) > 1 and _slope(corners[-2], corners[-1]) >= _slope(corners[-1], (place, now, each)):
+                corners.pop()
+            corners.append((place, now, each))
+            now *= rise
+        held = dict.fromkeys(range(first, first + len(curve)), 0)
+        slopes = [-_slope(one, other) for one, other in zip(corners, corners[1:])] + [Decimal(0)]
+        for (place, growth, _), before, after in zip(corners[1:], slopes, slopes[1:]):
+            held[place] = max(0, int(((before - after) * growth * ONE).to_integral_value(ROUND_CEILING)))
+        disclosing = int((max(corners[-1][2], Decimal(0)) * ONE).to_integral_value(ROUND_CEILING))
+        held[first] = max(0, ONE - disclosing - sum(held.values()))
+    return _listed_losses(held, step, disclosing)
+
+
+def _slope(one: tuple[int, Decimal, Decimal], other: tuple[int, Decimal, Decimal]) -> Decimal:
+    return (other[2] - one[2]) / (other[1] - one[1])
+
+
+def concentration(part: Any) -> Optional[Fraction]:
+    """The rho with which a part is rho-zCDP; None where there is none."""
+    if part[0] == "noisy-tables-dp":
+        return max(Fraction(count / (2 * sigma**2)) for count, sigma in part[1])
+    if part[0] in ("exponential-dp", "pure-dp"):
+        return Fraction(part[1] ** 2 / (8 if part[0] == "exponential-dp" else 2))
+    return Fraction(part[1]) if part[0] == "concentrated-dp" else None
+
+
+# --- all parts together ---
+
 MOST_POINTS = 4_000_000
 """Points of a grid: a loss that spreads over 60 on the finest one. Each is a field of 67 digits in a very long number."""
 COARSEST, FINEST = Fraction(1, 1000), Fraction(1, 32000)
@@ -1557,9 +1825,19 @@ class ComposedLosses:
     def __init__(self, parts: list[tuple[Any, int]], largest: Fraction) -> None:
         """`parts` with how many times each runs; `largest` is the largest epsilon that will be asked about."""
         merged: Counter[Any] = Counter()
+        rho = Fraction(0)
         for part, times in parts:
-            merged[part] += times
+            if part[0] == "concentrated-dp":  # they add up
+                rho += part[1] * times
+            else:
+                merged[part] += times
+        if rho:
+            merged["concentrated-dp", rho] = 1
         self.parts, self.largest = sorted(merged.items()), largest
+        several = [(concentration(part), times) for part, times in self.parts]
+        is_noisy = any(part[0] in NOISY_PARTS for part, _ in self.parts) and all(own is not None for own, _ in several)
+        self.rho = sum((own * times for own, times in several if own is not None), Fraction(0)) if is_noisy else None
+        self.is_even = all(part[0] != "safe-k-sampling" for part, _ in self.parts)  # the same in both directions
         self._made: dict[Fraction, list[Losses]] = {}
 
     def can_speak_of(self, parts: list[tuple[Any, int]], largest: Fraction) -> bool:
@@ -1571,8 +1849,10 @@ class ComposedLosses:
         if step not in self._made:
             ends = self.ends(step)
             bounded("points of a grid", ends[1] - ends[0], MOST_POINTS)
-            self._made[step] = [compose(self.parts, direction, step, ends) for direction in ("remove", "add")]
-        return min(Fraction(1), max(losses.delta(epsilon) for losses in self._made[step]))
+            ways = ("add",) if self.is_even else ("remove", "add")
+            self._made[step] = [compose(self.parts, direction, step, ends) for direction in ways]
+        found = min(Fraction(1), max(losses.delta(epsilon) for losses in self._made[step]))
+        return found if self.rho is None else min(found, Fraction(concentrated_delta(float(self.rho), float(epsilon))))
 
     def ends(self, step: Fraction) -> tuple[int, int]:
         """The first and the last point of the grid."""
@@ -1612,6 +1892,8 @@ class ComposedLosses:
         for part, times in self.parts:
             if part[0] == "safe-k-sampling":
                 total += times * float(part[2] ** 2 / (part[1] * (1 - part[2])))
+            elif part[0] in NOISY_PARTS:
+                total += times * 2 * float(concentration(part) or 0)
             else:
                 total += times * min(1.0, float(part[1])) ** 2
         return max(1e-3, sqrt(total))
@@ -1628,6 +1910,13 @@ def read_part(saved: dict[str, Any]) -> Any:
         return (kind, number(saved["epsilon"]))
     if kind == "approx-dp":
         return (kind, number(saved["epsilon"]), number(saved["delta"]))
+    if kind == "noisy-tables-dp":
+        choices = tuple((count, number(sigma)) for count, sigma in saved["choices"])
+        if not choices or any(sigma <= 0 for _, sigma in choices):
+            raise ValueError("no such noise")
+        return (kind, choices)
+    if kind in ("exponential-dp", "concentrated-dp"):
+        return (kind, number(saved["epsilon" if kind == "exponential-dp" else "rho"]))
     return None
 
 
@@ -1756,7 +2045,7 @@ def charged_parts(certificate: dict[str, Any], plan: LockedPlan) -> list[tuple[A
 
 def fits_by_addition(parts: list[tuple[Any, int]], plan: LockedPlan) -> bool:
     """Whether epsilons and deltas, simply added up, keep the promise; only for parts that are pairs of the two."""
-    if any(part[0] == "safe-k-sampling" for part, _ in parts):
+    if any(part[0] not in ("pure-dp", "approx-dp") for part, _ in parts):
         return False
     epsilon = sum(part[1] * times for part, times in parts)
     delta_ = sum(part[2] * times for part, times in parts if part[0] == "approx-dp")
@@ -2024,7 +2313,10 @@ MOST_DIFFERENT = 200
 
 def can_compose(parts: list[tuple[Any, int]]) -> bool:
     """Whether composing takes no more than minutes."""
-    steps = sum(20 * part[1] / float(part[2]) for part in {part for part, _ in parts} if part[0] == "safe-k-sampling")
+    different = {part for part, _ in parts}
+    steps = sum(20 * part[1] / float(part[2]) for part in different if part[0] == "safe-k-sampling")
+    noisy = [pair for part in different if part[0] == "noisy-tables-dp" for pair in part[1]]
+    steps += sum(100 * float(min(sigma, Fraction(10**9))) * sqrt(min(count, MOST_COUNTS)) for count, sigma in noisy)
     longest = sum(times.bit_length() for _, times in parts)
     return longest <= MOST_DIFFERENT and steps <= MOST_WORK / 10 and ComposedLosses(parts, Fraction(1)).can_be_made()
 
@@ -2047,7 +2339,7 @@ def pays_for_parts(epsilon: Fraction, delta_: Fraction, saved: list[dict[str, An
     """Whether parts together keep epsilon and delta: added up, by the formula of one, or composed. None where it is open."""
     if len(saved) == 1 and saved[0]["times"] == 1:
         return pays_for_part(epsilon, delta_, saved[0]["guarantee"])
-    pure = all(part["guarantee"]["kind"] in ("pure-dp", "laplace-dp", "approx-dp") for part in saved)
+    pure = all(part["guarantee"]["kind"] in ("pure-dp", "laplace-dp", "approx-dp", "exponential-dp") for part in saved)
     if pure:
         sums = [
             sum(number(part["guarantee"].get(name, "0")) * part["times"] for part in saved)
@@ -2080,6 +2372,12 @@ def pays_for_part(epsilon: Fraction, delta_: Fraction, saved: dict[str, Any]) ->
         if k > LARGEST_K or epsilon > 700:
             return None
         return bool(delta(k, beta, epsilon) <= decimal(delta_) * (1 + LAST_DIGITS))
+    if saved["kind"] in ("noisy-tables-dp", "concentrated-dp"):
+        parts = [(read_part(saved), 1)]
+        if not can_compose(parts) or epsilon > 100:
+            return None
+        losses = ComposedLosses(parts, max(epsilon, Fraction(1)))
+        return losses.agrees(lambda delta_at: delta_at(epsilon) <= delta_ * (1 + NEAR) + ABSOLUTE)
     return number(saved["epsilon"]) <= epsilon and number(saved.get("delta", "0")) <= delta_
 
 
