@@ -22,7 +22,7 @@ from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.policy.model.attribute import AttributeModel
 from shoal.policy.model.file import BudgetModel, PolicyModel
-from shoal.policy.model.method import method_of
+from shoal.policy.model.method import method_of, settle_method
 from shoal.policy.model.release import ReleaseModel
 from shoal.policy.schema import canonical_domain, hashes_of, spec_of
 from shoal.policy.text import editing
@@ -142,12 +142,11 @@ class Policy:
     @cached_property
     def release(self) -> ReleaseModel | None:
         """What to publish, with every default written out; None for a policy that only checks."""
-        asked = self.model.release
-        return (
-            None
-            if asked is None
-            else method_of(asked).fill(asked, [attribute.name for attribute in self.schema.published])
-        )
+        if self.model.release is None:
+            return None
+        published = [attribute.name for attribute in self.schema.published]
+        asked = settle_method(self.model.release, len(published))
+        return method_of(asked).fill(asked, published)
 
     def profiled_keys(self) -> tuple[str, ...]:
         """The domains and hierarchies that were drafted from the data and that nobody has confirmed, in alphabetical order.

@@ -19,8 +19,9 @@ from shoal.guarantee.rounding import exact_text
 from shoal.policy.model.attribute import AttributeModel
 from shoal.policy.model.base import PolicyPart
 from shoal.policy.model.file import BudgetModel, FileModel, PolicyModel, UnitModel
-from shoal.policy.model.method import method_of, no_attribute
+from shoal.policy.model.method import method_of, no_attribute, settle_method
 from shoal.policy.model.release import (
+    METHOD_NAMES,
     ChooseModel,
     GroupsModel,
     RecodingModel,
@@ -113,8 +114,12 @@ def _between_keys(model: PolicyModel, attributes: Mapping[str, Attribute]) -> It
     if model.unit is not None:
         yield from _unit(model.unit, model.attributes)
     yield from _missing_codes(model.file, attributes)
-    release = model.release
-    if release is None:
+    if model.release is None:
+        return
+    release = settle_method(model.release, sum(one.is_published for one in model.attributes.values()))
+    if release.method is None:
+        fix = "name a method, or give epsilon and delta: the method then follows from the number of columns"
+        yield Problem(("release",), "the key 'method' is missing", None, ", ".join(METHOD_NAMES), fix)
         return
     yield from method_of(release).problems(release, model.neighbours, model.unit, model.attributes, attributes)
     if release.repeat > MOST_RELEASES:

@@ -487,6 +487,26 @@ METHODS: Mapping[MethodName, Method] = {method.name: method for method in _ALL}
 """Every method of the closed list, by its name."""
 
 
+MOST_COLUMNS = 4
+"""Of so many columns one wide table is published where the policy does not say what; of more, noisy counts."""
+_SHAPES = ("k", "recoding", "views", "counts", "sampling", "bound", "synthetic")
+"""The keys that say what is published: with one of them, nothing is added."""
+
+
+def settle_method(release: ReleaseModel, published: int) -> ReleaseModel:
+    """The release with its method written out, where the policy names none; it follows from the number of published columns.
+
+    A wide table of many columns tells little apart at any epsilon in use, so from five columns on tables of noisy counts are
+    published (decision 0009).
+    """
+    if release.method is not None or release.epsilon is None:
+        return release
+    update: dict[str, Any] = {"method": "synthetic" if release.synthetic is not None else "safe-k"}
+    if published > MOST_COLUMNS and release.repeat == 1 and not any(getattr(release, key) for key in _SHAPES):
+        update["views"] = ViewsModel(show="counts", choose=ChosenViewsModel())
+    return release.model_copy(update=update)
+
+
 def method_of(release: ReleaseModel) -> Method:
-    """The method that a release asks for."""
-    return METHODS[release.method]
+    """The method that a release asks for; `settle_method` has written it out where it was left out."""
+    return METHODS[release.method or "safe-k"]

@@ -474,11 +474,13 @@ class OutputModel(PolicyPart):
 class ReleaseModel(PolicyPart):
     """One release: a method and what it is asked to promise."""
 
-    long_words: ClassVar = "a mapping with `method` and more"
+    long_words: ClassVar = "a mapping with `epsilon` and `delta`, or with `method` and more"
 
-    method: Annotated[MethodName, BeforeValidator(Word(*METHOD_NAMES))] = Field(
+    method: Annotated[MethodName, BeforeValidator(Word(*METHOD_NAMES))] | None = Field(
+        default=None,
         description="`safe-k`, `sample`, `k-anonymity`, `microaggregation`, `probabilistic-k`, `t-closeness`, "
-        "`anatomy`, `dp-microaggregation` or `synthetic`."
+        "`anatomy`, `dp-microaggregation` or `synthetic`. When left out: `safe-k`, one wide table of up to four columns; of more "
+        "columns noisy counts of pairs, chosen privately.",
     )
     epsilon: Epsilon | None = Field(
         default=None,

@@ -26,6 +26,7 @@ from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget, Cost
+from shoal.policy.model.method import MOST_COLUMNS
 from shoal.policy.model.release import ReleaseModel
 from shoal.policy.policy import Lock, Policy
 
@@ -177,6 +178,22 @@ class Plan(ABC):
     @property
     def notes(self) -> list[str]:
         """What to know before the plan runs that is no part of its promise."""
+        return [*self._default_words(), *self._formula_words()]
+
+    def _default_words(self) -> list[str]:
+        """What is published where the policy names no method."""
+        if self.policy.model.release is None or self.policy.model.release.method is not None:
+            return []
+        columns, asked = len(self.schema.published), self.policy.release
+        what = "one wide table" if asked is None or asked.has_rows else "noisy counts of pairs of columns"
+        said = (
+            f"The policy does not say what to publish. For {columns:,} columns that is {what} (one wide table of up to "
+            f"{MOST_COLUMNS} columns, noisy counts of more); `shoal plan --compare` shows what the other ways would give."
+        )
+        return [said]
+
+    def _formula_words(self) -> list[str]:
+        """What a spreadsheet may take for a formula."""
         asked = self.policy.release
         if asked is None or asked.output.format != "csv":
             return []

@@ -30,7 +30,7 @@ def plan(policy: Policy) -> Plan:
     asked = policy.release
     if asked is None:
         raise PolicyError("the policy asks for no release", fix="add a `release:` block")
-    if asked.method not in PLANS:
+    if asked.method is None or asked.method not in PLANS:
         raise PolicyError(
             "release.method: this method cannot be planned yet", came=asked.method, allowed=", ".join(PLANS)
         )

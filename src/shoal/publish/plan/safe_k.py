@@ -27,6 +27,7 @@ from shoal.guarantee.safe_k.setting import Setting, solve
 from shoal.guarantee.sentences import as_float, plain
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget, Cost
+from shoal.policy.model.method import MOST_COLUMNS
 from shoal.policy.model.release import ReleaseModel, TreeModel
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan, Verification
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from shoal.publish.plan.views import Chooser, View
     from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.safe_k import SafeKJob
+
+ROWS_ASSUMED = 50_000
+"""The number of rows for which a plan says what a wide table can show; the table's own number is not known to it."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +238,27 @@ class SafeKPlan(Plan):
     def work(self) -> str | None:
         """What to expect of the first choice of a recoding that takes long, where there is one."""
         return next((said for method in self.tables if (said := method.partition.work()) is not None), None)
+
+    @property
+    def notes(self) -> list[str]:
+        said = self._width_words()
+        return [*super().notes, *([said] if said else [])]
+
+    def _width_words(self) -> str | None:
+        """Say that a wide table can tell little apart, where even classes of k rows each are fewer than its columns need.
+
+        Every class that is published has k sampled rows or more, so n rows make at most n beta / k classes on average.
+        """
+        columns = len(self.method.partition.columns)
+        classes = int(ROWS_ASSUMED * self.promise.beta / self.promise.k)
+        if self.views or columns <= MOST_COLUMNS or classes >= 2**columns:
+            return None
+        return (
+            f"One wide table of {columns} columns will say little: of {ROWS_ASSUMED:,} rows it can show at most about "
+            f"{classes:,} different combinations of labels, fewer than the {2**columns:,} of {columns} columns that are each "
+            "divided in two. Noisy counts (`views: {show: counts, every: pairs}`) or views of few columns keep more: "
+            "`shoal plan --compare` tries them."
+        )
 
     def recoding_words(self) -> str:
         return self.method.partition.words()
