@@ -16,6 +16,7 @@ from shoal.guarantee.differential import (
     SampledDP,
     SmoothDP,
 )
+from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
 from shoal.guarantee.plain_sample import SamplePrivacy
 from shoal.guarantee.syntactic import KAnonymity, KMap, KnowledgeGain, LDiversity, ProbabilisticK, TCloseness
 
@@ -25,6 +26,9 @@ EXAMPLES = [
     (SafeKSampling(20, "0.2"), SafeKSampling(19, "0.2")),
     (LaplaceDP("0.3"), LaplaceDP("0.4")),
     (GaussianDP("0.3"), GaussianDP("1/3")),
+    (NoisyTablesDP([(3, "2.5"), (10, 5)]), NoisyTablesDP([(4, "2.5"), (10, 5)])),
+    (ExponentialDP("0.3"), ExponentialDP("0.4")),
+    (ConcentratedDP("0.02"), ConcentratedDP("0.03")),
     (SampledDP("0.1", 1, "1e-6"), SampledDP("0.1", 2, "1e-6")),
     (SmoothDP.of(20, "0.2", 1), SmoothDP.of(10, "0.2", 1)),
     (SamplePrivacy(2, "0.3", "0.01", "0.1"), SamplePrivacy(1, "0.3", "0.01", "0.1")),

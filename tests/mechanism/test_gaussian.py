@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from shoal.chance.source import Source
 from shoal.errors import PreconditionError
 from shoal.guarantee.differential import ApproxDP, GaussianDP
+from shoal.guarantee.noise import concentrated_delta
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.base import Sensitivity
-from shoal.mechanism.gaussian import Gaussian, concentrated_delta, summed_delta
+from shoal.mechanism.gaussian import Gaussian, summed_delta
 
 ROW = Unit.row("add_remove")
 

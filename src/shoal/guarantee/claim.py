@@ -13,6 +13,7 @@ from typing import Any, Literal
 from shoal.errors import UsageError
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SafeKSampling, SampledDP, SmoothDP
+from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
 from shoal.guarantee.plain_sample import SamplePrivacy
 from shoal.guarantee.syntactic import KAnonymity, KMap, KnowledgeGain, LDiversity, ProbabilisticK, Syntactic, TCloseness
 from shoal.guarantee.theorem import THEOREMS
@@ -22,6 +23,7 @@ GUARANTEE_KINDS: dict[str, type[Guarantee]] = {
     cls.kind: cls
     for cls in (
         PureDP, ApproxDP, SafeKSampling, LaplaceDP, GaussianDP, SampledDP, SmoothDP, SamplePrivacy,
+        NoisyTablesDP, ExponentialDP, ConcentratedDP,
         KAnonymity, KMap, ProbabilisticK, LDiversity, TCloseness, KnowledgeGain,
     )
 }  # fmt: skip

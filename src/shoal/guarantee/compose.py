@@ -1,4 +1,4 @@
-"""What many mechanisms cost together: basic, advanced, and privacy-loss-distribution composition; noisy measurements.
+"""What many mechanisms cost together: basic, advanced, concentrated and privacy-loss-distribution composition; measurements.
 
 Only guarantees that compose may enter: a release from a fresh sample does, a second result from the
 same sample does not. The parts are fixed in advance; budgets chosen as one goes along need basic
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from shoal.errors import CompositionError, PreconditionError, UsageError
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy
+from shoal.guarantee.noise import LARGEST_RHO, ConcentratedDP
 from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, up, whole
 from shoal.guarantee.safe_k.curve import check_delta, check_epsilon
 
@@ -76,6 +77,15 @@ class Composition:
         chosen = {"remove": self._totals[:1], "add": self._totals[1:], "both": self._totals}[direction]
         return max(0.0, max(float(total.get_epsilon_for_delta(target)) for total in chosen) * (1 + _SLACK_RELATIVE))
 
+    def concentrated_epsilon(self, delta: Number) -> float:
+        """What the sum of all rho is worth at delta (theorem `concentrated-composition`); infinity where it says nothing.
+
+        Parts for which no rho is known are added to it by basic composition, where it holds parts without an epsilon of
+        their own.
+        """
+        known = self._concentrated
+        return math.inf if known is None else known.basic_epsilon(delta)
+
     def epsilon_at(self, delta: Number) -> float:
         """The smallest epsilon we can prove at delta."""
         if self.count == 1:
@@ -89,7 +99,12 @@ class Composition:
             return self.parts[0][0].delta_at(e)
         value = max(float(total.get_delta_for_epsilon(float(e))) for total in self._totals)
         slack = _SLACK_ABSOLUTE * (1 + math.log2(self.count))
-        return min(self.basic_delta(e), max(value, 0.0) * (1 + _SLACK_RELATIVE) + max(slack, RELIABLE_DELTA))
+        known = self._concentrated
+        return min(
+            self.basic_delta(e),
+            known.parts[0][0].delta_at(e) if known and known.count == 1 else 1.0,
+            max(value, 0.0) * (1 + _SLACK_RELATIVE) + max(slack, RELIABLE_DELTA),
+        )
 
     def basic_delta(self, epsilon: Number) -> float:
         """The sum of the parts' own deltas where their own epsilons fit into epsilon; else 1."""
@@ -109,6 +124,17 @@ class Composition:
                 return None
             costs.append((Fraction(epsilon), n))
         return costs
+
+    @property
+    def _concentrated(self) -> Composition | None:
+        """The parts with a rho as one, and the others beside it; None where that is no gain or beyond any meaning."""
+        found = [(part.concentration, n) for part, n in self.parts if part.concentration is not None]
+        others = tuple((part, n) for part, n in self.parts if part.concentration is None)
+        rho = sum((each * n for each, n in found), start=Fraction(0))
+        curves = any(part.own is None and part.concentration is not None for part, _ in self.parts)
+        if not 0 < rho <= LARGEST_RHO or (others and not curves):
+            return None
+        return Composition(((ConcentratedDP(rho), 1), *others))
 
     @property
     def _totals(self) -> tuple[Distribution, Distribution]:
@@ -167,12 +193,17 @@ def _within(found: Composition, epsilon: Fraction, delta: Fraction) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _smallest_epsilon(composition: Composition, delta: Fraction) -> float:
-    return min(composition.basic_epsilon(delta), composition.advanced_epsilon(delta), composition.pld_epsilon(delta))
+    return min(
+        composition.basic_epsilon(delta),
+        composition.advanced_epsilon(delta),
+        composition.concentrated_epsilon(delta),
+        composition.pld_epsilon(delta),
+    )
 
 
 @functools.lru_cache(maxsize=16)
 def _distributions(parts: tuple[tuple[DifferentialPrivacy, int], ...]) -> tuple[Distribution, Distribution]:
-    widest = max(2 * float(part.own[0]) if part.own else 0.0 for part, _ in parts)
+    widest = max(2 * part.reach for part, _ in parts)
     grid = max(min(GRID, max(1e-7, min(part.spread for part, _ in parts) / 200)), widest / _POINTS)
     pairs = [(part.distributions(grid), n) for part, n in parts]
     remove, add = (

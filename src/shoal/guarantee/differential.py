@@ -56,9 +56,19 @@ class DifferentialPrivacy(Guarantee):
         return None
 
     @property
+    def concentration(self) -> Fraction | None:
+        """The rho of zero-concentrated differential privacy that it is proved to satisfy, or None where none is known."""
+        return None
+
+    @property
     def spread(self) -> float:
         """A typical width of its privacy loss, which sets the grid on which it is composed."""
         return max(1e-6, min(1.0, self.epsilon_at(1e-3) or 1.0))
+
+    @property
+    def reach(self) -> float:
+        """How large its privacy loss can be, where that limits how fine the grid may be; 0 where it does not."""
+        return float(self.own[0]) if self.own else 0.0
 
     @abstractmethod
     def distributions(self, grid: float) -> tuple[Distribution, Distribution]:
@@ -102,6 +112,10 @@ class PureDP(DifferentialPrivacy):
     @property
     def own(self) -> tuple[Fraction, Fraction]:
         return self.epsilon, Fraction(0)
+
+    @property
+    def concentration(self) -> Fraction:
+        return self.epsilon**2 / 2
 
     def distributions(self, grid: float) -> tuple[Distribution, Distribution]:
         return ApproxDP(self.epsilon, 0).distributions(grid)
@@ -273,6 +287,10 @@ class LaplaceDP(DifferentialPrivacy):
     def own(self) -> tuple[Fraction, Fraction]:
         return self.epsilon, Fraction(0)
 
+    @property
+    def concentration(self) -> Fraction:
+        return self.epsilon**2 / 2
+
     def distributions(self, grid: float) -> tuple[Distribution, Distribution]:
         from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism
 
@@ -326,6 +344,10 @@ class GaussianDP(DifferentialPrivacy):
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta_at(middle) <= d else (middle, high)
         return high
+
+    @property
+    def concentration(self) -> Fraction:
+        return self.mu**2 / 2
 
     def distributions(self, grid: float) -> tuple[Distribution, Distribution]:
         from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism

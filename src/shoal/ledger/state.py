@@ -107,7 +107,7 @@ def _cells(found: Composition) -> float:
     most = 0.0
     try:
         for part, times in found.parts:
-            curve = part.epsilon_at(_RARE) if isinstance(part, GaussianDP) else part.spread
+            curve = part.epsilon_at(_RARE) if isinstance(part, GaussianDP) else part.reach or part.spread
             most += float((part.own[0] if part.own else Fraction(curve)) * times)
         return most / min(GRID, max(_FINEST, min(part.spread for part, _ in found.parts) / 200))
     except (ArithmeticError, ValueError):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import erf, exp, floor, inf, log, log1p, nextafter, pi, sqrt
+from math import erf, floor, inf, log, nextafter, pi, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.differential import ApproxDP
+from shoal.guarantee.noise import concentrated_delta
 from shoal.guarantee.rounding import Number, up
 from shoal.mechanism.base import Sensitivity, Target, check_grid, check_scale
 from shoal.mechanism.noise import AdditiveNoise, Floats
@@ -125,23 +126,6 @@ def summed_delta(sigma: float, shift: int, epsilon: float) -> float:
     loss = (2 * (x + shift) * shift - float(shift) ** 2) / (2 * sigma**2)
     terms = np.exp(-((x / sigma) ** 2) / 2) * -np.expm1(np.minimum(0.0, epsilon - loss))
     return min(1.0, float(np.sum(terms)) / _total(sigma) * SLACK + NEGLECTED)
-
-
-def concentrated_delta(rho: float, epsilon: float) -> float:
-    """The delta of rho-zCDP at epsilon: the least over a of exp((a − 1)(a rho − epsilon)) (1 − 1/a)^a / (a − 1)."""
-
-    def logarithm(order: float) -> float:
-        above = exp(order)  # a − 1
-        return above * ((1 + above) * rho - epsilon) - order - (1 + above) * log1p(1 / above)
-
-    orders = np.linspace(-12, 25, 75)
-    best = min(orders, key=lambda order: logarithm(float(order)))
-    low, high = best - 0.5, best + 0.5
-    for _ in range(60):  # every order is a valid bound, so the search needs no proof
-        third = (high - low) / 3
-        low, high = (low, high - third) if logarithm(low + third) < logarithm(high - third) else (low + third, high)
-    least = min(logarithm(float(low)), logarithm(float(best)))
-    return min(1.0, exp(min(0.0, least)) * SLACK + NEGLECTED)
 
 
 @lru_cache(maxsize=256)
