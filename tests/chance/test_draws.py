@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.chance import draws
 from shoal.chance.draws import (
     LARGEST,
     PartialScores,
@@ -136,6 +137,40 @@ def test_a_tiny_scale_is_nearly_always_zero():
     assert not Source.seeded(2).discrete_laplace(Fraction(1, 10**6), 1000).any()
 
 
+@pytest.mark.parametrize("sigma", [Fraction(3, 10), Fraction("1.7"), Fraction("22.355"), Fraction(10**5)], ids=str)
+def test_what_is_proposed_and_kept_has_the_exact_law(sigma):
+    """Exponents of proposal and acceptance against that of the law, as fractions: they differ by one constant."""
+    scale = sigma.numerator // sigma.denominator + 1
+    differences = set()
+    for y in (*range(-50, 51), 10**7):
+        gamma = (abs(y) - sigma**2 / scale) ** 2 / (2 * sigma**2)
+        differences.add(Fraction(abs(y), scale) + gamma - Fraction(y**2) / (2 * sigma**2))
+    assert differences == {sigma**2 / (2 * scale**2)}
+
+
+@pytest.mark.parametrize("sigma", [Fraction(3, 10), Fraction("2.9"), Fraction(4000)], ids=str)
+def test_whole_numbers_decide_as_the_doubles_do(sigma, monkeypatch):
+    fast = Source.seeded(9).discrete_gaussian(sigma, 2000)
+    asked = []
+    coin = draws._exponential_coin
+    monkeypatch.setattr(draws, "_exponential_coin", lambda gamma: asked.append(gamma) or coin(gamma))
+    assert Source.seeded(9).discrete_gaussian(sigma, 2000).tolist() == fast.tolist()
+    assert not asked
+    monkeypatch.setattr(draws, "FLOAT_ERROR", 1e9)
+    assert Source.seeded(9).discrete_gaussian(sigma, 2000).tolist() == fast.tolist()
+    assert len(asked) > 2000
+
+
+def test_doubles_that_lie_are_noticed(monkeypatch):
+    """An impostor: exponentials a little too large change what is kept where whole numbers are not asked."""
+    right = Source.seeded(9).discrete_gaussian(3, 5000)
+    exp = np.exp
+    monkeypatch.setattr(draws.np, "exp", lambda x: exp(x) * 1.02)
+    assert Source.seeded(9).discrete_gaussian(3, 5000).tolist() != right.tolist()
+    monkeypatch.setattr(draws, "FLOAT_ERROR", 0.1)
+    assert Source.seeded(9).discrete_gaussian(3, 5000).tolist() == right.tolist()
+
+
 def test_digits_are_as_many_as_the_scale_needs():
     places = {1: 1, 16: 1, 17: 2, 4096: 2, 4097: 3, LARGEST: 7}
     assert {scale: len(_digits(Fraction(scale))) for scale in places} == places
@@ -151,6 +186,7 @@ def test_the_largest_scale_fits():
 def test_sizes(size):
     source = Source.seeded(4)
     assert source.geometric(3, size).shape == source.discrete_laplace(3, size).shape == (size,)
+    assert source.discrete_gaussian(3, size).shape == (size,)
     assert source.choices([1, 2], size).shape == source.bernoulli(Fraction(1, 3), size).shape == (size,)
 
 
@@ -182,6 +218,10 @@ def test_scores_count_by_their_differences_alone():
         (lambda s: s.geometric(True, 1), "the scale of the noise is not exact; got True; allowed"),
         (lambda s: s.discrete_laplace(LARGEST + 1, 1), r"out of range; got .*; allowed: above 0, at most 2\^50"),
         (lambda s: s.discrete_laplace(1.0, 1), r"not exact; got 1\.0; .*; write Fraction\('0\.1'\)"),
+        (lambda s: s.discrete_gaussian(Fraction(1, 11), 1), "sigma is out of range; got 1/11; allowed: from 1/10"),
+        (lambda s: s.discrete_gaussian((1 << 40) + 1, 1), "sigma is out of range"),
+        (lambda s: s.discrete_gaussian(0.5, 1), r"sigma is not exact; got 0\.5; allowed"),
+        (lambda s: s.discrete_gaussian(1, -1), "the number of draws is out of range; got -1; allowed"),
         (lambda s: s.choose([]), "there is nothing to choose from; got no scores; allowed: one score or more"),
         (lambda s: s.choose([1, 0.5]), r"a score is not exact; got 0\.5; allowed"),
     ],

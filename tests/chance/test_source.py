@@ -33,6 +33,7 @@ def everything(source):
                 source.bernoulli_exp(half, 5),
                 source.geometric(half, 5),
                 source.discrete_laplace(3, 5),
+                source.discrete_gaussian(3, 5),
                 source.choices([0, 1], 5),
                 source.row_mask(half).keep(0, 9),
                 source.stream("a").words(3),

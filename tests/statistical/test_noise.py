@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -47,6 +48,47 @@ def test_discrete_laplace_draws_follow_their_distribution_and_no_impostor(scale,
     assert not is_laplace(drawn, 0.7 * float(scale))
     assert not is_laplace(drawn, 1.3 * float(scale))
     assert not is_laplace(drawn + 1, float(scale)) or scale > 200
+
+
+def gaussian_law(sigma):
+    """From −n to n, and n."""
+    last = int(12 * sigma) + 12
+    weights = np.exp(-(np.arange(-last, last + 1) ** 2) / (2 * sigma**2))
+    return weights / weights.sum(), last
+
+
+def is_gaussian(drawn, sigma):
+    law, last = gaussian_law(sigma)
+    return fits(drawn, law, first=-last)
+
+
+SIGMAS = [Fraction(3, 10), Fraction(3, 4), Fraction(1), Fraction(7, 3), Fraction("22.355"), Fraction(300)]
+
+
+@pytest.mark.parametrize("sigma", SIGMAS, ids=str)
+def test_discrete_gaussian_draws_follow_their_distribution_and_no_impostor(sigma, effort):
+    drawn = Source.seeded(f"gaussian {sigma}").discrete_gaussian(sigma, DRAWS * effort)
+    assert is_gaussian(drawn, float(sigma))
+    assert not is_gaussian(drawn, 0.95 * float(sigma))
+    assert not is_gaussian(drawn, 1.05 * float(sigma))
+    assert not is_gaussian(drawn + 1, float(sigma)) or sigma > 200
+    assert not is_laplace(drawn, float(sigma) / np.sqrt(2))
+
+
+@pytest.mark.parametrize("sigma", [0.3, 0.75, 1.0])
+def test_a_rounded_gaussian_is_no_discrete_gaussian(sigma, effort):
+    rounded = np.rint(np.random.default_rng(5).normal(0, sigma, DRAWS * effort)).astype(np.int64)
+    assert not is_gaussian(rounded, sigma)
+
+
+def test_wide_gaussian_noise_is_right_in_its_high_and_low_digits(effort):
+    sigma = 10**5
+    drawn = Source.seeded("wide").discrete_gaussian(sigma, DRAWS * effort)
+    steps = (drawn + 10**8) // (sigma // 10) - 10**4  # tenths of sigma, rounded down
+    edges = np.arange(-60, 62) / 10
+    law = np.diff([0.5 * (1 + math.erf(edge / math.sqrt(2))) for edge in edges])
+    assert fits(steps, law / law.sum(), first=-60)
+    assert fits(drawn % 256, np.full(256, 1 / 256))
 
 
 @pytest.mark.parametrize("scale", [10**5, 10**9])

@@ -136,6 +136,10 @@ class Source:
         """Whole numbers x with probability proportional to exp(−|x|/scale); see `draws.discrete_laplace`."""
         return draws.discrete_laplace(self, scale, size)
 
+    def discrete_gaussian(self, sigma: Fraction | int, size: int) -> NDArray[np.int64]:
+        """Whole numbers x with probability proportional to exp(−x²/(2 sigma²)); see `draws.discrete_gaussian`."""
+        return draws.discrete_gaussian(self, sigma, size)
+
     def choose(self, log_weights: Sequence[Fraction | int]) -> int:
         """An index with probability proportional to the exponential of its weight; see `draws.choices`."""
         return int(draws.choices(self, log_weights, 1)[0])
