@@ -1,0 +1,325 @@
+"""What is left of a table after its release: our candidates beside other synthesizers, on nine tables, by one set of measures.
+
+python benchmarks/utility.py [quick | full | report] [--tables A,B] [--methods "A;B"] [--epsilons .1,1] [--deltas 1e-6]
+                             [--repeats N] [--seconds N] [--results FILE]
+
+`quick`, which is what is done when nothing is said, is Adult at epsilon 1 and delta 1e-6 with three repeats; `full` is every
+table at five epsilons and two deltas with ten; `report` prints the results that are there. Every run is a process of its
+own; its figures are one line of build/bench/utility.jsonl, and a run whose line is there is not repeated, so a long series
+can be stopped and resumed. A peer runs in its own environment under build/peers/, made on first use; where it cannot be
+had, its line says so, and one that needs more than `--seconds` of CPU is stopped and not tried again.
+Measures: mean and worst total variation of 1, 2 and 3 attributes; 1000 random range queries; Cramer's V and correlations of
+pairs; area under the ROC curve of three classifiers trained on the result and tested on originals that were held out.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from _utility_measures import Rows, measure
+from _utility_ours import CANDIDATES, run
+from _utility_tables import ROOT, TABLES
+
+from shoal.guarantee.differential import GaussianDP
+
+RESULTS = ROOT / "build" / "bench" / "utility.jsonl"
+PEERS = ROOT / "build" / "peers"
+ENVIRONMENTS = {
+    "opendp": ("opendp", ["opendp[mbi]==0.16.0", "polars", "scikit-learn==1.9.1"]),
+    "smartnoise": ("smartnoise", ["smartnoise-synth==1.0.8"]),
+    "privbayes": ("datasynthesizer", ["DataSynthesizer==0.1.13"]),
+}
+"""For each family of peers its environment and what is installed there; classifiers run in the first."""
+PEER_METHODS = ("smartnoise-mst", "opendp-aim2", "opendp-aim3", "smartnoise-aim2", "privbayes-2")
+BASELINES = ("originals", "Gaussian, all pairs")
+EPSILONS, DELTAS = ("0.1", "0.3", "1", "3", "10"), ("1e-6", "1e-9")
+SHOWN = ("tv1", "tv2", "tv2_worst", "tv3", "tv3_worst", "range", "association", "auc", "cpu", "megabytes")
+SINGLE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+
+
+def python_of(family: str) -> Path | None:
+    """The interpreter of a family's environment, made on first use; None where it cannot be had."""
+    name, packages = ENVIRONMENTS[family]
+    home = PEERS / name
+    python = home / "bin" / "python"
+    if not python.exists():
+        print(f"making {home.relative_to(ROOT)}", file=sys.stderr)
+        venv.create(home, with_pip=True, clear=True)
+        done = subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=False)  # noqa: S603 - our own words
+        if done.returncode:
+            return None
+    return python
+
+
+def write_codes(path: Path, table, codes: np.ndarray) -> Path:
+    """Codes as a CSV file with a header."""
+    header = ",".join(column.name for column in table.columns)
+    np.savetxt(path, codes, fmt="%d", delimiter=",", header=header, comments="")
+    return path
+
+
+def read_codes(path: Path) -> np.ndarray:
+    """The codes of a CSV file with a header."""
+    return np.loadtxt(path, delimiter=",", skiprows=1, dtype=np.int64, ndmin=2)
+
+
+def call(python: Path | str, script: Path, job: dict, folder: Path, name: str) -> tuple[dict | None, str]:
+    """Run one of the peers' scripts; its last line of output, or None and what went wrong."""
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(job))
+    command = ["nice", "-n", "5", str(python), "-W", "ignore", str(script), str(path)]
+    done = subprocess.run(  # noqa: S603 - our own words
+        command, capture_output=True, text=True, check=False, env={**os.environ, **SINGLE_THREAD, "PYTHONPATH": ""}
+    )
+    if done.returncode:
+        stopped = done.returncode in (-9, -24, 137, 152)
+        said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1][:200]
+        return None, f"not finished in {job.get('seconds')} CPU s" if stopped else said
+    return json.loads(done.stdout.strip().splitlines()[-1]), ""
+
+
+def classify(table, rows: np.ndarray, folder: Path) -> dict[str, float]:
+    """The areas of three classifiers, and their mean; nothing where no rows were held out."""
+    python = python_of("opendp")
+    if not len(table.test) or python is None:
+        return {}
+    domains = folder / "domains.json"
+    domains.write_text(json.dumps({column.name: column.cells for column in table.columns}))
+    job = {
+        "train": str(write_codes(folder / "train.csv", table, rows)),
+        "test": str(write_codes(folder / "test.csv", table, table.test)),
+        "domains": str(domains),
+        "ordered": [column.name for column in table.columns if column.ordered],
+        "target": table.target,
+        "positive": list(table.positive),
+    }
+    found, said = call(python, ROOT / "benchmarks" / "peers" / "classifiers.py", job, folder, "classify")
+    if found is None:
+        print(f"classifiers: {said}", file=sys.stderr)
+        return {}
+    return found | {"auc": float(np.mean(list(found.values())))}
+
+
+class Pairs:
+    """A result that says pairs alone: a single attribute is the mean of what its pairs say."""
+
+    def __init__(self, pairs: dict[tuple[int, int], np.ndarray], attributes: int) -> None:
+        self.pairs, self.attributes = pairs, attributes
+
+    def counts(self, axes) -> np.ndarray:
+        """The counts of one attribute or of two."""
+        if len(axes) == 2:
+            return np.asarray(self.pairs[tuple(axes)])
+        (own,) = axes
+        sums = [table.sum(axis=1 if pair[0] == own else 0) for pair, table in self.pairs.items() if own in pair]
+        return np.mean([one / one.sum() for one in sums], axis=0)
+
+
+def gaussian_pairs(table, epsilon: str, delta: str) -> dict[tuple[int, int], np.ndarray]:
+    """The yardstick: Gaussian noise on all pairs for the same promise, each projected to counts that are not negative."""
+    pairs = list(combinations(range(len(table.columns)), 2))
+    low, high = 1e-3, 1e4
+    for _ in range(60):
+        middle = (low * high) ** 0.5
+        fits = GaussianDP(len(pairs) ** 0.5 / middle).epsilon_at(float(delta)) <= float(epsilon)
+        low, high = (low, middle) if fits else (middle, high)
+    truth, chance, found = Rows(table.train, table.sizes), np.random.default_rng(), {}
+    for pair in pairs:
+        exact = truth.counts(pair)
+        noisy = (exact + chance.normal(0, high, exact.shape)).ravel()
+        total = max(noisy.sum(), 1.0)
+        falling = np.sort(noisy)[::-1]
+        excess = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
+        found[pair] = np.maximum(noisy - excess[np.flatnonzero(falling > excess)[-1]], 0).reshape(exact.shape)
+    return found
+
+
+def one(table, method: str, epsilon: str, delta: str, seconds: int) -> dict:
+    """One run of one method: every measure, or why there is none."""
+    truth = Rows(table.train, table.sizes)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        if method == "originals":
+            return classify(table, table.train, folder)
+        if method == "Gaussian, all pairs":
+            began = time.process_time()
+            pairs = Pairs(gaussian_pairs(table, epsilon, delta), len(table.columns))
+            return {"cpu": time.process_time() - began} | measure(table.columns, truth, pairs, widest=2)
+        if method in CANDIDATES:
+            own = json.loads(ours_apart(table.name, method, epsilon, delta, folder))
+            if "problem" in own:
+                return own
+        else:
+            python = python_of(method.split("-", maxsplit=1)[0])
+            if python is None:
+                return {"problem": "could not be installed here"}
+            domains = folder / "domains.json"
+            domains.write_text(json.dumps({column.name: column.cells for column in table.columns}))
+            job = {
+                "method": method,
+                "table": str(write_codes(folder / "table.csv", table, table.train)),
+                "domains": str(domains),
+                "epsilon": float(epsilon),
+                "delta": float(delta),
+                "output": str(folder / "rows.csv"),
+                "shipped": str(folder / "shipped.csv"),
+                "seconds": seconds,
+            }
+            own, said = call(python, ROOT / "benchmarks" / "peers" / "synthesizers.py", job, folder, "synthesize")
+            if own is None:
+                return {"problem": said}
+        rows = read_codes(folder / "rows.csv")
+        found = own | measure(table.columns, truth, Rows(rows, table.sizes)) | classify(table, rows, folder)
+        if (folder / "shipped.csv").exists():
+            shipped = Rows(read_codes(folder / "shipped.csv"), table.sizes)
+            found |= {f"{name}_shipped": value for name, value in measure(table.columns, truth, shipped).items()}
+        if (folder / "pairs.npz").exists():
+            with np.load(folder / "pairs.npz") as arrays:
+                pairs = {tuple(map(int, name.split("-"))): arrays[name] for name in arrays}
+            said = measure(table.columns, truth, Pairs(pairs, len(table.columns)), widest=2)
+            found |= {f"{name}_said": value for name, value in said.items()}
+        return found
+
+
+def ours_apart(table: str, method: str, epsilon: str, delta: str, folder: Path) -> str:
+    """Run one of our candidates as a process of its own, so that memory and CPU are its own."""
+    job = folder / "ours.json"
+    job.write_text(
+        json.dumps({"table": table, "method": method, "epsilon": epsilon, "delta": delta, "folder": str(folder)})
+    )
+    done = subprocess.run(  # noqa: S603 - our own words
+        [sys.executable, __file__, "ours", str(job)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **SINGLE_THREAD},
+    )
+    if done.returncode:
+        return json.dumps({"problem": (done.stderr.strip().splitlines() or ["nothing was said"])[-1][:300]})
+    return done.stdout.strip().splitlines()[-1]
+
+
+def ours(path: str) -> None:
+    """The other end of `ours_apart`."""
+    job = json.loads(Path(path).read_text())
+    folder, table = Path(job["folder"]), TABLES[job["table"]]()
+    found = run(table, job["method"], job["epsilon"], job["delta"], folder)
+    write_codes(folder / "rows.csv", table, found.pop("rows"))
+    if pairs := found.pop("pairs", None):
+        np.savez(folder / "pairs.npz", **{f"{i}-{j}": values for (i, j), values in pairs.items()})
+    print(json.dumps(found))
+
+
+def read_results(path: Path) -> dict[tuple, dict]:
+    """What was measured before, by table, method, epsilon, delta and repeat; the last line of a run counts."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    found = (json.loads(line) for line in lines if line.strip())
+    return {tuple(line[key] for key in ("table", "method", "epsilon", "delta", "repeat")): line for line in found}
+
+
+def interval(values: list[float]) -> str:
+    """Mean and the half width of a 95 % interval (Student) over repeats."""
+    from scipy import stats
+
+    mean = float(np.mean(values))
+    digits = 1 if abs(mean) >= 20 else 4
+    if len(values) < 2:
+        return f"{mean:.{digits}f}"
+    half = stats.t.ppf(0.975, len(values) - 1) * float(np.std(values, ddof=1)) / len(values) ** 0.5
+    return f"{mean:.{digits}f} ± {half:.{digits}f}"
+
+
+def report(path: Path) -> None:
+    """One Markdown table for each table and promise."""
+    groups: dict[tuple, dict[str, list[dict]]] = {}
+    for (table, method, epsilon, delta, _), line in read_results(path).items():
+        groups.setdefault((table, float(epsilon), float(delta)), {}).setdefault(method, []).append(line)
+    for (table, epsilon, delta), methods in sorted(groups.items()):
+        print(f"\n### {table}, epsilon {epsilon:g}, delta {delta:g}\n")
+        print("| method | runs | " + " | ".join(SHOWN) + " |")
+        print("| --- " * (len(SHOWN) + 2) + "|")
+        for method, lines in methods.items():
+            good = [line for line in lines if "problem" not in line]
+            if not good:
+                print(f"| {method} | 0 | {lines[-1]['problem']} |" + " |" * (len(SHOWN) - 1))
+                continue
+            cells = [
+                interval([line[name] for line in good if name in line]) if any(name in line for line in good) else ""
+                for name in SHOWN
+            ]
+            print(f"| {method} | {len(good)} | " + " | ".join(cells) + " |")
+            for suffix, words in (("_shipped", "drawn as shipped"), ("_said", "its own estimates")):
+                own = [line for line in good if f"tv2{suffix}" in line]
+                if own and method != "privbayes-2":
+                    cells = [
+                        interval([line[name + suffix] for line in own]) if name + suffix in own[0] else ""
+                        for name in SHOWN
+                    ]
+                    print(f"| {method}, {words} | {len(own)} | " + " | ".join(cells) + " |")
+
+
+def option(arguments: list[str], name: str, default: str) -> str:
+    """The word after an option."""
+    return arguments[arguments.index(name) + 1] if name in arguments else default
+
+
+def main(arguments: list[str]) -> None:
+    """Run what is not there yet, then print everything."""
+    if arguments[:1] == ["ours"]:
+        return ours(arguments[1])
+    path = Path(option(arguments, "--results", str(RESULTS)))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    quick = arguments[:1] != ["full"]
+    tables = option(arguments, "--tables", "adult" if quick else ",".join(TABLES)).split(",")
+    every = ";".join((*BASELINES, *CANDIDATES, *PEER_METHODS))
+    methods = option(arguments, "--methods", every).split(";")
+    epsilons = option(arguments, "--epsilons", "1" if quick else ",".join(EPSILONS)).split(",")
+    deltas = option(arguments, "--deltas", "1e-6" if quick else ",".join(DELTAS)).split(",")
+    repeats = int(option(arguments, "--repeats", "3" if quick else "10"))
+    seconds = int(option(arguments, "--seconds", "3000"))
+    done = read_results(path)
+    made: dict[str, object] = {}
+    runs = [] if arguments[:1] == ["report"] else [
+        (table, method, epsilon, delta, repeat)
+        for repeat in range(repeats) for table in tables for epsilon in epsilons for delta in deltas for method in methods
+        if not (method == "originals" and repeat)
+    ]  # fmt: skip
+    for key in runs:
+        table, method, epsilon, delta, repeat = key
+        known = [
+            line for other, line in done.items() if other[:4] == key[:4] and "not finished" in line.get("problem", "")
+        ]
+        if known or "problem" not in done.get(key, {"problem": "not run"}):
+            continue
+        try:
+            made.setdefault(table, TABLES[table]())
+        except FileNotFoundError as error:
+            print(f"left out: {table}: {error.filename} is not there", file=sys.stderr)
+            continue
+        found = one(made[table], method, epsilon, delta, seconds)
+        line = dict(zip(("table", "method", "epsilon", "delta", "repeat"), key, strict=True)) | found
+        done[key] = line
+        with path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        said = (
+            found.get("problem")
+            or f"tv2 {found.get('tv2', float('nan')):.4f}, auc {found.get('auc', float('nan')):.4f}"
+        )
+        print(f"{table}, epsilon {epsilon}, delta {delta}, {method}, run {repeat}: {said}", file=sys.stderr, flush=True)
+    report(path)
+    return None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
