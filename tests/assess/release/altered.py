@@ -72,7 +72,8 @@ def _mutated(content: bytes, chance: random.Random) -> bytes:
 
 def _certificate(folder: Path, chance: random.Random) -> str:
     content = json.loads((folder / "certificate.json").read_text())
-    named = {key: content[key] for key in ("tables", "samples", "guarantee", "method", "format", "files")}
+    keys = ("tables", "samples", "guarantee", "method", "format", "files", "counts", "noise", "synthetic")
+    named = {key: content[key] for key in keys if key in content}
     said = _change(named if chance.random() < 0.8 else content, chance)
     changed = {**content, **named}
     (folder / "certificate.json").write_text(json.dumps(changed))

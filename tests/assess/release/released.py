@@ -85,6 +85,65 @@ def write_release(
     return reseal(folder)
 
 
+def unions(rule: Mapping[str, Any], members: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    """The rule of labels that stand for several labels of another rule, by their numbers."""
+    runs = [[[cell, cell] for cell in held] for held in members.values()]
+    return {
+        "attribute": rule["attribute"], "type": rule["type"], "domain": rule["domain"], "level": dict(rule), "kind": "boxes",
+        "cells": list(rule["labels"]), "labels": list(members), "members": runs, "losses": ["0"] * len(members),
+    }  # fmt: skip
+
+
+def discrete_gaussian(sigma: float, shape: Sequence[int], rng: np.random.Generator) -> np.ndarray:
+    """Noise with probabilities proportional to exp(-x^2 / (2 sigma^2))."""
+    x = np.arange(-int(12 * sigma) - 2, int(12 * sigma) + 3)
+    weights = np.exp(-((x / sigma) ** 2) / 2)
+    return rng.choice(x, size=tuple(shape), p=weights / weights.sum())
+
+
+def add_counts(
+    folder: Path,
+    tables: Mapping[str, tuple[Sequence[dict[str, Any]], np.ndarray]],
+    sigma: str | Mapping[str, str],
+    *,
+    singles: int = 0,
+    kind: str = "fixed",
+    method: str = "noisy-counts",
+) -> Path:
+    """Tables of noisy counts, put into a folder that holds rows already or nothing; a table is its rules and what it shows."""
+    (folder / "counts").mkdir(parents=True)
+    (folder / "recoding").mkdir(exist_ok=True)
+    entries = []
+    for name, (rules, shown) in tables.items():
+        own = sigma if isinstance(sigma, str) else sigma[name]
+        half = int(np.ceil(2 * float(own)))
+        columns = [rule["attribute"] for rule in rules]
+        places = {}
+        for rule in rules:
+            place = f"recoding/{name}-{rule['attribute']}.json"
+            (folder / place).write_text(json.dumps(rule))
+            places[rule["attribute"]] = place
+        with (folder / f"counts/{name}.csv").open("w", newline="") as sink:
+            writer = csv.writer(sink, lineterminator="\n")
+            writer.writerow([*columns, "count", "low", "high"])
+            for at in np.ndindex(shown.shape):
+                value = int(shown[at])
+                row = [rule["labels"][i] for rule, i in zip(rules, at, strict=True)]
+                writer.writerow([*row, value, value - half, value + half])
+        entries.append({
+            "file": f"counts/{name}.csv", "name": name, "columns": columns, "sigma": own, "half_width": half,
+            "cells": int(shown.size), "recoding": places,
+        })  # fmt: skip
+    if not (folder / "certificate.json").exists():
+        names = sorted({column for entry in entries for column in entry["columns"]})
+        (folder / "policy.lock.yaml").write_text(
+            "attributes:\n" + "".join(f"  {name}:\n    missing: error\n" for name in names)
+        )
+        (folder / "certificate.json").write_text(json.dumps({"format": 1, "samples": [], "tables": []}))
+    noise = {"singles": singles, "kind": kind}
+    return reseal(folder, method=method, counts=entries, noise=noise)
+
+
 def reseal(folder: Path, **changes: Any) -> Path:
     """Seal a release anew after something in it was changed: its files as they are, and some entries of its certificate."""
     path = folder / "certificate.json"

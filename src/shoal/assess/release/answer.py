@@ -22,10 +22,11 @@ by name. The rule depends on the recoding and never on counts: choosing a view b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from shoal.assess.release.condition import Condition, Overlap, Where, condition
+from shoal.assess.release.condition import Condition, Overlap, Where, condition, condition_axes
 from shoal.assess.release.estimate import (
     Estimate,
     Floats,
@@ -37,6 +38,8 @@ from shoal.assess.release.estimate import (
 )
 from shoal.assess.release.labels import AtomAxis, atom_axis, resolve_masks
 from shoal.assess.release.load import LoadedRelease
+from shoal.assess.release.noisy_answer import NoisyMargin, NoisySum, noisy_count, noisy_marginal
+from shoal.assess.release.noisy_counts import PublishedCountTable
 from shoal.assess.release.view import Ints, PublishedView
 from shoal.errors import UsageError
 
@@ -53,18 +56,57 @@ CELL = (
     "unpublished: 0 to the most that shows fewer than k with probability (1 - level) / 2; pointwise"
 )
 MARGIN = f"{SPLIT}; exact binomial bounds, each unpublished cell hiding 0 to k - 1 sampled records; pointwise"
+COUNTED = "noisy counts, negative ones as 0; bounds of the exact noise; pointwise"
 SHARE = "the count's interval by the total's, each at half the risk (Bonferroni); pointwise"
 
 
 def count(loaded: LoadedRelease, where: Where, level: float) -> Estimate:
-    """Estimate how many records satisfy the condition.
+    """Estimate how many records satisfy the condition: from rows, from noisy counts, or from both where both hold it.
+
+    Two intervals, each at half the risk, hold together at the whole risk, so their overlap does; which of the two is narrower may
+    depend on the rows, so the narrower one alone would not.
+    """
+    risk = risk_of(level)
+    wanted = condition(loaded, where)
+    named = _attributes_of(wanted)
+    covering = loaded.covering(named)
+    tables = [table for table in covering if isinstance(table, PublishedCountTable)]
+    views = [table for table in covering if isinstance(table, PublishedView)]
+    if not tables:
+        return _count_rows(loaded, wanted, views, level, risk)
+    if not views or loaded.was_sampled_before:  # rows of such a table speak of its population, counts of the table
+        return _estimate(loaded, noisy_count(loaded, wanted, tables, risk), level)
+    return _overlap(
+        _count_rows(loaded, wanted, views, level, risk / 2),
+        _estimate(loaded, noisy_count(loaded, wanted, tables, risk / 2), level),
+    )
+
+
+def _estimate(loaded: LoadedRelease, found: NoisySum, level: float) -> Estimate:
+    return Estimate(found.value, found.low, found.high, level, found.source, found.method, loaded.records)
+
+
+def _overlap(rows: Estimate, counts: Estimate) -> Estimate:
+    """Give the overlap of two intervals around one number, with the estimate of the narrower one."""
+    best = min(counts, rows, key=lambda each: each.high - each.low)
+    low, high = max(rows.low, counts.low), min(rows.high, counts.high)
+    if low > high:  # one of the two has failed, and nobody knows which
+        low, high = min(rows.low, counts.low), max(rows.high, counts.high)
+    both = f"{best.view}, with {rows.view if best is counts else counts.view}"
+    method = f"{best.method}; the overlap of an interval from rows and one from counts, each at half the risk"
+    return replace(best, value=min(max(best.value, low), high), low=low, high=high, view=both, method=method)
+
+
+def _count_rows(
+    loaded: LoadedRelease, wanted: Condition, views: Sequence[PublishedView], level: float, risk: float
+) -> Estimate:
+    """Estimate from published rows.
 
     Of the risk, half is spent on the lower end, 3/8 on the upper end of the view itself, and 1/16 each on the total and
     on what lies outside the condition, which together bound it from above as well.
     """
-    risk = risk_of(level)
-    wanted = condition(loaded, where)
-    overlap = _narrowest([Overlap(loaded, view, wanted) for view in loaded.covering(_attributes_of(wanted))])
+    axes = condition_axes(loaded, wanted)
+    overlap = _narrowest([Overlap(view, wanted, axes) for view in views])
     view = overlap.view
     inside, most, outside, value = _count_bounds(overlap)
     low = float(lower_bound(inside, view.beta, risk / 2))
@@ -78,7 +120,10 @@ def count(loaded: LoadedRelease, where: Where, level: float) -> Estimate:
 
 def total(loaded: LoadedRelease, level: float) -> Estimate:
     """Estimate how many records there are."""
-    risk, overlap = risk_of(level), _whole(loaded)
+    risk = risk_of(level)
+    if loaded.counts:
+        return count(loaded, {}, level)
+    overlap = _whole(loaded)
     inside, most, _, value = _count_bounds(overlap)
     low = float(lower_bound(inside, overlap.view.beta, risk / 2))
     high = float(upper_bound(most, overlap.view.beta, risk / 2))
@@ -100,7 +145,8 @@ def marginal(
 ) -> MarginalEstimate:
     """Estimate every cell of the attributes in the narrowest view; where its labels overlap, every atom.
 
-    `axes` asks for finer atoms, such as those of all views together.
+    Where tables of noisy counts hold the attributes, from those: every cell was counted, and none is suppressed. `axes` asks
+    for finer atoms of views, such as those of all views together.
     """
     risk = risk_of(level)
     given: Sequence[object] = attributes
@@ -116,7 +162,12 @@ def marginal(
             came=", ".join(attributes) or None,
             fix="name each once",
         )
-    view = min(loaded.covering(attributes), key=lambda each: (_size(each), each.name))
+    covering = loaded.covering(attributes)
+    tables = [table for table in covering if isinstance(table, PublishedCountTable)]
+    if tables and axes is None:
+        return _margin_of_counts(loaded, noisy_marginal(attributes, tables, risk), attributes, level)
+    views = [table for table in covering if isinstance(table, PublishedView)]
+    view = min(views, key=lambda each: (_size(each), each.name))
     own_axes = axes is None
     axes = [atom_axis([view.meanings[name]]) for name in attributes] if axes is None else axes
     shape = tuple(len(own) for own in axes)
@@ -166,7 +217,22 @@ def marginal(
     )
 
 
-def _count_bounds(overlap: Overlap) -> tuple[int, float, int, float]:
+def _margin_of_counts(
+    loaded: LoadedRelease, found: NoisyMargin, attributes: Sequence[str], level: float
+) -> MarginalEstimate:
+    shape = found.value.shape
+    if found.value.size > MOST_CELLS:
+        raise UsageError("a marginal of too many cells", came=" x ".join(map(str, shape)), allowed=f"{MOST_CELLS:,}")
+    low = np.maximum(np.ceil(found.value - found.bound), 0)
+    high = np.maximum(np.floor(found.value + found.bound), 0)
+    every = np.ones(shape, dtype=np.bool_)
+    return MarginalEstimate(
+        tuple(attributes), found.labels, np.maximum(found.value, 0), low, high, every, ~every, level, found.source, COUNTED,
+        loaded.records,
+    )  # fmt: skip
+
+
+def _count_bounds(overlap: Overlap[PublishedView]) -> tuple[int, float, int, float]:
     """Count the sampled records that are surely inside, at most inside and surely outside; and give the estimate."""
     view = overlap.view
     codes, counts = view.tuples
@@ -181,14 +247,14 @@ def _attributes_of(wanted: Condition) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in wanted for name in each))
 
 
-def _narrowest(overlaps: Sequence[Overlap]) -> Overlap:
+def _narrowest(overlaps: Sequence[Overlap[PublishedView]]) -> Overlap[PublishedView]:
     return min(overlaps, key=lambda each: (each.blur, _size(each.view), each.view.name))
 
 
-def _whole(loaded: LoadedRelease) -> Overlap:
+def _whole(loaded: LoadedRelease) -> Overlap[PublishedView]:
     """The condition that holds for every record, in the view with the fewest cells."""
     view = min(loaded.views, key=lambda each: (_size(each), each.name))
-    return Overlap(loaded, view, [{}])
+    return Overlap(view, [{}], {})
 
 
 def _size(view: PublishedView) -> float:

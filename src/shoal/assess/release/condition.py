@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.release.labels import Label, Meaning, Span, atom_axis, resolve_masks, single
+from shoal.assess.release.labels import AtomAxis, Label, Meaning, Span, atom_axis, resolve_masks, single
 from shoal.assess.release.load import LoadedRelease
+from shoal.assess.release.noisy_counts import PublishedCountTable
 from shoal.assess.release.view import Ints, PublishedView
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import point, spell, value_at
@@ -192,11 +194,29 @@ def _list_labels(labels: Iterable[Label]) -> str:
     return ", ".join(names[:8]) + (f", … ({len(names)} labels)" if len(names) > 8 else "")
 
 
-class Overlap:
-    """How the cells of one view overlap a condition: inside, outside or across, and which share of each is inside."""
+def condition_axes(loaded: LoadedRelease, wanted: Condition) -> dict[str, AtomAxis]:
+    """Make the atoms of each attribute that a condition names, cut by the condition; all tables list the values together."""
+    named = dict.fromkeys(name for each in wanted for name in each)
+    return {name: atom_axis(loaded.meanings(name), [each[name] for each in wanted if name in each]) for name in named}
 
-    def __init__(self, loaded: LoadedRelease, view: PublishedView, wanted: Condition) -> None:
-        self.view = view
+
+Table = TypeVar("Table", PublishedView, PublishedCountTable)
+
+
+class Overlap(Generic[Table]):
+    """How the cells of one table overlap a condition: inside, outside or across, and which share of each is inside.
+
+    `axes` are those of the condition; `sizes` say how the records of an attribute are spread over its axis, where that is known.
+    """
+
+    def __init__(
+        self,
+        view: Table,
+        wanted: Condition,
+        axes: Mapping[str, AtomAxis],
+        sizes: Mapping[str, Floats] = MappingProxyType({}),
+    ) -> None:
+        self.view: Table = view
         self.named = tuple(dict.fromkeys(name for each in wanted for name in each))
         self._shares: list[Floats] = []
         self._touches: list[Floats] = []
@@ -204,13 +224,13 @@ class Overlap:
         for name in self.named:
             own = view.meanings[name]
             asked = [each[name] for each in wanted if name in each]
-            pieces = atom_axis(loaded.meanings(name), asked)  # all views: only together do they list the values
+            pieces = axes[name]
             held = pieces.membership(resolve_masks(pieces, own.labels))
             truth = np.ones((len(wanted), len(pieces)), dtype=np.bool_)
             truth[[name in each for each in wanted]] = pieces.membership(resolve_masks(pieces, asked))
             blocks, block = np.unique(truth, axis=1, return_inverse=True)
             one_hot = np.eye(blocks.shape[1])[np.ravel(block)]
-            self._shares.append(pieces.even_split(held) @ one_hot)
+            self._shares.append(pieces.even_split(held, sizes.get(name)) @ one_hot)
             self._touches.append(np.minimum(held @ one_hot, 1.0))
             truths.append(blocks)
         if np.prod([truth.shape[1] for truth in truths], dtype=float) > MOST_BLOCKS:
@@ -256,6 +276,12 @@ class Overlap:
                 self._over(self._touches, 1 - self._truth),
             )
         return self._made
+
+    @property
+    def label_tables(self) -> tuple[Floats, Mask, Mask]:
+        """Give what `of` does for all tuples of labels of the attributes that are named, one axis for each."""
+        share, touched, beyond = self._tables
+        return share, np.asarray(touched > 0), np.asarray(beyond == 0)
 
     @property
     def cells_touched(self) -> int | None:

@@ -6,6 +6,7 @@ of a condition) can be put together.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -234,24 +235,28 @@ class AtomAxis:
         return len(self.names)
 
     def membership(self, labels: Sequence[Label]) -> Mask:
-        """Say which atoms each label contains, as a matrix of labels × atoms."""
+        """Say which atoms each label contains, as a matrix of labels × atoms. Atoms of a line are in rising order."""
         found = np.zeros((len(labels), len(self)), dtype=np.bool_)
-        lows = np.array([_low(span) for span in self.spans])
+        lows = [_low(span) for span in self.spans]
+        place = {value: i for i, own in enumerate(self.leaves) for value in own}
         for i, label in enumerate(labels):
             if label.everything:
                 found[i] = True
                 continue
             for low, high in label.spans:
-                found[i] |= (lows >= _low((low, None))) & (lows < _high(high))
+                found[i, bisect_left(lows, _low((low, None))) : bisect_left(lows, _high(high))] = True
             if label.values:
-                found[i] |= np.fromiter((bool(own & label.values) for own in self.leaves), np.bool_, len(self))
+                found[i, [place[value] for value in label.values if value in place]] = True
             if self.missing is not None:
                 found[i, self.missing] |= label.missing
         return found
 
-    def even_split(self, held: Mask) -> Floats:
-        """Give the share of each label that lies in each atom, if its records are spread evenly over what it stands for."""
-        weight = held * self.sizes
+    def even_split(self, held: Mask, sizes: Floats | None = None) -> Floats:
+        """Give the share of each label that lies in each atom, if its records are spread evenly over what it stands for.
+
+        `sizes` says how they are spread instead, where something is known about it.
+        """
+        weight = held * (self.sizes if sizes is None else sizes)
         bare = weight.sum(1) == 0
         weight[bare] = held[bare]
         return np.asarray(weight / np.maximum(weight.sum(1, keepdims=True), 1e-300))
@@ -320,7 +325,7 @@ def _line(first: Meaning, meanings: Sequence[Meaning], labels: Sequence[Label], 
     ends = {at for label in labels for span in label.spans for at in span if at is not None}
     inner = sorted(at for at in ends if (low is None or at > low) and (high is None or at < high))
     spans: list[Span | None] = list(pairwise([low, *inner, high]))
-    holders = [frozenset(i for i, label in enumerate(labels) if _holds(label, span)) for span in spans]
+    holders = _holders(labels, spans)
     if all(each.listed for each in meanings):
         kept = [any(number < own for number in who) for who in holders]
         spans = [span for span, keep in zip(spans, kept, strict=True) if keep]
@@ -344,12 +349,16 @@ def _line(first: Meaning, meanings: Sequence[Meaning], labels: Sequence[Label], 
     return AtomAxis(first.attribute, tuple(names), np.array(sizes), tuple(spans), (frozenset(),) * len(names), missing)
 
 
-def _holds(label: Label, piece: Span | None) -> bool:
-    """Whether a label contains a piece; no end of the label lies inside the piece."""
-    if label.everything:
-        return True
-    at = _low(piece)
-    return any(_low((low, None)) <= at < _high(high) for low, high in label.spans)
+def _holders(labels: Sequence[Label], pieces: Sequence[Span | None]) -> list[frozenset[int]]:
+    """Give the numbers of the labels that contain each piece; no end of a label lies inside a piece."""
+    lows = [_low(piece) for piece in pieces]
+    found: list[set[int]] = [set() for _ in pieces]
+    for number, label in enumerate(labels):
+        spans: Sequence[Span] = ((None, None),) if label.everything else label.spans
+        for low, high in spans:
+            for own in found[bisect_left(lows, _low((low, None))) : bisect_left(lows, _high(high))]:
+                own.add(number)
+    return [frozenset(own) for own in found]
 
 
 def _close_span(span: Span, low: Fraction | None, high: Fraction | None) -> Span:

@@ -1,9 +1,12 @@
 """Read a release as an analyst does: its tables, what their labels mean, and estimates with their intervals.
 
     loaded = load("visits-2026")
-    loaded.table("age-diagnosis").to_pandas()          # published rows; each stands for 1/beta records on average
+    loaded.table("age-diagnosis").to_pandas()          # published rows, or published counts
     loaded.marginal("age", "diagnosis")                # every declared cell, published or not, with an interval
-    loaded.count({"age": (40, 65), "sex": "female"})   # from the narrowest view that covers it
+    loaded.count({"age": (40, 65), "sex": "female"})   # from the best table that covers it
+
+A release holds tables of rows (each stands for 1/beta records on average), tables of noisy counts, or both; a release of the
+method synthetic holds a file of synthetic rows beside its counts.
 
 Everything here is computed from the folder alone, so it costs no privacy.
 """
@@ -11,14 +14,15 @@ Everything here is computed from the folder alone, so it costs no privacy.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.assess.release.labels import AtomAxis, Meaning, atom_axis
+from shoal.assess.release.noisy_counts import PublishedCountTable, read_counts
 from shoal.assess.release.sealed_folder import SealedFolder, reading
-from shoal.assess.release.view import NO_PLAN, LockedDomains, PublishedView, read_plan, read_view
+from shoal.assess.release.view import NO_PLAN, DeclaredDomain, LockedDomains, PublishedView, read_plan, read_view
 from shoal.data.archive import UnpackedRelease, is_archive
 from shoal.errors import UsageError, VerificationError, visible
 
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
     from shoal.assess.release.synthetic import SyntheticTable
     from shoal.chance.source import Source
 
+PublishedTable = PublishedView | PublishedCountTable
+METHODS = ("safe-k", "noisy-counts", "synthetic")
+"""The methods whose releases say how far from the truth they may be."""
 LEVEL = 0.95
 """The level of an interval, unless another is given: the probability that it contains the true number."""
 
@@ -42,22 +49,40 @@ class LoadedRelease:
     views: tuple[PublishedView, ...]
     was_sampled_before: bool = False
     """Whether the locked plan says that the table was itself a sample, so that estimates are about its population."""
+    counts: tuple[PublishedCountTable, ...] = ()
+    """The tables of noisy counts."""
+    sealed: SealedFolder | None = field(default=None, repr=False, compare=False)
+    """The folder as it was sealed, from which files are read."""
+    declared: Mapping[str, DeclaredDomain] = field(default_factory=dict, repr=False)
+    """What the locked plan declares about each attribute."""
     held: UnpackedRelease | None = field(default=None, repr=False, compare=False)
     """The temporary folder of an archive, which exists as long as this object does."""
 
     def __repr__(self) -> str:
-        tables = "one table" if len(self.views) == 1 else f"{len(self.views)} views"
-        return visible(f"<LoadedRelease {self.folder}: {tables} of {_few(self.attributes, 8)}>")
+        parts = []
+        if self.views:
+            parts.append("one table" if len(self.views) == 1 else f"{len(self.views)} views")
+        if self.counts:
+            one = len(self.counts) == 1
+            parts.append("one table of noisy counts" if one else f"{len(self.counts)} tables of noisy counts")
+        if self.certificate.get("synthetic"):
+            parts.append("a file of synthetic rows")
+        return visible(f"<LoadedRelease {self.folder}: {' and '.join(parts)} of {_few(self.attributes, 8)}>")
+
+    @property
+    def tables(self) -> tuple[PublishedTable, ...]:
+        """Every published table: those of rows, then those of noisy counts."""
+        return (*self.views, *self.counts)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the published tables."""
-        return tuple(view.name for view in self.views)
+        return tuple(table.name for table in self.tables)
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """Every published attribute."""
-        return tuple(dict.fromkeys(column for view in self.views for column in view.columns))
+        return tuple(dict.fromkeys(column for table in self.tables for column in table.columns))
 
     @cached_property
     def records(self) -> str:
@@ -65,14 +90,16 @@ class LoadedRelease:
         unit = self.certificate.get("guarantee", {}).get("unit", {})
         column, most = unit.get("column"), unit.get("max_rows", 1)
         rows = "rows" if column is None else f"rows, at most {most:,} of each '{column}' and no further ones,"
-        whose = "the population that the table was sampled from" if self.was_sampled_before else "the table"
+        # Rows of a table that was a sample speak of its population, counts of the table itself.
+        of_population = self.was_sampled_before and not self.counts
+        whose = "the population that the table was sampled from" if of_population else "the table"
         return f"{rows} of {whose}"
 
-    def table(self, name: str | None = None) -> PublishedView:
+    def table(self, name: str | None = None) -> PublishedTable:
         """Give one table by name; without a name, the only table of the release."""
-        if name is None and len(self.views) == 1:
-            return self.views[0]
-        found = next((view for view in self.views if view.name == name), None)
+        if name is None and len(self.tables) == 1:
+            return self.tables[0]
+        found = next((table for table in self.tables if table.name == name), None)
         if found is None:
             raise UsageError(
                 "a release with several tables needs a name" if name is None else "no table of this name",
@@ -81,15 +108,19 @@ class LoadedRelease:
             )
         return found
 
-    def covering(self, attributes: Sequence[str]) -> tuple[PublishedView, ...]:
-        """Give the views that hold all these attributes; where none does, a UsageError says which hold some."""
+    def holding(self, attributes: Sequence[str]) -> tuple[PublishedTable, ...]:
+        """Give the tables that hold all these attributes, if there are any; UsageError for a name that no attribute has."""
         unknown = [name for name in attributes if name not in self.attributes]
         if unknown:
             raise UsageError("no published attribute of this name", came=unknown[0], allowed=_few(self.attributes))
-        found = tuple(view for view in self.views if set(attributes) <= set(view.columns))
+        return tuple(table for table in self.tables if set(attributes) <= set(table.columns))
+
+    def covering(self, attributes: Sequence[str]) -> tuple[PublishedTable, ...]:
+        """Give the tables that hold all these attributes; where none does, a UsageError says which hold some."""
+        found = self.holding(attributes)
         if not found:
-            near = sorted(self.views, key=lambda view: (-len(set(attributes) & set(view.columns)), view.name))
-            together = "; ".join(f"{view.name}: {', '.join(view.columns)}" for view in near[:4])
+            near = sorted(self.tables, key=lambda table: (-len(set(attributes) & set(table.columns)), table.name))
+            together = "; ".join(f"{table.name}: {', '.join(table.columns)}" for table in near[:4])
             raise UsageError(
                 "no view holds these attributes together",
                 came=", ".join(attributes),
@@ -99,7 +130,7 @@ class LoadedRelease:
         return found
 
     def axis(self, name: str) -> AtomAxis:
-        """Give the atoms of an attribute: the pieces of its domain out of which the labels of all views are made."""
+        """Give the atoms of an attribute: the pieces of its domain out of which the labels of all tables are made."""
         self.covering((name,))
         return self._axes[name]
 
@@ -108,10 +139,10 @@ class LoadedRelease:
         return {name: atom_axis(self.meanings(name)) for name in self.attributes}
 
     def meanings(self, name: str) -> list[Meaning]:
-        """Give what the labels of an attribute mean in each view that holds it, each different rule once."""
-        found = [view.meanings[name] for view in self.covering((name,))]
+        """Give what the labels of an attribute mean in each table that holds it, each different rule once."""
+        found = [table.meanings[name] for table in self.covering((name,))]
         if len({each.type for each in found}) > 1:
-            raise VerificationError(f"attribute '{name}' has one type in one view and another in another")
+            raise VerificationError(f"attribute '{name}' has one type in one table and another in another")
         return list({id(each): each for each in found}.values())
 
     def marginal(self, *attributes: str, level: float = LEVEL) -> MarginalEstimate:
@@ -188,11 +219,11 @@ def load(folder: str | Path) -> LoadedRelease:
     sealed = SealedFolder.open(place)
     certificate = sealed.certificate
     method = certificate.get("method", "safe-k")
-    if method != "safe-k":
+    if method not in METHODS:
         raise UsageError(
             "this release is not a random sample, so it has no weights and no intervals",
             came=method,
-            allowed="safe-k",
+            allowed=", ".join(METHODS),
             fix="read its table as it is",
         )
     with reading("the certificate or a rule"):
@@ -200,9 +231,31 @@ def load(folder: str | Path) -> LoadedRelease:
         plan = read_plan(sealed) if "policy.lock.yaml" in certificate["files"] else NO_PLAN
         cache: dict[Any, Meaning] = {}
         views = [_view(sealed, entry, plan, cache) for entry in certificate["tables"]]
-    if len({view.name for view in views}) != len(views) or not views:
+        counts = [] if method == "safe-k" else _counts(sealed, plan, cache)
+    taken = [view.name for view in views]
+    counts = [replace(each, name=f"counts/{each.name}") if each.name in taken else each for each in counts]
+    names = [*taken, *(each.name for each in counts)]
+    if len(set(names)) != len(names) or not names:
         raise VerificationError("the tables of the certificate are none, or two of them have one name")
-    return LoadedRelease(place, certificate, tuple(views), plan.sampled_before, held)
+    return LoadedRelease(
+        place, certificate, tuple(views), plan.sampled_before, tuple(counts), sealed, plan.domains, held
+    )
+
+
+def _counts(sealed: SealedFolder, plan: LockedDomains, cache: dict[Any, Meaning]) -> list[PublishedCountTable]:
+    """Read the tables of noisy counts, with the order in which they were measured."""
+    entries, noise = sealed.certificate["counts"], sealed.certificate["noise"]
+    singles, kind = noise["singles"], noise["kind"]
+    if type(singles) is not int or not 0 <= singles <= len(entries) or kind not in ("fixed", "once", "rounds"):
+        raise VerificationError("the certificate says in a way that is not known here how counts were measured")
+    found = []
+    for number, entry in enumerate(entries):
+        # Tables of one stage were fixed together, before any of them was measured.
+        stage = 0 if number < singles else 1 + (number - singles if kind == "rounds" else 0)
+        found.append(read_counts(sealed, entry, stage, plan, cache))
+    if any(len(table.columns) != 1 for table in found[:singles]):
+        raise VerificationError("a table that was measured first has more than one attribute")
+    return found
 
 
 def _check_unit(certificate: Mapping[str, Any]) -> None:

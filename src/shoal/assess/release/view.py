@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -111,18 +111,18 @@ class PublishedView:
 
     def to_pandas(self) -> Any:
         """Give the published rows as a pandas frame, where pandas is installed."""
-        return _frame("pandas", self._table.to_pandas)
+        return as_frame("pandas", self._table.to_pandas)
 
     def to_polars(self) -> Any:
         """Give the published rows as a Polars frame, where Polars is installed."""
         import importlib
 
-        return _frame("polars", lambda: importlib.import_module("polars").from_arrow(self._table))
+        return as_frame("polars", lambda: importlib.import_module("polars").from_arrow(self._table))
 
     @cached_property
     def _table(self) -> pa.Table:
         with reading(f"table '{self.name}'"):
-            table = _read_table(
+            table = read_table(
                 self._sealed.read(self._file, None), self.columns, parquet=self._file.endswith(".parquet")
             )
             table.validate(full=True)
@@ -137,7 +137,7 @@ class PublishedView:
         with reading(f"table '{self.name}'"):
             counted = table.group_by(list(self.columns)).aggregate([([], "count_all")])
             counts = counted.column("count_all").to_numpy().astype(np.int64)
-            return [_texts(counted.column(name)) for name in self.columns], counts
+            return [label_texts(counted.column(name)) for name in self.columns], counts
 
     @cached_property
     def meanings(self) -> dict[str, Meaning]:
@@ -145,18 +145,7 @@ class PublishedView:
         return {name: self._meaning(place, name) for place, name in enumerate(self.columns)}
 
     def _meaning(self, place: int, name: str) -> Meaning:
-        content, domain = self._rules[name], self._domains.get(name, UNKNOWN)
-        with reading(f"the rule of column '{name}'"):
-            rule = strict_json(content)
-            if rule["attribute"] != name:
-                raise VerificationError(f"the rule of column '{name}' is about another attribute")
-            # Only a rule that does not list its labels has to look at the table.
-            open_ended = rule["kind"] in ("keep", "masked") and not rule.get("labels")
-            shown = frozenset(self._text_tuples[0][place] if open_ended else ())
-            key: Any = (name, content, shown)
-            if key not in self._cache:
-                self._cache[key] = meaning(rule, sorted(shown), missing=domain.missing, values=domain.values)
-            return self._cache[key]
+        return read_meaning(name, self._rules[name], self._domains, lambda: self._text_tuples[0][place], self._cache)
 
     @cached_property
     def tuples(self) -> tuple[Ints, Ints]:
@@ -197,6 +186,28 @@ class PublishedView:
         return prod(len(self.meanings[name].labels) for name in self.columns)
 
 
+def read_meaning(
+    name: str,
+    content: bytes,
+    domains: Mapping[str, DeclaredDomain],
+    shown: Callable[[], Iterable[str]],
+    cache: dict[Any, Meaning],
+) -> Meaning:
+    """Read what the labels of a column stand for from its rule; equal rules have one meaning."""
+    domain = domains.get(name, UNKNOWN)
+    with reading(f"the rule of column '{name}'"):
+        rule = strict_json(content)
+        if rule["attribute"] != name:
+            raise VerificationError(f"the rule of column '{name}' is about another attribute")
+        # Only a rule that does not list its labels has to look at the table.
+        open_ended = rule["kind"] in ("keep", "masked") and not rule.get("labels")
+        seen = frozenset(shown() if open_ended else ())
+        key: Any = (name, content, seen)
+        if key not in cache:
+            cache[key] = meaning(rule, sorted(seen), missing=domain.missing, values=domain.values)
+        return cache[key]
+
+
 def read_view(
     sealed: SealedFolder, entry: Mapping[str, Any], k: object, beta: object, plan: LockedDomains, cache: dict[Any, Any]
 ) -> PublishedView:
@@ -225,7 +236,8 @@ def _rate(beta: object) -> Fraction | None:
     return found if 0 < found <= 1 else None
 
 
-def _read_table(content: bytes, columns: tuple[str, ...], *, parquet: bool) -> pa.Table:
+def read_table(content: bytes, columns: tuple[str, ...], *, parquet: bool) -> pa.Table:
+    """Read a table from the bytes of its file; of a CSV file, these columns as text."""
     import pyarrow as pa
 
     if parquet:
@@ -239,7 +251,7 @@ def _read_table(content: bytes, columns: tuple[str, ...], *, parquet: bool) -> p
     return texts_file.read_csv(pa.BufferReader(content), convert_options=plain, parse_options=parsed)
 
 
-def _texts(column: pa.ChunkedArray) -> list[str]:
+def label_texts(column: pa.ChunkedArray) -> list[str]:
     """Give a column as the labels of its rule are spelled; a missing value as the label of missing values."""
     import pyarrow as pa
 
@@ -264,7 +276,8 @@ def _kind(of: pa.DataType) -> Any:
     return "datetime64[D]" if pa.types.is_date(of) else None
 
 
-def _frame(package: str, make: Callable[[], Any]) -> Any:
+def as_frame(package: str, make: Callable[[], Any]) -> Any:
+    """Make a frame, where its package is installed; UsageError where it is not."""
     try:
         return make()
     except ImportError:

@@ -1,0 +1,215 @@
+"""Estimates from noisy counts: the truth lies in the interval as often as it says, and what is said about the source is true."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from shoal.assess.release.load import load
+from shoal.assess.release.noisy_answer import ACROSS, MEAN, SUM
+from shoal.errors import UsageError
+from tests.assess.release.released import add_counts, categories, cuts, discrete_gaussian, keep, unions, write_release
+
+SIZES = (4, 3, 5)
+TRUTH = np.random.default_rng(7).integers(0, 400, SIZES)
+SIGMA = 12
+
+
+def margin(truth, names):
+    """The true counts of some attributes a0, a1, …"""
+    kept = [int(name[1:]) for name in names]
+    return truth.sum(tuple(j for j in range(truth.ndim) if j not in kept))
+
+
+def counted(truth=TRUTH, sizes=SIZES):
+    """True tables: the singles, then the pairs."""
+    rules = categories(sizes)
+    names = [(name,) for name in rules] + list(combinations(rules, 2))
+    return {"-".join(own): ([rules[name] for name in own], margin(truth, own)) for own in names}
+
+
+def noised(tables, rng, sigma=SIGMA):
+    return {name: (rules, true + discrete_gaussian(sigma, true.shape, rng)) for name, (rules, true) in tables.items()}
+
+
+def release(folder, rng, *, stated=SIGMA, drawn=SIGMA, singles=3, kind="fixed"):
+    return add_counts(folder, noised(counted(), rng, drawn), str(stated), singles=singles, kind=kind)
+
+
+def replaced(loaded, rng, sigma=SIGMA):
+    """The same release with fresh noise."""
+    tables = counted()
+    for table in loaded.counts:
+        true = tables[table.name][1]
+        table.__dict__["values"] = true + discrete_gaussian(sigma, true.shape, rng)
+    return loaded
+
+
+QUESTIONS = {
+    "one cell": ({"a0": "v01"}, TRUTH[1].sum()),
+    "several": ({"a2": {"v00", "v01", "v02", "v03"}}, TRUTH[:, :, :4].sum()),
+    "a pair": ({"a0": "v01", "a1": "v02"}, TRUTH[1, 2].sum()),
+    "nearly all of a pair": ([{"a0": {"v00", "v01", "v02"}}, {"a1": {"v00", "v01"}}], TRUTH.sum() - TRUTH[3, 2].sum()),
+    "all": ({}, TRUTH.sum()),
+}
+
+
+def misses(loaded, rng, runs, level, drawn=SIGMA):
+    """How often each question's interval does not hold the truth."""
+    found = dict.fromkeys([*QUESTIONS, "marginal", "share"], 0)
+    for _ in range(runs):
+        replaced(loaded, rng, drawn)
+        for name, (where, true) in QUESTIONS.items():
+            estimate = loaded.count(where, level=level)
+            found[name] += not estimate.low <= true <= estimate.high
+        cell = list(loaded.marginal("a0", "a1", level=level))[5]
+        found["marginal"] += not cell.low <= TRUTH[1, 2].sum() <= cell.high
+        share = loaded.share({"a0": "v01"}, level=level)
+        found["share"] += not share.low <= TRUTH[1].sum() / TRUTH.sum() <= share.high
+    return found
+
+
+RUNS, LEVEL = 90, 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("singles", "kind"), [(3, "fixed"), (0, "fixed"), (3, "rounds")])
+def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path, singles, kind, effort):
+    rng = np.random.default_rng(1)
+    loaded = load(release(tmp_path / "r", rng, singles=singles, kind=kind))
+    runs = RUNS * effort
+    for name, many in misses(loaded, rng, runs, LEVEL).items():
+        assert binom.sf(many - 1, runs, 1 - LEVEL) > 1e-4, name
+
+
+@pytest.mark.slow
+def test_an_impostor_that_understates_sigma_is_caught(tmp_path):
+    rng = np.random.default_rng(2)
+    loaded = load(release(tmp_path / "r", rng, stated=SIGMA * 0.5))
+    found = misses(loaded, rng, RUNS, LEVEL, drawn=SIGMA)
+    for name in ("one cell", "several", "a pair", "nearly all of a pair", "all", "marginal"):
+        assert binom.sf(found[name] - 1, RUNS, 1 - LEVEL) < 1e-4, name
+
+
+def test_the_answer_says_what_it_comes_from(tmp_path):
+    loaded = load(release(tmp_path / "r", np.random.default_rng(3)))
+    assert repr(loaded) == f"<LoadedRelease {loaded.folder}: 6 tables of noisy counts of a0, a1, a2>"
+    one = loaded.count({"a0": "v01"})
+    assert one.view == "a0 and 2 other tables"
+    assert one.method == MEAN
+    pair = loaded.count({"a0": "v01", "a1": "v02"})
+    assert (pair.view, pair.method) == ("a0-a1", SUM)
+    assert pair.high - pair.low == 2 * np.ceil(1.96 * SIGMA * np.sqrt(1) - 0.5)
+    assert loaded.total().view == "a1 and 2 other tables" or loaded.total().method == MEAN
+    wide = loaded.marginal("a1", "a2")
+    assert (wide.view, wide.published.all(), wide.covered.any()) == ("a1-a2", True, False)
+    assert "noisy" in wide.method
+    assert loaded.records in pair.words()
+
+
+def test_a_total_that_other_tables_know_helps_a_broad_condition(tmp_path):
+    loaded = load(release(tmp_path / "r", np.random.default_rng(3)))
+    broad = loaded.count([{"a0": {"v00", "v01", "v02"}}, {"a1": {"v00", "v01"}}])
+    alone = 2 * np.ceil(1.96 * SIGMA * np.sqrt(11))
+    assert broad.high - broad.low < 0.8 * alone
+    assert broad.view == "a0-a1 and 2 other tables"
+
+
+def test_tables_of_rounds_answer_one_by_one(tmp_path):
+    """A later table may have been chosen because of the noise of an earlier one, so the two are not averaged."""
+    loaded = load(release(tmp_path / "r", np.random.default_rng(3), kind="rounds"))
+    assert [table.stage for table in loaded.counts] == [0, 0, 0, 1, 2, 3]
+    assert loaded.count({"a0": "v01", "a1": "v02"}).view == "a0-a1"
+    declared = load(release(tmp_path / "d", np.random.default_rng(3), singles=0))
+    assert {table.stage for table in declared.counts} == {1}
+    assert declared.count({"a0": "v01"}).view == "a0 and 5 other tables"
+
+
+# --- conditions that cut bins ---------------------------------------------------------------------------------------
+
+AGES = cuts("age", [10, 20, 30, 40], 0, 49)
+MERGED = unions(AGES, {"[0, 20)": [0, 1], "[20, 50)": [2, 3, 4]})
+SEXES = keep("sex", ["f", "m"])
+BY_AGE = np.array([[300, 100], [50, 50], [10, 30], [400, 5], [0, 7]])
+
+
+def binned(folder, sigma="3", rng=None):
+    noise = (lambda shape: discrete_gaussian(3, shape, rng)) if rng is not None else (lambda _: 0)
+    pair = np.stack([BY_AGE[:2].sum(0), BY_AGE[2:].sum(0)])
+    tables = {
+        "age": ([AGES], BY_AGE.sum(1) + noise((5,))),
+        "sex": ([SEXES], BY_AGE.sum(0) + noise((2,))),
+        "age-sex": ([MERGED, SEXES], pair + noise((2, 2))),
+    }
+    return load(add_counts(folder, tables, sigma, singles=2))
+
+
+def test_a_bin_across_the_condition_counts_from_none_to_all(tmp_path):
+    loaded = binned(tmp_path / "r")
+    found = loaded.count({"age": (0, 10), "sex": "f"})
+    assert found.method == ACROSS
+    assert found.low == 0
+    assert 350 <= found.high <= 350 + 6
+    # The singles say that four fifths of the bin are below 10.
+    assert found.value == pytest.approx(350 * 400 / 500)
+    more = loaded.count({"age": (10, 50), "sex": "f"})
+    assert 410 - 6 <= more.low <= 410
+    assert more.value == pytest.approx(410 + 350 * 100 / 500)
+
+
+def test_a_cell_across_the_condition_is_split_evenly(tmp_path):
+    found = binned(tmp_path / "r").count({"age": (0, 5)})
+    assert found.value == pytest.approx(200)
+    assert found.low == 0
+    assert found.method == ACROSS
+
+
+@pytest.mark.slow
+def test_intervals_of_cut_bins_hold_the_truth(tmp_path, effort):
+    rng, failed, runs = np.random.default_rng(4), 0, 60 * effort
+    for number in range(runs):
+        found = binned(tmp_path / str(number), rng=rng).count({"age": (10, 50), "sex": "f"}, level=0.8)
+        failed += not found.low <= 510 - 50 <= found.high
+    assert binom.sf(failed - 1, runs, 0.2) > 1e-4
+
+
+# --- rows and counts ------------------------------------------------------------------------------------------------
+
+
+def mixed(folder, k=20, beta="0.5", sigma="5", rows=None):
+    rng = np.random.default_rng(5)
+    rules = categories(SIZES)
+    pair = margin(TRUTH, ("a0", "a1"))
+    drawn = rng.binomial(pair, float(beta))
+    write_release(folder, {"a0-a1": ([rules["a0"], rules["a1"]], np.where(drawn >= k, drawn, 0))}, k=k, beta=beta)
+    return load(add_counts(folder, noised(rows or counted(), rng, float(sigma)), sigma, singles=3))
+
+
+def test_rows_and_counts_answer_together(tmp_path):
+    loaded = mixed(tmp_path / "r")
+    assert "one table and 6 tables of noisy counts" in repr(loaded)
+    assert loaded.names == ("a0-a1", "a0", "a1", "a2", "counts/a0-a1", "a0-a2", "a1-a2")
+    found = loaded.count({"a0": "v01", "a1": "v02"})
+    assert found.low <= TRUTH[1, 2].sum() <= found.high
+    assert found.view == "counts/a0-a1, with a0-a1"
+    assert "half the risk" in found.method
+    assert loaded.table("a0-a1").k == 20
+    only = loaded.count({"a2": "v01"})
+    assert only.view.startswith("a2")
+
+
+def test_the_narrower_of_the_two_gives_the_estimate(tmp_path):
+    loaded = mixed(tmp_path / "r", beta="0.99", sigma="500")
+    found = loaded.count({"a0": "v01", "a1": "v02"})
+    assert found.view == "a0-a1, with counts/a0-a1"
+    assert found.high - found.low < 200
+
+
+def test_attributes_that_no_rows_hold_are_counted(tmp_path):
+    loaded = mixed(tmp_path / "r")
+    assert loaded.marginal("a0", "a2").view == "a0-a2"
+    with pytest.raises(UsageError, match="no published attribute"):
+        loaded.count({"a9": "v01"})
