@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from shoal.cli.demo import MARKER, _refuse_other_folder
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan as planned
 from tests.cli.run import answer, refused, shoal
@@ -34,18 +35,23 @@ def demonstration(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_demonstration_can_be_run_again_in_its_folder(demonstration):
+def test_the_demonstration_can_be_run_again_in_its_folder_and_in_another_by_force(demonstration):
     out, first = demonstration
     assert first.stdout.rstrip().endswith(str(out / "visits-2026.holder" / "report.html"))
     assert "2.719 times what it is without it" in " ".join(first.stdout.split())
     assert {path.name for path in out.iterdir()} == FILES
     before = {name: (out / name).read_bytes() for name in PLAN}
+    _refuse_other_folder(out, force=False)  # the next run replaces what this one made
     (out / "mine.txt").write_text("mine")
-    again = answer("demo", "--out", out, *ROWS)
+    (out / MARKER).unlink()
+    error = refused("demo", "--out", out, *ROWS, code=2)
+    assert error["wrong"] == "the folder was not made by the demonstration"
+    again = answer("demo", "--out", out, *ROWS, "--force")
     assert again["page"] == str(out / "plan.html")
     assert len(again["words"]) == 3
     assert {name: (out / name).read_bytes() for name in PLAN} == before
     assert (out / "mine.txt").read_text() == "mine"
+    _refuse_other_folder(out, force=False)
     assert shoal("verify", out / "visits-2026").exit_code == 0
     plan = json.loads((out / "plan.json").read_text())
     promise = planned(Policy.load(out / "policy.yaml")).promise
@@ -71,14 +77,11 @@ def test_the_page_is_script_free_and_whole(demonstration):
     assert "prefers-color-scheme: dark" in page
 
 
-@pytest.mark.slow
 def test_another_programs_folder_is_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     error = refused("demo", "--out", tmp_path, code=2)
     assert error["wrong"] == "the folder was not made by the demonstration"
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    assert shoal("demo", "--out", tmp_path, "--force", *ROWS).exit_code == 0
-    assert (tmp_path / "mine.txt").read_text() == "mine"
     refused("demo", "--out", tmp_path / "mine.txt", code=2)
 
 
