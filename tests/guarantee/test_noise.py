@@ -101,6 +101,19 @@ def test_the_ripple_bound_holds(n, sigma):
     assert total[kept].max() > 0
 
 
+@pytest.mark.parametrize("sigma", [0.3, 0.5, 0.8])
+def test_the_law_of_two_noises_is_the_series_of_the_proof(sigma):
+    """Proof page noisy-tables, part 4: for n = 2 the classes are (0, j), with mean j/2 and squares j^2/2."""
+    x, masses = law(sigma, 30)
+    total = np.convolve(masses, masses)
+    weights = np.exp(-(x**2) / (2 * sigma**2)).sum()
+    j = np.arange(-30, 31)
+    for s in range(-4, 5):
+        series = (np.exp(-((math.pi * sigma * j) ** 2)) * np.cos(math.pi * j * s)).sum()
+        normal = math.exp(-(s**2) / (4 * sigma**2)) / math.sqrt(4 * math.pi * sigma**2)
+        assert total[60 + s] == pytest.approx(2 * math.pi * sigma**2 / weights**2 * normal * series, rel=1e-9)
+
+
 def test_very_wide_noise_is_bounded_by_a_rounded_gaussian(monkeypatch):
     from shoal.guarantee import noise
 
@@ -289,6 +302,16 @@ def test_parts_without_a_rho_stand_beside_the_others():
     assert mixed.epsilon_at("1e-12") == expected
     # without a curve there is nothing to gain, and nothing changes
     assert math.isinf(compose([SafeKSampling(60, "0.05"), PureDP("0.1")]).concentrated_epsilon("1e-6"))
+
+
+def test_a_composition_names_the_theorem_that_it_rests_on():
+    tables, choice, sample = NoisyTablesDP([(10, 60)]), ExponentialDP("0.05"), SafeKSampling(60, "0.05")
+    assert compose([tables]).theorem_at("1e-6") is None
+    assert compose([tables, NoisyTablesDP([(3, 50)])]).theorem_at("1e-6") == "pld-composition"
+    assert compose([tables, NoisyTablesDP([(3, 50)])]).theorem_at("1e-12") == "concentrated-composition"
+    assert compose([tables, sample]).theorem_at("1e-6") == "pld-composition"
+    assert compose([(choice, 2)]).theorem_at(0) == "basic-composition"
+    assert compose([(ConcentratedDP("0.001"), 9)]).theorem_at("1e-6") == "concentrated-composition"
 
 
 @pytest.mark.parametrize("rho", ["0.0005", "0.02", "0.5"])

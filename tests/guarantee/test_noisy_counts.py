@@ -12,6 +12,7 @@ from shoal.guarantee.compose import compose, composed_within
 from shoal.guarantee.differential import PureDP, SafeKSampling
 from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
 from shoal.guarantee.noisy_counts import noise_half_width, solve_counts, table_numbers
+from shoal.guarantee.theorem import THEOREMS
 from shoal.guarantee.unit import Unit
 
 ROW, REPLACED = Unit.row("add_remove"), Unit.row("replace_one")
@@ -70,6 +71,14 @@ def test_the_parts_are_the_steps():
     with pytest.raises(UsageError, match="not fixed in advance"):
         found.sigma_of(3)
     assert found.to_saved()["tables"] == [[2, str(float(found.sigma_of(2)))], [5, str(float(found.sigma_of(5)))]]
+
+
+def test_a_setting_names_its_theorems():
+    assert solve_counts(1, "1e-6", unit=PERSON, tables=5).theorems == ("noisy-tables",)
+    assert solve_counts(1, "1e-6", unit=REPLACED, tables=5, singles=2).theorems == ("noisy-tables", "adaptive-tables")
+    rounds = solve_counts(1, "1e-6", unit=ROW, tables=2, candidates=6, kind="rounds")
+    assert rounds.theorems == ("noisy-tables", "bounded-range", "adaptive-tables")
+    assert set(rounds.theorems) <= set(THEOREMS)
 
 
 def test_shares_move_the_noise():

@@ -92,6 +92,18 @@ class Composition:
             return self.parts[0][0].epsilon_at(delta)
         return _smallest_epsilon(self, check_delta(delta))
 
+    def theorem_at(self, delta: Number) -> str | None:
+        """The name of the theorem that `epsilon_at` rests on; None for one part, which is composed with nothing."""
+        if self.count == 1:
+            return None
+        bounds = {
+            "basic-composition": self.basic_epsilon(delta),
+            "pld-composition": self.pld_epsilon(delta),
+            "concentrated-composition": self.concentrated_epsilon(delta),
+            "advanced-composition": self.advanced_epsilon(delta),
+        }
+        return min(bounds, key=lambda name: bounds[name])
+
     def delta_at(self, epsilon: Number) -> float:
         """The smallest delta we can prove at epsilon."""
         e = check_epsilon(epsilon)

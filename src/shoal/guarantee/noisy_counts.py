@@ -70,6 +70,16 @@ class CountsSetting:
         """How far one unit moves a score that one row, added or removed, moves by at most one."""
         return self.unit.steps
 
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """The theorems that the steps rest on: all units, since `noisy-tables` speaks of replaced rows and of several.
+
+        By which theorem the steps are composed, with others beside them, says `Composition.theorem_at`.
+        """
+        chosen = ("bounded-range",) if self.kind == "rounds" else ()
+        adaptive = ("adaptive-tables",) if self.singles or self.kind != "fixed" else ()
+        return ("noisy-tables", *chosen, *adaptive)
+
     def sigma_of(self, number: int) -> Fraction:
         """The sigma of each table when `number` of them are measured; UsageError for a number that is not on the list."""
         for listed, sigma in self.tables:

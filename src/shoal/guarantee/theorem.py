@@ -237,6 +237,17 @@ _ALL = (
         ),
     ),
     Theorem(
+        "concentrated-composition",
+        "Concentrated privacy adds up",
+        "Bun and Steinke 2016; the conversion of Canonne, Kamath and Steinke 2020",
+        "Mechanisms that satisfy rho_i-zCDP, each chosen in the light of earlier outputs, satisfy (sum rho_i)-zCDP together, "
+        "which is (epsilon, delta)-DP with delta the least over a > 1 of exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1).",
+        (
+            _premise("rho-range", "every rho is above 0, and their sum at most 350", "noise.check_rho"),
+            _premise("parts-fixed", "the parts are fixed in advance", "custodian"),
+        ),
+    ),
+    Theorem(
         "post-processing",
         "Whatever is computed from the output stays covered",
         "LQS11 Theorem 2; Dwork and Roth 2014",
@@ -507,6 +518,53 @@ _NOISE = (
         ),
     ),
     Theorem(
+        "noisy-tables",
+        "Discrete Gaussian noise on tables of counts",
+        "Canonne, Kamath and Steinke 2020; the exact curve of many counts is Shoal's",
+        "Where one unit changes at most n counts, each by one, independent discrete Gaussian noise of parameter sigma is "
+        "dominated in both directions by the pair whose privacy loss is (2 S + n)/(2 sigma^2), S the sum of n such noises, and "
+        "the pair is attained; where it changes them by Delta together (root of the sum of squares), it is "
+        "Delta^2/(2 sigma^2)-zCDP.",
+        (
+            _premise("noise-size", "every sigma is at least 0.3", "noise.NoisyTablesDP"),
+            _premise(
+                "counts-fixed",
+                "cells, groups that may be counted and numbers of tables are fixed without the data",
+                "custodian",
+            ),
+        ),
+    ),
+    Theorem(
+        "bounded-range",
+        "The exponential mechanism by the range of its losses",
+        "Durfee and Rogers 2019; Dong, Durfee and Rogers 2020; Cesar and Rogers 2021",
+        "If no score moves by more than s, drawing with probability proportional to exp(epsilon score / (2 s)) has "
+        "delta(e) = (exp(epsilon/2) - exp(e/2))^2 / (exp(epsilon) - 1) for e from 0 to epsilon, which no smaller curve covers, "
+        "and is epsilon^2/8-zCDP.",
+        (_premise("choice-epsilon", "the epsilon of each choice is above 0", "noise.ExponentialDP"),),
+    ),
+    Theorem(
+        "adaptive-tables",
+        "Tables that are chosen by what was measured before",
+        "Shoal; dominating pairs of Zhu, Dong and Wang 2022, for a loop in the manner of McKenna, Mullins, Sheldon and "
+        "Miklau 2022",
+        "Measuring tables, computing bins, scores and a model from what is published, choosing further tables by noisy scores or "
+        "by the exponential mechanism and measuring those costs what the steps compose to, if their noise was listed in advance; "
+        "the number of records is estimated from the noisy tables and costs nothing more.",
+        (
+            _premise(
+                "listed-noise",
+                "whatever is decided on the way, the noise of the next step was listed in advance",
+                "noisy_counts.CountsSetting.sigma_of",
+            ),
+            _premise(
+                "counts-fixed",
+                "cells, groups that may be counted and numbers of tables are fixed without the data",
+                "custodian",
+            ),
+        ),
+    ),
+    Theorem(
         "staircase",
         "Optimal noise for one number",
         "SC13 Theorem 1, with i from 1; Geng and Viswanath 2014",
@@ -573,7 +631,7 @@ _NOISE = (
         ),
     ),
 )
-"""Laplace, Gaussian, exponential, staircase; sensitivities of answers."""
+"""Laplace, Gaussian, exponential, staircase; tables of noisy counts; sensitivities of answers."""
 
 THEOREMS: dict[str, Theorem] = {entry.name: entry for entry in (*_ALL, *_NOISE)}
 """All of them by name."""

@@ -199,6 +199,10 @@ CHECKED_WHEN_PLANNING = {
     "score-range": "k and beta, when planning",
     "discernibility-range": "k and beta, when planning",
     "target-level": "the levels of the target, when planning",
+    "noise-size": "every sigma, when planning",
+    "choice-epsilon": "the epsilon of a choice, when planning",
+    "rho-range": "every rho and their sum, when planning",
+    "listed-noise": "numbers of tables and their sigmas, when planning; another number is refused",
 }
 """What a line of the program looked at for every plan."""
 
@@ -206,6 +210,7 @@ FIXED_WITHOUT_DATA = {
     "cells-fixed": "domains, hierarchies, weights, k and beta",
     "candidates-fixed": "the candidates and how many are chosen",
     "schemes-fixed": "domains, hierarchies, weights and the range of levels",
+    "counts-fixed": "domains, hierarchies, the groups that may be counted and the numbers of tables",
 }
 """What has to be fixed without the data: it is in the locked plan, and who fixed it how is known to the custodian alone."""
 
