@@ -187,6 +187,7 @@ def test_composing_one_by_one_is_the_curve_of_all():
     assert exact <= composed <= exact * (1 + 1e-4)
 
 
+@pytest.mark.slow
 def test_two_parts_against_the_product_of_their_laws():
     first, second = (0.7, 0.4), (1.2, None)
     _, p = law(first[0], 15)
@@ -203,7 +204,7 @@ def test_two_parts_against_the_product_of_their_laws():
     "choices",
     [
         [], [(0, 1)], [(1, "0.29")], [(1, 0)], [(1, -2)], [(1, "1e10")], [(10**8, 10**6)], [(100, "0.3")], [(1,)], ["12"],
-        [(1.5, 2)],
+        [(1.5, 2)], [{0: 1, 1: 2}], [(n, 9) for n in range(1, 102)],
     ],
 )  # fmt: skip
 def test_silly_noise_is_refused(choices):
@@ -233,6 +234,7 @@ def selection_deltas(epsilon, at):
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_every_selection_on_a_tiny_domain_is_covered(epsilon):
     for at in (0.0, 0.3 * epsilon, 0.7 * epsilon, epsilon):
@@ -267,6 +269,7 @@ def test_choices_one_after_another_cost_less_than_pure_privacy():
     assert chosen.pld_epsilon("1e-6") < 0.7 * compose([(PureDP("0.1"), 50)]).pld_epsilon("1e-6")
 
 
+@pytest.mark.slow
 def test_two_choices_against_brute_force():
     """The product of the envelope's own pair, on a fine grid of losses by hand: the density is proportional to e^(loss/2)."""
     epsilon, grid = 0.8, 1e-3
@@ -283,6 +286,7 @@ def test_two_choices_against_brute_force():
 # --- zero-concentrated privacy -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_concentrated_parts_add_up():
     total = compose([(ConcentratedDP("0.001"), 20)])
     assert total.epsilon_at("1e-6") <= ConcentratedDP("0.02").epsilon_at("1e-6") * (1 + 1e-9)
@@ -295,6 +299,7 @@ def test_concentrated_parts_add_up():
     assert mixed.delta_at(2) <= ConcentratedDP(rho).delta_at(2) < 1e-11
 
 
+@pytest.mark.slow
 def test_parts_without_a_rho_stand_beside_the_others():
     mixed = compose([SafeKSampling(60, "0.05"), NoisyTablesDP([(10, 60)]), NoisyTablesDP([(20, 60)])])
     expected = compose([SafeKSampling(60, "0.05"), ConcentratedDP(Fraction(30, 7200))]).basic_epsilon("1e-12")
@@ -304,6 +309,7 @@ def test_parts_without_a_rho_stand_beside_the_others():
     assert math.isinf(compose([SafeKSampling(60, "0.05"), PureDP("0.1")]).concentrated_epsilon("1e-6"))
 
 
+@pytest.mark.slow
 def test_a_composition_names_the_theorem_that_it_rests_on():
     tables, choice, sample = NoisyTablesDP([(10, 60)]), ExponentialDP("0.05"), SafeKSampling(60, "0.05")
     assert compose([tables]).theorem_at("1e-6") is None
@@ -362,6 +368,7 @@ parts = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(parts, st.floats(0, 5), st.floats(0, 5), st.floats(1e-12, 0.9))
 def test_curves_fall_invert_and_are_saved(part, first, second, delta):

@@ -55,6 +55,7 @@ def test_the_promise_is_kept_and_used(asked, epsilon, delta):
     assert {number for number, _ in found.tables} == set(np.atleast_1d(asked["tables"]).tolist())
 
 
+@pytest.mark.slow
 def test_the_parts_are_the_steps():
     found = solve_counts(1, "1e-6", unit=REPLACED, tables=(2, 5), singles=4, candidates=6, kind="once")
     singles, scores, tables = (part for part, _ in found.parts)
@@ -73,6 +74,7 @@ def test_the_parts_are_the_steps():
     assert found.to_saved()["tables"] == [[2, str(float(found.sigma_of(2)))], [5, str(float(found.sigma_of(5)))]]
 
 
+@pytest.mark.slow
 def test_a_setting_names_its_theorems():
     assert solve_counts(1, "1e-6", unit=PERSON, tables=5).theorems == ("noisy-tables",)
     assert solve_counts(1, "1e-6", unit=REPLACED, tables=5, singles=2).theorems == ("noisy-tables", "adaptive-tables")
@@ -81,6 +83,7 @@ def test_a_setting_names_its_theorems():
     assert set(rounds.theorems) <= set(THEOREMS)
 
 
+@pytest.mark.slow
 def test_shares_move_the_noise():
     even = solve_counts(1, "1e-6", unit=ROW, tables=10, singles=10, singles_share="0.5")
     assert even.single_sigma == even.sigma_of(10)

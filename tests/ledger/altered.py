@@ -41,7 +41,8 @@ NASTY: list[Any] = [
     [1, 2], ["a"], [["a", 1]], [["a", -1]], {"": {}}, {"epsilon": "1"}, {"epsilon": "1e999999999", "delta": "0"}, "x" * 100_000,
     {"kind": "safe-k-sampling", "k": 10**6, "beta": "0.999999"}, {"kind": "gaussian-dp", "mu": "1e300"}, {"kind": "pure-dp"},
     {"kind": "pure-dp", "epsilon": "1e-300"}, {"kind": "smooth-dp"}, "add_remove", "replace_one", "/dev/zero", "../..",
-    "nul\x00byte",
+    "nul\x00byte", {"kind": "noisy-tables-dp", "choices": 3}, {"kind": "noisy-tables-dp", "choices": [[10**7, "1e9"]] * 200},
+    {"kind": "noisy-tables-dp", "choices": [["1", None]]}, {"kind": "concentrated-dp", "rho": "1e-300"},
 ]  # fmt: skip
 
 SCHEMA = [

@@ -143,6 +143,9 @@ def test_what_is_no_payload_is_refused(book, payload):
         {"kind": "gaussian-dp", "mu": "1e300"},
         {"kind": "pure-dp", "epsilon": "700"},
         {"kind": "laplace-dp", "epsilon": "0.1"},
+        {"kind": "noisy-tables-dp", "choices": [[1, "0.3"], [9, "0.9"]]},
+        {"kind": "exponential-dp", "epsilon": "0.1"},
+        {"kind": "concentrated-dp", "rho": "350"},
     ],
 )
 def test_parts_beyond_all_measure_are_summed_and_not_composed(book, guarantee):

@@ -34,6 +34,7 @@ LEAST_SIGMA = Fraction(3, 10)
 """Noise below it is none: nine draws in a thousand differ from zero."""
 LARGEST_SIGMA = 10**9
 MOST_COUNTS = 10**7
+MOST_CHOICES = 100
 LARGEST_RHO = 350
 """From there on the privacy loss exceeds 700 on average or nearly so, which says nothing."""
 SUMMED = 5_000.0
@@ -116,10 +117,10 @@ class NoisyTablesDP(DifferentialPrivacy):
         )
 
 
-def _check_choices(choices: Iterable[tuple[int, Number]]) -> tuple[tuple[int, Fraction], ...]:
+def _check_choices(choices: Iterable[object]) -> tuple[tuple[int, Fraction], ...]:
     pairs = []
     for pair in choices:
-        if len(pair) != 2:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise ParameterError("a choice of noisy tables is no pair", came=repr(pair), allowed="(counts, sigma)")
         n, sigma = whole(pair[0], "the number of counts"), exact(pair[1], "sigma")
         if not LEAST_SIGMA <= sigma <= LARGEST_SIGMA:
@@ -128,8 +129,12 @@ def _check_choices(choices: Iterable[tuple[int, Number]]) -> tuple[tuple[int, Fr
             raise ParameterError("too many counts", came=n, allowed=f"at most {MOST_COUNTS:,}")
         check_rho(n / (2 * sigma**2))
         pairs.append((n, sigma))
-    if not pairs:
-        raise ParameterError("noisy tables without a choice", came="none", allowed="one pair (counts, sigma) or more")
+    if not 0 < len(pairs) <= MOST_CHOICES:
+        raise ParameterError(
+            "too few or too many choices of noisy tables",
+            came=len(pairs),
+            allowed=f"1 to {MOST_CHOICES} pairs (counts, sigma)",
+        )
     return tuple(sorted(set(pairs)))
 
 
