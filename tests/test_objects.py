@@ -111,7 +111,8 @@ def test_objects_print_short_and_without_records(place, released):
         released, *released.claims, loaded, loaded.table(), loaded.count({"sex": "f"}), loaded.marginal("age", "sex"),
         loaded.consistent(), loaded.synthetic(20), shoal.verify(released.folder),
         shoal.rehearse(plan, rows=[300, 400], runs=2), shoal.PureDP(1), shoal.ApproxDP(1, "1e-6"), shoal.GaussianDP(1),
-        shoal.LaplaceDP(1), shoal.SafeKSampling(20, "0.1"), shoal.Unit.row("add_remove"), shoal.Status.PROVED,
+        shoal.LaplaceDP(1), shoal.NoisyTablesDP([(3, 9)]), shoal.ExponentialDP(1), shoal.ConcentratedDP(".1"),
+        shoal.SafeKSampling(20, "0.1"), shoal.Unit.row("add_remove"), shoal.Status.PROVED,
         shoal.solve(epsilon=1, delta=1e-6, beta=0.2), shoal.compose([(shoal.PureDP("0.1"), 3)], 1e-6),
         shoal.amplify(epsilon=1, delta=0, rate=0.1), shoal.check(frame, policy),
     ]  # fmt: skip

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shoal.errors import ShoalError
     from shoal.guarantee.claim import Claim, Status
     from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SafeKSampling, SampledDP, SmoothDP
+    from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
     from shoal.guarantee.unit import Unit
     from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
     from shoal.mechanism.staircase.mechanism import OptimalNoise
@@ -57,6 +58,7 @@ _WHERE = {
         "SampledDP",
         "SmoothDP",
     ],
+    "shoal.guarantee.noise": ["ConcentratedDP", "ExponentialDP", "NoisyTablesDP"],
     "shoal.guarantee.unit": ["Unit"],
     "shoal.mechanism.staircase.mechanism": ["OptimalNoise"],
     "shoal.mechanism.refinement.mechanism": ["KnowledgeRefinement"],
@@ -73,13 +75,16 @@ _HOME = {name: module for module, names in _WHERE.items() for name in names}
 __all__ = [
     "ApproxDP",
     "Claim",
+    "ConcentratedDP",
     "Contingency",
     "Count",
+    "ExponentialDP",
     "GaussianDP",
     "Histogram",
     "KnowledgeRefinement",
     "LaplaceDP",
     "Mean",
+    "NoisyTablesDP",
     "OptimalNoise",
     "Policy",
     "PureDP",

@@ -96,7 +96,7 @@ class CompositionBounds:
     """The total epsilon of many releases at one delta: the best bound, and each bound by itself."""
 
     epsilon: float
-    """The smallest of the three bounds."""
+    """The smallest of the four bounds."""
     delta: float
     count: int
     """How many guarantees were composed."""
@@ -110,6 +110,8 @@ class CompositionBounds:
     """For one row removed."""
     pld_add: float
     """For one row added."""
+    concentrated: float
+    """From the sum of all rho (theorem `concentrated-composition`); infinite where no part, or not every part, has one."""
 
 
 def compose(parts: Iterable[composing.Part], delta: Number) -> CompositionBounds:
@@ -133,6 +135,7 @@ def compose(parts: Iterable[composing.Part], delta: Number) -> CompositionBounds
         pld=max(remove, add),
         pld_remove=remove,
         pld_add=add,
+        concentrated=total.concentrated_epsilon(delta),
     )
 
 

@@ -111,12 +111,16 @@ class Composition:
             return self.parts[0][0].delta_at(e)
         value = max(float(total.get_delta_for_epsilon(float(e))) for total in self._totals)
         slack = _SLACK_ABSOLUTE * (1 + math.log2(self.count))
-        known = self._concentrated
         return min(
             self.basic_delta(e),
-            known.parts[0][0].delta_at(e) if known and known.count == 1 else 1.0,
+            self.concentrated_delta(e),
             max(value, 0.0) * (1 + _SLACK_RELATIVE) + max(slack, RELIABLE_DELTA),
         )
+
+    def concentrated_delta(self, epsilon: Number) -> float:
+        """What the sum of all rho is worth at epsilon, where every part has one; else 1."""
+        known = self._concentrated
+        return known.parts[0][0].delta_at(epsilon) if known is not None and known.count == 1 else 1.0
 
     def basic_delta(self, epsilon: Number) -> float:
         """The sum of the parts' own deltas where their own epsilons fit into epsilon; else 1."""

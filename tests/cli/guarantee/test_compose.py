@@ -6,6 +6,7 @@ import pytest
 
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SafeKSampling
+from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
 from tests.cli.run import answer, refused, shoal
 
 D = ("--delta", "1e-6")
@@ -35,6 +36,26 @@ def test_every_kind_of_part_enters_the_total():
     assert found["epsilon"] == pytest.approx(compose(parts).epsilon_at("1e-6"), rel=1e-9)
     text = shoal("compose", *given, *D).stdout
     assert all(f"  {kind} " in text for kind in ("safe-k", "pure", "approx", "laplace", "gaussian"))
+
+
+@pytest.mark.slow
+def test_parts_of_noisy_counts_enter_the_total():
+    given = ("--tables", "105,45", "--choice", "epsilon=.02,times=20", "--concentrated", "rho=.0001")
+    parts = [NoisyTablesDP([(105, 45)]), (ExponentialDP("0.02"), 20), ConcentratedDP("0.0001")]
+    found = answer("compose", *given, *D)
+    assert found["epsilon"] == found["pld"] == compose(parts).epsilon_at("1e-6")
+    assert found["concentrated"] > found["pld"]
+    assert found["parts"][0]["choices"] == [[105, "45"]]
+    text = shoal("compose", *given, *D).stdout
+    assert all(f"  {kind} " in text for kind in ("tables", "choice", "concentrated"))
+    assert "counts 105, sigma 45" in text
+    rare = answer("compose", *given, "--delta", "1e-13")
+    assert (rare["bound"], rare["theorem"], rare["pld"]) == ("concentrated", "concentrated-composition", None)
+    assert rare["epsilon"] == rare["concentrated"] == compose(parts).epsilon_at("1e-13")
+    wide = answer("compose", *given, "--epsilon", "3")
+    assert (wide["bound"], wide["delta"]) == ("concentrated", compose(parts).delta_at(3))
+    refused("compose", "--tables", "1.5,45", *D, code=2)
+    refused("compose", "--tables", "105,.1", *D, code=2)
 
 
 @pytest.mark.slow

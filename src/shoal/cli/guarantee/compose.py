@@ -28,6 +28,9 @@ OPTIONS = {
     "pure-dp": "pure",
     "laplace-dp": "laplace",
     "gaussian-dp": "gaussian",
+    "noisy-tables-dp": "tables",
+    "exponential-dp": "choice",
+    "concentrated-dp": "concentrated",
 }
 """The option that names a kind of part; --sampled becomes approx on its fresh sample."""
 
@@ -37,6 +40,7 @@ OPTIONS = {
     examples=(
         "shoal compose --safe-k k=20,beta=.15,times=28 --delta 1e-6",
         "shoal compose --safe-k 20,.15 --pure .5 --gaussian .3,times=3 --delta 1e-6 --plot growth.svg",
+        "shoal compose --tables counts=105,sigma=45 --choice .05,times=20 --delta 1e-6",
     ),
     next_step=(
         "See how many more fit into the budget of a dataset.",
@@ -53,6 +57,14 @@ OPTIONS = {
 @click.option("--approx", multiple=True, metavar="E,D", help="Any (E, D)-differentially private mechanism.")
 @click.option("--laplace", multiple=True, metavar="E", help="Laplace noise of scale sensitivity / E.")
 @click.option("--gaussian", multiple=True, metavar="MU", help="Gaussian noise of standard deviation sensitivity / MU.")
+@click.option(
+    "--tables",
+    multiple=True,
+    metavar="counts=N,sigma=S",
+    help="N counts changed by one, discrete Gaussian noise S on each.",
+)
+@click.option("--choice", multiple=True, metavar="E", help="A choice by the exponential mechanism with E.")
+@click.option("--concentrated", multiple=True, metavar="RHO", help="Any RHO-zero-concentrated private mechanism.")
 @click.option("--delta", metavar="D", help="Compute the total epsilon at this delta.")
 @click.option("--epsilon", metavar="E", help="Compute the total delta at this epsilon.")
 @click.option(
@@ -67,6 +79,9 @@ def compose(
     approx: Sequence[str],
     laplace: Sequence[str],
     gaussian: Sequence[str],
+    tables: Sequence[str],
+    choice: Sequence[str],
+    concentrated: Sequence[str],
     delta: str | None,
     epsilon: str | None,
     plot_file: Path | None,
@@ -91,6 +106,7 @@ def compose(
         raise UsageError("exactly one of --delta and --epsilon is needed", fix="give the one that you know")
     texts = {
         "safe-k": safe_k, "sampled": sampled, "pure": pure, "approx": approx, "laplace": laplace, "gaussian": gaussian,
+        "tables": tables, "choice": choice, "concentrated": concentrated,
     }  # fmt: skip
     parts = _read_parts(texts)
     with progress.spinner("composing"):
@@ -112,6 +128,7 @@ def compose(
 def _read_parts(texts: dict[str, Sequence[str]]) -> Parts:
     """The guarantees that the options name, each with its count."""
     from shoal.guarantee import differential as dp
+    from shoal.guarantee import noise
 
     kinds: dict[str, tuple[Any, tuple[str, ...]]] = {
         "safe-k": (dp.SafeKSampling, ("k", "beta")),
@@ -120,6 +137,9 @@ def _read_parts(texts: dict[str, Sequence[str]]) -> Parts:
         "approx": (dp.ApproxDP, ("epsilon", "delta")),
         "laplace": (dp.LaplaceDP, ("epsilon",)),
         "gaussian": (dp.GaussianDP, ("mu",)),
+        "tables": (lambda counts, sigma: noise.NoisyTablesDP([(counts, sigma)]), ("counts", "sigma")),
+        "choice": (noise.ExponentialDP, ("epsilon",)),
+        "concentrated": (noise.ConcentratedDP, ("rho",)),
     }
     parts: Parts = []
     for option, given in texts.items():
@@ -128,7 +148,7 @@ def _read_parts(texts: dict[str, Sequence[str]]) -> Parts:
             found = numbers.read_fields(text, f"--{option}", names, TIMES)
             times = numbers.read_whole(found.pop("times", "1"), "times")
             read = {
-                name: (numbers.read_whole if name == "k" else numbers.read_number)(value, name)
+                name: (numbers.read_whole if name in ("k", "counts") else numbers.read_number)(value, name)
                 for name, value in found.items()
             }
             parts.append((kind(**read), times))
@@ -150,16 +170,18 @@ def _at_delta(total: Composition, delta: Fraction) -> dict[str, Any]:
         "basic": total.basic_epsilon(delta),
         "advanced": total.advanced_epsilon(delta),
         "pld": total.pld_epsilon(delta),
+        "concentrated": total.concentrated_epsilon(delta),
     }
     best = total.epsilon_at(delta)
-    winner = "single" if total.count == 1 else min(bounds, key=lambda name: bounds[name])
+    theorem = total.theorem_at(delta)
+    winner = "single" if theorem is None else theorem.removesuffix("-composition")
     return {
         "epsilon": best,
         "delta": as_float(delta, cost=True),
         "count": total.count,
         "solved": "epsilon",
         "bound": winner,
-        "theorem": None if winner == "single" else f"{winner}-composition",
+        "theorem": theorem,
         **bounds,
         "pld_remove": total.pld_epsilon(delta, "remove"),
         "pld_add": total.pld_epsilon(delta, "add"),
@@ -170,7 +192,8 @@ def _at_epsilon(total: Composition, epsilon: Fraction) -> dict[str, Any]:
     from shoal.guarantee.sentences import as_float
 
     delta = total.delta_at(epsilon)
-    bound = "single" if total.count == 1 else "basic" if delta == total.basic_delta(epsilon) else "pld"
+    bounds = {"basic": total.basic_delta(epsilon), "concentrated": total.concentrated_delta(epsilon)}
+    bound = "single" if total.count == 1 else next((name for name, own in bounds.items() if own == delta), "pld")
     return {
         "epsilon": as_float(epsilon, cost=True),
         "delta": delta,
@@ -214,11 +237,13 @@ def _print(fields: dict[str, Any]) -> None:
         marks = {
             "pld": "privacy-loss distributions are composed",
             "advanced": "advanced composition of Kairouz, Oh and Viswanath",
+            "concentrated": "parameters of concentrated privacy are added up",
             "basic": "epsilons and deltas are added up",
         }
         bounds = [
             (name, epsilon(fields[name]), words + ("; this is the smallest" if fields["bound"] == name else ""))
             for name, words in marks.items()
+            if name != "concentrated" or math.isfinite(fields[name])
         ]
         bounds.insert(1, ("  unit removed", epsilon(fields["pld_remove"]), ""))
         bounds.insert(2, ("  unit added", epsilon(fields["pld_add"]), ""))
@@ -226,6 +251,8 @@ def _print(fields: dict[str, Any]) -> None:
 
 
 def _numbers(part: dict[str, Any]) -> str:
+    if "choices" in part:
+        return " or ".join(f"counts {counts}, sigma {sigma}" for counts, sigma in part["choices"])
     return ", ".join(
         f"{name} {value}" for name, value in part.items() if name not in ("kind", "times", "epsilon_alone")
     )
@@ -238,7 +265,7 @@ def _draw(total: Composition, delta: Fraction, path: Path, force: bool) -> None:
     from shoal.page import plots
     from shoal.page.picture import Picture, PlotAxis, Series
 
-    bounds: dict[str, list[tuple[float, float]]] = {"basic": [], "advanced": [], "pld": []}
+    bounds: dict[str, list[tuple[float, float]]] = {"basic": [], "advanced": [], "pld": [], "concentrated": []}
     with progress.bar("growth", len(REPEATS)) as tick:
         for repeat in REPEATS:
             many = put_together([(part, n * repeat) for part, n in total.parts])
