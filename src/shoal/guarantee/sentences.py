@@ -5,11 +5,12 @@ delta* certifies (epsilon, delta)-DP and is never called the probability of a ba
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from shoal.guarantee.compose import people_at_risk
 from shoal.guarantee.differential import ApproxDP
+from shoal.guarantee.noisy_counts import CountsSetting
 from shoal.guarantee.rounding import GUARD, decimal, down, exact, exact_text, precise, text_down, text_up, up
 from shoal.guarantee.safe_k.setting import Setting
 from shoal.guarantee.unit import Unit
@@ -107,6 +108,84 @@ def view_sentences(
         f"the recoding is {recoding}; and no class of fewer than {size} equal rows is shown."
     )
     return [_promise_sentence(ratio, delta, unit or first.unit), _composed_delta_sentence(ratio, delta), ground]
+
+
+def counts_sentences(
+    total: ApproxDP, setting: CountsSetting, *, merged: bool, widths: Mapping[Fraction, int], tuned: bool = False
+) -> list[str]:
+    """What a release with noisy counts promises, what the two numbers mean, what is counted, and what a reader gets.
+
+    `merged` says whether tables of several attributes are counted in unions of cells; `widths` has the half width of the 95 %
+    interval of each sigma.
+    """
+    ratio, delta = growth(total.epsilon), plain(total.delta)
+    whose = "" if setting.unit.column is None else f"{_contribution_clause(setting.unit)}. "
+    fixed = (
+        "Parts of the plan, which says what the cells are, were drafted from the data."
+        if tuned
+        else "What the cells are was fixed before the data were seen."
+    )
+    counted = (
+        f"{whose}Rows are counted in every cell of {_tables_clause(setting, merged=merged)}. To each count noise is added that "
+        "is drawn for it alone, from the discrete Gaussian distribution, and the sum is published, whatever it is; nothing else "
+        f"that was counted is shown. {fixed}"
+    )
+    return [
+        _promise_sentence(ratio, delta, setting.unit),
+        _composed_delta_sentence(ratio, delta),
+        counted,
+        _error_sentence(setting, widths),
+    ]
+
+
+def _contribution_clause(unit: Unit) -> str:
+    rows, verb = ("One row", "is") if unit.max_rows == 1 else (f"At most {unit.max_rows} rows", "are")
+    return f"{rows} of each {unit.name} {verb} drawn at random and counted, and the others are set aside"
+
+
+def _tables_clause(setting: CountsSetting, *, merged: bool) -> str:
+    """Which tables are counted, and who says so."""
+    numbers = [number for number, _ in setting.tables]
+    many = f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"
+    tables = f"{many} table{'s' * (numbers[-1] != 1)}"
+    if not setting.singles:
+        return f"{tables} that the plan names"
+    first = f"{setting.singles:,} table{'s' * (setting.singles != 1)} of one attribute each"
+    by = ", in which small cells were put together by what those showed" if merged else ""
+    if setting.kind == "fixed":
+        return f"{first}, and then of {tables} that the plan names{by}"
+    if setting.kind == "once":
+        return (
+            f"{first}, and then of {tables}{by}, chosen among {setting.candidates:,} by scores that have noise of their own "
+            "(sigma " + exact_text(setting.score_sigma or Fraction(0)) + ") and are published"
+        )
+    return (
+        f"{first}, and then of {tables}{by}, one after the other: each time the exponential mechanism, with epsilon "
+        f"{exact_text(setting.choice_epsilon or Fraction(0))}, draws one of {setting.candidates:,} tables, and most likely one that "
+        "a model of the counts published so far foresees badly"
+    )
+
+
+def _error_sentence(setting: CountsSetting, widths: Mapping[Fraction, int]) -> str:
+    """How far published counts are from the true ones."""
+    said = []
+    if setting.single_sigma is not None:
+        said.append(
+            f"in a table of one attribute by at most {widths[setting.single_sigma]:,} (sigma {exact_text(setting.single_sigma)})"
+        )
+    low, high = setting.tables[0], setting.tables[-1]
+    if low == high:
+        said.append(f"in the other tables by at most {widths[low[1]]:,} (sigma {exact_text(low[1])})")
+    else:
+        said.append(
+            f"in the other tables by at most {widths[low[1]]:,} if there {'is' if low[0] == 1 else 'are'} {low[0]:,} of them, and "
+            f"{widths[high[1]]:,} if there are {high[0]:,} (sigma {exact_text(low[1])} to {exact_text(high[1])})"
+        )
+    where = " and ".join(said) if len(said) > 1 else said[0].replace("in the other tables ", "")
+    return (
+        f"A published count differs from the true one {where} in at least 95 of 100 cases. It may be negative, and tables that "
+        "share an attribute need not agree."
+    )
 
 
 def _sampling_clause(setting: Setting, unit: Unit | None, drawn_before: bool) -> str:

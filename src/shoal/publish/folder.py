@@ -10,6 +10,8 @@ NAME/                        the release: everything in it may be passed on
     hierarchies/HASH.txt     the file that a hierarchy was read from, named by its hash, so that the labels can be made again
     views.json, views/       the list of narrow tables and their files, where the release is one of views
     recoding/boxes/          the boxes of each view
+    counts.json, counts/     the list of tables of noisy counts and their files, where the release has some
+    synthetic.csv            a table of synthetic rows, which are nobody's (or synthetic.parquet)
 NAME.holder/                 for the custodian alone: computed from the original, readable by its owner alone
     report.json, report.html what went in, what came out, what was lost
 .NAME.shoal-work/            while a run works on NAME; after a kill, until the next command on it
@@ -31,9 +33,10 @@ from shoal.publish.verify.standalone import hash_of, list_folder, open_inside, p
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
-    from shoal.publish.certificate.model import CountedCertificate, SafeKCertificate
+    from shoal.publish.certificate.model import AnyModel
 
 CERTIFICATE, PAGE, LOCK, VIEWS = "certificate.json", "certificate.html", "policy.lock.yaml", "views.json"
+COUNTS = "counts.json"
 REPORT, REPORT_PAGE = "report.json", "report.html"
 MARK = "For the custodian only: computed from the original table. Keep it with the table; do not publish it, do not pass it on."
 """The first line of everything that is computed from the original."""
@@ -55,6 +58,16 @@ def table_file(form: str, number: int | None = None) -> str:
 def view_file(view: str, form: str) -> str:
     """The file of a view."""
     return f"views/{view}.{form}"
+
+
+def counts_file(name: str, form: str) -> str:
+    """The file of a table of noisy counts."""
+    return f"counts/{name}.{form}"
+
+
+def synthetic_file(form: str) -> str:
+    """The file of synthetic rows, which says so by its name."""
+    return f"synthetic.{form}"
 
 
 def rule_file(number: int, name: str) -> str:
@@ -94,7 +107,7 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_certificate(folder: Path, certificate: SafeKCertificate | CountedCertificate) -> None:
+def write_certificate(folder: Path, certificate: AnyModel) -> None:
     """The certificate, for programs and for people."""
     from shoal.publish.certificate.page import certificate_page
 

@@ -15,6 +15,7 @@ from shoal.publish.certificate.model import (
     Certificate,
     CountedCertificate,
     Entry,
+    NoisyCountsCertificate,
     SafeKCertificate,
     schema_text,
 )
@@ -131,5 +132,5 @@ def test_the_one_file_verifier_names_the_key_that_is_wrong():
 def test_the_forms_of_the_one_file_verifier_have_the_keys_of_the_models():
     for method, form in verifier.CERTIFICATES.items():
         assert set(form) == set(MODELS[method].model_fields)
-    assert {SafeKCertificate, CountedCertificate} == set(SCHEMA_FILES.values())
+    assert {SafeKCertificate, CountedCertificate, NoisyCountsCertificate} == set(SCHEMA_FILES.values())
     assert all(issubclass(model, Certificate) for model in MODELS.values())

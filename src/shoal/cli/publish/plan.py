@@ -77,7 +77,7 @@ def plan(policy: Path, lock: Path | None, page: Path | None, force: bool, as_jso
     output.print_line()
     views = found.view_rows(MOST_VIEWS)
     if views:
-        output.print_table(("view", "k", "beta"), views)
+        output.print_table(found.view_head, views)
         output.print_line()
     output.print_paragraph(found.recoding_words())
     for said in found.notes:

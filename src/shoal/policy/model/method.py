@@ -211,7 +211,10 @@ class SafeKMethod(Method):
         if release.views is not None and release.views.show is not None:
             update["views"] = release.views.model_copy(update={"show": None})  # rows, as where nothing is said
         if release.counts is not None:
-            update["counts"] = release.counts.fill_counts()
+            counts = update["counts"] = release.counts.fill_counts(len(names))
+            recoding = release.recoding or self.default_recoding(release)
+            own = None if release.epsilon is None else release.epsilon * (1 - (counts.share or Fraction(0)))
+            update["recoding"] = recoding.fill(own, names)  # its share is one of the rows' part
         return super().fill(release.model_copy(update=update), names)
 
     def default_recoding(self, release: ReleaseModel) -> RecodingModel:
@@ -250,7 +253,9 @@ def _fill_counts(release: ReleaseModel, published: tuple[str, ...]) -> ReleaseMo
     """A release of noisy counts alone with every default written out: nothing of it is about a sample."""
     update: dict[str, Any] = {"recoding": (release.recoding or RecodingModel(levels={})).fill(None, published)}
     if release.views is not None:
-        update["views"] = release.views.fill_counts().model_copy(update={"show": "counts", "allocation": None})
+        update["views"] = release.views.fill_counts(len(published)).model_copy(
+            update={"show": "counts", "allocation": None}
+        )
     return release.model_copy(update=update)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
+from math import comb
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -192,7 +193,7 @@ class AdaptModel(PolicyPart):
     long_words: ClassVar = "{rounds: how many} or {}"
 
     rounds: FromOne | None = Field(
-        default=None, description="How many tables are chosen; about as many as there are attributes when left out."
+        default=None, description="How many tables are chosen; twice as many as there are attributes when left out."
     )
     width: Width | None = Field(
         default=None, description="How many attributes a table has at most: 2 (when left out) or 3."
@@ -225,7 +226,7 @@ class GroupsModel(PolicyPart):
     )
     cells: Annotated[CellsWord, BeforeValidator(Word("merged", "declared"))] | None = Field(
         default=None,
-        description="Noisy counts alone: `merged`, small neighbouring cells are one (when left out; the tables of single "
+        description="Noisy counts alone: `merged`, small cells are put together (when left out; the tables of single "
         "attributes are published too, and decide it), or `declared`, cells as the policy declares them.",
     )
 
@@ -277,13 +278,15 @@ class GroupsModel(PolicyPart):
         taken = {frozenset(group) for group in _spread(tuple(combinations(sorted(published), self.width)), self.limit)}
         return tuple(group for group in found if frozenset(group) in taken)
 
-    def fill_counts(self) -> Self:
-        """The same with every default of noisy counts written out."""
+    def fill_counts(self, published: int) -> Self:
+        """The same with every default of noisy counts written out, where so many attributes are published."""
         update: dict[str, Any] = {"cells": self.cells or "merged"}
         if self.choose is not None:
             update["choose"] = self.choose.model_copy(update={"width": self.width})
         if self.adapt is not None:
-            update["adapt"] = self.adapt.model_copy(update={"width": self.width})
+            most = sum(comb(published, size) for size in range(2, self.width + 1))
+            rounds = self.adapt.rounds or max(1, min(2 * published, most))
+            update["adapt"] = self.adapt.model_copy(update={"rounds": rounds, "width": self.width})
         return self.model_copy(update=update)
 
 
@@ -321,8 +324,8 @@ class CountsModel(GroupsModel):
         default=None, description="The part of the promise that goes to the counts; a half when left out."
     )
 
-    def fill_counts(self) -> Self:
-        return super().fill_counts().model_copy(update={"share": self.share or Fraction(1, 2)})
+    def fill_counts(self, published: int) -> Self:
+        return super().fill_counts(published).model_copy(update={"share": self.share or Fraction(1, 2)})
 
 
 def _rows(value: Any) -> int | str:

@@ -1,10 +1,11 @@
 """The certificate as a model: every key that `certificate.json` can hold, with its type and its meaning.
 
-There are two kinds. `SafeKCertificate` is for a release that pays for differential privacy; `CountedCertificate` is for a release
-whose guarantee is counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity). The file is the dump of the
-model, and the two JSON Schemas that ship beside this module are made from it:
+There are three kinds. `SafeKCertificate` is for random samples of rows, `NoisyCountsCertificate` for noisy counts, with or without
+such samples, and for synthetic rows: both pay for differential privacy. `CountedCertificate` is for a release whose guarantee is
+counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity). The file is the dump of the model, and the JSON
+Schemas that ship beside this module are made from it:
 
-    python -m shoal.publish.certificate.model        writes both schemas again, after a change of the models
+    python -m shoal.publish.certificate.model        writes the schemas again, after a change of the models
 
 Every key is always there, and null where it does not apply. A number of a guarantee is exact text ("0.1", "1e-6", "1/3"), never a
 float. A class whose name ends in `Entry` is a part of the file.
@@ -155,8 +156,38 @@ class ClosenessEntry(Entry):
     metric: Literal["emd", "ratio"]
 
 
+class NoisyTablesEntry(Entry):
+    """Discrete Gaussian noise on counts, of which one unit changes at most so many, each by at most one."""
+
+    kind: Literal["noisy-tables-dp"]
+    choices: Annotated[tuple[tuple[Positive, Number], ...], Field(min_length=1)]
+    """Pairs of a number of counts and the sigma of their noise; one of them is run, and which one may depend on earlier results."""
+
+
+class ExponentialEntry(Entry):
+    """One choice by the exponential mechanism."""
+
+    kind: Literal["exponential-dp"]
+    epsilon: Number
+
+
+class ConcentratedEntry(Entry):
+    """Zero-concentrated differential privacy."""
+
+    kind: Literal["concentrated-dp"]
+    rho: Number
+
+
 DifferentialEntry = Annotated[
-    PureEntry | ApproximateEntry | SampledEntry | LaplaceEntry | GaussianEntry, Field(discriminator="kind")
+    PureEntry
+    | ApproximateEntry
+    | SampledEntry
+    | LaplaceEntry
+    | GaussianEntry
+    | NoisyTablesEntry
+    | ExponentialEntry
+    | ConcentratedEntry,
+    Field(discriminator="kind"),
 ]
 AnyGuaranteeEntry = Annotated[
     PureEntry
@@ -460,6 +491,97 @@ class SafeKCertificate(Certificate):
     ledger: LedgerEntry
 
 
+# --- noisy counts ---------------------------------------------------------------------------------------------------
+
+
+class CountsPromiseEntry(Entry):
+    """The promise of everything in the folder together."""
+
+    kind: Literal["approx-dp"]
+    epsilon: Number
+    delta: Number
+    neighbours: Neighbours
+    unit: UnitEntry
+    status: Status
+
+
+class NoiseEntry(Entry):
+    """How much noise each step has, as it was fixed before the table was read."""
+
+    kind: Literal["fixed", "once", "rounds"]
+    """How the tables of several attributes are found: `fixed` by the plan, chosen `once` by noisy scores, or in `rounds`."""
+    singles: Natural
+    """How many attributes are counted by themselves first."""
+    single_sigma: Number | None
+    """The sigma of their counts; null where there are none."""
+    candidates: Natural
+    """Among how many tables is chosen; 0 where the plan fixes them."""
+    score_sigma: Number | None
+    """The sigma of the noise of each candidate's score; null where no scores are published."""
+    choice_epsilon: Number | None
+    """The epsilon of each choice by the exponential mechanism; null where there is none."""
+    tables: Annotated[tuple[tuple[Positive, Number], ...], Field(min_length=1)]
+    """Numbers of tables, each with the sigma that their counts then have; several where noisy scores decide among them."""
+    merged: bool
+    """Whether tables of several attributes are counted in unions of cells."""
+
+
+class CountsTableEntry(Entry):
+    """One published table of noisy counts: a line for each of its cells."""
+
+    file: RelativePath
+    name: Text
+    columns: Columns
+    """Its attributes; the columns `count`, `low` and `high` follow them."""
+    sigma: Number
+    """The parameter of the discrete Gaussian noise of each count."""
+    half_width: Natural
+    """The true count lies within this of the published one in at least 95 of 100 cases."""
+    cells: Positive
+    recoding: Annotated[dict[Text, RelativePath], Field(min_length=1)]
+    """For each attribute, the file that says which label stands for which values."""
+
+
+class SyntheticEntry(Entry):
+    """A table of synthetic rows, drawn from the noisy counts."""
+
+    file: RelativePath
+    rows: Natural
+    declared: bool
+    """Whether the policy declares how many rows there are; else the noisy counts say it."""
+    columns: Columns
+    of: Literal["rows of nobody"]
+    rules: Natural
+    """How many combinations of values the policy rules out; no row has one of them."""
+
+
+class NoisyCountsCertificate(Certificate):
+    """What a release with noisy counts promises, on what grounds, and how a stranger checks it."""
+
+    guarantee: CountsPromiseEntry
+    method: Literal["noisy-counts", "synthetic"]
+    noise: NoiseEntry
+    parts: Annotated[tuple[PartEntry, ...], Field(min_length=1)]
+    """Everything that the promise is composed of: counts, choices, samples of rows."""
+    epsilon_composed: Number
+    """epsilon of all parts together at the promised delta; at most the promised epsilon."""
+    counts_file: Literal["counts.json"]
+    """The list of the tables of counts, with what decided which tables there are."""
+    counts: Annotated[tuple[CountsTableEntry, ...], Field(min_length=1)]
+    synthetic: SyntheticEntry | None
+    """The table of synthetic rows; null where there is none."""
+    bound: Literal["tight", "published"] | None
+    """Of the rows beside the counts: whether delta is the exact one of a sample; null where there are no rows, as below."""
+    epsilon_recoding: Number
+    """What the private choice of the recoding of rows costs; 0 where there is none."""
+    recoding_choice: RecodingChoiceEntry | None
+    views: ViewsEntry | None
+    samples: tuple[SampleEntry, ...]
+    tables: tuple[TableEntry, ...]
+    """The tables of rows beside the counts; none where counts alone are published."""
+    ledger: LedgerEntry
+
+
 # --- a release whose guarantee is counted --------------------------------------------------------------------------
 
 
@@ -520,15 +642,19 @@ class CountedCertificate(Certificate):
     ledger: CountedLedgerEntry
 
 
-MODELS: dict[str, type[SafeKCertificate | CountedCertificate]] = {
+AnyModel = SafeKCertificate | CountedCertificate | NoisyCountsCertificate
+MODELS: dict[str, type[AnyModel]] = {
     "safe-k": SafeKCertificate,
     "microaggregation": CountedCertificate,
     "probabilistic-k": CountedCertificate,
+    "noisy-counts": NoisyCountsCertificate,
+    "synthetic": NoisyCountsCertificate,
 }
 """The model of the certificate of each method."""
 SCHEMA_FILES: dict[Path, type[Certificate]] = {
     Path(__file__).with_name("safe_k.schema.json"): SafeKCertificate,
     Path(__file__).with_name("counted.schema.json"): CountedCertificate,
+    Path(__file__).with_name("noisy_counts.schema.json"): NoisyCountsCertificate,
 }
 """The schemas that ship, for strangers who check certificates without Shoal."""
 

@@ -12,10 +12,12 @@ from shoal.page.html import page
 from shoal.page.picture import Mark, Picture, PlotAxis, Series
 from shoal.page.svg import draw_curve
 from shoal.publish.certificate.model import (
+    AnyModel,
     ChargeEntry,
     CountedCertificate,
     CountedLedgerEntry,
     LedgerEntry,
+    NoisyCountsCertificate,
     SafeKCertificate,
     SampleEntry,
     SchemeChoiceEntry,
@@ -63,14 +65,16 @@ MOST_ENTRIES = 30
 Fact = tuple[str, str, str]
 
 
-def certificate_page(certificate: SafeKCertificate | CountedCertificate) -> str:
+def certificate_page(certificate: AnyModel) -> str:
     """The certificate as script-free HTML."""
+    if isinstance(certificate, NoisyCountsCertificate):
+        return page("noisy_counts", {**_opening_fields(certificate, STATUS), **_noisy_counts_fields(certificate)})
     if isinstance(certificate, CountedCertificate):
         return page("counted", {**_opening_fields(certificate, COUNTED_STATUS), **_counted_fields(certificate)})
     return page("certificate", {**_opening_fields(certificate, STATUS), **_safe_k_fields(certificate)})
 
 
-def _opening_fields(certificate: SafeKCertificate | CountedCertificate, about: Mapping[str, str]) -> dict[str, Any]:
+def _opening_fields(certificate: AnyModel, about: Mapping[str, str]) -> dict[str, Any]:
     """What the page of every certificate shows; `about` explains each status."""
     verify = certificate.how_to_verify
     return {
@@ -103,7 +107,7 @@ def _safe_k_fields(certificate: SafeKCertificate) -> dict[str, Any]:
         "tables_many": len(certificate.tables) > 1,
         "samples": [_sample(sample, unit) for sample in certificate.samples],
         "tables": [] if certificate.views else _tables(certificate.tables),
-        "views": _views(certificate),
+        "views": _views(certificate.views, certificate.tables, certificate.samples),
         "about_views": _about_views(certificate.views),
         **_curve(certificate, unit),
         "about_ledger": _about_ledger(certificate.ledger),
@@ -276,18 +280,20 @@ MOST_VIEWS = 300
 """Views that the page lists; all are in views.json."""
 
 
-def _views(certificate: SafeKCertificate) -> list[dict[str, str]]:
+def _views(
+    views: ViewsEntry | None, tables: Sequence[TableEntry], samples: Sequence[SampleEntry]
+) -> list[dict[str, str]]:
     """A line for each view."""
-    if certificate.views is None:
+    if views is None:
         return []
     return [
         {
             "columns": " × ".join(table.columns),
             "k": str(table.k),
-            "beta": short(exact(certificate.samples[table.sample].beta), cost=False),
+            "beta": short(exact(samples[table.sample].beta), cost=False),
             "file": table.file,
         }
-        for table in certificate.tables[:MOST_VIEWS]
+        for table in tables[:MOST_VIEWS]
     ]
 
 
@@ -342,6 +348,99 @@ def _totals(ledger: LedgerEntry) -> list[Fact]:
         return [*found, ("budget", "none", "the custodian has set no ceiling for this dataset")]
     ceiling = f"({_cost(budget.epsilon)}, {_cost(budget.delta)})"
     return [*found, ("budget", ceiling, "the custodian's ceiling for all charges added up")]
+
+
+# --- noisy counts ---------------------------------------------------------------------------------------------------
+
+
+def _noisy_counts_fields(certificate: NoisyCountsCertificate) -> dict[str, Any]:
+    unit = certificate.guarantee.unit.unit()
+    return {
+        "warned": _warnings(certificate.ledger.unbounded_releases),
+        "parameters": _noise_facts(certificate, unit),
+        "about_counts": _about_counts(certificate),
+        "counts": [
+            {
+                "columns": " × ".join(table.columns),
+                "cells": f"{table.cells:,}",
+                "half_width": f"± {table.half_width:,}",
+                "sigma": table.sigma,
+                "file": table.file,
+            }
+            for table in certificate.counts[:MOST_VIEWS]
+        ],
+        "rules": sorted({(column, rule) for table in certificate.counts for column, rule in table.recoding.items()})[
+            :MOST_VIEWS
+        ],
+        "samples": [_sample(sample, unit) for sample in certificate.samples],
+        "tables": [] if certificate.views else _tables(certificate.tables),
+        "views": _views(certificate.views, certificate.tables, certificate.samples),
+        "about_views": _about_views(certificate.views),
+        "about_synthetic": _about_synthetic(certificate),
+        "about_ledger": _about_ledger(certificate.ledger),
+        "entries": _entries(certificate.ledger.entries),
+        "totals": _totals(certificate.ledger),
+        "footer": f"This page says what certificate.json (format {certificate.format}) says. Costs are rounded up, so no number "
+        "here is better than the true one. Everything on this page that was computed from the data is covered by the promise.",
+    }
+
+
+def _noise_facts(certificate: NoisyCountsCertificate, unit: Unit) -> list[Fact]:
+    promised, noise, randomness = certificate.guarantee, certificate.noise, certificate.claims[0].randomness
+    facts = [
+        (
+            "epsilon",
+            _cost(promised.epsilon),
+            f"the factor in the promise above is e to this power, {growth(exact(promised.epsilon))}",
+        ),
+        ("delta", _cost(promised.delta), "added to a probability after that factor"),
+        ("composed", text_up(exact(certificate.epsilon_composed)), "epsilon of everything together at this delta"),
+        ("unit of privacy", unit.words(), NEIGHBOURS[promised.neighbours]),
+    ]
+    if noise.single_sigma is not None:
+        about = f"the noise of the {count_words(noise.singles, 'table')} of one attribute each"
+        facts.append(("sigma, one attribute", noise.single_sigma, about))
+    published = len(certificate.counts) - noise.singles
+    for number, sigma in noise.tables:
+        if number == published or len(noise.tables) == 1:
+            facts.append(
+                ("sigma", sigma, f"the noise of the {'other ' * bool(noise.singles)}{count_words(number, 'table')}")
+            )
+    if noise.score_sigma is not None:
+        about = f"the noise of the scores of {count_words(noise.candidates, 'candidate')}, by which tables were chosen"
+        facts.append(("sigma, scores", noise.score_sigma, about))
+    if noise.choice_epsilon is not None:
+        about = f"of each choice among {count_words(noise.candidates, 'candidate')} by the exponential mechanism"
+        facts.append(("epsilon of a choice", noise.choice_epsilon, about))
+    if exact(certificate.epsilon_recoding):
+        facts.append(("epsilon of the recoding of rows", _cost(certificate.epsilon_recoding), ""))
+    return [*facts, ("randomness", randomness, RANDOMNESS.get(randomness, ""))]
+
+
+def _about_counts(certificate: NoisyCountsCertificate) -> str:
+    many, cells = len(certificate.counts), sum(table.cells for table in certificate.counts)
+    more = "" if many <= MOST_VIEWS else f" The first {MOST_VIEWS} are listed here."
+    return (
+        f"{count_words(many, 'table')} of noisy counts, {count_words(cells, 'cell')} in all, none left out. Beside each count stand "
+        "the ends of an interval, low and high, that holds the true count in at least 95 of 100 cases, for one count by itself. "
+        f"counts.json lists all tables; what a label stands for is in recoding/.{more}"
+    )
+
+
+def _about_synthetic(certificate: NoisyCountsCertificate) -> str:
+    found = certificate.synthetic
+    if found is None:
+        return ""
+    many = "a number that the policy declares" if found.declared else "a number that the noisy counts say"
+    kept = (
+        f" None of them has one of the {count_words(found.rules, 'combination')} of values that the policy rules out."
+        if found.rules
+        else ""
+    )
+    return (
+        f"{count_words(found.rows, 'synthetic row')}, {many}. They are rows of nobody: drawn from a model of the noisy counts above, "
+        f"without another look at the original.{kept}"
+    )
 
 
 # --- a release whose guarantee is counted --------------------------------------------------------------------------

@@ -62,11 +62,11 @@ def certificate(
         method="safe-k",
         bound=plan.promise.bound,
         recoding_choice=recoding_choice(plan.method.partition) if paid_once else None,
-        views=_views(plan) if plan.views else None,
-        samples=tuple(_sample(promise, times) for promise, times in plan.distinct_settings),
+        views=views_entry(plan) if plan.views else None,
+        samples=tuple(sample_entry(promise, times) for promise, times in plan.distinct_settings),
         curve=curve_points(plan.curve),
         tables=tuple(tables),
-        ledger=_ledger(account),
+        ledger=ledger_entry(account),
     )
     return seal_certificate(draft)
 
@@ -112,7 +112,7 @@ def recoding_choice(partition: Partition) -> RecodingChoiceEntry:
     )
 
 
-def _views(plan: SafeKPlan) -> ViewsEntry:
+def views_entry(plan: SafeKPlan) -> ViewsEntry:
     """How many views there are, who chose them, and what they compose to beside the sum."""
     composed, chooser = compose(plan.parts), plan.chooser
     choice = None
@@ -145,7 +145,8 @@ def _ceiling(curve: ReleaseCurve, epsilon: Fraction) -> Fraction:
     return curve.total.delta if epsilon >= curve.total.epsilon else Fraction(1)
 
 
-def _sample(numbers: Setting, times: int) -> SampleEntry:
+def sample_entry(numbers: Setting, times: int) -> SampleEntry:
+    """The numbers of one sample, as a certificate states them."""
     tight = delta_exactly(numbers.k, numbers.beta, numbers.epsilon_release)
     chain = numbers.chain
     unit = tight if chain is None else exact(chain.delta)
@@ -163,7 +164,8 @@ def _sample(numbers: Setting, times: int) -> SampleEntry:
     )
 
 
-def _ledger(account: Account) -> LedgerEntry:
+def ledger_entry(account: Account) -> LedgerEntry:
+    """All charges of a dataset, as a certificate states them."""
     composed = account.total()
     return LedgerEntry(
         entries=tuple(

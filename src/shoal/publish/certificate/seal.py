@@ -16,8 +16,10 @@ from shoal.guarantee.theorem import Premise, PremiseAnswer, PremiseStatus, theor
 from shoal.publish.certificate.model import (
     WORDING,
     ZEROS,
+    AnyModel,
     ClaimEntry,
     CountedCertificate,
+    NoisyCountsCertificate,
     PremiseEntry,
     SafeKCertificate,
     SoftwareEntry,
@@ -35,7 +37,7 @@ HOW_TO_VERIFY = (
     "described, or by whom: compare the seal with one that the custodian published elsewhere"
 )
 
-AnyCertificate = TypeVar("AnyCertificate", SafeKCertificate, CountedCertificate)
+AnyCertificate = TypeVar("AnyCertificate", SafeKCertificate, CountedCertificate, NoisyCountsCertificate)
 
 
 def opening_fields(
@@ -75,7 +77,7 @@ def seal_certificate(draft: AnyCertificate) -> AnyCertificate:
     return worded.model_copy(update={"seal": seal(worded.to_json())})
 
 
-def page_hash(certificate: SafeKCertificate | CountedCertificate) -> str:
+def page_hash(certificate: AnyModel) -> str:
     """The hash of a certificate's page, as this version draws it, with zeros in the place of the seal."""
     page = certificate_page(certificate.model_copy(update={"seal": ZEROS}))
     return hashlib.sha256(page.encode("utf-8")).hexdigest()

@@ -218,8 +218,13 @@ class Plan(ABC):
     def recoding_words(self) -> str:
         """How the published labels come about, in a sentence."""
 
+    @property
+    def view_head(self) -> tuple[str, str, str]:
+        """What the three columns of `view_rows` are."""
+        return ("view", "k", "beta")
+
     def view_rows(self, most: int) -> list[tuple[str, str, str]]:  # noqa: ARG002 - for plans that have views
-        """The columns, k and beta of at most so many narrow tables; empty for a plan without views."""
+        """The columns, k and beta (see `view_head`) of at most so many narrow tables; empty for a plan without views."""
         return []
 
     def page(self) -> str:
