@@ -1,0 +1,1 @@
+"""One model fitted to noisy tables: it reads published numbers alone, so whatever it says costs no privacy."""

@@ -1,0 +1,129 @@
+"""Rows drawn from a fitted model with low rounding error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.chance.source import Source
+from shoal.errors import ParameterError, UsageError
+from shoal.model.divisions import Atoms
+from shoal.model.measurement import Floats, Ints, Mask
+
+if TYPE_CHECKING:
+    from shoal.model.fit import FittedModel
+
+AGAIN = 40
+"""How often rows that lie in a forbidden box are drawn again."""
+
+
+def draw_rows(model: FittedModel, rows: int, source: Source) -> Ints:
+    """Draw rows of cells; see `FittedModel.draw`."""
+    if rows < 0:
+        raise ParameterError("the number of rows to draw", came=rows, allowed="a whole number from 0")
+    if rows == 0:
+        return np.zeros((0, len(model.axes)), dtype=np.int64)
+    chance = source.stream("rows")
+    codes = _allowed_rows(model, rows, chance)
+    return _to_cells(model, codes, chance)
+
+
+def uniform(source: Source, size: int) -> Floats:
+    """Numbers in [0, 1), on a grid of 2 ** -53."""
+    return np.asarray((source.words(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+def _from_mixture(model: FittedModel, rows: int, source: Source) -> Ints:
+    """Draw rows of atoms from the mixture: classes, and values within a class, in proportion up to rounding."""
+    mixture = model.mixture
+    ends = np.cumsum(mixture.shares)
+    start = uniform(source, 1)[0]
+    home = np.minimum(np.searchsorted(ends / ends[-1], (np.arange(rows) + start) / rows, side="right"), len(ends) - 1)
+    many = np.bincount(home, minlength=len(ends))
+    first = np.cumsum(many) - many
+    found = np.empty((rows, len(model.axes)), dtype=np.int64)
+    for axis, profile in enumerate(mixture.profiles):
+        order = source.shuffle_within(home)
+        begin = uniform(source, len(ends))
+        place = np.empty(rows)
+        place[order] = (np.arange(rows) - first[home] + begin[home]) / many[home]
+        steps = np.cumsum(profile, axis=1)
+        steps /= steps[:, -1:]
+        flat = (steps + np.arange(len(steps))[:, None]).ravel()
+        at = np.searchsorted(flat, home + place, side="right") - home * profile.shape[1]
+        found[:, axis] = np.clip(at, 0, profile.shape[1] - 1)
+    return found
+
+
+def _allowed_rows(model: FittedModel, rows: int, source: Source) -> Ints:
+    """Draw rows of atoms, again where they lie in a forbidden box."""
+    codes = _from_mixture(model, rows, source)
+    masks = box_masks(model)
+    for _ in range(AGAIN):
+        bad = np.flatnonzero(lies_in(masks, codes))
+        if not len(bad):
+            return codes
+        codes[bad] = _from_mixture(model, max(4 * len(bad), 64), source)[
+            source.permutation(max(4 * len(bad), 64))[: len(bad)]
+        ]
+    if lies_in(masks, codes).any():
+        raise UsageError(
+            "nearly all rows of the model lie in forbidden boxes",
+            fix="forbid less, or measure tables of these attributes",
+        )
+    return codes
+
+
+def box_masks(model: FittedModel) -> list[tuple[Mask, ...]]:
+    """Give each forbidden box as masks over the atoms of every attribute."""
+    found = []
+    for box in model.forbidden:
+        own = []
+        for atoms, mask in zip(model.atoms, box, strict=True):
+            inside = np.ones(atoms.many, dtype=np.bool_)
+            if mask is not None:
+                inside[atoms.of_cell] = mask
+            own.append(inside)
+        found.append(tuple(own))
+    return found
+
+
+def lies_in(masks: list[tuple[Mask, ...]], codes: Ints) -> Mask:
+    """Say which rows lie in some box."""
+    found = np.zeros(len(codes), dtype=np.bool_)
+    for box in masks:
+        found |= np.logical_and.reduce([mask[codes[:, axis]] for axis, mask in enumerate(box)])
+    return found
+
+
+def _to_cells(model: FittedModel, codes: Ints, source: Source) -> Ints:
+    """Give each row a cell within its atom, in proportion to the cells' shares up to rounding."""
+    found = np.empty_like(codes)
+    for axis, (atoms, shares) in enumerate(zip(model.atoms, model.shares, strict=True)):
+        if atoms.many == len(atoms.of_cell):
+            found[:, axis] = np.argsort(atoms.of_cell)[codes[:, axis]]
+            continue
+        found[:, axis] = _within(atoms, shares, codes[:, axis], source)
+    return found
+
+
+def _within(atoms: Atoms, shares: Floats, codes: Ints, source: Source) -> Ints:
+    cells = np.argsort(atoms.of_cell, kind="stable")
+    home = atoms.of_cell[cells]
+    ends = np.cumsum(shares[cells])
+    base = np.concatenate([[0.0], ends])[np.searchsorted(home, np.arange(atoms.many))]
+    whole = np.bincount(home, shares[cells], atoms.many)
+    flat = home + np.minimum((ends - base[home]) / whole[home], 1.0)
+    many = np.bincount(codes, minlength=atoms.many)
+    first = np.cumsum(many) - many
+    mixed = source.permutation(len(codes))
+    order = mixed[np.argsort(codes[mixed], kind="stable")]
+    own = codes[order]
+    begin = uniform(source, atoms.many)
+    place = (np.arange(len(codes)) - first[own] + begin[own]) / many[own]
+    at = np.searchsorted(flat, own + place, side="right")
+    last = np.searchsorted(home, np.arange(atoms.many), side="right") - 1
+    found = np.empty_like(codes)
+    found[order] = cells[np.minimum(at, last[own])]
+    return found

@@ -1,0 +1,188 @@
+"""Fitting: from noisy tables to one joint model, tables that agree with each other, and rows.
+
+1.  The total and each attribute's counts are combined over all tables, weighed by precision, and made non-negative.
+2.  Every measured table is weighed against independence (`shrinkage`).
+3.  A mixture of products is fitted to all of them together (`mixture`): the joint model.
+4.  Every measured table is weighed once more, against the mixture, and raked to the common margins (`evidence`).
+
+All of it is a function of published numbers and of random bits, so it costs no privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from shoal.chance.source import Source
+from shoal.errors import UsageError
+from shoal.model.divisions import Atoms, atoms_of
+from shoal.model.draw import draw_rows
+from shoal.model.evidence import TINY, Blocks, Collection, rake, settle_margins, settle_tables
+from shoal.model.measurement import Axis, Box, Floats, Ints, Mask, Measurement, check_input, check_size
+from shoal.model.mixture import Mixture, TargetTable, fit_mixture
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """A joint model of all attributes, and tables that agree with each other for the sets that were measured.
+
+    `table` gives expected counts of any attributes; `draw` gives synthetic rows. Both follow from published numbers alone.
+    """
+
+    axes: tuple[Axis, ...]
+    total: float
+    forbidden: tuple[Box, ...] = field(repr=False)
+    atoms: tuple[Atoms, ...] = field(repr=False)
+    shares: tuple[Floats, ...] = field(repr=False)
+    """For each attribute the share of each cell in its atom."""
+    margins: tuple[Floats, ...] = field(repr=False)
+    mixture: Mixture = field(repr=False)
+    settled: Mapping[Blocks, Floats] = field(repr=False)
+    """The tables of measured sets, in atoms."""
+
+    def table(self, axes: Sequence[int], bins: Sequence[Ints] | None = None) -> Floats:
+        """Give the expected counts of some attributes together, in cells or in the bins that are given for each.
+
+        Raises     UsageError for an attribute that is not there or comes twice, for bins of another length, and for a
+                   table with more than 20,000,000 entries.
+        """
+        axes = tuple(axes)
+        if not axes or len({*axes}) < len(axes) or not all(0 <= axis < len(self.axes) for axis in axes):
+            raise UsageError("a table of attributes that are not there or come twice", came=axes)
+        if bins is not None and (
+            len(bins) != len(axes)
+            or any(len(own) != self.axes[axis].cells for own, axis in zip(bins, axes, strict=True))
+        ):
+            raise UsageError("a table needs the bin of every cell of each of its attributes")
+        found = self.table_of_atoms(tuple(sorted(axes)))
+        for place, axis in enumerate(sorted(axes)):
+            own = np.arange(self.axes[axis].cells) if bins is None else np.asarray(bins[axes.index(axis)])
+            atoms = self.atoms[axis]
+            check_size([found.size // found.shape[place], int(own.max()) + 1])
+            if bins is None and atoms.many == len(own):
+                found = np.take(found, atoms.of_cell, place)
+            else:
+                matrix = atoms.spread(self.shares[axis], own)
+                found = np.moveaxis(np.moveaxis(found, place, -1) @ matrix, -1, place)
+        return np.ascontiguousarray(found.transpose([sorted(axes).index(axis) for axis in axes]))
+
+    def table_of_atoms(self, axes: tuple[int, ...]) -> Floats:
+        """Give the expected counts of attributes in rising order, in atoms: settled if measured, else raked to what is."""
+        if len(axes) == 1:
+            return self.margins[axes[0]]
+        if axes in self.settled:
+            return self.settled[axes]
+        table = np.maximum(self.mixture.table(axes) * self.total, TINY)
+        for box in self.forbidden:
+            inside = self.inside(box, axes)
+            if inside is not None:
+                table = np.where(inside, 0.0, table)
+        aims: list[tuple[tuple[int, ...], Floats]] = []
+        for width in range(len(axes) - 1, 0, -1):
+            for kept in combinations(range(len(axes)), width):
+                part = tuple(axes[place] for place in kept)
+                if width > 1 and part not in self.settled:
+                    continue
+                if not any({*kept} <= {*wider} for wider, _ in aims):
+                    aims.append((kept, self.margins[part[0]] if width == 1 else self.settled[part]))
+        return rake(table, aims)
+
+    def inside(self, box: Box, axes: Sequence[int]) -> Mask | None:
+        """Say which entries of a table of atoms lie in a box; None where the box also depends on other attributes."""
+        if any(mask is not None and not mask.all() and axis not in axes for axis, mask in enumerate(box)):
+            return None
+        return inside_of(self.atoms, box, axes)
+
+    def draw(self, rows: int, source: Source) -> Ints:
+        """Draw rows: for each attribute the number of a cell. Their tables are those of the model, up to rounding.
+
+        Rows are drawn from the mixture, class by class in proportion, and then single values are changed as long as that
+        brings the tables of all pairs nearer to the model's. Cells within an atom follow the attribute's own counts. No row
+        lies in a forbidden box: rows of the mixture that do are drawn again, and no change leads into one.
+
+        Raises     UsageError for fewer than no rows, and where nearly all the model's rows lie in forbidden boxes.
+        """
+        return draw_rows(self, rows, source)
+
+
+def inside_of(atoms: Sequence[Atoms], box: Box, axes: Sequence[int]) -> Mask:
+    """Say which entries of a table of atoms lie in a box, as far as these attributes say."""
+    found = np.ones((), dtype=np.bool_)
+    for axis in axes:
+        mask = box[axis]
+        own = np.ones(atoms[axis].many, dtype=np.bool_)
+        if mask is not None:
+            own[atoms[axis].of_cell] = mask
+        found = np.logical_and.outer(found, own)
+    return found
+
+
+def fit(
+    axes: Sequence[Axis],
+    measurements: Sequence[Measurement],
+    *,
+    source: Source,
+    start: FittedModel | None = None,
+    forbidden: Sequence[Box] = (),
+) -> FittedModel:
+    """Fit a model to noisy tables.
+
+    `start` is an earlier fit of the same attributes from which the search begins. `forbidden` are boxes that no row may lie in.
+
+    Raises     UsageError for measurements or boxes that do not belong to these attributes.
+    """
+    axes, forbidden = tuple(axes), tuple(forbidden)
+    check_input(axes, measurements, forbidden)
+    atoms = atoms_of(axes, measurements, forbidden)
+    collection = Collection(atoms, measurements)
+    margins = settle_margins(collection)
+    zeros = _allowed(collection, forbidden)
+    _, weighed = settle_tables(collection, margins, None, zeros)
+    targets = [TargetTable(blocks, mean, 1.0 / variance) for blocks, (mean, variance) in weighed.items()]
+    begin = None if start is None else _carry_over(start, axes, atoms, margins)
+    mixture = fit_mixture(margins, collection.coarser, targets, collection.total, source.stream("mixture"), begin)
+    expect = {
+        blocks: collection.to_blocks(
+            mixture.table([collection.axis_of(block) for block in blocks]) * collection.total, blocks
+        )
+        for blocks in weighed
+    }
+    settled, _ = settle_tables(collection, margins, expect, zeros)
+    kept = {blocks: table for blocks, table in settled.items() if len(blocks) > 1 and max(blocks) < len(axes)}
+    shares = tuple(collection.cells(axis, margins[axis]) for axis in range(len(axes)))
+    return FittedModel(axes, collection.total, forbidden, atoms, shares, tuple(margins), mixture, kept)
+
+
+def _allowed(collection: Collection, forbidden: Sequence[Box]) -> dict[Blocks, Floats]:
+    """Give, for each measured set in atoms that a forbidden box is about, one where rows may lie and zero elsewhere."""
+    found: dict[Blocks, Floats] = {}
+    for blocks in collection.tables:
+        if max(blocks) >= len(collection.atoms):
+            continue
+        for box in forbidden:
+            about = {axis for axis, mask in enumerate(box) if mask is not None and not mask.all()}
+            if about <= {*blocks}:
+                own = np.where(inside_of(collection.atoms, box, blocks), 0.0, 1.0)
+                found[blocks] = own * found.get(blocks, 1.0)
+    return found
+
+
+def _carry_over(
+    start: FittedModel, axes: tuple[Axis, ...], atoms: Sequence[Atoms], margins: Sequence[Floats]
+) -> Mixture | None:
+    """Give the mixture of an earlier fit in the atoms of this one; None where there were no classes yet."""
+    if start.axes != axes:
+        raise UsageError("the model to start from has other attributes")
+    if len(start.mixture.shares) == 1:
+        return None
+    profiles = []
+    for axis, own in enumerate(atoms):
+        earlier = start.atoms[axis]
+        # How much of each earlier atom belongs to each atom: by cells, where it was divided.
+        many = np.bincount(earlier.of_cell * own.many + own.of_cell, minlength=earlier.many * own.many)
+        parts = many.reshape(earlier.many, own.many) * (margins[axis] + TINY)
+        profiles.append(start.mixture.profiles[axis] @ (parts / parts.sum(1, keepdims=True)))
+    return Mixture(start.mixture.shares, tuple(profiles))

@@ -1,0 +1,131 @@
+"""A fitted model: what was measured without noise is reproduced, and what it says agrees with itself."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from shoal.chance.source import Source
+from shoal.errors import ShoalError, UsageError
+from shoal.model.fit import fit
+from shoal.model.measurement import Axis, Measurement
+from tests.model.tables import SIZES, axes, chain, distance, measured, pairs
+
+JOINT = chain()
+
+
+def fitted(*groups, seed=1, sizes=SIZES, joint=JOINT, **other):
+    return fit(axes(sizes), measured(joint, *groups, **other), source=Source.seeded(seed))
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """A fit to the neighbouring pairs of a chain, without noise."""
+    return fitted((0, 1), (1, 2), (2, 3))
+
+
+def test_noise_free_tables_are_reproduced(exact):
+    assert exact.total == pytest.approx(10_000, rel=1e-9)
+    for pair in [(0, 1), (1, 2), (2, 3)]:
+        rest = tuple(axis for axis in range(4) if axis not in pair)
+        assert distance(exact.table(pair), JOINT.sum(rest)) < 1e-4
+
+
+def test_axes_in_any_order(exact):
+    assert np.allclose(exact.table((1, 0)), exact.table((0, 1)).T)
+    assert np.allclose(exact.table((2, 0, 1)), exact.table((0, 1, 2)).transpose(2, 0, 1))
+
+
+def test_every_table_has_the_total_and_the_margins(exact):
+    for width in (1, 2, 3, 4):
+        for group in combinations(range(4), width):
+            table = exact.table(group)
+            assert table.min() >= 0
+            assert table.sum() == pytest.approx(exact.total, rel=1e-6)
+            for place, axis in enumerate(group):
+                rest = tuple(other for other in range(width) if other != place)
+                assert np.allclose(table.sum(rest), exact.table((axis,)), atol=1e-3 * exact.total)
+
+
+def test_the_same_seed_gives_the_same_model():
+    one, other = (fitted(*pairs(4), sigma=20.0, seed=5) for _ in range(2))
+    assert all(np.array_equal(one.table(pair), other.table(pair)) for pair in pairs(4))
+
+
+def test_singles_alone_are_independence():
+    model = fitted((0,), (1,), (2,), (3,))
+    expected = np.outer(JOINT.sum((1, 2, 3)), JOINT.sum((0, 2, 3))) / JOINT.sum()
+    assert np.allclose(model.table((0, 1)), expected, rtol=1e-6)
+
+
+def test_an_attribute_that_nobody_measured_is_even():
+    model = fitted((0, 1))
+    assert np.allclose(model.table((3,)), model.total / 5)
+
+
+def test_bins():
+    bins = {3: np.array([0, 0, 1, 1, 1])}
+    model = fit(axes(), [*measured(JOINT, (3,)), *measured(JOINT, *pairs(4), bins=bins)], source=Source.seeded(1))
+    assert distance(model.table((3,)), JOINT.sum((0, 1, 2))) < 1e-6
+    assert model.table((0, 3)).shape == (3, 5)
+    coarse = model.table((0, 3), (np.arange(3), bins[3]))
+    wanted = np.stack([JOINT.sum((1, 2))[:, :2].sum(1), JOINT.sum((1, 2))[:, 2:].sum(1)], axis=1)
+    assert distance(coarse, wanted) < 1e-4
+
+
+def test_a_later_fit_starts_from_an_earlier_one():
+    first = fitted((0, 1))
+    second = fit(axes(), measured(JOINT, *pairs(4)), source=Source.seeded(1), start=first)
+    assert distance(second.table((2, 3)), JOINT.sum((0, 1))) < 1e-3
+    with pytest.raises(UsageError, match="other attributes"):
+        fit(axes((3, 4)), measured(JOINT.sum((2, 3)), (0, 1)), source=Source.seeded(1), start=first)
+
+
+def test_a_forbidden_box_is_empty_in_tables():
+    box = (np.array([True, False, False]), np.array([True, True, False, False]), None, None)
+    model = fit(axes(), measured(JOINT, *pairs(4), sigma=20.0), source=Source.seeded(1), forbidden=[box])
+    assert model.table((0, 1))[0, :2].sum() == 0
+    assert model.table((0, 1, 2))[0, :2].sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda: fit(axes(), [], source=Source.seeded(1)), "without measurements"),
+        (lambda: fit((), measured(JOINT, (0, 1)), source=Source.seeded(1)), "without attributes"),
+        (lambda: fit(axes((3, 4)), measured(JOINT, (0, 3)), source=Source.seeded(1)), "not there"),
+        (lambda: fit(axes((3, 9, 2, 5)), measured(JOINT, (0, 1)), source=Source.seeded(1)), "otherwise"),
+        (lambda: fitted((0, 1)).table((0, 0)), "come twice"),
+        (lambda: fitted((0, 1)).table((7,)), "not there"),
+        (lambda: fitted((0, 1)).table((0, 1), (np.arange(3),)), "bin of every cell"),
+        (lambda: fitted((0, 1)).draw(-1, Source.seeded(1)), "number of rows"),
+        (
+            lambda: fit(axes(), measured(JOINT, (0, 1)), source=Source.seeded(1), forbidden=[(None,) * 4]),
+            "whole domain",
+        ),
+        (lambda: fit(axes(), measured(JOINT, (0, 1)), source=Source.seeded(1), forbidden=[(None,)]), "another number"),
+        (
+            lambda: fit(
+                axes(),
+                measured(JOINT, (0, 1)),
+                source=Source.seeded(1),
+                forbidden=[(np.ones(9, bool), None, None, None)],
+            ),
+            "which cells",
+        ),
+        (lambda: Axis("a", 0, ordered=False), "no cells"),
+        (lambda: Measurement((), (), np.zeros(()), 1.0), "needs attributes"),
+        (lambda: Measurement((0, 0), (np.arange(2),) * 2, np.zeros((2, 2)), 1.0), "each once"),
+        (lambda: Measurement((0,), (np.array([0, 2]),), np.zeros(3), 1.0), "without a gap"),
+        (lambda: Measurement((0,), (np.array([0.0, 1.0]),), np.zeros(2), 1.0), "one whole number"),
+        (lambda: Measurement((0,), (np.arange(2),), np.zeros(3), 1.0), "another shape than its bins"),
+        (lambda: Measurement((0,), (np.arange(2),), np.zeros(2), np.ones(3)), "another shape than its values"),
+        (lambda: Measurement((0,), (np.arange(2),), np.array([1.0, np.nan]), 1.0), "not a number"),
+        (lambda: Measurement((0,), (np.arange(2),), np.zeros(2), -1.0), "not a number from 0"),
+    ],
+)
+def test_what_is_refused(change, words):
+    with pytest.raises(ShoalError, match=words):
+        change()
