@@ -196,7 +196,7 @@ def test_what_was_mended_is_listed_in_the_report(tmp_path, book):
 
 def test_little_space_and_no_cache(monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 1000}))
-    monkeypatch.setattr("shoal.anonymize.kernel.cache.cache_folder", lambda: None)
+    monkeypatch.setattr("shoal.compilation.cache.cache_folder", lambda: None)
     found = list(machine.look())
     assert ["little space" in each.words for each in wrong(found)] == [True]
     assert any("compiled loops cannot be kept" in each.words and "nothing need be done" in each.fix for each in found)

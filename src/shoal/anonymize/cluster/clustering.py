@@ -24,9 +24,9 @@ from shoal.anonymize.cluster.diversify import ConfidentialColumn, DiversityRequi
 from shoal.anonymize.cluster.insensitive import insensitive
 from shoal.anonymize.cluster.mdav import Labels, Progress, check_points, mdav, no_progress, vmdav
 from shoal.anonymize.cluster.ranking import is_long, optimal, ranking, shortest_path
-from shoal.anonymize.kernel import load_kernels
 from shoal.anonymize.kernel.remaining_points import is_much, loops
 from shoal.chance.source import Source
+from shoal.compilation import load_kernels
 from shoal.data.schema import Attribute
 from shoal.data.type import Type
 from shoal.engine.base import Table

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.cluster.mdav import Labels, check_points, check_size
-from shoal.anonymize.kernel import compile_kernel, takes
+from shoal.compilation import compile_kernel, takes
 from shoal.errors import DataError, ParameterError
 
 Rows = npt.NDArray[np.int64]

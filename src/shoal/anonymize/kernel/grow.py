@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.anonymize.kernel import compile_kernel, takes
+from shoal.compilation import compile_kernel, takes
 
 MUCH = 200_000
 """More steps than this are compiled: plain they take half a second, and loading the compiler takes longer."""

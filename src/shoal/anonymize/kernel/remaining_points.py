@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.kernel import compile_kernel, is_compiled, takes
+from shoal.compilation import compile_kernel, is_compiled, takes
 
 Points = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]

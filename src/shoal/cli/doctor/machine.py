@@ -68,7 +68,7 @@ def _temporary_folder() -> Diagnosis:
 
 
 def _kernel_cache() -> Diagnosis:
-    from shoal.anonymize.kernel.cache import cache_folder
+    from shoal.compilation.cache import cache_folder
 
     found = cache_folder()
     if found is None:

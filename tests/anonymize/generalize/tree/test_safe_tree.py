@@ -14,8 +14,8 @@ from shoal.anonymize.generalize.tree import model
 from shoal.anonymize.generalize.tree import safe_tree as growing
 from shoal.anonymize.generalize.tree.boxes import AT_ONCE
 from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
-from shoal.anonymize.kernel import compile_kernel
 from shoal.chance.source import Source
+from shoal.compilation import compile_kernel
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.compose import MeasurementBudget, epsilon_of_measurements, measurement_budgets
 from shoal.guarantee.safe_k.curve import delta_tight

@@ -24,8 +24,9 @@ from shoal.anonymize.generalize.tree import model
 from shoal.anonymize.generalize.tree.boxes import BoxRecoding, BoxTree, SideLayout
 from shoal.anonymize.generalize.tree.model import CellCounts
 from shoal.anonymize.generalize.tree.sides import SideTree, build_sides
-from shoal.anonymize.kernel import grow, load_kernels
+from shoal.anonymize.kernel import grow
 from shoal.chance.source import Source
+from shoal.compilation import load_kernels
 from shoal.data.cells import AttributeCells, cells_of
 from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema

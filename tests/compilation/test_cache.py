@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.anonymize import kernel
-from shoal.anonymize.kernel import cache, compile_kernel, is_compiled, load_kernels, takes
+from shoal import compilation
 from shoal.anonymize.kernel.grow import refine
 from shoal.anonymize.kernel.remaining_points import PlainPoints, remaining_points
+from shoal.compilation import cache, compile_kernel, is_compiled, load_kernels, takes
 
 OTHERS = [value for value in (65534, 65533) if value != os.geteuid()]
 
@@ -25,10 +25,10 @@ OTHERS = [value for value in (65534, 65533) if value != os.geteuid()]
 def forget():
     """Every test compiles anew, and leaves nothing compiled behind."""
     compile_kernel.cache_clear()
-    kernel._FAILED.clear()
+    compilation._FAILED.clear()
     yield
     compile_kernel.cache_clear()
-    kernel._FAILED.clear()
+    compilation._FAILED.clear()
 
 
 @pytest.fixture
@@ -319,7 +319,7 @@ def service_account():
 AS_SERVICE = """
 import os, sys
 import numpy as np
-from shoal.anonymize.kernel import cache, compile_kernel, load_kernels
+from shoal.compilation import cache, compile_kernel, load_kernels
 from shoal.anonymize.kernel.grow import route, route_levels
 print(cache.cache_folder())
 print(load_kernels([route]))

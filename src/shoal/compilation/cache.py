@@ -4,7 +4,7 @@ What lies in the cache is run, so a file is loaded only if it is this user's or 
 user's or the administrator's, both writable by the owner alone, and if it is whole (its hash stands at its head). A cache
 that is missing, damaged, full, locked away or not to be trusted costs the time of compiling and nothing else.
 
-The folders that are looked at, in this order: the one that `NUMBA_CACHE_DIR` names, `__pycache__` beside the loops, and
+The folders that are looked at, in this order: the one that `NUMBA_CACHE_DIR` names, `__pycache__` beside this file, and
 `shoal/kernels` in the user's folder for caches (`XDG_CACHE_HOME`, or `.cache` at home). A loop is loaded from the first that
 has it and written to the first that takes it; the last is made where it is missing.
 """
