@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.chance.source import Source
+from shoal.compilation import compile_kernel
 from shoal.errors import ParameterError, UsageError
+from shoal.model.descent import improve, improve_plain
 from shoal.model.divisions import Atoms
 from shoal.model.measurement import Floats, Ints, Mask
 
 if TYPE_CHECKING:
     from shoal.model.fit import FittedModel
 
+SWEEPS = 20
+ENOUGH = 0.001
+"""Rows are good enough when a sweep changes no more values for each row than this."""
+MUCH = 100_000
+"""Rows times pairs beyond which the loop is compiled: plain it takes a tenth of a second for so many."""
+MOST_GAPS = 60_000_000
+"""The most entries of all pairs, twice: half a gigabyte. Beyond it rows are as the mixture draws them."""
 AGAIN = 40
 """How often rows that lie in a forbidden box are drawn again."""
 
@@ -26,7 +36,38 @@ def draw_rows(model: FittedModel, rows: int, source: Source) -> Ints:
         return np.zeros((0, len(model.axes)), dtype=np.int64)
     chance = source.stream("rows")
     codes = _allowed_rows(model, rows, chance)
+    _approach(model, codes, chance)
     return _to_cells(model, codes, chance)
+
+
+def _approach(model: FittedModel, codes: Ints, source: Source) -> None:
+    """Change single values of the rows while that brings the tables of all pairs nearer to the model's."""
+    width = len(model.axes)
+    sizes = np.array([atoms.many for atoms in model.atoms], dtype=np.int64)
+    if width < 2 or int(sizes.sum()) ** 2 - int((sizes**2).sum()) > MOST_GAPS:
+        return
+    where = np.zeros((width, width), dtype=np.int64)
+    end = 0
+    for j in range(width):
+        for k in range(width):
+            if j != k:
+                where[j, k] = end
+                end += int(sizes[j] * sizes[k])
+    gaps = np.empty(end)
+    for j, k in combinations(range(width), 2):
+        wanted = model.table_of_atoms((j, k)) * (len(codes) / model.total)
+        found = np.bincount(codes[:, j] * sizes[k] + codes[:, k], minlength=int(sizes[j] * sizes[k]))
+        gap = found.reshape(wanted.shape) - wanted
+        gaps[where[k, j] : where[k, j] + gap.size] = gap.ravel()
+        gaps[where[j, k] : where[j, k] + gap.size] = gap.T.ravel()
+    masks = box_masks(model)
+    closed = np.array([np.concatenate(box) for box in masks]).reshape(len(masks), int(sizes.sum()))
+    first = np.cumsum(sizes) - sizes
+    loop = compile_kernel(improve, improve_plain) if len(codes) * width**2 > MUCH else improve_plain
+    for _ in range(SWEEPS):
+        order = source.permutation(len(codes))
+        if loop(codes, order, sizes, where, gaps, first, closed, 0.0) <= ENOUGH * len(codes):
+            break
 
 
 def uniform(source: Source, size: int) -> Floats:
