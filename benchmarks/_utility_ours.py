@@ -95,7 +95,10 @@ def run(table, name: str, epsilon, delta, folder: Path) -> dict:
     if synthetic is not None:
         result["rows"] = codes_of(table, pq.read_table(synthetic).to_pydict())
     spent = time.process_time() - began
-    if synthetic is None:
+    if synthetic is None and len(loaded.names) == 1:
+        result["rows"] = rows_of_table(table, loaded.table())
+        spent = time.process_time() - began
+    elif synthetic is None:
         result["pairs"] = pairs_of(table, loaded)
         spent = time.process_time() - began
         result["rows"] = rows_of(table, loaded)
@@ -128,13 +131,38 @@ def spread_of(column, axis) -> np.ndarray:
 
 def rows_of(table, loaded) -> np.ndarray:
     """Synthetic rows drawn from what a release holds, each atom's codes equally likely."""
-    chance = np.random.default_rng()
     drawn = loaded.synthetic(len(table.train))
+    places = np.asarray(drawn.codes)
     found = []
-    for i, column in enumerate(table.columns):
+    for column in table.columns:
         spread = spread_of(column, loaded.axis(column.name))
-        running = np.cumsum(spread, axis=1) / np.maximum(spread.sum(axis=1, keepdims=True), 1e-300)
-        places = np.asarray(drawn.codes)[:, list(drawn.columns).index(column.name)]
-        found.append(np.minimum((chance.random(len(places))[:, None] > running[places]).sum(axis=1), column.cells - 1))
-        del i
+        found.append(draw_codes(spread, places[:, list(drawn.columns).index(column.name)]))
     return np.stack(found, axis=1)
+
+
+def rows_of_table(table, view) -> np.ndarray:
+    """The published rows of one table, each label replaced by one of the codes that it stands for."""
+    places, counts = view.tuples
+    places, found = np.repeat(places, counts, axis=0), []
+    for column in table.columns:
+        labels = view.meanings[column.name].labels
+        spread = np.zeros((len(labels), column.cells))
+        for i, one in enumerate(labels):
+            codes = [code for code in range(column.cells) if one.everything or stands_for(one, label(column, code))]
+            spread[i, codes] = 1 / max(len(codes), 1)
+        found.append(draw_codes(spread, places[:, list(view.columns).index(column.name)]))
+    return np.stack(found, axis=1)
+
+
+def stands_for(one, value) -> bool:
+    """Whether a label stands for a value."""
+    if isinstance(value, int):
+        return any((low is None or low <= value) and (high is None or value < high) for low, high in one.spans)
+    return value in one.values
+
+
+def draw_codes(spread: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """For each row one of the codes that its label or atom stands for, at random."""
+    running = np.cumsum(spread, axis=1) / np.maximum(spread.sum(axis=1, keepdims=True), 1e-300)
+    turn = np.random.default_rng().random(len(places))
+    return np.minimum((turn[:, None] > running[places]).sum(axis=1), spread.shape[1] - 1)

@@ -129,10 +129,10 @@ class Pairs:
 def gaussian_pairs(table, epsilon: str, delta: str) -> dict[tuple[int, int], np.ndarray]:
     """The yardstick: Gaussian noise on all pairs for the same promise, each projected to counts that are not negative."""
     pairs = list(combinations(range(len(table.columns)), 2))
-    low, high = 1e-3, 1e4
+    low, high = len(pairs) ** 0.5 / 20, 1e5
     for _ in range(60):
         middle = (low * high) ** 0.5
-        fits = GaussianDP(len(pairs) ** 0.5 / middle).epsilon_at(float(delta)) <= float(epsilon)
+        fits = GaussianDP(len(pairs) ** 0.5 / middle).delta_at(float(epsilon)) <= float(delta)
         low, high = (low, middle) if fits else (middle, high)
     truth, chance, found = Rows(table.train, table.sizes), np.random.default_rng(), {}
     for pair in pairs:
