@@ -7,6 +7,7 @@ import os
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from shoal.engine import write
 from shoal.engine.write import formula_columns, reads_as_formula, write_file
@@ -36,6 +37,14 @@ def test_labels_are_written_letter_by_letter(tmp_path):
     write_file(tmp_path / "t.csv", shape, iter([pa.record_batch([pa.array(labels)], schema=shape)]), lambda: None)
     with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
         assert [row[0] for row in csv.reader(file)] == ["x", *labels]
+
+
+def test_a_parquet_file_carries_our_note_and_no_other(tmp_path):
+    plain = pa.schema([("x", pa.int64())])
+    for notes, kept in (({}, None), ({"pandas": "1"}, None), ({"shoal": "nobody", "who": "me"}, {b"shoal": b"nobody"})):
+        batches = iter([pa.record_batch([pa.array([1, 2])], schema=plain)])
+        write_file(tmp_path / "t.parquet", plain.with_metadata(notes), batches, lambda: None)
+        assert parquet.ParquetFile(tmp_path / "t.parquet").metadata.metadata == kept
 
 
 def test_the_file_is_on_the_disk_before_it_has_its_name_and_the_name_afterwards(tmp_path, monkeypatch):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 1 << 18
 """Rows in a batch, and so in a row group of a Parquet file."""
+NOTE = b"shoal"
+"""The key of the one note that a Parquet file may carry: what its rows are, where they are nobody's."""
 FORMULA_SIGNS = "=+-@\t\r＝＋－＠"
 """Signs with which a formula begins where a spreadsheet opens a CSV file; the last four are wide, as in Japanese."""
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -77,12 +79,18 @@ def _whole_or_nothing(path: Path) -> Iterator[Path]:
 
 
 def _write_parquet(path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-    """Write Parquet: one row group a batch, zstd. The file does not note dictionaries: text reads as text."""
+    """Write Parquet: one row group a batch, zstd. The file does not note dictionaries: text reads as text.
+
+    Of the notes of a shape the file has our own, under the key `shoal`, and no other.
+    """
     from pyarrow import parquet
 
+    notes = {key: value for key, value in (shape.metadata or {}).items() if key == NOTE}
     with parquet.ParquetWriter(path, shape, compression="zstd", store_schema=False) as writer:
         for batch in batches:
             writer.write_batch(batch, row_group_size=BATCH_ROWS)
+        if notes:
+            writer.add_key_value_metadata(notes)
 
 
 def _write_csv(path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
