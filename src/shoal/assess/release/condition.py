@@ -225,13 +225,15 @@ class Overlap(Generic[Table]):
             own = view.meanings[name]
             asked = [each[name] for each in wanted if name in each]
             pieces = axes[name]
-            held = pieces.membership(resolve_masks(pieces, own.labels))
+            pairs = pieces.members(resolve_masks(pieces, own.labels))
             truth = np.ones((len(wanted), len(pieces)), dtype=np.bool_)
             truth[[name in each for each in wanted]] = pieces.membership(resolve_masks(pieces, asked))
             blocks, block = np.unique(truth, axis=1, return_inverse=True)
-            one_hot = np.eye(blocks.shape[1])[np.ravel(block)]
-            self._shares.append(pieces.even_split(held, sizes.get(name)) @ one_hot)
-            self._touches.append(np.minimum(held @ one_hot, 1.0))
+            shape = (len(own.labels), blocks.shape[1])
+            at = np.ravel_multi_index((pairs[0], np.ravel(block)[pairs[1]]), shape)
+            shares = np.bincount(at, pieces.split(pairs, len(own.labels), sizes.get(name)), shape[0] * shape[1])
+            self._shares.append(shares.astype(np.float64).reshape(shape))
+            self._touches.append(np.minimum(np.bincount(at, minlength=shape[0] * shape[1]), 1.0).reshape(shape))
             truths.append(blocks)
         if np.prod([truth.shape[1] for truth in truths], dtype=float) > MOST_BLOCKS:
             raise UsageError("a condition with too many parts", fix="split it into several counts")
@@ -312,5 +314,6 @@ class Overlap(Generic[Table]):
 def _volumes(own: Meaning) -> Floats:
     """Give the part of the domain that each label stands for."""
     pieces = atom_axis([own])
-    sizes = pieces.membership(resolve_masks(pieces, own.labels)) @ pieces.sizes
+    label, atom = pieces.members(resolve_masks(pieces, own.labels))
+    sizes = np.bincount(label, pieces.sizes[atom], len(own.labels))
     return np.asarray(sizes / max(float(pieces.sizes.sum()), 1e-300))

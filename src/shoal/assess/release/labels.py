@@ -209,6 +209,7 @@ def _merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 OTHER = "(other)"
@@ -237,29 +238,44 @@ class AtomAxis:
     def membership(self, labels: Sequence[Label]) -> Mask:
         """Say which atoms each label contains, as a matrix of labels × atoms. Atoms of a line are in rising order."""
         found = np.zeros((len(labels), len(self)), dtype=np.bool_)
-        lows = [_low(span) for span in self.spans]
-        place = {value: i for i, own in enumerate(self.leaves) for value in own}
-        for i, label in enumerate(labels):
-            if label.everything:
-                found[i] = True
-                continue
-            for low, high in label.spans:
-                found[i, bisect_left(lows, _low((low, None))) : bisect_left(lows, _high(high))] = True
-            if label.values:
-                found[i, [place[value] for value in label.values if value in place]] = True
-            if self.missing is not None:
-                found[i, self.missing] |= label.missing
+        found[self.members(labels)] = True
         return found
 
-    def even_split(self, held: Mask, sizes: Floats | None = None) -> Floats:
-        """Give the share of each label that lies in each atom, if its records are spread evenly over what it stands for.
+    def members(self, labels: Sequence[Label]) -> tuple[Ints, Ints]:
+        """Say which atoms each label contains, as the numbers of labels and of their atoms, each pair once."""
+        line = _Places(self.spans)
+        place = {value: i for i, own in enumerate(self.leaves) for value in own}
+        every = np.arange(len(self))
+        parts = []
+        for label in labels:
+            if label.everything:
+                parts.append(every)
+                continue
+            own = [every[line.between(span)] for span in label.spans]
+            own.append(np.array([place[value] for value in label.values if value in place], dtype=np.int64))
+            if label.missing and self.missing is not None:
+                own.append(every[self.missing : self.missing + 1])
+            parts.append(np.unique(np.concatenate(own)))
+        sizes = [len(own) for own in parts]
+        return np.repeat(np.arange(len(labels)), sizes), np.concatenate([every[:0], *parts])
 
-        `sizes` says how they are spread instead, where something is known about it.
-        """
-        weight = held * (self.sizes if sizes is None else sizes)
+    def even_split(self, held: Mask) -> Floats:
+        """Give the share of each label that lies in each atom, if its records are spread evenly over what it stands for."""
+        weight = held * self.sizes
         bare = weight.sum(1) == 0
         weight[bare] = held[bare]
         return np.asarray(weight / np.maximum(weight.sum(1, keepdims=True), 1e-300))
+
+    def split(self, pairs: tuple[Ints, Ints], many: int, sizes: Floats | None = None) -> Floats:
+        """Give what `even_split` does for pairs of labels and atoms, as `members` gives them, of so many labels.
+
+        `sizes` says how records are spread instead of evenly, where something is known about it.
+        """
+        label, atom = pairs
+        weight = (self.sizes if sizes is None else sizes)[atom]
+        held = np.bincount(label, weight, many)
+        weight = np.where(held[label] == 0, 1.0, weight)
+        return np.asarray(weight / np.bincount(label, weight, many)[label])
 
 
 def atom_axis(meanings: Sequence[Meaning], extra: Iterable[Label] = ()) -> AtomAxis:
@@ -276,7 +292,7 @@ def atom_axis(meanings: Sequence[Meaning], extra: Iterable[Label] = ()) -> AtomA
     if any(label.everything for label in labels) and not (universe and all(each.listed for each in meanings)):
         universe.append(OTHER)  # values that no label names
     masked = tuple(each for each in meanings if each.mask is not None)
-    labels = [_with_finer_texts(label, masked, universe) for label in labels] if masked else labels
+    labels = _with_finer_texts(labels, masked, universe) if masked else labels
     every = {number for number, label in enumerate(labels) if label.everything}
     holders: dict[str, set[int]] = {value: set(every) for value in universe}
     for number, label in enumerate(labels):
@@ -312,7 +328,7 @@ def resolve_masks(own: AtomAxis, labels: Sequence[Label]) -> list[Label]:
     """Extend labels to the atoms of an axis: a masked text also stands for the finer texts that other views show."""
     if not own.masks:
         return list(labels)
-    return [_with_finer_texts(label, own.masks, sorted(frozenset().union(*own.leaves))) for label in labels]
+    return _with_finer_texts(labels, own.masks, sorted(frozenset().union(*own.leaves)))
 
 
 def _line(first: Meaning, meanings: Sequence[Meaning], labels: Sequence[Label], own: int) -> AtomAxis:
@@ -349,14 +365,31 @@ def _line(first: Meaning, meanings: Sequence[Meaning], labels: Sequence[Label], 
     return AtomAxis(first.attribute, tuple(names), np.array(sizes), tuple(spans), (frozenset(),) * len(names), missing)
 
 
+class _Places:
+    """Where pieces of a line begin, in rising order; pieces that lie on no line come last."""
+
+    def __init__(self, pieces: Sequence[Span | None]) -> None:
+        self._lows = [_low(piece) for piece in pieces]
+        self._number = {low: i for i, low in reversed(list(enumerate(self._lows)))}
+
+    def between(self, span: Span) -> slice:
+        """The pieces that begin inside a span. Its ends are mostly beginnings of pieces, and looked up as such."""
+        low, high = _low((span[0], None)), _high(span[1])
+        first, last = self._number.get(low), self._number.get(high)
+        return slice(
+            bisect_left(self._lows, low) if first is None else first,
+            bisect_left(self._lows, high) if last is None else last,
+        )
+
+
 def _holders(labels: Sequence[Label], pieces: Sequence[Span | None]) -> list[frozenset[int]]:
     """Give the numbers of the labels that contain each piece; no end of a label lies inside a piece."""
-    lows = [_low(piece) for piece in pieces]
+    line = _Places(pieces)
     found: list[set[int]] = [set() for _ in pieces]
     for number, label in enumerate(labels):
         spans: Sequence[Span] = ((None, None),) if label.everything else label.spans
-        for low, high in spans:
-            for own in found[bisect_left(lows, _low((low, None))) : bisect_left(lows, _high(high))]:
+        for span in spans:
+            for own in found[line.between(span)]:
                 own.add(number)
     return [frozenset(own) for own in found]
 
@@ -387,13 +420,22 @@ def _in_order(universe: Sequence[str], meanings: Sequence[Meaning], labels: Sequ
     """Sort values in the order of a rule, or in which labels of one value list them; the others follow."""
     by_rule = [value for each in meanings for value in each.order]
     listed = dict.fromkeys([*by_rule, *(value for label in labels if len(label.values) == 1 for value in label.values)])
-    return [*(value for value in listed if value in set(universe)), *(v for v in universe if v not in listed)]
+    known = set(universe)
+    return [*(value for value in listed if value in known), *(v for v in universe if v not in listed)]
 
 
-def _with_finer_texts(label: Label, masked: Sequence[Meaning], universe: Sequence[str]) -> Label:
-    masks = [each.mask for each in masked if each.mask is not None]
-    finer = {text for mask in masks for text in universe if mask.mask(text) in label.values}
-    return Label(label.text, label.spans, label.values | finer, label.missing, label.everything)
+def _with_finer_texts(labels: Sequence[Label], masked: Sequence[Meaning], universe: Sequence[str]) -> list[Label]:
+    finer: dict[str, set[str]] = {}
+    for each in masked:
+        for text in universe if each.mask is not None else ():
+            finer.setdefault(each.mask.mask(text) if each.mask is not None else text, set()).add(text)
+    return [
+        Label(
+            label.text, label.spans, label.values.union(*(finer.get(value, ()) for value in label.values)), label.missing,
+            label.everything,
+        )
+        for label in labels
+    ]  # fmt: skip
 
 
 def _or(values: Sequence[str], coarse: set[str], *, missing: bool) -> str:

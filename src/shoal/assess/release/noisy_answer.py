@@ -84,10 +84,11 @@ def spread_of(loaded: LoadedRelease, axis: AtomAxis) -> Floats | None:
     table = next((each for each in loaded.counts if each.columns == (axis.name,)), None)
     if table is None:
         return None
-    held = axis.membership(resolve_masks(axis, table.meanings[axis.name].labels))
+    pairs = axis.members(resolve_masks(axis, table.meanings[axis.name].labels))
     counts = np.maximum(table.values, 0.0)
+    found = np.bincount(pairs[1], counts[pairs[0]] * axis.split(pairs, len(counts)), len(axis))
     # A little evenly, so that atoms which no label tells apart, or which are all empty, are split by size.
-    return np.asarray(counts @ axis.even_split(held) + 1e-9 * np.maximum(axis.sizes, 1e-9))
+    return np.asarray(found + 1e-9 * np.maximum(axis.sizes, 1e-9))
 
 
 @dataclass(frozen=True)
