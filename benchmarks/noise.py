@@ -58,7 +58,7 @@ def samplers():
     noise = Staircase.for_target(PureDP(1), sensitivity=Sensitivity((1, 2), ROW), grid="0.1")
     yield "box of 2, a million rows", MILLION, lambda n=noise: n.noise(source, MILLION), 2
     yield "exponential, 100 options", MILLION, lambda: choice.draws(scores, source, MILLION), 2
-    yield "Gaussian (OpenDP's sampler)", MILLION // 100, lambda: gaussian.noise(source, MILLION // 100), None
+    yield "Gaussian", MILLION, lambda: gaussian.noise(source, MILLION), 2
 
 
 def unequal_sums(epsilon=1, confidence=0.95, largest=100):

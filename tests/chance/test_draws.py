@@ -176,6 +176,12 @@ def test_digits_are_as_many_as_the_scale_needs():
     assert {scale: len(_digits(Fraction(scale))) for scale in places} == places
 
 
+def test_a_tiny_sigma_is_always_zero_and_the_largest_fits():
+    assert not Source.seeded(2).discrete_gaussian(Fraction(1, 1000), 1000).any()
+    drawn = Source.seeded(3).discrete_gaussian(LARGEST, 2000)
+    assert LARGEST / 2 < np.abs(drawn).mean() < LARGEST
+
+
 def test_the_largest_scale_fits():
     drawn = Source.seeded(3).discrete_laplace(LARGEST, 2000)
     assert drawn.dtype == np.int64
@@ -218,8 +224,8 @@ def test_scores_count_by_their_differences_alone():
         (lambda s: s.geometric(True, 1), "the scale of the noise is not exact; got True; allowed"),
         (lambda s: s.discrete_laplace(LARGEST + 1, 1), r"out of range; got .*; allowed: above 0, at most 2\^50"),
         (lambda s: s.discrete_laplace(1.0, 1), r"not exact; got 1\.0; .*; write Fraction\('0\.1'\)"),
-        (lambda s: s.discrete_gaussian(Fraction(1, 11), 1), "sigma is out of range; got 1/11; allowed: from 1/10"),
-        (lambda s: s.discrete_gaussian((1 << 40) + 1, 1), "sigma is out of range"),
+        (lambda s: s.discrete_gaussian(Fraction(1, 1001), 1), "sigma is out of range; got 1/1001; allowed: from"),
+        (lambda s: s.discrete_gaussian(LARGEST + 1, 1), "sigma is out of range"),
         (lambda s: s.discrete_gaussian(0.5, 1), r"sigma is not exact; got 0\.5; allowed"),
         (lambda s: s.discrete_gaussian(1, -1), "the number of draws is out of range; got -1; allowed"),
         (lambda s: s.choose([]), "there is nothing to choose from; got no scores; allowed: one score or more"),

@@ -147,3 +147,17 @@ def test_opendp_draws_the_same_noise(scale, effort):
     assert same_law(theirs, source.discrete_laplace(scale, many))
     assert not same_law(theirs, source.discrete_laplace(scale * Fraction(7, 10), many))
     assert not same_law(theirs, source.discrete_laplace(scale * Fraction(13, 10), many))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma", [Fraction(1, 2), Fraction(5)], ids=str)
+def test_opendp_draws_the_same_gaussian_noise(sigma, effort):
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    many = 20_000 * effort
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
+    theirs = np.array(dp.m.make_gaussian(*space, scale=float(sigma))([0] * many))
+    source = Source.seeded(f"beside OpenDP {sigma}")
+    assert same_law(theirs, source.discrete_gaussian(sigma, many))
+    assert not same_law(theirs, source.discrete_gaussian(sigma * Fraction(8, 10), many))

@@ -163,8 +163,8 @@ def discrete_laplace(source: Source, scale: Fraction | int, size: int) -> NDArra
     return drawn
 
 
-NARROWEST, WIDEST = Fraction(1, 10), 1 << 40
-"""The sigmas of Gaussian noise: below a tenth no draw in 10^21 differs from zero; beyond 2^40 squares leave the doubles."""
+NARROWEST = Fraction(1, 1000)
+"""The least sigma of Gaussian noise: from a tenth downwards no draw in 10^21 differs from zero."""
 FLOAT_ERROR = 1e-13
 """Relative error allowed to an acceptance probability in double precision, times 1 + its exponent; it is below 3e-15."""
 PROPOSED = 1 << 17
@@ -183,8 +183,8 @@ def discrete_gaussian(source: Source, sigma: Fraction | int, size: int) -> NDArr
     about once in 10^13 draws, the comparison is made again with whole numbers and as many digits as it takes.
     """
     width = exact.fraction(sigma, "sigma")
-    if not NARROWEST <= width <= WIDEST:
-        raise ParameterError("sigma is out of range", came=width, allowed="from 1/10 to 2^40 steps of the grid")
+    if not NARROWEST <= width <= LARGEST:
+        raise ParameterError("sigma is out of range", came=width, allowed="from 1/1000 to 2^50 steps of the grid")
     size = exact.whole(size, "the number of draws", 0)
     drawn = np.empty(size, dtype=np.int64)
     done = 0
@@ -198,7 +198,7 @@ def discrete_gaussian(source: Source, sigma: Fraction | int, size: int) -> NDArr
 
 def _kept(source: Source, sigma: Fraction, count: int) -> NDArray[np.int64]:
     """Those of `count` proposals that are kept."""
-    scale = sigma.numerator // sigma.denominator + 1
+    scale = min(LARGEST, sigma.numerator // sigma.denominator + 1)  # any scale is right; this one keeps most
     centre = sigma**2 / scale
     proposed = discrete_laplace(source, scale, count)
     words = source.words(count)

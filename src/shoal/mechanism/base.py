@@ -146,12 +146,11 @@ class Mechanism(ABC):
     """A randomized mechanism: a guarantee that is known before any answer, and a draw.
 
     A mechanism never reads a table; it is given the answer and the Source. `theorem` names the proof page of its
-    guarantee. `replayable` is False where a library draws its own secure bits, so that a seeded Source repeats nothing.
+    guarantee. Every bit of a draw comes from the Source, so a seeded one repeats it.
     Each class says in its docstring what it promises, what it requires, and what it reads.
     """
 
     theorem: ClassVar[str]
-    replayable: ClassVar[bool] = True
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Gaussian noise on a grid: OpenDP draws it exactly, with its own secure bits; the calibration is ours and certified."""
+"""Gaussian noise on a grid: drawn exactly, with a calibration that is proved for the grid."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import erf, floor, inf, log, nextafter, pi, sqrt
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,13 +35,10 @@ class Gaussian(AdditiveNoise):
     Promise   ApproxDP by theorem `gaussian`.
     Requires  a delta strictly between 0 and 1; it uses a bound on the L2 sensitivity, derived from L0, L1 and L∞.
     Reads     the answer that it is given, and no table.
-
-    OpenDP draws from the operating system's generator and takes no seed, so a seeded Source does not repeat it.
     """
 
     scale: float
     theorem: ClassVar[str] = "gaussian"
-    replayable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         own = self.target.own
@@ -70,10 +67,10 @@ class Gaussian(AdditiveNoise):
         steps = check_grid(grid, sensitivity.components)
         return cls(sensitivity, steps, ApproxDP(*own), _least_scale(sensitivity, steps, *own))
 
-    def noise(self, source: Source, size: int) -> NDArray[np.int64]:  # noqa: ARG002 - OpenDP draws its own bits
+    def noise(self, source: Source, size: int) -> NDArray[np.int64]:
         if len(self.grid) == 1:
-            return _opendp(self._sigmas()[0], size * self.components).reshape(size, -1)
-        return np.stack([_opendp(sigma, size) for sigma in self._sigmas()], axis=1)
+            return source.discrete_gaussian(Fraction(self._sigmas()[0]), size * self.components).reshape(size, -1)
+        return np.stack([source.discrete_gaussian(Fraction(sigma), size) for sigma in self._sigmas()], axis=1)
 
     def pmf(self, offsets: ArrayLike) -> Floats:
         sigmas = np.array(self._sigmas())
@@ -155,15 +152,6 @@ def _least_scale(sensitivity: Sensitivity, grid: tuple[Fraction, ...], epsilon: 
 def _in_steps(scale: float, grid: tuple[Fraction, ...]) -> list[float]:
     """The standard deviation parameter in steps of each grid, rounded up."""
     return [nextafter(up(Fraction(scale) / step), inf) for step in grid]
-
-
-def _opendp(sigma: float, size: int) -> NDArray[np.int64]:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    domain: Any = dp.vector_domain(dp.atom_domain(T="i64"))
-    drawn = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=sigma)([0] * size)
-    return np.array(drawn, dtype=np.int64).reshape(size)
 
 
 def _sum(sigma: float, of: Callable[[Floats], Floats]) -> float:
