@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shoal.anonymize.generalize.base import Partition, Recoding, Stage
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
-from shoal.engine.base import Table, bound_contributions
+from shoal.engine.base import RowWords, Table, bound_contributions
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.differential import ApproxDP
@@ -159,7 +159,12 @@ class SafeK:
 
     def bound_contributions(self, table: Table, source: Source, stage: Stage) -> Table:
         """Contribution bounding: at most m rows of each unit, chosen at random."""
-        if self.unit.whose != "person" or self.unit.column is None:
-            return table
-        stage("choosing rows of each unit")
-        return bound_contributions(table, self.unit, source.row_mask(self.promise.beta).words, "safe-k-tight")
+        return bound_rows(table, self.unit, source.row_mask(self.promise.beta).words, "safe-k-tight", stage)
+
+
+def bound_rows(table: Table, unit: Unit, words: RowWords, theorem: str, stage: Stage) -> Table:
+    """Contribution bounding as a stage of a run: at most m rows of each unit; the table as it is where a unit is a row."""
+    if unit.whose != "person" or unit.column is None:
+        return table
+    stage("choosing rows of each unit")
+    return bound_contributions(table, unit, words, theorem)
