@@ -281,11 +281,12 @@ def release(
 
 
 def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
-    """Open a release for analysis: its tables with weights, and estimates with intervals that say what they cover.
+    """Open a release for analysis: its tables of rows or noisy counts, and estimates with intervals that say what they cover.
 
     Arguments  `folder` is a release folder, or the zip file that `shoal share` made of it; `verify` says whether everything
                is recomputed as `verify` does. The seal, the hashes and the shape of the files are checked in any case.
-    Raises     UsageError for what is no release, or for a release that is no sample; VerificationError where a check fails.
+    Raises     UsageError for what is no release, or for a release with neither a sample nor noisy counts; VerificationError
+               where a check fails.
 
     >>> load("visits-2026")
     <LoadedRelease visits-2026: one table of age, sex, ...>

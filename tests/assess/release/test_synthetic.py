@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from shoal.assess.release.load import load
-from shoal.assess.release.synthetic import SyntheticTable
+from shoal.assess.release.synthetic import PublishedSyntheticTable, SyntheticTable
 from shoal.chance.source import Source
-from shoal.errors import ParameterError, UsageError
-from tests.assess.release.released import all_pairs, categories, write_pairs, write_release
+from shoal.engine.write import write_file
+from shoal.errors import ParameterError, UsageError, VerificationError
+from tests.assess.release.released import add_counts, all_pairs, categories, keep, reseal, write_pairs, write_release
 from tests.assess.release.test_consistency import SIZES, columns, distance
 
 
@@ -82,3 +86,59 @@ def test_attributes_that_no_pair_joins_are_drawn_by_themselves(tmp_path):
     made = load(write_release(tmp_path / "r", views)).synthetic(6000, source=Source.seeded(4))
     assert made.tree == ()
     assert np.bincount(made.codes[:, 0]) == pytest.approx([1000, 2000, 3000], rel=0.1)
+
+
+# --- published synthetic rows ---------------------------------------------------------------------------------------
+
+ROWS = pa.table(
+    {
+        "age": pa.array([31, None, 7]),
+        "zip": pa.array(["03117", "00001", None]),
+        "note": pa.array(["a,b", "", None]),
+        "since": pa.array([dt.date(2025, 3, 1), None, dt.date(2024, 1, 1)]),
+        "ill": pa.array([True, False, None]),
+        "pay": pa.array([1.5, None, 2.0]),
+    }
+)
+TYPES = {"age": "integer", "zip": "text", "note": "category", "since": "date", "ill": "boolean", "pay": "decimal"}
+
+
+def published(folder, suffix="parquet", **entry):
+    """A release of counts with a file of synthetic rows."""
+    rules = {"zip": keep("zip", ["03117", "00001"])}
+    add_counts(folder, {"zip": ([rules["zip"]], np.array([4, 6]))}, "2", singles=1, method="synthetic")
+    lock = "".join(f"  {name}:\n    type: {kind}\n    missing: value\n" for name, kind in TYPES.items())
+    (folder / "policy.lock.yaml").write_text(f"attributes:\n{lock}")
+    write_file(folder / f"synthetic.{suffix}", ROWS.schema, iter(ROWS.to_batches()), lambda: None)
+    said = {"file": f"synthetic.{suffix}", "rows": 3, "columns": ROWS.column_names, "note": "rows of nobody", **entry}
+    return reseal(folder, synthetic=said)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_published_file_is_given_with_its_types(tmp_path, suffix):
+    loaded = load(published(tmp_path / "r", suffix))
+    assert "a file of synthetic rows" in repr(loaded)
+    made = loaded.synthetic()
+    assert isinstance(made, PublishedSyntheticTable)
+    assert (len(made), made.columns) == (3, tuple(ROWS.column_names))
+    assert made.to_arrow().cast(ROWS.schema).equals(ROWS)
+    assert made.to_arrow().schema.metadata[b"synthetic"] == b"true"
+    assert "synthetic" in repr(made)
+    assert made.to_pandas().attrs["synthetic"] is True
+    assert made.to_polars().height == 3
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"rows": 4}, {"columns": ["age"]}, {"columns": [1]}, {"columns": None}, {"file": "certificate.html"}, {"file": None},
+     {"file": "recoding/zip-zip.json"}],
+)  # fmt: skip
+def test_a_synthetic_file_that_does_not_fit_is_refused(tmp_path, entry):
+    with pytest.raises(VerificationError):
+        load(published(tmp_path / "r", **entry)).synthetic()
+
+
+def test_rows_that_are_asked_for_are_drawn_from_the_counts(tmp_path):
+    made = load(published(tmp_path / "r")).synthetic(50, source=Source.seeded(2))
+    assert isinstance(made, SyntheticTable)
+    assert len(made) == 50

@@ -63,13 +63,21 @@ SHARE = "the count's interval by the total's, each at half the risk (Bonferroni)
 def count(loaded: LoadedRelease, where: Where, level: float) -> Estimate:
     """Estimate how many records satisfy the condition: from rows, from noisy counts, or from both where both hold it.
 
+    Where noisy counts were published, and no table holds the attributes together, the estimate is that of a model of all tables.
+
     Two intervals, each at half the risk, hold together at the whole risk, so their overlap does; which of the two is narrower may
     depend on the rows, so the narrower one alone would not.
     """
     risk = risk_of(level)
     wanted = condition(loaded, where)
-    named = _attributes_of(wanted)
-    covering = loaded.covering(named)
+    if loaded.counts and not loaded.holding(_attributes_of(wanted)):
+        return loaded.consistent_counts().joined_count(wanted, level)
+    return count_of(loaded, wanted, level, risk)
+
+
+def count_of(loaded: LoadedRelease, wanted: Condition, level: float, risk: float) -> Estimate:
+    """Estimate how many records satisfy a condition whose attributes some table holds together, at this risk."""
+    covering = loaded.covering(_attributes_of(wanted))
     tables = [table for table in covering if isinstance(table, PublishedCountTable)]
     views = [table for table in covering if isinstance(table, PublishedView)]
     if not tables:
@@ -162,6 +170,8 @@ def marginal(
             came=", ".join(attributes) or None,
             fix="name each once",
         )
+    if loaded.counts and axes is None and not loaded.holding(attributes):
+        return loaded.consistent_counts().marginal(*attributes, level=level)
     covering = loaded.covering(attributes)
     tables = [table for table in covering if isinstance(table, PublishedCountTable)]
     if tables and axes is None:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -200,6 +200,48 @@ def condition_axes(loaded: LoadedRelease, wanted: Condition) -> dict[str, AtomAx
     return {name: atom_axis(loaded.meanings(name), [each[name] for each in wanted if name in each]) for name in named}
 
 
+@dataclass(frozen=True)
+class ConditionBlocks:
+    """The blocks of one attribute, in each of which a condition treats all atoms alike, and how labels lie in them."""
+
+    truth: Mask
+    """Whether each alternative of the condition holds in each block."""
+    shares: Floats
+    """Which share of each label lies in each block."""
+    touches: Floats
+    """Whether a label has a part in a block: 0 or 1."""
+
+
+def condition_blocks(
+    pieces: AtomAxis, labels: Sequence[Label], wanted: Condition, name: str, sizes: Floats | None = None
+) -> ConditionBlocks:
+    """Divide an attribute's labels by what a condition says of it; `sizes` say how records are spread over the axis."""
+    asked = [each[name] for each in wanted if name in each]
+    pairs = pieces.members(resolve_masks(pieces, labels))
+    truth = np.ones((len(wanted), len(pieces)), dtype=np.bool_)
+    truth[[name in each for each in wanted]] = pieces.membership(resolve_masks(pieces, asked))
+    blocks, block = np.unique(truth, axis=1, return_inverse=True)
+    shape = (len(labels), blocks.shape[1])
+    at = np.ravel_multi_index((pairs[0], np.ravel(block)[pairs[1]]), shape)
+    shares = np.bincount(at, pieces.split(pairs, len(labels), sizes), shape[0] * shape[1]).astype(np.float64)
+    touches = np.minimum(np.bincount(at, minlength=shape[0] * shape[1]), 1.0)
+    return ConditionBlocks(blocks, shares.reshape(shape), touches.reshape(shape))
+
+
+def truth_table(truths: Sequence[Mask], alternatives: int) -> Floats:
+    """Say whether a condition holds in each combination of blocks."""
+    shape = [truth.shape[1] for truth in truths]
+    if np.prod(shape, dtype=float) > MOST_BLOCKS:
+        raise UsageError("a condition with too many parts", fix="split it into several counts")
+    found = np.zeros(shape, dtype=np.bool_)
+    for i in range(alternatives):
+        one = np.ones(shape, dtype=np.bool_)
+        for j, truth in enumerate(truths):
+            one &= truth[i].reshape([-1 if a == j else 1 for a in range(len(shape))])
+        found |= one
+    return found.astype(np.float64)
+
+
 Table = TypeVar("Table", PublishedView, PublishedCountTable)
 
 
@@ -218,38 +260,13 @@ class Overlap(Generic[Table]):
     ) -> None:
         self.view: Table = view
         self.named = tuple(dict.fromkeys(name for each in wanted for name in each))
-        self._shares: list[Floats] = []
-        self._touches: list[Floats] = []
-        truths: list[Mask] = []
-        for name in self.named:
-            own = view.meanings[name]
-            asked = [each[name] for each in wanted if name in each]
-            pieces = axes[name]
-            pairs = pieces.members(resolve_masks(pieces, own.labels))
-            truth = np.ones((len(wanted), len(pieces)), dtype=np.bool_)
-            truth[[name in each for each in wanted]] = pieces.membership(resolve_masks(pieces, asked))
-            blocks, block = np.unique(truth, axis=1, return_inverse=True)
-            shape = (len(own.labels), blocks.shape[1])
-            at = np.ravel_multi_index((pairs[0], np.ravel(block)[pairs[1]]), shape)
-            shares = np.bincount(at, pieces.split(pairs, len(own.labels), sizes.get(name)), shape[0] * shape[1])
-            self._shares.append(shares.astype(np.float64).reshape(shape))
-            self._touches.append(np.minimum(np.bincount(at, minlength=shape[0] * shape[1]), 1.0).reshape(shape))
-            truths.append(blocks)
-        if np.prod([truth.shape[1] for truth in truths], dtype=float) > MOST_BLOCKS:
-            raise UsageError("a condition with too many parts", fix="split it into several counts")
-        self._truth = self._truth_table(truths, len(wanted))
-
-    @staticmethod
-    def _truth_table(truths: Sequence[Mask], alternatives: int) -> Floats:
-        """Whether the condition holds in each combination of blocks."""
-        shape = [truth.shape[1] for truth in truths]
-        found = np.zeros(shape, dtype=np.bool_)
-        for i in range(alternatives):
-            one = np.ones(shape, dtype=np.bool_)
-            for j, truth in enumerate(truths):
-                one &= truth[i].reshape([-1 if a == j else 1 for a in range(len(shape))])
-            found |= one
-        return found.astype(np.float64)
+        parts = [
+            condition_blocks(axes[name], view.meanings[name].labels, wanted, name, sizes.get(name))
+            for name in self.named
+        ]
+        self._shares = [part.shares for part in parts]
+        self._touches = [part.touches for part in parts]
+        self._truth = truth_table([part.truth for part in parts], len(wanted))
 
     def _over(self, weights: Sequence[Floats], truth: Floats) -> Floats:
         """Add up over blocks, for every combination of labels."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.assess.release.labels import AtomAxis, Meaning, atom_axis
 from shoal.assess.release.noisy_counts import PublishedCountTable, read_counts
 from shoal.assess.release.sealed_folder import SealedFolder, reading
-from shoal.assess.release.view import NO_PLAN, DeclaredDomain, LockedDomains, PublishedView, read_plan, read_view
+from shoal.assess.release.view import NO_PLAN, LockedDomains, PublishedView, read_plan, read_view
 from shoal.data.archive import UnpackedRelease, is_archive
 from shoal.errors import UsageError, VerificationError, visible
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from shoal.assess.release.condition import Where
     from shoal.assess.release.consistency import ConsistentViews
     from shoal.assess.release.estimate import Estimate, MarginalEstimate
-    from shoal.assess.release.synthetic import SyntheticTable
+    from shoal.assess.release.joint_model import ConsistentCounts
+    from shoal.assess.release.synthetic import PublishedSyntheticTable, SyntheticTable
     from shoal.chance.source import Source
 
 PublishedTable = PublishedView | PublishedCountTable
@@ -53,8 +54,8 @@ class LoadedRelease:
     """The tables of noisy counts."""
     sealed: SealedFolder | None = field(default=None, repr=False, compare=False)
     """The folder as it was sealed, from which files are read."""
-    declared: Mapping[str, DeclaredDomain] = field(default_factory=dict, repr=False)
-    """What the locked plan declares about each attribute."""
+    plan: LockedDomains = field(default=NO_PLAN, repr=False)
+    """What the locked plan declares."""
     held: UnpackedRelease | None = field(default=None, repr=False, compare=False)
     """The temporary folder of an archive, which exists as long as this object does."""
 
@@ -183,17 +184,45 @@ class LoadedRelease:
 
     estimate = count
 
-    def consistent(self) -> ConsistentViews:
-        """Make all views agree with each other, with estimates for suppressed cells; see `shoal.assess.release.consistency`."""
+    def consistent(self) -> ConsistentViews | ConsistentCounts:
+        """Make all tables agree with each other, with estimates for suppressed cells.
+
+        Tables of rows alone as `shoal.assess.release.consistency` says; with noisy counts, by one model of all tables
+        (`shoal.assess.release.joint_model`).
+        """
         from shoal.assess.release.consistency import fit
 
-        return fit(self)
+        return self.consistent_counts() if self.counts else fit(self)
 
-    def synthetic(self, rows: int | None = None, *, source: Source | None = None) -> SyntheticTable:
-        """Draw one synthetic table that joins the views by a model; see `shoal.assess.release.synthetic`."""
-        from shoal.assess.release.synthetic import synthetic
+    def consistent_counts(self) -> ConsistentCounts:
+        """Fit one model to all tables of a release with noisy counts; it is fitted once."""
+        return self._model
 
-        return synthetic(self.consistent(), rows, source)
+    @cached_property
+    def _model(self) -> ConsistentCounts:
+        from shoal.assess.release.joint_model import fit_joint_model
+
+        return fit_joint_model(self)
+
+    def synthetic(
+        self, rows: int | None = None, *, source: Source | None = None
+    ) -> SyntheticTable | PublishedSyntheticTable:
+        """Give the published file of synthetic rows, where there is one and no number of rows is asked for; else draw rows.
+
+        Rows are drawn from a model that joins the tables; see `shoal.assess.release.synthetic`.
+
+        Arguments  `rows`: how many, as many as there are records by estimate where it is left out; `source`: of chance
+        Raises     ParameterError for a number of rows that is none
+        """
+        from shoal.assess.release.synthetic import draw_synthetic, read_synthetic, synthetic
+
+        if rows is None and self.certificate.get("synthetic"):
+            return read_synthetic(self)
+        if self.counts:
+            return draw_synthetic(self.consistent_counts(), rows, source)
+        from shoal.assess.release.consistency import fit
+
+        return synthetic(fit(self), rows, source)
 
 
 def load(folder: str | Path) -> LoadedRelease:
@@ -237,9 +266,7 @@ def load(folder: str | Path) -> LoadedRelease:
     names = [*taken, *(each.name for each in counts)]
     if len(set(names)) != len(names) or not names:
         raise VerificationError("the tables of the certificate are none, or two of them have one name")
-    return LoadedRelease(
-        place, certificate, tuple(views), plan.sampled_before, tuple(counts), sealed, plan.domains, held
-    )
+    return LoadedRelease(place, certificate, tuple(views), plan.sampled_before, tuple(counts), sealed, plan, held)
 
 
 def _counts(sealed: SealedFolder, plan: LockedDomains, cache: dict[Any, Meaning]) -> list[PublishedCountTable]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import fsum, prod, sqrt
+from math import ceil, floor, fsum, prod, sqrt
 
 import numpy as np
 
@@ -138,9 +138,9 @@ def _alone(own: _SplitTable, risk: float) -> NoisySum:
 
 
 def _positive(value: float, low: float, high: float, source: str, method: str) -> NoisySum:
-    """No count is negative."""
-    low = max(0.0, low)
-    high = max(low, high)
+    """No count is negative, and every one is whole."""
+    low = max(0.0, float(ceil(low - 1e-6)))
+    high = max(low, float(floor(high + 1e-6)))
     return NoisySum(min(max(value, low), high), low, high, source, method)
 
 

@@ -1,4 +1,7 @@
-"""One synthetic table from consistent views: rows that are no one's records, drawn from a model that joins the views.
+"""One synthetic table: rows that are no one's records, drawn from a model that joins the tables of a release, or published.
+
+With noisy counts the model is `joint_model`, and a release of the method synthetic has a file of synthetic rows itself. With rows
+alone it is made from the consistent views:
 
 A tree over the attributes (Chow and Liu: the pairs with the most mutual information) gives candidate rows; the candidates
 are then weighted until every pair that a view holds agrees with it (raking), and rows are drawn by these weights. What no
@@ -8,7 +11,7 @@ are synthetic, and the class, the column names, the metadata and the file name s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -17,18 +20,25 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from shoal.assess.release.consistency import TINY, ConsistentViews, Floats, Ints
+from shoal.assess.release.load import LoadedRelease
+from shoal.assess.release.sealed_folder import reading
+from shoal.assess.release.view import UNKNOWN, DeclaredDomain, as_frame, read_table
 from shoal.chance.source import Source
-from shoal.errors import ParameterError, UsageError
+from shoal.data.type import Type
+from shoal.errors import ParameterError, UsageError, VerificationError, visible
 from shoal.files.write import write
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from shoal.assess.release.joint_model import ConsistentCounts
 
 CANDIDATES = 4
 """Candidate rows for each row that is drawn."""
 SWEEPS = 12
 MOST_ROWS = 20_000_000
 NOTE = "synthetic: rows drawn from a model of the published views; no row is a record of anybody"
+PUBLISHED_NOTE = "synthetic: rows drawn from a model of published noisy counts; no row is a record of anybody"
 Pairs = dict[tuple[str, str], Floats]
 
 
@@ -88,15 +98,106 @@ class SyntheticTable:
         return write(place, sink.getvalue().to_pybytes(), force=force)
 
 
-def synthetic(views: ConsistentViews, rows: int | None, source: Source | None) -> SyntheticTable:
-    """Draw so many synthetic rows; as many as the estimated number of records where no number is given."""
-    many = round(views.total) if rows is None else rows
+@dataclass(frozen=True)
+class PublishedSyntheticTable:
+    """The synthetic rows that a release holds as a file, with the columns and types of the original."""
+
+    file: str
+    columns: tuple[str, ...]
+    table: pa.Table = field(repr=False)
+    __synthetic__: Final = True
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __repr__(self) -> str:
+        return visible(
+            f"<PublishedSyntheticTable '{self.file}': {len(self):,} synthetic rows, {len(self.columns)} columns>"
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """Give the rows; the schema's metadata says that they are synthetic."""
+        return self.table.replace_schema_metadata({"synthetic": "true", "note": PUBLISHED_NOTE})
+
+    def to_pandas(self) -> Any:
+        """Give the rows as a pandas frame; `frame.attrs` says that they are synthetic."""
+        frame = as_frame("pandas", self.to_arrow().to_pandas)
+        frame.attrs.update({"synthetic": True, "note": PUBLISHED_NOTE})
+        return frame
+
+    def to_polars(self) -> Any:
+        """Give the rows as a Polars frame, where Polars is installed."""
+        import importlib
+
+        return as_frame("polars", lambda: importlib.import_module("polars").from_arrow(self.to_arrow()))
+
+
+def read_synthetic(loaded: LoadedRelease) -> PublishedSyntheticTable:
+    """Read the file of synthetic rows of a release; VerificationError where it is not as the certificate says."""
+    with reading("the synthetic rows"):
+        entry = loaded.certificate["synthetic"]
+        file, columns, rows = entry["file"], tuple(entry["columns"]), entry["rows"]
+        if loaded.sealed is None or not isinstance(file, str) or any(not isinstance(name, str) for name in columns):
+            raise VerificationError("the certificate names a file of synthetic rows that is none")
+        content = loaded.sealed.read(file, None)
+        table = _read_rows(content, columns, loaded.plan.domains, parquet=file.endswith(".parquet"))
+        table.validate(full=True)
+    if tuple(table.column_names) != columns or table.num_rows != rows:
+        raise VerificationError(f"file '{file}' has other columns or rows than the certificate says")
+    return PublishedSyntheticTable(file, columns, table)
+
+
+def _read_rows(
+    content: bytes, columns: Sequence[str], declared: Mapping[str, DeclaredDomain], *, parquet: bool
+) -> pa.Table:
+    """Read rows with the declared types; a CSV file has no types of its own."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if parquet:
+        return read_table(content, tuple(columns), parquet=True)
+    kinds = {
+        Type.INTEGER: pa.int64(), Type.DECIMAL: pa.float64(), Type.BOOLEAN: pa.bool_(), Type.DATE: pa.date32(),
+        Type.DATETIME: pa.timestamp("us"),
+    }  # fmt: skip
+    types = {
+        name: kinds.get(of, pa.string()) for name in columns if (of := declared.get(name, UNKNOWN).type) is not None
+    }
+    return csv.read_csv(
+        pa.BufferReader(content),
+        convert_options=csv.ConvertOptions(
+            column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False
+        ),
+        parse_options=csv.ParseOptions(newlines_in_values=True),
+    )
+
+
+def draw_synthetic(counts: ConsistentCounts, rows: int | None, source: Source | None) -> SyntheticTable:
+    """Draw so many synthetic rows from the model of all tables; as many as the estimated number of records by default."""
+    many = _rows(counts.total, rows)
+    with Source.secure() if source is None else source.stream("synthetic") as chance:
+        codes = counts.draw(many, chance)
+    labels = {name: axis.names for name, axis in counts.axes.items()}
+    order = np.lexsort(codes.T[::-1])
+    return SyntheticTable(
+        tuple(counts.axes), labels, codes[order], (), "rows drawn from one model fitted to all tables"
+    )
+
+
+def _rows(total: float, rows: int | None) -> int:
+    many = max(1, round(total)) if rows is None else rows
     if type(many) is not int or not 1 <= many <= MOST_ROWS:
         raise ParameterError(
             "a synthetic table cannot have this number of rows",
             came=rows,
             allowed=f"a whole number from 1 to {MOST_ROWS:,}",
         )
+    return many
+
+
+def synthetic(views: ConsistentViews, rows: int | None, source: Source | None) -> SyntheticTable:
+    """Draw so many synthetic rows; as many as the estimated number of records where no number is given."""
+    many = _rows(views.total, rows)
     names = views.loaded.attributes
     pairs = _pairs(views)
     tree = _tree(names, pairs)

@@ -39,6 +39,8 @@ class DeclaredDomain:
     """Every declared value, where they are listed."""
     missing: bool
     """Whether a value may be missing."""
+    type: Type | None = None
+    """The type of its values, where the plan says it."""
 
 
 UNKNOWN = DeclaredDomain(None, missing=True)
@@ -52,6 +54,8 @@ class LockedDomains:
     domains: Mapping[str, DeclaredDomain]
     sampled_before: bool
     """Whether the table was already a sample of a population."""
+    never: tuple[Mapping[str, tuple[str, ...]], ...] = ()
+    """Combinations of values that no synthetic row may have; two values of a number, date or time are the ends of a range."""
 
 
 NO_PLAN = LockedDomains({}, sampled_before=False)
@@ -67,15 +71,24 @@ def read_plan(sealed: SealedFolder) -> LockedDomains:
         release = plan.get("release")
         sampling = release.get("sampling") if isinstance(release, dict) else None
         already = sampling.get("already", "null") if isinstance(sampling, dict) else "null"
-    return LockedDomains(declared, sampled_before=already != "null")
+        asked = release.get("synthetic") if isinstance(release, dict) else None
+        never = asked.get("never") if isinstance(asked, dict) else None
+        rules = tuple(_rule(rule) for rule in never) if isinstance(never, list) else ()
+    return LockedDomains(declared, sampled_before=already != "null", never=rules)
+
+
+def _rule(rule: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
+    return {str(name): tuple(map(str, own if isinstance(own, list) else [own])) for name, own in rule.items()}
 
 
 def _domain(keys: dict[str, Any]) -> DeclaredDomain:
     domain = keys.get("domain")
     listed = domain.get("values") if isinstance(domain, dict) else None
     values = tuple(map(str, listed)) if isinstance(listed, list) and listed else None
+    kind = keys.get("type")
     # A value outside the domain that is suppressed is missing from then on.
-    return DeclaredDomain(values, missing=keys.get("missing", "value") == "value" or keys.get("outside") == "suppress")
+    missing = keys.get("missing", "value") == "value" or keys.get("outside") == "suppress"
+    return DeclaredDomain(values, missing, None if kind is None else Type(kind))
 
 
 Ints = npt.NDArray[np.int64]
