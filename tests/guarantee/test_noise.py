@@ -22,7 +22,7 @@ from shoal.guarantee.noise import (
     gaussian_curve,
     ripple,
 )
-from shoal.guarantee.safe_k.curve import PrivacyLosses, on_grid
+from shoal.guarantee.safe_k.curve import PrivacyLosses, on_grid, privacy_losses
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
 
@@ -198,6 +198,21 @@ def test_two_parts_against_the_product_of_their_laws():
         truth = hockey_stick(np.multiply.outer(pairs[0][0], pairs[1][0]), np.multiply.outer(p, q), epsilon)
         found = float(total._totals[0].get_delta_for_epsilon(epsilon))
         assert truth * (1 - 1e-9) <= found <= truth * (1 + 1e-4) + 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_rows_and_counts_against_the_product_of_their_losses(direction):
+    """Proof page adaptive-tables, rows beside counts: one fresh sample, and two noisy tables, by every pair of losses."""
+    rows = privacy_losses(5, Fraction(1, 4), direction)
+    _, one = law(1.5, 30)
+    total, s = np.convolve(one, one), np.arange(-60, 61)
+    losses = rows.losses[:, None] + ((2 * s + 2) / (2 * 1.5**2))[None, :]
+    masses = np.multiply.outer(rows.masses, total)
+    found = compose([SafeKSampling(5, "0.25"), NoisyTablesDP([(2, "1.5")])])._totals[direction == "add"]
+    for epsilon in (0.0, 0.5, 1.5, 3.0):
+        truth = float((masses * np.maximum(0.0, -np.expm1(epsilon - losses))).sum()) + rows.infinite
+        assert truth * (1 - 1e-9) <= float(found.get_delta_for_epsilon(epsilon)) <= truth * (1 + 1e-4) + 1e-12
 
 
 @pytest.mark.parametrize(

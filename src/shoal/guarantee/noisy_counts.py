@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -357,9 +358,13 @@ def noise_half_width(sigma: Number, confidence: Number = "0.95") -> int:
     >>> noise_half_width(10)
     20
     """
-    parameter, level = exact(sigma, "sigma"), float(exact(confidence, "confidence"))
-    width = float(parameter)
-    if not (LEAST_SIGMA <= parameter <= LARGEST_SIGMA and 0 < level < 1):
+    return _half_width(exact(sigma, "sigma"), float(exact(confidence, "confidence")))
+
+
+@lru_cache(maxsize=256)
+def _half_width(sigma: Fraction, level: float) -> int:
+    width = float(sigma)
+    if not (LEAST_SIGMA <= sigma <= LARGEST_SIGMA and 0 < level < 1):
         raise ParameterError("no such interval", came=f"sigma = {width:g}, confidence = {level:g}")
     if width > 1e5:  # a rounded normal number is in the same interval but for a part in 10^10; one more step covers it
         from scipy.special import ndtri
