@@ -327,12 +327,14 @@ def test_parts_without_a_rho_stand_beside_the_others():
 @pytest.mark.slow
 def test_a_composition_names_the_theorem_that_it_rests_on():
     tables, choice, sample = NoisyTablesDP([(10, 60)]), ExponentialDP("0.05"), SafeKSampling(60, "0.05")
-    assert compose([tables]).theorem_at("1e-6") is None
-    assert compose([tables, NoisyTablesDP([(3, 50)])]).theorem_at("1e-6") == "pld-composition"
-    assert compose([tables, NoisyTablesDP([(3, 50)])]).theorem_at("1e-12") == "concentrated-composition"
-    assert compose([tables, sample]).theorem_at("1e-6") == "pld-composition"
-    assert compose([(choice, 2)]).theorem_at(0) == "basic-composition"
-    assert compose([(ConcentratedDP("0.001"), 9)]).theorem_at("1e-6") == "concentrated-composition"
+    assert compose([tables]).theorems_at("1e-6") == ()
+    assert compose([tables, NoisyTablesDP([(3, 50)])]).theorems_at("1e-6") == ("pld-composition",)
+    assert compose([tables, NoisyTablesDP([(3, 50)])]).theorems_at("1e-12") == ("concentrated-composition",)
+    assert compose([tables, sample]).theorems_at("1e-6") == ("pld-composition",)
+    assert compose([(choice, 2)]).theorems_at(0) == ("basic-composition",)
+    assert compose([(ConcentratedDP("0.001"), 9)]).theorems_at("1e-6") == ("concentrated-composition",)
+    beside = compose([tables, NoisyTablesDP([(3, 50)]), sample])
+    assert beside.theorems_at("1e-12") == ("concentrated-composition", "basic-composition")
 
 
 @pytest.mark.parametrize("rho", ["0.0005", "0.02", "0.5"])

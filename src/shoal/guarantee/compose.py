@@ -92,17 +92,19 @@ class Composition:
             return self.parts[0][0].epsilon_at(delta)
         return _smallest_epsilon(self, check_delta(delta))
 
-    def theorem_at(self, delta: Number) -> str | None:
-        """The name of the theorem that `epsilon_at` rests on; None for one part, which is composed with nothing."""
+    def theorems_at(self, delta: Number) -> tuple[str, ...]:
+        """The names of the theorems that `epsilon_at` rests on, the first of them the bound; none for one part alone."""
         if self.count == 1:
-            return None
+            return ()
         bounds = {
             "basic-composition": self.basic_epsilon(delta),
             "pld-composition": self.pld_epsilon(delta),
             "concentrated-composition": self.concentrated_epsilon(delta),
             "advanced-composition": self.advanced_epsilon(delta),
         }
-        return min(bounds, key=lambda name: bounds[name])
+        best = min(bounds, key=lambda name: bounds[name])
+        beside = best == "concentrated-composition" and any(part.concentration is None for part, _ in self.parts)
+        return (best, "basic-composition") if beside else (best,)
 
     def delta_at(self, epsilon: Number) -> float:
         """The smallest delta we can prove at epsilon."""

@@ -75,7 +75,7 @@ class CountsSetting:
     def theorems(self) -> tuple[str, ...]:
         """The theorems that the steps rest on: all units, since `noisy-tables` speaks of replaced rows and of several.
 
-        By which theorem the steps are composed, with others beside them, says `Composition.theorem_at`.
+        By which theorem the steps are composed, with others beside them, say `Composition.theorems_at`.
         """
         chosen = ("bounded-range",) if self.kind == "rounds" else ()
         adaptive = ("adaptive-tables",) if self.singles or self.kind != "fixed" else ()

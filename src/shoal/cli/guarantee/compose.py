@@ -173,7 +173,7 @@ def _at_delta(total: Composition, delta: Fraction) -> dict[str, Any]:
         "concentrated": total.concentrated_epsilon(delta),
     }
     best = total.epsilon_at(delta)
-    theorem = total.theorem_at(delta)
+    theorem = next(iter(total.theorems_at(delta)), None)
     winner = "single" if theorem is None else theorem.removesuffix("-composition")
     return {
         "epsilon": best,
