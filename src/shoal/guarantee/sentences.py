@@ -161,8 +161,8 @@ def _tables_clause(setting: CountsSetting, *, merged: bool) -> str:
         )
     return (
         f"{first}, and then of {tables}{by}, one after the other: each time the exponential mechanism, with epsilon "
-        f"{exact_text(setting.choice_epsilon or Fraction(0))}, draws one of {setting.candidates:,} tables, and most likely one that "
-        "a model of the counts published so far foresees badly"
+        f"{exact_text(setting.choice_epsilon or Fraction(0))}, draws one of {setting.candidates:,} tables, and most likely one "
+        "that a model of the counts published so far foresees badly"
     )
 
 
@@ -178,8 +178,8 @@ def _error_sentence(setting: CountsSetting, widths: Mapping[Fraction, int]) -> s
         said.append(f"in the other tables by at most {widths[low[1]]:,} (sigma {exact_text(low[1])})")
     else:
         said.append(
-            f"in the other tables by at most {widths[low[1]]:,} if there {'is' if low[0] == 1 else 'are'} {low[0]:,} of them, and "
-            f"{widths[high[1]]:,} if there are {high[0]:,} (sigma {exact_text(low[1])} to {exact_text(high[1])})"
+            f"in the other tables by at most {widths[low[1]]:,} if there {'is' if low[0] == 1 else 'are'} {low[0]:,} of them, "
+            f"and {widths[high[1]]:,} if there are {high[0]:,} (sigma {exact_text(low[1])} to {exact_text(high[1])})"
         )
     where = " and ".join(said) if len(said) > 1 else said[0].replace("in the other tables ", "")
     return (

@@ -1,4 +1,4 @@
-"""Which method is meant where the policy names none: it follows from the number of columns, and every key that says more is kept."""
+"""Which method is meant where the policy names none: it follows from the number of columns; a key that says more is kept."""
 
 from __future__ import annotations
 

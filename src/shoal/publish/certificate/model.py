@@ -1,9 +1,9 @@
 """The certificate as a model: every key that `certificate.json` can hold, with its type and its meaning.
 
-There are three kinds. `SafeKCertificate` is for random samples of rows, `NoisyCountsCertificate` for noisy counts, with or without
-such samples, and for synthetic rows: both pay for differential privacy. `CountedCertificate` is for a release whose guarantee is
-counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity). The file is the dump of the model, and the JSON
-Schemas that ship beside this module are made from it:
+There are three kinds. `SafeKCertificate` is for random samples of rows, `NoisyCountsCertificate` for noisy counts, with or
+without such samples, and for synthetic rows: both pay for differential privacy. `CountedCertificate` is for a release whose
+guarantee is counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity). The file is the dump of the
+model, and the JSON Schemas that ship beside this module are made from it:
 
     python -m shoal.publish.certificate.model        writes the schemas again, after a change of the models
 
@@ -161,7 +161,7 @@ class NoisyTablesEntry(Entry):
 
     kind: Literal["noisy-tables-dp"]
     choices: Annotated[tuple[tuple[Positive, Number], ...], Field(min_length=1)]
-    """Pairs of a number of counts and the sigma of their noise; one of them is run, and which one may depend on earlier results."""
+    """Pairs of a number of counts and the sigma of their noise; one of them is run, by what earlier results may decide."""
 
 
 class ExponentialEntry(Entry):

@@ -421,9 +421,9 @@ def _about_counts(certificate: NoisyCountsCertificate) -> str:
     many, cells = len(certificate.counts), sum(table.cells for table in certificate.counts)
     more = "" if many <= MOST_VIEWS else f" The first {MOST_VIEWS} are listed here."
     return (
-        f"{count_words(many, 'table')} of noisy counts, {count_words(cells, 'cell')} in all, none left out. Beside each count stand "
-        "the ends of an interval, low and high, that holds the true count in at least 95 of 100 cases, for one count by itself. "
-        f"counts.json lists all tables; what a label stands for is in recoding/.{more}"
+        f"{count_words(many, 'table')} of noisy counts, {count_words(cells, 'cell')} in all, none left out. Beside each count "
+        "stand the ends of an interval, low and high, that holds the true count in at least 95 of 100 cases, for one count by "
+        f"itself. counts.json lists all tables; what a label stands for is in recoding/.{more}"
     )
 
 
@@ -438,8 +438,8 @@ def _about_synthetic(certificate: NoisyCountsCertificate) -> str:
         else ""
     )
     return (
-        f"{count_words(found.rows, 'synthetic row')}, {many}. They are rows of nobody: drawn from a model of the noisy counts above, "
-        f"without another look at the original.{kept}"
+        f"{count_words(found.rows, 'synthetic row')}, {many}. They are rows of nobody: drawn from a model of the noisy counts "
+        f"above, without another look at the original.{kept}"
     )
 
 

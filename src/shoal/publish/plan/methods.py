@@ -8,12 +8,15 @@ from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.counted import MicroaggregationPlan, SwapPlan
+from shoal.publish.plan.noisy_counts import NoisyCountsPlan
 from shoal.publish.plan.safe_k import SafeKPlan
 
 PLANS: Mapping[str, type[Plan]] = {
-    name: kind for kind in (SafeKPlan, MicroaggregationPlan, SwapPlan) for name in kind.methods
+    name: kind for kind in (SafeKPlan, MicroaggregationPlan, SwapPlan, NoisyCountsPlan) for name in kind.methods
 }
 """The class that plans each value of `release.method`; views are planned by `SafeKPlan`, which hands them on."""
+CERTIFIED: Mapping[str, type[Plan]] = {**PLANS, "noisy-counts": NoisyCountsPlan}
+"""The class that plans what a certificate calls its method: noisy counts of `safe-k` have a certificate of their own."""
 
 
 def plan(policy: Policy) -> Plan:
@@ -34,4 +37,5 @@ def plan(policy: Policy) -> Plan:
         raise PolicyError(
             "release.method: this method cannot be planned yet", came=asked.method, allowed=", ".join(PLANS)
         )
-    return PLANS[asked.method].of(policy)
+    kind = NoisyCountsPlan if asked.noisy_counts is not None else PLANS[asked.method]
+    return kind.of(policy)

@@ -102,6 +102,8 @@ class SafeKPlan(Plan):
     @classmethod
     def of(cls, policy: Policy) -> SafeKPlan:
         asked = cls.release_of(policy)
+        if asked.noisy_counts is not None:
+            raise PolicyError("release: rows and noisy counts are planned together", fix="plan it with `shoal.plan`")
         before = _check_sample(policy, asked)
         _check_cells(policy, asked)
         if asked.views is not None:

@@ -163,8 +163,17 @@ class ViewsPlan(SafeKPlan):
         ]
 
 
-def views_plan(policy: Policy, asked: ReleaseModel, views: ViewsModel, unit: Unit) -> ViewsPlan:
-    """The plan of many narrow tables that keep one promise together."""
+def views_plan(
+    policy: Policy,
+    asked: ReleaseModel,
+    views: ViewsModel,
+    unit: Unit,
+    others: tuple[tuple[Guarantee, int], ...] = (),
+) -> ViewsPlan:
+    """The plan of many narrow tables that keep one promise together, and with `others` beside them.
+
+    Raises     UsageError where others stand beside a single view, or beside views whose curves are not those of their unit.
+    """
     if asked.epsilon is None or asked.delta is None:
         raise PolicyError("release: safe-k needs epsilon and delta")
     if asked.repeat > 1:
@@ -197,15 +206,17 @@ def views_plan(policy: Policy, asked: ReleaseModel, views: ViewsModel, unit: Uni
         )
     if weighted and asked.k is not None:
         raise PolicyError("release.k: weighted views have a k of their own", came=asked.k, fix="leave k out")
+    if others and (len(groups) == 1 or not plain):
+        raise UsageError("what stands beside views is composed with them by their curves", came=f"{len(groups)} views")
     if len(groups) == 1:
         promises = [one(asked.epsilon - views.epsilon, asked.delta, recoding)]
     elif asked.k is not None and rate is not None:
         share = recoding / len(groups)
         left = asked.epsilon - views.epsilon - recoding
         single = view_promise(asked.k, rate, (left if plain else left / len(groups)) + share, share, unit, bound)
-        promises = given_numbers(single, len(groups), asked.epsilon, asked.delta, views.epsilon)
+        promises = given_numbers(single, len(groups), asked.epsilon, asked.delta, views.epsilon, others)
     elif plain:
-        allocation = Allocation(tuple(weights), asked.epsilon, asked.delta, views.epsilon, recoding)
+        allocation = Allocation(tuple(weights), asked.epsilon, asked.delta, views.epsilon, recoding, others)
         promises = allocation.solve(k=asked.k, beta=rate, prefer=sampling.prefer)
     else:
         promises = share_epsilon(len(groups), asked.epsilon, asked.delta, views.epsilon, recoding, one)
@@ -329,6 +340,8 @@ class Allocation:
     delta: Fraction
     chosen: Fraction
     recoding: Fraction
+    others: tuple[tuple[Guarantee, int], ...] = ()
+    """What else keeps the same promise together with the views."""
 
     def solve(self, *, k: int | None, beta: Fraction | None, prefer: str) -> list[Setting]:
         """The setting of every view; InfeasibleError where together they cost more than the promise."""
@@ -362,7 +375,7 @@ class Allocation:
     def holds(self, size: int, rate: Fraction) -> bool:
         """Whether views of this k and rate keep the promise together."""
         share = self.recoding / len(self.weights)
-        parts: list[tuple[Guarantee, int]] = [(PureDP(self.chosen), 1)] if self.chosen else []
+        parts: list[tuple[Guarantee, int]] = [*self.others, *([(PureDP(self.chosen), 1)] if self.chosen else [])]
         parts += [(PureDP(share), len(self.weights))] if share else []
         counts = Counter(self.sizes(size))
         return fits(
@@ -404,28 +417,42 @@ def view_promise(
     return replace(found, delta=exact(text_up(at_most, 8)))
 
 
-def given_numbers(promise: Setting, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> list[Setting]:
+def given_numbers(
+    promise: Setting,
+    count: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    chosen: Fraction,
+    others: tuple[tuple[Guarantee, int], ...] = (),
+) -> list[Setting]:
     """The settings of `count` views whose k and beta the policy names; InfeasibleError where they cost more than the promise."""
     found = [promise] * count
-    parts = all_parts(found, chosen)
+    parts = [*others, *all_parts(found, chosen)]
     if not fits(parts, epsilon, delta):
         needed = compose(parts).epsilon_at(delta)
         cost = f"they compose to {text_up(exact(needed))}" if isfinite(needed) else "no epsilon is enough at this delta"
         raise InfeasibleError(
             f"{count:,} views do not fit into epsilon = {text_up(epsilon)} with k = {promise.k} and beta = "
             f"{float(promise.beta):g}: {cost}",
-            allowed=f"{_most(promise, count, epsilon, delta, chosen):,} views of this kind",
+            allowed=f"{_most(promise, count, epsilon, delta, chosen, others):,} views of this kind",
             fix="publish fewer views (`limit`, `workload`), raise k or epsilon, lower beta, or leave k or beta out",
         )
     return found
 
 
-def _most(promise: Setting, count: int, epsilon: Fraction, delta: Fraction, chosen: Fraction) -> int:
+def _most(
+    promise: Setting,
+    count: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    chosen: Fraction,
+    others: tuple[tuple[Guarantee, int], ...],
+) -> int:
     """How many views with this setting keep the promise together; fewer than `count`."""
     low, high = 0, count
     while high - low > 1:
         middle = (low + high) // 2
-        good = fits(all_parts([promise] * middle, chosen), epsilon, delta)
+        good = fits([*others, *all_parts([promise] * middle, chosen)], epsilon, delta)
         low, high = (middle, high) if good else (low, middle)
     return low
 

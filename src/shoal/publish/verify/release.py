@@ -17,7 +17,7 @@ from ruamel.yaml.error import YAMLError
 
 from shoal.data.archive import UnpackedRelease, is_archive
 from shoal.errors import ShoalError, UsageError, VerificationError
-from shoal.publish.plan.methods import PLANS
+from shoal.publish.plan.methods import CERTIFIED
 from shoal.publish.verify import standalone
 from shoal.publish.verify.compare import page_check
 from shoal.publish.verify.enclosure import enclosure_checks
@@ -102,7 +102,7 @@ def _own_checks(where: Path, content: dict[str, Any], alone: list[Check]) -> lis
 def _read(content: dict[str, Any], checks: list[Check]) -> Any:
     """The certificate, if it fits the model of its method."""
     try:
-        found = PLANS[content["method"]].verification().model.read(content)
+        found = CERTIFIED[content["method"]].verification().model.read(content)
     except ValidationError as error:
         wrong = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]
         checks.append(Check("model", False, "; ".join(wrong[:3]), promise=True))
@@ -114,7 +114,7 @@ def _read(content: dict[str, Any], checks: list[Check]) -> Any:
 def _against_the_lock(folder: Path, certificate: Any) -> list[Check]:
     """The certificate made again from the locked plan, and compared."""
     policy, as_locked = read_locked_policy(folder)
-    return [as_locked, *PLANS[certificate.method].verification().against_lock(folder, policy, certificate)]
+    return [as_locked, *CERTIFIED[certificate.method].verification().against_lock(folder, policy, certificate)]
 
 
 @contextmanager

@@ -1,0 +1,563 @@
+"""The plan of a release with noisy counts: how much noise each table of counts has, alone, beside rows, or for synthetic rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from importlib import import_module
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from shoal.anonymize.method.noisy_counts import MOST_CELLS, BinParameters, NoisyCounts
+from shoal.data.cells import AttributeCells, cells_of
+from shoal.data.declared_values import DeclaredValues
+from shoal.data.schema import Attribute, Schema
+from shoal.errors import InfeasibleError, PolicyError, PreconditionError, UsageError
+from shoal.guarantee import sentences as words
+from shoal.guarantee.base import Guarantee
+from shoal.guarantee.claim import Claim, Status, make_claim
+from shoal.guarantee.compose import RELIABLE_DELTA, compose, composed_within
+from shoal.guarantee.differential import ApproxDP
+from shoal.guarantee.noisy_counts import CountsKind, CountsSetting, noise_half_width, solve_counts, table_numbers
+from shoal.guarantee.rounding import exact, exact_text, text_up
+from shoal.guarantee.sentences import as_float
+from shoal.ledger.event import Budget, Cost
+from shoal.policy.model.release import CountsModel, Group, GroupsModel, ReleaseModel
+from shoal.policy.policy import Policy
+from shoal.publish.plan.base import Plan, Verification
+from shoal.publish.plan.safe_k import SafeKPlan
+from shoal.publish.plan.views import views_plan
+
+if TYPE_CHECKING:
+    from shoal.guarantee.safe_k.frontier import FrontierPoint
+    from shoal.ledger.ledger import RunState
+    from shoal.publish.run.noisy_counts import NoisyCountsJob
+
+MOST_CELLS_IN_ALL = 40_000_000
+"""The most cells of all tables of one release: each is a line of a file."""
+MOST_LISTED = 300
+"""Tables that the page of a plan lists."""
+NUMBERS = ("count", "low", "high")
+"""The columns of a table of counts that follow its attributes."""
+STEPS = 7
+"""Steps of the search for what rows take beside counts; the last one that fits is taken."""
+
+Box = tuple[tuple[bool, ...] | None, ...]
+"""For each attribute which of its cells are meant; None for all of them."""
+
+
+@dataclass(frozen=True)
+class SyntheticRows:
+    """The synthetic table that is drawn from the noisy counts: how many rows, and in which boxes of cells none lies."""
+
+    rows: int | None
+    """None: as many as the noisy counts say."""
+    never: tuple[Box, ...] = ()
+
+
+@dataclass(frozen=True)
+class NoisyCountsPlan(Plan):
+    """Tables of noisy counts, alone, beside rows of the table, or with a synthetic table that is drawn from them.
+
+    Promise   (epsilon, delta)-differential privacy for the unit of the policy, for everything that is published together.
+    Requires  a declared domain for every counted attribute; one release; tables of at most `MOST_CELLS` cells.
+    Reads     nothing: the policy alone.
+    """
+
+    method: NoisyCounts
+    total: ApproxDP
+    format: str
+    rows: SafeKPlan | None = None
+    """The plan of the rows that are published beside the counts."""
+    synthetic: SyntheticRows | None = None
+
+    methods = ("synthetic",)
+
+    def __post_init__(self) -> None:
+        if self.setting.unit != self.policy.unit:
+            raise UsageError(
+                "the plan promises it to another unit than its policy",
+                came=self.setting.unit.words(),
+                allowed=self.policy.unit.words(),
+            )
+        if self.rows is not None and (self.rows.unit != self.unit or self.rows.method.drawn_before):
+            raise PreconditionError(
+                "dps-does-not-compose",
+                "rows beside counts come from a sample that is drawn for them, and hide the same unit",
+                came=self.rows.unit.words(),
+            )
+        if not composed_within(self.parts, self.total.epsilon, self.total.delta):
+            raise PreconditionError(
+                "pld-composition",
+                "what is published costs more than the plan promises",
+                came=f"({text_up(self.total.epsilon)}, {text_up(self.total.delta)})",
+                fix="make plans with `shoal.plan`, which solves them",
+            )
+
+    def __repr__(self) -> str:
+        numbers = f"epsilon {text_up(self.total.epsilon)}, delta {text_up(self.total.delta)}, {self._number_words()}"
+        return f"<Plan of '{self.policy.dataset}': {numbers}, {self.unit.words()}, {self.claims[0].status.value}>"
+
+    @classmethod
+    def of(cls, policy: Policy) -> NoisyCountsPlan:
+        asked = policy.release
+        counts = None if asked is None else asked.noisy_counts
+        if asked is None or counts is None or asked.epsilon is None or asked.delta is None:
+            raise PolicyError("the policy asks for no noisy counts", fix="say views: {show: counts, ...}")
+        if asked.repeat > 1:
+            raise PolicyError("release.repeat: noisy counts are released once", came=asked.repeat, allowed="1")
+        tables = CountedTables.of(policy, asked, counts)
+        tables.refuse_large()
+        rows = None
+        setting = tables.solve(asked.epsilon, asked.delta)
+        if asked.has_rows and isinstance(counts, CountsModel):
+            setting, rows = solve_beside_rows(policy, asked, tables, counts.share or Fraction(1, 2))
+        method = NoisyCounts(setting, tables.cells, tables.groups, tables.merged)
+        total = ApproxDP(asked.epsilon, asked.delta)
+        return cls(policy, method, total, asked.output.format, rows, synthetic_rows(asked, tables.cells))
+
+    @classmethod
+    def verification(cls) -> Verification:
+        from shoal.publish.certificate.model import NoisyCountsCertificate
+
+        checks = import_module("shoal.publish.verify.noisy_counts").noisy_counts_checks
+        return Verification(NoisyCountsCertificate, checks)
+
+    def job(self) -> NoisyCountsJob:
+        from shoal.publish.run.noisy_counts import NoisyCountsJob
+
+        return NoisyCountsJob(self)
+
+    def check(self, schema: Schema) -> None:
+        published = {attribute.name for attribute in schema.published}
+        missing = [name for name in self.method.columns if name not in published]
+        if missing:
+            raise PreconditionError(
+                "noisy-tables", "an attribute that is counted is not published", came=", ".join(missing)
+            )
+        if self.rows is not None:
+            self.rows.check(schema)
+
+    # --- what is published ------------------------------------------------------------------------------------------
+
+    @property
+    def setting(self) -> CountsSetting:
+        """The noise of every step."""
+        return self.method.setting
+
+    @property
+    def name(self) -> str:
+        """What a certificate calls the method."""
+        return "noisy-counts" if self.synthetic is None else "synthetic"
+
+    @property
+    def half_widths(self) -> dict[Fraction, int]:
+        """For each sigma of a table the half width of the interval that holds the true count in 95 of 100 cases."""
+        sigmas = [self.setting.single_sigma, *(sigma for _, sigma in self.setting.tables)]
+        return {sigma: noise_half_width(sigma) for sigma in sigmas if sigma is not None}
+
+    @property
+    def most_tables(self) -> int:
+        """The largest number of tables of several attributes, or of all tables where no attribute is counted by itself first."""
+        return max(number for number, _ in self.setting.tables)
+
+    # --- what it promises and costs ---------------------------------------------------------------------------------
+
+    @property
+    def parts(self) -> list[tuple[Guarantee, int]]:
+        """What is composed: the counts, the choices among them, and the rows beside them."""
+        return [*self.setting.parts, *(self.rows.parts if self.rows is not None else [])]
+
+    @cached_property
+    def epsilon_composed(self) -> Fraction:
+        """epsilon of everything together at the promised delta; never above the promise."""
+        return min(self.total.epsilon, exact(compose(self.parts).epsilon_at(self.total.delta)))
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        status = Status.TUNED if self.is_tuned else Status.PROVED
+        rows = self.rows.claims if self.rows is not None else ()
+        return (make_claim(self.total, self.unit, status, self._theorems), *rows[1:])
+
+    @property
+    def _theorems(self) -> tuple[str, ...]:
+        """The names of all theorems on which the promise rests: counts, choices, rows, composition, what is drawn from them."""
+        found = ["noisy-tables"]
+        if self.setting.kind == "rounds":
+            found.append("bounded-range")
+        if self.setting.singles:
+            found.append("adaptive-tables")
+        if self.rows is not None:
+            found += self.rows.claims[0].theorems
+        if sum(times for _, times in self.parts) > 1:
+            found.append("pld-composition" if self.total.delta >= RELIABLE_DELTA else "concentrated-composition")
+        if self.synthetic is not None:
+            found.append("post-processing")
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def not_promised(self) -> Sequence[str]:
+        from shoal.publish.certificate.noisy_counts import not_promised
+
+        return not_promised(self)
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(self.total.epsilon, self.total.delta, tuple(self.parts))
+
+    @property
+    def budget(self) -> Budget | None:
+        asked = self.policy.budget
+        return None if asked is None else Budget.of(asked.epsilon, asked.delta)
+
+    def repeat_words(self, when: str, state: RunState) -> str:
+        price = f"({text_up(self.total.epsilon)}, {text_up(self.total.delta)})"
+        said = {
+            "appeared": f"this very release was charged before ({when})",
+            "running": f"another run is making this very release now ({when})",
+            "unknown": f"this very release was charged before ({when}), and the ledger has not noted whether it appeared",
+            "ended": f"this very release was charged before ({when}) and never appeared",
+        }[state]
+        return f"{said}; a repeat draws new noise and costs {price} once more"
+
+    # --- in words -----------------------------------------------------------------------------------------------------
+
+    @property
+    def work(self) -> str | None:
+        return None if self.rows is None else self.rows.work
+
+    def sentences(self) -> list[str]:
+        found = words.counts_sentences(
+            self.total,
+            self.setting,
+            merged=self.method.merged,
+            widths=self.half_widths,
+            tuned=self.is_tuned,
+        )
+        if self.rows is not None:
+            found.append(f"Beside the counts rows of the table are published. {self.rows.sentences()[2]}")
+        if self.synthetic is not None:
+            found.append(
+                "From the noisy counts alone, without another look at the table, one synthetic table is drawn (theorem "
+                "post-processing). Its rows are nobody's."
+            )
+        if self.is_tuned:
+            keys = ", ".join(self.policy.profiled_keys())
+            found.append(f"Parts of the policy were drafted from the data and nobody has confirmed them: {keys}.")
+        return found
+
+    def recoding_words(self) -> str:
+        own = ", ".join(f"{each.name} {len(each):,}" for each in self.method.cells[:40])
+        more = f", and {len(self.method.cells) - 40:,} more" if len(self.method.cells) > 40 else ""
+        merged = (
+            " In tables of several attributes small neighbouring cells are one, by the published counts of each alone."
+            if self.method.merged
+            else ""
+        )
+        beside = "" if self.rows is None else f" Of the rows: {self.rows.recoding_words()}"
+        return f"Declared cells: {own}{more}.{merged}{beside}"
+
+    def _number_words(self) -> str:
+        numbers = [number for number, _ in self.setting.tables]
+        many = f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"
+        singles = f"{self.setting.singles:,} noisy tables of one attribute and " if self.setting.singles else ""
+        return f"{singles}{many} noisy table{'s' * (numbers[-1] > 1)}"
+
+    def facts(self) -> list[tuple[str, str, str]]:
+        setting, widths = self.setting, self.half_widths
+        found = [
+            ("dataset", self.policy.dataset, f"plan {self.lock.sha256[:16]}"),
+            ("epsilon", exact_text(self.total.epsilon), "the whole release"),
+            ("delta", exact_text(self.total.delta), ""),
+        ]
+        if setting.single_sigma is not None:
+            note = (
+                f"of one attribute each: a count is off by at most {widths[setting.single_sigma]:,} in 95 of 100 cases"
+            )
+            found.append(
+                ("single tables", f"{setting.singles:,}", f"{note} (sigma {exact_text(setting.single_sigma)})")
+            )
+        found += [self._tables_fact(number, sigma) for number, sigma in setting.tables]
+        if setting.score_sigma is not None:
+            note = f"noisy scores, sigma {exact_text(setting.score_sigma)}, decide which are counted"
+            found.append(("candidates", f"{setting.candidates:,}", note))
+        if setting.choice_epsilon is not None:
+            note = f"each choice among {setting.candidates:,} has epsilon {exact_text(setting.choice_epsilon)}"
+            found.append(("rounds", f"{self.most_tables:,}", note))
+        if self.rows is not None:
+            sizes, rates = [each.k for each in self.rows.promises], [each.beta for each in self.rows.promises]
+            found += [
+                ("k", str(min(sizes)), "the smallest class that the rows show"),
+                ("beta", exact_text(min(rates)), "the share of rows sampled"),
+            ]
+        if self.synthetic is not None:
+            many = "as many as the noisy counts say" if self.synthetic.rows is None else "as the policy declares"
+            found.append(
+                ("synthetic rows", "noisy" if self.synthetic.rows is None else f"{self.synthetic.rows:,}", many)
+            )
+        return [
+            *found,
+            ("composed", text_up(self.epsilon_composed), "epsilon of everything together at this delta"),
+            ("unit", self.unit.words(), self.policy.neighbours),
+            ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
+        ]
+
+    def _tables_fact(self, number: int, sigma: Fraction) -> tuple[str, str, str]:
+        width = self.half_widths[sigma]
+        if len(self.setting.tables) > 1:
+            note = f"if there are so many, a count is off by at most {width:,} in 95 of 100 cases"
+        else:
+            note = f"a count is off by at most {width:,} in 95 of 100 cases"
+        return "tables", f"{number:,}", f"{note} (sigma {exact_text(sigma)})"
+
+    @property
+    def view_head(self) -> tuple[str, str, str]:
+        return ("table", "cells", "± 95 %")
+
+    def view_rows(self, most: int) -> list[tuple[str, str, str]]:
+        if self.setting.kind != "fixed":
+            return []
+        (_, sigma), cells = self.setting.tables[0], dict(zip(self.method.columns, self.method.cells, strict=True))
+        width = f"{self.half_widths[sigma]:,}"
+        listed = [
+            (" × ".join(group), self._cells_words([cells[name] for name in group]), width)
+            for group in self.method.groups[:most]
+        ]
+        left = len(self.method.groups) - most
+        return [*listed, (f"and {left:,} more", "", "")] if left > 0 else listed
+
+    def _cells_words(self, own: Sequence[AttributeCells]) -> str:
+        if not self.method.merged:
+            return f"{prod(map(len, own)):,}"
+        return f"up to {prod(map(largest_bins, own)):,}"
+
+    def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - a wide table's
+        from shoal.publish.plan.page import ELSEWHERE
+
+        said = [ELSEWHERE if "other publications" in text else text for text in self.not_promised]
+        return {"views": self.view_rows(MOST_LISTED), "view_head": self.view_head, "cautions": said}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, with the fields of `shoal plan`."""
+        return {
+            "dataset": self.policy.dataset,
+            "method": self.name,
+            "epsilon": float(self.total.epsilon),
+            "delta": float(self.total.delta),
+            "epsilon_composed": as_float(self.epsilon_composed, cost=True),
+            "noise": self.setting.to_saved(),
+            "half_widths": {exact_text(sigma): width for sigma, width in self.half_widths.items()},
+            "cells": {each.name: len(each) for each in self.method.cells},
+            "merged": self.method.merged,
+            "groups": [list(group) for group in self.method.groups],
+            "rows": None if self.rows is None else self.rows.to_json(),
+            "synthetic": None
+            if self.synthetic is None
+            else {"rows": self.synthetic.rows, "never": len(self.synthetic.never)},
+            "unit": self.unit.to_saved(),
+            "neighbours": self.policy.neighbours,
+            "status": self.claims[0].status.value,
+            "theorems": list(self.claims[0].theorems),
+            "plan": self.lock.sha256,
+            "words": self.sentences(),
+        }
+
+
+# --- which tables ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CountedTables:
+    """What is counted: the cells of each attribute, the groups of attributes, and how many of them; the noise is still open."""
+
+    policy: Policy
+    kind: CountsKind
+    cells: tuple[AttributeCells, ...]
+    groups: tuple[Group, ...]
+    merged: bool
+    numbers: tuple[int, ...]
+    """The number of tables; several where noisy scores decide."""
+
+    @classmethod
+    def of(cls, policy: Policy, release: ReleaseModel, asked: GroupsModel) -> CountedTables:
+        """The tables that a policy asks for; PolicyError for an attribute that has no cells."""
+        published = [attribute.name for attribute in policy.schema.published]
+        every, merged = asked.candidates(published), asked.cells != "declared"
+        groups = tuple(_in_order(group, published) for group in every)
+        numbers: tuple[int, ...]
+        kind: CountsKind = "fixed"
+        if asked.choose is not None:
+            kind = "once"
+            numbers = table_numbers(len(groups)) if asked.choose.count is None else (asked.choose.count,)
+        elif asked.adapt is not None:
+            kind, numbers = "rounds", (asked.adapt.rounds or 1,)
+        else:
+            wide = tuple(group for group in groups if len(group) > 1)
+            merged = merged and bool(wide)  # a table of one attribute is counted in its cells, once
+            groups = wide if merged else groups
+            numbers = (len(groups),)
+        named = {name for group in every for name in group}
+        if taken := sorted(named.intersection(NUMBERS)):
+            raise PolicyError(
+                f"attributes.{taken[0]}: a table of counts has a column of its own with this name",
+                came=taken[0],
+                fix="give the column another name in the file and in the policy, or leave it out of the tables",
+            )
+        if release.method == "synthetic":
+            named = named if not merged else set(published)
+            _refuse_uncounted(published, named)
+        levels = cell_levels(release)
+        cells = tuple(
+            cells_of(attribute, levels.get(attribute.name, 0))
+            for attribute in policy.schema.published
+            if attribute.name in named
+        )
+        return cls(policy, kind, cells, groups, merged, numbers)
+
+    @property
+    def singles(self) -> int:
+        """How many attributes are counted by themselves before the tables are."""
+        return len(self.cells) if self.merged or self.kind != "fixed" else 0
+
+    def solve(self, epsilon: Fraction, delta: Fraction, others: Sequence[tuple[Guarantee, int]] = ()) -> CountsSetting:
+        """The least noise with which all of it keeps (epsilon, delta), with others beside it."""
+        return solve_counts(
+            epsilon,
+            delta,
+            unit=self.policy.unit,
+            kind=self.kind,
+            tables=self.numbers,
+            singles=self.singles,
+            candidates=0 if self.kind == "fixed" else len(self.groups),
+            others=others,
+        )
+
+    def refuse_large(self) -> None:
+        """PolicyError where a table, or all of them, may have more cells than can be written, before anything is charged."""
+        size = {each.name: largest_bins(each) if self.merged else len(each) for each in self.cells}
+        sizes = sorted(((prod(size[name] for name in group), group) for group in self.groups), reverse=True)
+        largest, group = sizes[0]
+        fix = "take cells: merged, fix coarser levels (`recoding: {levels: ...}`), or publish fewer or narrower tables"
+        if largest > MOST_CELLS:
+            raise PolicyError(
+                f"the table of {' × '.join(group)} has too many cells",
+                came=f"{largest:,}",
+                allowed=f"at most {MOST_CELLS:,}",
+                fix=fix,
+            )
+        together = sum(cells for cells, _ in sizes[: max(self.numbers)])
+        if together > MOST_CELLS_IN_ALL:
+            raise PolicyError(
+                "all noisy tables together may have too many cells",
+                came=f"{together:,}",
+                allowed=f"at most {MOST_CELLS_IN_ALL:,}",
+                fix=fix,
+            )
+
+
+def largest_bins(cells: AttributeCells) -> int:
+    """The most bins that an attribute can have in a table of several."""
+    return min(len(cells), BinParameters().most + (cells.missing is not None))
+
+
+def cell_levels(release: ReleaseModel) -> dict[str, int]:
+    """The level of each attribute's cells: as the policy fixes them, or the finest that its labels may have."""
+    recoding = release.recoding
+    if recoding is None:
+        return {}
+    return dict(recoding.levels or (recoding.paid.finest if recoding.paid is not None else None) or {})
+
+
+def _in_order(group: Group, published: Sequence[str]) -> Group:
+    return tuple(name for name in published if name in group)
+
+
+def _refuse_uncounted(published: Sequence[str], named: set[str]) -> None:
+    left = [name for name in published if name not in named]
+    if left:
+        raise PolicyError(
+            "release.views: a synthetic table has every published attribute, and some are in no table of counts",
+            came=", ".join(left[:6]),
+            fix="name them in a table, take cells: merged, or give them the role drop",
+        )
+
+
+def synthetic_rows(release: ReleaseModel, cells: Sequence[AttributeCells]) -> SyntheticRows | None:
+    """The synthetic table that a release asks for; PolicyError where a rule ends inside a cell."""
+    asked = release.synthetic
+    if asked is None:
+        return None
+    return SyntheticRows(
+        asked.rows if isinstance(asked.rows, int) else None,
+        tuple(tuple(_boxes(rule, cells)) for rule in asked.never or ()),
+    )
+
+
+def _boxes(rule: dict[str, tuple[str, ...]], cells: Sequence[AttributeCells]) -> Iterator[tuple[bool, ...] | None]:
+    for own in cells:
+        attribute: Attribute = own.attribute
+        yield DeclaredValues.of(attribute, rule[own.name]).cells(own) if own.name in rule else None
+
+
+# --- rows beside counts -----------------------------------------------------------------------------------------------
+
+
+def solve_beside_rows(
+    policy: Policy, asked: ReleaseModel, tables: CountedTables, share: Fraction
+) -> tuple[CountsSetting, SafeKPlan]:
+    """The noise of the counts and the plan of the rows that keep one promise together.
+
+    Counts get about `share` of the precision that they would have alone (precision grows with the square of epsilon), rows the
+    most that then fits, and the counts what is left. Whatever is taken was composed.
+    """
+    epsilon, delta = asked.epsilon or Fraction(0), asked.delta or Fraction(0)
+    own = exact(f"{float(epsilon) * float(share) ** 0.5:.4g}")
+    counts = tables.solve(own, delta)
+    found = _views_beside(policy, asked, counts.parts) or _rows_beside(policy, asked, counts.parts, epsilon - own)
+    return tables.solve(epsilon, delta, others=found.parts), found
+
+
+def rows_alone(policy: Policy, asked: ReleaseModel, epsilon: Fraction, delta: Fraction) -> Policy:
+    """The policy of the rows without the counts, with a promise of their own."""
+    own = asked.model_copy(update={"epsilon": epsilon, "delta": delta, "counts": None})
+    return replace(policy, model=policy.model.model_copy(update={"release": own}))
+
+
+def _views_beside(policy: Policy, asked: ReleaseModel, counts: Sequence[tuple[Guarantee, int]]) -> SafeKPlan | None:
+    """Views of rows that fit beside the counts; None where they are not shared out by their curves."""
+    if asked.views is None or not (policy.unit.is_one_step and asked.bound == "tight"):
+        return None
+    if len(asked.views.candidates([each.name for each in policy.schema.published])) == 1:
+        return None
+    own = rows_alone(policy, asked, asked.epsilon or Fraction(0), asked.delta or Fraction(0))
+    if own.release is None or own.release.views is None:
+        raise PolicyError("the rows of the release have no views")
+    return views_plan(own, own.release, own.release.views, policy.unit, others=tuple(counts))
+
+
+def _rows_beside(
+    policy: Policy, asked: ReleaseModel, counts: Sequence[tuple[Guarantee, int]], low: Fraction
+) -> SafeKPlan:
+    """Rows with the largest epsilon of their own that fits beside the counts; the search begins at what is surely little."""
+    epsilon, delta = asked.epsilon or Fraction(0), asked.delta or Fraction(0)
+    high, best, reason, middle = epsilon, None, "no sample is small enough", exact(f"{float(low):.4g}")
+    for _ in range(STEPS):
+        try:
+            found = SafeKPlan.of(rows_alone(policy, asked, middle, delta / 2))
+        except (InfeasibleError, PolicyError) as error:
+            low, reason = middle, error.wrong  # too little for rows at all
+        else:
+            if composed_within([*counts, *found.parts], epsilon, delta):
+                low, best = middle, found
+            else:
+                low, high = min(low, middle / 2), middle
+        middle = exact(f"{float((low + high) / 2):.4g}")
+    if best is None:
+        raise InfeasibleError(
+            f"rows beside the counts do not fit into epsilon = {text_up(epsilon)}: {reason}",
+            came="release.counts",
+            fix="give the counts a smaller share, raise epsilon or delta, leave k and beta out, or publish one of the two",
+        )
+    return best
