@@ -164,6 +164,19 @@ def test_rows_make_the_model_better_where_counts_are_noisy(tmp_path):
 
 
 @pytest.mark.slow
+def test_counts_of_pairs_narrow_what_rows_say_about_three(tmp_path):
+    loaded = load(add_counts(rows(tmp_path / "r", beta=0.02, k=30), tables(), str(SIGMA), singles=3))
+    where = {"a0": "v03", "a1": "v01", "a2": "v02"}
+    found = loaded.count(where)
+    assert found.low <= TRUTH[3, 1, 2] <= found.high
+    assert found.high < 300
+    assert found.view == "model of all tables; bounds from a0-a1, a0-a2, a1-a2, with wide"
+    assert "half the risk" in found.method
+    either = loaded.count([where, {"a0": "v01"}])
+    assert either.low <= TRUTH[3, 1, 2] + TRUTH[1].sum() <= either.high
+
+
+@pytest.mark.slow
 def test_an_attribute_that_rows_alone_hold_is_in_the_model(tmp_path):
     own = {name: each for name, each in tables(pairs=[("a0", "a1")]).items() if "a2" not in name}
     model = load(add_counts(rows(tmp_path / "r"), own, str(SIGMA), singles=2)).consistent()

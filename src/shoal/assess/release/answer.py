@@ -63,26 +63,40 @@ SHARE = "the count's interval by the total's, each at half the risk (Bonferroni)
 def count(loaded: LoadedRelease, where: Where, level: float) -> Estimate:
     """Estimate how many records satisfy the condition: from rows, from noisy counts, or from both where both hold it.
 
-    Where noisy counts were published, and no table holds the attributes together, the estimate is that of a model of all tables.
+    Where noisy counts were published, and none of them holds the attributes together, a model of all tables says what joins them.
 
     Two intervals, each at half the risk, hold together at the whole risk, so their overlap does; which of the two is narrower may
     depend on the rows, so the narrower one alone would not.
     """
     risk = risk_of(level)
     wanted = condition(loaded, where)
-    if loaded.counts and not loaded.holding(_attributes_of(wanted)):
-        return loaded.consistent_counts().joined_count(wanted, level)
-    return count_of(loaded, wanted, level, risk)
+    named = _attributes_of(wanted)
+    holding = loaded.holding(named)
+    if not loaded.counts or any(isinstance(table, PublishedCountTable) for table in holding):
+        return count_of(loaded, wanted, level, risk)
+    model = loaded.consistent_counts()
+    if not holding:
+        return model.joined_count(wanted, level, risk)
+    if loaded.was_sampled_before or not set(named) <= set(model.axes):
+        return count_of(loaded, wanted, level, risk)
+    return _overlap(count_of(loaded, wanted, level, risk / 2), model.joined_count(wanted, level, risk / 2))
 
 
-def count_of(loaded: LoadedRelease, wanted: Condition, level: float, risk: float) -> Estimate:
-    """Estimate how many records satisfy a condition whose attributes some table holds together, at this risk."""
+def count_of(
+    loaded: LoadedRelease, wanted: Condition, level: float, risk: float, *, by_counts: bool = False
+) -> Estimate:
+    """Estimate how many records satisfy a condition whose attributes some table holds together, at this risk.
+
+    `by_counts` leaves rows aside where there are noisy counts.
+    """
     covering = loaded.covering(_attributes_of(wanted))
     tables = [table for table in covering if isinstance(table, PublishedCountTable)]
     views = [table for table in covering if isinstance(table, PublishedView)]
     if not tables:
         return _count_rows(loaded, wanted, views, level, risk)
-    if not views or loaded.was_sampled_before:  # rows of such a table speak of its population, counts of the table
+    if (
+        not views or by_counts or loaded.was_sampled_before
+    ):  # rows of such a table speak of its population, counts of the table
         return _estimate(loaded, noisy_count(loaded, wanted, tables, risk), level)
     return _overlap(
         _count_rows(loaded, wanted, views, level, risk / 2),

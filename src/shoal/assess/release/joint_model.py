@@ -109,7 +109,7 @@ class ConsistentCounts:
         named = _named(wanted)
         self._require(named)
         if not self.loaded.holding(named):
-            return self.joined_count(wanted, level)
+            return self.joined_count(wanted, level, risk_of(level))
         found, value = count_of(self.loaded, wanted, level, risk_of(level)), self._expected(wanted)
         return Estimate(
             value,
@@ -121,10 +121,10 @@ class ConsistentCounts:
             found.records,
         )
 
-    def joined_count(self, wanted: Condition, level: float) -> Estimate:
-        """Estimate how many records satisfy a condition on attributes that no table holds together."""
+    def joined_count(self, wanted: Condition, level: float, risk: float) -> Estimate:
+        """Estimate how many records satisfy a condition on attributes that no table of counts holds together, at this risk."""
         self._require(_named(wanted))
-        low, high, used = _bounds(self.loaded, wanted, risk_of(level))
+        low, high, used = _bounds(self.loaded, wanted, risk)
         value = min(max(self._expected(wanted), low), high)
         source = f"{SOURCE}; bounds from {', '.join(used[:4])}" + (
             f" and {len(used) - 4} more" if len(used) > 4 else ""
@@ -189,7 +189,7 @@ class ConsistentCounts:
             for part in parts
             if (tables := _tables_with(self.loaded, part, dict(zip(attributes, labels, strict=True))))
         ]
-        every = count_of(self.loaded, [{}], level, risk / (1 + len(own_tables)))
+        every = count_of(self.loaded, [{}], level, risk / (1 + len(own_tables)), by_counts=True)
         high, used = np.full(value.shape, every.high), [every.view]
         for part, tables in own_tables:
             found = noisy_marginal(part, tables, risk / (1 + len(own_tables)))
@@ -355,9 +355,14 @@ def _named(wanted: Condition) -> tuple[str, ...]:
 
 
 def _largest_parts(loaded: LoadedRelease, attributes: Sequence[str]) -> list[tuple[str, ...]]:
-    """Give the largest sets of these attributes that tables hold together, none within another."""
-    held = {tuple(name for name in attributes if name in table.columns) for table in loaded.tables}
-    largest = [own for own in held if own and not any(set(own) < set(other) for other in held)]
+    """Give the largest sets of these attributes that tables hold together, none within another.
+
+    All of them together only where a table of counts holds them: bounds beside a table of rows come from other tables.
+    """
+    held = {tuple(name for name in attributes if name in table.columns) for table in loaded.tables} - {()}
+    if len(held) > 1 and not any(set(attributes) <= set(table.columns) for table in loaded.counts):
+        held.discard(tuple(attributes))
+    largest = [own for own in held if not any(set(own) < set(other) for other in held)]
     return sorted(largest, key=lambda own: (-len(own), own))[:MOST_PARTS]
 
 
@@ -367,7 +372,8 @@ def _bounds(loaded: LoadedRelease, wanted: Condition, risk: float) -> tuple[floa
     each_risk = risk / (1 + 2 * sum(map(len, parts)))
 
     def counted(each: Mapping[str, Label], names: Collection[str]) -> Estimate:
-        return count_of(loaded, [{name: label for name, label in each.items() if name in names}], LEVEL, each_risk)
+        part = {name: label for name, label in each.items() if name in names}
+        return count_of(loaded, [part], LEVEL, each_risk, by_counts=True)
 
     low, high, used = 0.0, 0.0, []
     for each, sets in zip(wanted, parts, strict=True):
