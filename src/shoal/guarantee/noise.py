@@ -279,7 +279,10 @@ class ExponentialDP(DifferentialPrivacy):
         with precise():
             whole_range = decimal(self.epsilon)
             root = (whole_range / 2).exp() - (decimal(d) * (whole_range.exp() - 1)).sqrt()
-            return 0.0 if root <= 1 else min(up(self.epsilon), up(2 * root.ln() * (1 + GUARD)))
+            if root <= 1:
+                return 0.0
+            # The curve is steep there, so that the next float is taken: its shortest text, too, is not below the truth.
+            return min(up(self.epsilon), math.nextafter(up(2 * root.ln() * (1 + GUARD)), math.inf))
 
     @property
     def own(self) -> tuple[Fraction, Fraction]:
