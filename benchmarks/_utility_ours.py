@@ -1,22 +1,23 @@
 """Our candidates of utility.py: a policy, `shoal.release`, `shoal.load`, and the rows or counts that come out, as codes.
 
 Every release goes through the real pipeline with a ledger of its own. A candidate that publishes no rows is asked for
-synthetic ones (`LoadedRelease.synthetic`), so that classifiers have something to learn from; its own estimates of pairs
-are measured as well (`result.npz`).
+synthetic ones (`LoadedRelease.synthetic`), so that classifiers have something to learn from; what `consistent` says is
+measured as well.
 """
 
 import resource
 import time
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from _utility_measures import Rows, measure
 
 CANDIDATES: dict[str, dict] = {
     "one wide table": {"method": "safe-k", "recoding": "tree"},
     "views of rows": {"method": "safe-k", "views": "pairs"},
     "counts, all pairs": {"method": "safe-k", "views": {"show": "counts", "every": "pairs"}},
     "synthetic, all pairs": {"method": "synthetic", "views": {"every": "pairs"}},
+    "synthetic, all pairs of declared cells": {"method": "synthetic", "views": {"every": "pairs", "cells": "declared"}},
     "synthetic, chosen": {"method": "synthetic", "views": {"choose": {}}},
     "synthetic, adapted": {"method": "synthetic", "views": {"adapt": {}}},
     "synthetic, default": {"method": "synthetic"},
@@ -32,13 +33,20 @@ def label(column, code: int) -> object:
 def policy_of(table, keys: dict, epsilon, delta) -> dict:
     """The policy of a table of codes."""
     attributes = {
-        column.name: {"role": "quasi", "type": "integer", "domain": [0, column.cells - 1], "hierarchy": "auto"}
+        column.name: {
+            "role": "quasi",
+            "type": "integer",
+            "domain": [0, column.cells - 1],
+            "hierarchy": "auto",
+            "missing": "refuse",
+        }
         if column.ordered
         else {
             "role": "quasi",
             "type": "category",
             "domain": [label(column, code) for code in range(column.cells)],
             "hierarchy": "auto",
+            "missing": "refuse",
         }
         for column in table.columns
     }
@@ -76,8 +84,9 @@ def codes_of(table, columns: dict[str, list]) -> np.ndarray:
 
 
 def run(table, name: str, epsilon, delta, folder: Path) -> dict:
-    """Release, load, and give `rows` (codes) and `pairs` where the release says them itself; CPU seconds and memory."""
+    """Release, load, and give `rows` (codes), `said` where the release makes estimates of its own, CPU seconds and memory."""
     import pyarrow.parquet as pq
+    from pyarrow import csv
 
     import shoal
     from shoal.policy.policy import Policy
@@ -90,30 +99,50 @@ def run(table, name: str, epsilon, delta, folder: Path) -> dict:
     shoal.release(policy, data, out, ledger=folder / "ledger.sqlite", new_ledger=True, report=False)
     released = time.process_time() - began
     loaded = shoal.load(out, verify=False)
-    synthetic = next((path for path in out.glob("synthetic.*")), None)
     result: dict = {}
+    synthetic = next(iter([*out.glob("synthetic.parquet"), *out.glob("synthetic.csv")]), None)
     if synthetic is not None:
-        result["rows"] = codes_of(table, pq.read_table(synthetic).to_pydict())
-    spent = time.process_time() - began
-    if synthetic is None and len(loaded.names) == 1:
+        read = pq.read_table if synthetic.suffix == ".parquet" else csv.read_csv
+        result["rows"] = codes_of(table, read(synthetic).to_pydict())
+        spent = time.process_time() - began
+    elif len(loaded.names) == 1:
         result["rows"] = rows_of_table(table, loaded.table())
         spent = time.process_time() - began
-    elif synthetic is None:
-        result["pairs"] = pairs_of(table, loaded)
+    else:
+        estimates = loaded.consistent()
         spent = time.process_time() - began
+        truth, widest = Rows(table.train, table.sizes), 3 if loaded.counts else 2
+        said = measure(table.columns, truth, Estimates(table, loaded, estimates), widest=widest)
+        result["said"] = {f"{key}_said": value for key, value in said.items()}
         result["rows"] = rows_of(table, loaded)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return result | {"cpu": spent, "cpu_release": released, "megabytes": peak}
 
 
-def pairs_of(table, loaded) -> dict[tuple[int, int], np.ndarray]:
-    """The estimates of all pairs, each atom of the release spread evenly over the codes that it holds."""
-    estimates = loaded.consistent()
-    spreads = [spread_of(column, loaded.axis(column.name)) for column in table.columns]
-    return {
-        (i, j): spreads[i].T @ estimates.marginal(table.columns[i].name, table.columns[j].name).value @ spreads[j]
-        for i, j in combinations(range(len(table.columns)), 2)
-    }
+class Estimates:
+    """What `consistent` says about a few attributes, each atom of the release spread evenly over the codes that it holds."""
+
+    def __init__(self, table, loaded, estimates) -> None:
+        self.names, self.estimates = [column.name for column in table.columns], estimates
+        self.spreads = [spread_of(column, loaded.axis(column.name)) for column in table.columns]
+
+    def counts(self, axes) -> np.ndarray:
+        """The expected counts of codes."""
+        if len(axes) == 1 and not hasattr(self.estimates, "model"):
+            (own,) = axes
+            other = 0 if own else 1
+            pair = self.counts((min(own, other), max(own, other)))
+            return pair.sum(axis=1 if own < other else 0)
+        if hasattr(self.estimates, "model"):
+            places = list(self.estimates.axes)
+            found = self.estimates.model.table(tuple(places.index(self.names[axis]) for axis in axes))
+            spreads = [self.spreads[axis][self.estimates.kept[self.names[axis]]] for axis in axes]
+        else:
+            found = self.estimates.marginal(*(self.names[axis] for axis in axes)).value
+            spreads = [self.spreads[axis] for axis in axes]
+        for place, spread in enumerate(spreads):
+            found = np.moveaxis(np.moveaxis(found, place, -1) @ spread, -1, place)
+        return found
 
 
 def spread_of(column, axis) -> np.ndarray:

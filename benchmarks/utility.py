@@ -32,7 +32,7 @@ from shoal.guarantee.differential import GaussianDP
 RESULTS = ROOT / "build" / "bench" / "utility.jsonl"
 PEERS = ROOT / "build" / "peers"
 ENVIRONMENTS = {
-    "opendp": ("opendp", ["opendp[mbi]==0.16.0", "polars", "scikit-learn==1.9.1"]),
+    "opendp": ("opendp", ["opendp[mbi]==0.16.0", "polars", "pandas", "scikit-learn==1.9.1"]),
     "smartnoise": ("smartnoise", ["smartnoise-synth==1.0.8"]),
     "privbayes": ("datasynthesizer", ["DataSynthesizer==0.1.13"]),
 }
@@ -184,11 +184,6 @@ def one(table, method: str, epsilon: str, delta: str, seconds: int) -> dict:
         if (folder / "shipped.csv").exists():
             shipped = Rows(read_codes(folder / "shipped.csv"), table.sizes)
             found |= {f"{name}_shipped": value for name, value in measure(table.columns, truth, shipped).items()}
-        if (folder / "pairs.npz").exists():
-            with np.load(folder / "pairs.npz") as arrays:
-                pairs = {tuple(map(int, name.split("-"))): arrays[name] for name in arrays}
-            said = measure(table.columns, truth, Pairs(pairs, len(table.columns)), widest=2)
-            found |= {f"{name}_said": value for name, value in said.items()}
         return found
 
 
@@ -216,8 +211,7 @@ def ours(path: str) -> None:
     folder, table = Path(job["folder"]), TABLES[job["table"]]()
     found = run(table, job["method"], job["epsilon"], job["delta"], folder)
     write_codes(folder / "rows.csv", table, found.pop("rows"))
-    if pairs := found.pop("pairs", None):
-        np.savez(folder / "pairs.npz", **{f"{i}-{j}": values for (i, j), values in pairs.items()})
+    found |= found.pop("said", {})
     print(json.dumps(found))
 
 
