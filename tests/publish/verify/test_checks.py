@@ -19,13 +19,16 @@ from shoal.publish.verify.release import CHECKS, OWN_CHECKS, verify
 from tests.publish.clinic import publish
 from tests.publish.verify.forgery import certificate, redraw, write
 from tests.publish.verify.freeze import FROZEN, KINDS
+from tests.publish.verify.noisy_forgery import NOISY_FORGERIES, NOISY_LEFT_OPEN, noisy
+
+__all__ = ["noisy"]
 
 pytestmark = pytest.mark.slow
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "certificates.md"
 Change = Callable[[Path, dict[str, Any]], object]
 
-LEFT_OPEN = {"wording", "label-meaning", "recoding-lattice", "display"}
+LEFT_OPEN = {"wording", "label-meaning", "recoding-lattice", "display", *NOISY_LEFT_OPEN}
 """What the one-file verifier does not compare."""
 
 
@@ -214,8 +217,10 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "rebuilt": ("levels", edit("ledger", "entries", 0, "epsilon", value="0.5")),
     "premises": ("levels", edit("theorems", 0, "premises", value=[])),
     "table-rewritten": ("probabilistic-k", reversed_rows),
+    **NOISY_FORGERIES,
 }  # fmt: skip
 """For each check a kind of release and a forgery that it must catch; hashes and seal are made anew by the forger."""
+NOISY = {kind for kind, _ in NOISY_FORGERIES.values()}
 NOT_RESEALED: dict[str, tuple[str, Change]] = {
     "seal": ("levels", edit("sentence", value="Nobody can learn anything.")),
     "file-hash": ("levels", lambda folder, _: put(folder, lines(folder)[:-1])),
@@ -236,8 +241,10 @@ def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return publish(tmp_path_factory.mktemp("new"), report=False).folder
 
 
-def copy(kind: str, new: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(new if kind == "new" else FROZEN / kind, tmp_path / kind))
+def copy(kind: str, new: Path, tmp_path: Path, noisy: Callable[[str], Path] = lambda kind: FROZEN / kind) -> Path:
+    return Path(
+        shutil.copytree(new if kind == "new" else noisy(kind) if kind in NOISY else FROZEN / kind, tmp_path / kind)
+    )
 
 
 def failed(folder: Path) -> set[str]:
@@ -249,9 +256,9 @@ def failed_alone(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("check", FORGERIES)
-def test_every_check_fires(tmp_path, new, check):
+def test_every_check_fires(tmp_path, new, noisy, check):
     kind, change = FORGERIES[check]
-    folder = copy(kind, new, tmp_path)
+    folder = copy(kind, new, tmp_path, noisy)
     content = certificate(folder)
     change(folder, content)
     write(folder, content, rehash=check != "plan-hash")
@@ -297,14 +304,15 @@ def test_no_check_is_without_a_forgery():
     assert not set(OWN_CHECKS) & set(verifier.CHECKS)
 
 
-def test_verifiers_make_no_check_that_is_not_on_the_list():
+def test_verifiers_make_no_check_that_is_not_on_the_list(noisy):
     made, alone = set(), set()
-    for kind in KINDS:
-        made |= {check.id for check in verify(FROZEN / kind)}
-        alone |= {check.id for check in verifier.verify(FROZEN / kind)}
+    for folder in (*(FROZEN / kind for kind in KINDS), *(noisy(kind) for kind in sorted(NOISY))):
+        made |= {check.id for check in verify(folder)}
+        alone |= {check.id for check in verifier.verify(folder)}
     assert made <= set(CHECKS)
     assert alone <= set(verifier.CHECKS)
     assert alone - {"wording"} <= made | LEFT_OPEN  # what the one file checks, `shoal verify` checks
+    assert LEFT_OPEN - {"wording"} <= made
     assert set(verifier.CHECKS) - alone == {"format", "readable", "bounds"}  # made only where they fail
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shoal.guarantee.rounding import exact, exact_text, text_up
-from shoal.publish.certificate.model import WORDING, CountedCertificate, SafeKCertificate
+from shoal.publish.certificate.model import WORDING, CountedCertificate, NoisyCountsCertificate, SafeKCertificate
 from shoal.publish.certificate.page import certificate_page
 from shoal.publish.certificate.safe_k import DIGITS
 from shoal.publish.verify.standalone import Check, sentences_of
@@ -28,6 +28,7 @@ SUFFICIENT = frozenset(
         "samples.delta_for_unit",
         "views.epsilon_composed",
         "views.epsilon_added_up",
+        "epsilon_composed",
         "ledger.epsilon_composed",
     }
 )
@@ -43,7 +44,7 @@ LATTICE = frozenset({"schemes", "sensitivity"})
 LAST_DIGITS = exact("1e-6")
 """How much printed digits may differ from one machine to another, relative to the number."""
 
-AnyCertificate = SafeKCertificate | CountedCertificate
+AnyCertificate = SafeKCertificate | CountedCertificate | NoisyCountsCertificate
 
 
 def compare(told: AnyCertificate, wanted: AnyCertificate) -> Iterator[Check]:
@@ -53,7 +54,7 @@ def compare(told: AnyCertificate, wanted: AnyCertificate) -> Iterator[Check]:
         if name not in DECIDED_ELSEWHERE:
             fits = _fits(entry, theirs[name], name)
             yield Check("rebuilt", fits, "as the locked plan makes it", promise=True, about=name)
-    if isinstance(wanted, SafeKCertificate):
+    if isinstance(wanted, SafeKCertificate | NoisyCountsCertificate):
         lattices = [_lattices(content) for content in (ours, theirs)]
         if lattices[0] or lattices[1]:
             yield Check("recoding-lattice", lattices[0] == lattices[1], "schemes and sensitivity of the locked plan")

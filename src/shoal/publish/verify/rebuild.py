@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 from shoal.anonymize.generalize.lattice import restriction_text
@@ -28,7 +29,9 @@ from shoal.ledger.state import Account
 from shoal.policy.model.release import Group, ViewsModel
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.model import (
+    CountsTableEntry,
     LedgerEntry,
+    NoisyCountsCertificate,
     RecodingChoiceEntry,
     SafeKCertificate,
     SchemeChoiceEntry,
@@ -37,6 +40,7 @@ from shoal.publish.certificate.model import (
 from shoal.publish.certificate.safe_k import certificate as make_certificate
 from shoal.publish.certificate.safe_k import recoding_choice
 from shoal.publish.folder import box_file, plain_name, rule_file, table_file, view_file
+from shoal.publish.plan.noisy_counts import rows_alone
 from shoal.publish.plan.safe_k import SafeKPlan, partition
 from shoal.publish.plan.views import Chooser, ViewsPlan, view, view_index, view_names
 from shoal.publish.verify.compare import compare
@@ -47,12 +51,12 @@ from shoal.publish.verify.standalone import Check, read_bytes, read_text
 
 def rebuild_checks(folder: Path, policy: Policy, certificate: SafeKCertificate) -> list[Check]:
     """Everything that a certificate says against what its locked plan makes it say."""
-    known = _in_published_order(policy, certificate.tables)
+    known = in_published_order(policy, certificate.tables)
     if not _are_locked_views(known, certificate.tables):
         return [Check("locked-views", False, "all of them, each once", promise=True)]
     plan = plan_with_numbers(known, certificate)
-    tables = _tables(folder, plan, certificate.tables)
-    account, is_composed = _account(plan, certificate.ledger)
+    tables = tables_as_published(folder, plan, certificate.tables)
+    account, is_composed = account_as_told(plan.policy.dataset, plan.cost, certificate.ledger)
     wanted = make_certificate(plan, certificate.files, tables, account, certificate.date)
     if any(is_unread(policy, name) for name in policy.hashes):
         wanted = _with_unread_lattices(wanted, certificate)
@@ -76,7 +80,31 @@ def plan_with_numbers(policy: Policy, certificate: SafeKCertificate) -> SafeKPla
     asked = policy.release
     if asked is None or asked.epsilon is None or asked.delta is None:
         raise PolicyError("the locked plan asks for no safe-k release")
-    share = exact(certificate.guarantee.epsilon_recoding)
+    total = ApproxDP(asked.epsilon, asked.delta)
+    return _plan_of_samples(policy, certificate, exact(certificate.guarantee.epsilon_recoding), total)
+
+
+def rows_with_numbers(policy: Policy, certificate: NoisyCountsCertificate) -> SafeKPlan:
+    """The plan of the rows beside counts, with the numbers of a certificate.
+
+    Views that compose by their curves were planned with the whole promise in sight, other rows with half of delta.
+    """
+    asked, share = policy.release, exact(certificate.epsilon_recoding)
+    if asked is None or asked.epsilon is None or asked.delta is None or not certificate.samples:
+        raise PolicyError("the locked plan asks for no rows beside counts, or there are none")
+    by_curve = policy.unit.is_one_step and asked.bound == "tight" and len(certificate.tables) > 1
+    epsilon = asked.epsilon if asked.views is not None else exact(certificate.samples[0].epsilon) + share
+    delta = asked.delta if by_curve else asked.delta / 2
+    return _plan_of_samples(rows_alone(policy, asked, epsilon, delta), certificate, share, ApproxDP(epsilon, delta))
+
+
+def _plan_of_samples(
+    policy: Policy, certificate: SafeKCertificate | NoisyCountsCertificate, share: Fraction, total: ApproxDP
+) -> SafeKPlan:
+    """A plan of rows with the numbers of samples, of which each has a share for its recoding."""
+    asked = policy.release
+    if asked is None or certificate.bound is None:
+        raise PolicyError("the locked plan asks for no rows")
     promises = [
         Setting(
             epsilon=exact(sample.epsilon) + share,
@@ -89,7 +117,7 @@ def plan_with_numbers(policy: Policy, certificate: SafeKCertificate) -> SafeKPla
         )
         for sample in certificate.samples
     ]
-    total, first = ApproxDP(asked.epsilon, asked.delta), promises[0]
+    first = promises[0]
     if asked.views is None:
         before = asked.sampling is not None and asked.sampling.already is not None
         method = SafeK(first, partition(policy, asked, first), policy.unit, drawn_before=before)
@@ -110,7 +138,7 @@ def plan_with_numbers(policy: Policy, certificate: SafeKCertificate) -> SafeKPla
     return plan
 
 
-def _in_published_order(policy: Policy, tables: Sequence[TableEntry]) -> Policy:
+def in_published_order(policy: Policy, tables: Sequence[TableEntry | CountsTableEntry]) -> Policy:
     """The policy with its columns in the order in which they were published; PolicyError where tables contradict each other."""
     before: dict[str, set[str]] = {}
     for table in tables:
@@ -179,7 +207,7 @@ def _could_be(views: ViewsModel, found: Sequence[frozenset[str]], published: set
 # --- what the folder holds -----------------------------------------------------------------------------------------
 
 
-def _tables(folder: Path, plan: SafeKPlan, told: Sequence[TableEntry]) -> list[TableEntry]:
+def tables_as_published(folder: Path, plan: SafeKPlan, told: Sequence[TableEntry]) -> list[TableEntry]:
     """The tables as a certificate lists them, with the files of their rules named by what is in them."""
     places: dict[tuple[str, str], str] = {}
     samples = {promise: number for number, (promise, _) in enumerate(plan.distinct_settings)}
@@ -233,7 +261,7 @@ class ToldAccount(Account):
         return self.told
 
 
-def _account(plan: SafeKPlan, told: LedgerEntry) -> tuple[Account, bool]:
+def account_as_told(dataset: str, cost: Cost, told: LedgerEntry) -> tuple[Account, bool]:
     """The account of the dataset as the certificate tells it, with the charge of this release at its end.
 
     And whether what it composes to is computed again; with a great many different charges that takes too long.
@@ -244,7 +272,7 @@ def _account(plan: SafeKPlan, told: LedgerEntry) -> tuple[Account, bool]:
     longest = max((part.k / part.beta for part in parts if isinstance(part, SafeKSampling)), default=0)
     is_composed = len(parts) <= MOST_DIFFERENT and longest <= LONGEST_PART
     account = (Account if is_composed else ToldAccount)(
-        dataset=plan.policy.dataset, budget=budget, neighbours=None, unit=None, costs=(*earlier, plan.cost), releases=0,
+        dataset=dataset, budget=budget, neighbours=None, unit=None, costs=(*earlier, cost), releases=0,
         unbounded=told.unbounded_releases, looks=0, sample_used=False,
     )  # fmt: skip
     if isinstance(account, ToldAccount) and told.epsilon_composed is not None:

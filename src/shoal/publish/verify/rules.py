@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def _fits(
         finest: int = partition.finest.get(column, 0)  # type: ignore[attr-defined]
         if unread:
             return (None if named and rule["kind"] == "boxes" else False), "its hierarchy is a file that is not here"
-        return named and _is_box_rule(attribute, rule, finest), "labels stand for what the lock declares"
+        return named and is_union_rule(attribute, rule, finest), "labels stand for what the lock declares"
     allowed = _levels(partition, column)
     if unread:
         level_fits = isinstance(partition, PrivateScheme) or rule["level"] in allowed
@@ -80,8 +80,10 @@ def _is_level_rule(attribute: Attribute, rule: dict[str, Any]) -> bool:
     return _same(attribute, rule, level_rule(attribute, rule["level"], level))
 
 
-def _is_box_rule(attribute: Attribute, rule: dict[str, Any], finest: int) -> bool:
-    """Whether the labels of a rule are sides of the attribute's cells, with their losses."""
+def is_union_rule(
+    attribute: Attribute, rule: dict[str, Any], finest: int, fits: Callable[..., bool] = label_fits
+) -> bool:
+    """Whether the labels of a rule are unions of the attribute's cells, with their losses; `fits` says how they are named."""
     keys = {"attribute", "type", "domain", "kind", "labels", "losses", "members", "cells", "level"}
     pieces = cells_of(attribute, finest)
     if set(rule) != keys or rule["kind"] != "boxes" or sorted(rule["cells"]) != sorted(pieces.labels):
@@ -98,7 +100,7 @@ def _is_box_rule(attribute: Attribute, rule: dict[str, Any], finest: int) -> boo
         and _same(attribute, base, own)
         and len(set(rule["labels"])) == len(rule["labels"]) == len(rule["losses"]) == len(members)
         and all(
-            held is not None and label_fits(pieces, label, held, over) and loss == f"{pieces.loss(held):.6f}"
+            held is not None and fits(pieces, label, held, over) and loss == f"{pieces.loss(held):.6f}"
             for label, loss, held in zip(rule["labels"], rule["losses"], members, strict=True)
         )
     )

@@ -19,7 +19,8 @@ Contents. Each section answers one question, and can be read after those before 
     11. The recoding              What did the choice of the labels cost, and is it one that was locked?
     12. Tables                    Is every class of equal rows large enough, every label known, every row in its place?
     13. Counted guarantees        The same for releases by microaggregation and probabilistic k-anonymity.
-    14. The program               What is printed, and which exit code?
+    14. Noisy counts              The same for tables of counts with noise, alone or beside rows, and for synthetic rows.
+    15. The program               What is printed, and which exit code?
 
 What is compared. Everything follows from two files: the locked plan (`policy.lock.yaml`) and the certificate. Some numbers must
 be EQUAL to what the locked plan says or to what a formula gives: epsilon, delta, the unit of privacy, what was charged, sums, the
@@ -67,7 +68,7 @@ from contextlib import closing, contextmanager  # noqa: E402
 from datetime import date, datetime  # noqa: E402
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext  # noqa: E402
 from fractions import Fraction  # noqa: E402
-from itertools import accumulate, combinations, groupby  # noqa: E402
+from itertools import accumulate, combinations, groupby, product  # noqa: E402
 from math import comb, erfc, exp, isfinite, isnan, lgamma, log, log1p, sqrt  # noqa: E402
 from pathlib import Path, PurePosixPath  # noqa: E402
 from typing import Any, BinaryIO, Callable, NamedTuple, Optional  # noqa: E402
@@ -87,7 +88,7 @@ CHECKS = {
     "seal": "the certificate is as it was sealed",
     "file-hash": "a file has the SHA-256 that the certificate lists",
     "no-other-files": "the folder holds no file that the certificate does not list, and no folder without one",
-    "no-idle-files": "every listed file is the plan, a table, a rule, a hierarchy, a list of boxes or the index of views",
+    "no-idle-files": "every listed file is the plan, a table, a rule, a hierarchy, a list of boxes or an index",
     "plan-hash": "the locked plan is the one whose hash was charged",
     "wording-hash": "the sentences are those whose hash the certificate holds",
     "page-hash": "certificate.html is the page whose hash the certificate holds",
@@ -151,6 +152,21 @@ CHECKS = {
     "row-order": "rows are sorted by their own values, so their order shows nothing",
     "boxes": "every row is in a box of the tree, and each box is listed once",
     "boxes-divide": "the boxes divide the declared domain: no gap, no overlap",
+    # noisy counts
+    "noise": "how many tables of counts there are, and how they are chosen, follows from the locked plan",
+    "noise-parts": "the parts that are composed are those that the noise and the samples cost",
+    "composed": "the epsilon of everything together is what the parts compose to",
+    "count-tables": "the tables of counts are those of the locked plan, or as many of its candidates as were to be chosen",
+    "count-files": "every table of counts is in the file of its number and name",
+    "count-noise": "the noise of every table is the one that is paid for, and its intervals are as wide as it makes them",
+    "count-cells": "a table of counts has every combination of its labels once, in their order, and none is left out",
+    "count-numbers": "counts are whole numbers, each in the middle of its interval",
+    "count-labels": "the labels of counts divide the cells of their attribute, in one way for the whole release",
+    "count-index": "counts.json says what the certificate says",
+    "count-choice": "the tables that were chosen are those that the published scores speak for",
+    "count-bins": "cells are merged as the published tables of single attributes decide",
+    "synthetic-file": "synthetic rows are in a file that says so in its name, with as many rows as are stated",
+    "synthetic-values": "synthetic rows have values of the declared domains alone, and no combination that must never be",
     # counted guarantees
     "grouping": "records were grouped as the locked plan asks for",
     "single-table": "there is one table beside the locked plan and its hierarchies, and nothing else",
@@ -503,6 +519,7 @@ def read_lock(text: str) -> dict[str, Any]:
 #
 #     str, int                      a text that is not empty, an integer that is not negative
 #     FROM_ONE                      an integer from 1 up
+#     object                        any integer
 #     a pattern                     a text that matches it
 #     {key: form, ...}              an object with these keys, all of them and no others
 #     Known({key: form, ...})       an object with some of these keys and no others
@@ -687,6 +704,59 @@ SAFE_K_CERTIFICATE = {
         "unbounded_releases": int,
     },
 }
+YES_OR_NO = OneOf(True, False)
+NOISY_COUNTS_CERTIFICATE = {
+    **EVERY_CERTIFICATE,
+    "guarantee": {"kind": OneOf("approx-dp"), **COST, "neighbours": NEIGHBOURS, "unit": UNIT, "status": STATUS},
+    "method": str,
+    "noise": {
+        "kind": OneOf("fixed", "once", "rounds"),
+        "singles": int,
+        "single_sigma": Optionally(EXACT_NUMBER),
+        "candidates": int,
+        "score_sigma": Optionally(EXACT_NUMBER),
+        "choice_epsilon": Optionally(EXACT_NUMBER),
+        "tables": [(FROM_ONE, EXACT_NUMBER)],
+        "merged": YES_OR_NO,
+    },
+    "parts": [{"guarantee": ByKind(COMPOSABLE), "times": FROM_ONE}],
+    "epsilon_composed": EXACT_NUMBER,
+    "counts_file": OneOf("counts.json"),
+    "counts": [
+        {
+            "file": str,
+            "name": str,
+            "columns": [str],
+            "sigma": EXACT_NUMBER,
+            "half_width": int,
+            "cells": FROM_ONE,
+            "recoding": ByName(str),
+        }
+    ],
+    "synthetic": Optionally(
+        {
+            "file": str,
+            "rows": int,
+            "declared": YES_OR_NO,
+            "columns": [str],
+            "of": OneOf("rows of nobody"),
+            "rules": int,
+        }
+    ),
+    "bound": Optionally(OneOf("tight", "published")),
+    "epsilon_recoding": EXACT_NUMBER,
+    **{name: SAFE_K_CERTIFICATE[name] for name in ("recoding_choice", "views", "samples", "tables", "ledger")},
+}
+COUNT_INDEX = {
+    "version": OneOf(1),
+    "dataset": str,
+    "confidence": OneOf("0.95"),
+    "tables": [
+        {"name": str, "file": str, "attributes": [str], "sigma": EXACT_NUMBER, "half_width": int, "cells": FROM_ONE}
+    ],
+    "scores": [{"attributes": [str], "score": object, "chosen": YES_OR_NO}],
+}
+"""What counts.json holds."""
 COUNTED_CERTIFICATE = {
     **EVERY_CERTIFICATE,
     "guarantee": {
@@ -706,6 +776,8 @@ CERTIFICATES = {
     "safe-k": SAFE_K_CERTIFICATE,
     "microaggregation": COUNTED_CERTIFICATE,
     "probabilistic-k": COUNTED_CERTIFICATE,
+    "noisy-counts": NOISY_COUNTS_CERTIFICATE,
+    "synthetic": NOISY_COUNTS_CERTIFICATE,
 }
 """What a certificate holds, by its method."""
 
@@ -744,8 +816,8 @@ def _misfit_of_leaf(value: Any, form: Any, place: str) -> Optional[str]:
         wrong = None if short and form.fullmatch(value) else "is not written as it must be"
     elif form is str:
         wrong = None if isinstance(value, str) and value else "is no text, or an empty one"
-    elif type(value) is not int:
-        wrong = "is no integer"
+    elif type(value) is not int or form is object:
+        wrong = None if type(value) is int else "is no integer"
     elif value < (1 if form is FROM_ONE else 0):
         wrong = "is negative" if value < 0 else "is zero"
     return None if wrong is None else f"{place} {wrong}"
@@ -919,7 +991,10 @@ def idle_file_check(certificate: dict[str, Any], lock: dict[str, Any]) -> Check:
         *(["views.json"] if certificate.get("views") else []),
         *carried_files(certificate, lock),
     }
-    for table in certificate["tables"]:
+    if "counts" in certificate:
+        used |= {certificate["counts_file"]}
+        used |= {certificate["synthetic"]["file"]} if certificate["synthetic"] is not None else set()
+    for table in [*certificate["tables"], *certificate.get("counts", [])]:
         used |= {table["file"], *table.get("recoding", {}).values()}
         used |= {table["boxes"]} if table.get("boxes") is not None else set()
     return must("no-idle-files", set(certificate["files"]) == used, "every file is there for something")
@@ -963,6 +1038,19 @@ ATTRIBUTE = {
 DECIDING = ("role", "type", "domain", "hierarchy", "provenance")
 """The keys that every attribute has; others follow from defaults where they are missing."""
 LEVELS = ByName(int)
+EVERY_GROUP = {
+    "every": OneOf("singles", "pairs", "triples"),
+    "limit": FROM_ONE,
+    "groups": [[str]],
+    "workload": [[str]],
+}
+COUNT_TABLES = {
+    **EVERY_GROUP,
+    "choose": Known({"count": FROM_ONE, "width": OneOf(2, 3)}),
+    "adapt": Known({"rounds": FROM_ONE, "width": OneOf(2, 3)}),
+    "cells": OneOf("merged", "declared"),
+}
+COUNT_VIEWS = Known({**COUNT_TABLES, "show": OneOf("counts")})
 PAID_RECODING = {"epsilon": EXACT_NUMBER, "finest": LEVELS, "coarsest": LEVELS}
 SAFE_K_RELEASE = {
     **COST,
@@ -974,16 +1062,17 @@ SAFE_K_RELEASE = {
             "tree": Known({**PAID_RECODING, "grow": OneOf("surveys"), "sample": EXACT_NUMBER, "depth": FROM_ONE}),
         }
     ),
-    "views": Known(
-        {
-            "every": OneOf("singles", "pairs", "triples"),
-            "limit": FROM_ONE,
-            "groups": [[str]],
-            "workload": [[str]],
-            "choose": Known({"epsilon": EXACT_NUMBER, "count": FROM_ONE, "width": OneOf(2, 3)}),
-            "allocation": OneOf("equal", "weighted"),
-        }
+    "views": Either(
+        Known(
+            {
+                **EVERY_GROUP,
+                "choose": Known({"epsilon": EXACT_NUMBER, "count": FROM_ONE, "width": OneOf(2, 3)}),
+                "allocation": OneOf("equal", "weighted"),
+            }
+        ),
+        COUNT_VIEWS,
     ),
+    "counts": Known({**COUNT_TABLES, "share": EXACT_NUMBER}),
     "sampling": Known(
         {
             "beta": Either(EXACT_NUMBER, OneOf("auto")),
@@ -1002,7 +1091,18 @@ COUNTED_RELEASE = {
     "gain": EXACT_NUMBER,
     "show": OneOf("centroid", "median", "label"),
 }
-RELEASES = {"safe-k": SAFE_K_RELEASE, "microaggregation": COUNTED_RELEASE, "probabilistic-k": COUNTED_RELEASE}
+SYNTHETIC_RELEASE = {
+    **COST,
+    "recoding": Known({"levels": LEVELS}),
+    "views": COUNT_VIEWS,
+    "synthetic": Known({"rows": Either(OneOf("noisy"), FROM_ONE), "never": [ByName([str])]}),
+}
+RELEASES = {
+    "safe-k": SAFE_K_RELEASE,
+    "microaggregation": COUNTED_RELEASE,
+    "probabilistic-k": COUNTED_RELEASE,
+    "synthetic": SYNTHETIC_RELEASE,
+}
 LOCK = {
     "version": OneOf(1),
     "dataset": str,
@@ -1028,7 +1128,27 @@ def lock_key_check(lock: dict[str, Any]) -> Check:
         held = own if isinstance(own, dict) else {}
         missing += [f"attributes.{attribute}.{name}" for name in DECIDING if name not in held]
     wrong = f"the locked plan has no key '{missing[0]}'" if missing else misfit(lock, Known(whole), "the locked plan")
+    wrong = wrong or _misplaced(lock["release"])
     return must("lock-keys", wrong is None, wrong or "those of its format, and no others")
+
+
+def _misplaced(release: dict[str, Any]) -> Optional[str]:
+    """What is said of rows where counts are shown, or of counts where rows are, in words that name the key."""
+    views, method = release.get("views") or {}, release["method"]
+    shows_counts = views.get("show") == "counts"
+    of_rows, of_counts = ("k", "sampling", "bound", "counts"), ("adapt", "cells")
+    if method == "synthetic" or shows_counts:
+        wrong = [name for name in of_rows if name in release]
+        needed = [name for name, held in (("show", views), ("cells", views)) if name not in held]
+        return (
+            f"the locked plan has the key '{wrong[0]}'"
+            if wrong
+            else f"views have no key '{needed[0]}'"
+            if needed
+            else None
+        )
+    wrong = [name for name in of_counts if name in views]
+    return f"the locked plan has the key '{wrong[0]}', which is none of rows" if wrong else None
 
 
 class LockedPlan(NamedTuple):
@@ -1079,11 +1199,6 @@ def read_plan(lock: dict[str, Any]) -> LockedPlan:
     release, unit = lock["release"], lock["unit"]
     (recoding,) = release["recoding"]
     choice_of_views = (release.get("views") or {}).get("choose")
-    drafted = any(
-        own[key] is not None and own["provenance"][key] == "profiled"
-        for own in lock["attributes"].values()
-        for key in ("domain", "hierarchy")
-    )
     return LockedPlan(
         lock=lock,
         release=release,
@@ -1092,10 +1207,26 @@ def read_plan(lock: dict[str, Any]) -> LockedPlan:
         max_rows=unit["max_rows"] if isinstance(unit, dict) else 1,
         replaced=lock["neighbours"] == "replace_one",
         already_sampled=release["sampling"].get("already") is not None,
-        tuned_on_data=drafted,
+        tuned_on_data=is_drafted(lock),
         recoding=recoding,
         epsilon_recoding=Fraction(0) if recoding == "levels" else number(release["recoding"][recoding]["epsilon"]),
         epsilon_view_choice=number(choice_of_views["epsilon"]) if choice_of_views else Fraction(0),
+    )
+
+
+def certified_method(lock: dict[str, Any]) -> Any:
+    """What a certificate calls the method of a locked plan: noisy counts have a certificate of their own."""
+    release = lock["release"]
+    shows_counts = release.get("counts") is not None or (release.get("views") or {}).get("show") == "counts"
+    return "noisy-counts" if release["method"] == "safe-k" and shows_counts else release["method"]
+
+
+def is_drafted(lock: dict[str, Any]) -> bool:
+    """Whether parts of a plan were drafted from the data."""
+    return any(
+        own[key] is not None and own["provenance"][key] == "profiled"
+        for own in lock["attributes"].values()
+        for key in ("domain", "hierarchy")
     )
 
 
@@ -1110,9 +1241,20 @@ def is_allowed(lock: dict[str, Any]) -> bool:
     origins = {own["provenance"][key] for own in attributes.values() for key in ("domain", "hierarchy")}
     if not origins <= {"declared", "profiled"} or lock["neighbours"] not in ("add_remove", "replace_one"):
         return False
-    if release["method"] != "safe-k":
+    method = certified_method(lock)
+    if method in ("noisy-counts", "synthetic"):
+        once = release["repeat"] == 1
+        if release.get("counts") is None:  # no rows
+            return bool(once and set(release["recoding"]) == {"levels"})
+        return bool(once and release["sampling"].get("already") is None and _is_allowed_of_rows(lock, max_rows))
+    if method != "safe-k":
         return bool(max_rows == 1)  # one row of each person is what its theorems speak of
-    plan = read_plan(lock)
+    return _is_allowed_of_rows(lock, max_rows)
+
+
+def _is_allowed_of_rows(lock: dict[str, Any], max_rows: int) -> bool:
+    """The same for rows of a random sample."""
+    plan, release = read_plan(lock), lock["release"]
     if plan.release["bound"] == "published" and plan.rows_changed != 1:
         return False  # the published theorem speaks of one row added or removed
     # A table that is itself the sample is used once, for one table whose labels were fixed before, one row a person.
@@ -1160,7 +1302,7 @@ def subject_checks(certificate: dict[str, Any], lock: dict[str, Any], status: st
     except ValueError:
         is_day = False
     yield must("date", is_day, "a day of the calendar")
-    yield must("method", certificate["method"] == lock["release"]["method"], "the one of the locked plan")
+    yield must("method", certificate["method"] == certified_method(lock), "the one of the locked plan")
     yield must("unit", certificate["guarantee"]["unit"] == unit_of(lock), "the one of the locked plan")
     told = {certificate["status"], certificate["guarantee"]["status"], certificate["claims"][0]["status"]}
     yield must("status", told == {status}, f"the locked plan supports '{status}'")
@@ -1222,15 +1364,19 @@ def promise_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Ch
         "theorems": theorems_of(plan, len(tables)),
         "randomness": "operating system",
     }
-    counted: dict[str, Any] = {
+    conditions = int(plan.already_sampled) + int(plan.already_sampled and plan.tuned_on_data)
+    yield from claim_checks(certificate, [promise, counted_claim(certificate)], [conditions, 0])
+
+
+def counted_claim(certificate: dict[str, Any]) -> dict[str, Any]:
+    """What is counted on the rows of samples: k-anonymity."""
+    return {
         "guarantee": {"kind": "k-anonymity", "k": min(sample["k"] for sample in certificate["samples"])},
         "unit": None,
         "status": "checked",
         "theorems": [],
         "randomness": "operating system",
     }
-    conditions = int(plan.already_sampled) + int(plan.already_sampled and plan.tuned_on_data)
-    yield from claim_checks(certificate, [promise, counted], [conditions, 0])
 
 
 # === 7. One sample =================================================================================================
@@ -1877,6 +2023,25 @@ class ComposedLosses:
                 break
         return False
 
+    def keeps(self, epsilon: Fraction, delta_: Fraction) -> bool:
+        """Whether delta at epsilon is no more than this; finer grids are tried as long as they can change the answer.
+
+        What a grid adds falls with its step at least as fast as the step, so the next ones take off less than a third of what
+        the last one took off.
+        """
+        before, step = None, self.first_step()
+        while step >= FINEST:
+            found = self.delta(epsilon, step)
+            if found <= delta_:
+                return True
+            if before is not None and found - (before - found) > delta_:
+                return False
+            before, step = found, step / 4
+            low, high = self.ends(step)
+            if high - low > MOST_POINTS:
+                break
+        return False
+
     def first_step(self) -> Fraction:
         """A step at which the grid adds about a thousandth to deltas that matter: it adds to the variance of each part."""
         spread, runs_of_all = self._spread(), sum(times for _, times in self.parts)
@@ -2080,7 +2245,7 @@ def is_epsilon_of(whole: ComposedLosses, epsilon: Fraction, at_delta: Fraction) 
     """Whether delta at epsilon is no more than the one given, and at a somewhat smaller epsilon is more."""
     has_small_costs = any(part[0] != "safe-k-sampling" for part, _ in whole.parts)  # which the other grid rounds up
     less = epsilon * (Fraction(4, 5) if has_small_costs else Fraction(995, 1000))
-    return whole.agrees(
+    return whole.keeps(epsilon, at_delta * (1 + NEAR)) and whole.agrees(
         lambda delta_at: delta_at(epsilon) <= at_delta * (1 + NEAR) and delta_at(less) > at_delta - ABSOLUTE
     )
 
@@ -2262,7 +2427,9 @@ def limit_views(groups: list[Any], limit: Optional[int]) -> list[Any]:
 # === 10. The ledger ================================================================================================
 
 
-def ledger_checks(certificate: dict[str, Any], plan: LockedPlan, whole: ComposedLosses) -> Iterator[Check]:
+def ledger_checks(
+    certificate: dict[str, Any], plan: Any, whole: ComposedLosses, own_parts: list[tuple[Any, int]]
+) -> Iterator[Check]:
     """The charges of the dataset: this release is the last, they add up, and they stay within the budget."""
     ledger = certificate["ledger"]
     entries, budget = ledger["entries"], ledger["budget"]
@@ -2277,7 +2444,7 @@ def ledger_checks(certificate: dict[str, Any], plan: LockedPlan, whole: Composed
     last = entries[-1]
     told = [(read_part(part["guarantee"]), part["times"]) for part in last["parts"]]
     fits = number(last["epsilon"]) == plan.epsilon and number(last["delta"]) == plan.delta
-    fits = fits and told == charged_parts(certificate, plan)
+    fits = fits and told == own_parts
     yield must("ledger-charge", fits, "the last one is this release, with its parts")
     sums = {name: sum((number(entry[name]) for entry in entries), Fraction(0)) for name in ("epsilon", "delta")}
     yield must("ledger-total", equal(ledger["total"], sums), "recomputed")
@@ -2355,8 +2522,7 @@ def pays_for_parts(epsilon: Fraction, delta_: Fraction, saved: list[dict[str, An
         return left >= 0 and pays_for_part(left, delta_, samples[0]["guarantee"])
     if any(part is None for part, _ in parts) or not can_compose(parts) or epsilon > 100:
         return None
-    losses = ComposedLosses(parts, max(epsilon, Fraction(1)))
-    return losses.agrees(lambda delta_at: delta_at(epsilon) <= delta_ * (1 + NEAR) + ABSOLUTE)
+    return ComposedLosses(parts, max(epsilon, Fraction(1))).keeps(epsilon, delta_ * (1 + NEAR) + ABSOLUTE)
 
 
 def pays_for_part(epsilon: Fraction, delta_: Fraction, saved: dict[str, Any]) -> Optional[bool]:
@@ -2376,8 +2542,7 @@ def pays_for_part(epsilon: Fraction, delta_: Fraction, saved: dict[str, Any]) ->
         parts = [(read_part(saved), 1)]
         if not can_compose(parts) or epsilon > 100:
             return None
-        losses = ComposedLosses(parts, max(epsilon, Fraction(1)))
-        return losses.agrees(lambda delta_at: delta_at(epsilon) <= delta_ * (1 + NEAR) + ABSOLUTE)
+        return ComposedLosses(parts, max(epsilon, Fraction(1))).keeps(epsilon, delta_ * (1 + NEAR) + ABSOLUTE)
     return number(saved["epsilon"]) <= epsilon and number(saved.get("delta", "0")) <= delta_
 
 
@@ -2593,8 +2758,8 @@ def _add_runs(batch: Any, found: list[Any]) -> None:
             found.append((row, end - start))
 
 
-def has_no_notes(folder: Path, name: str) -> bool:
-    """Whether a file says nothing beside its table: Parquet files may carry notes."""
+def has_no_notes(folder: Path, name: str, allowed: Any = None) -> bool:
+    """Whether a file says nothing beside its table but what it must say: Parquet files may carry notes."""
     if not name.endswith(".parquet"):
         return True
     from pyarrow import ArrowException, parquet
@@ -2613,18 +2778,23 @@ def has_no_notes(folder: Path, name: str) -> bool:
                 # From the first magic number to the footer a file holds the chunks of its columns, end to end.
                 whole = 4 + sum(chunk.total_compressed_size for chunk in chunks) + footer + 8 == size
                 known = re.fullmatch(r"parquet-cpp-arrow version [0-9.]{1,20}", about.created_by or "")
-                silent = not about.metadata and not any(field.metadata for field in file.schema_arrow)
+                silent = (about.metadata or {}) == (allowed or {}) and not any(f.metadata for f in file.schema_arrow)
                 return bool(silent and whole and known)
     except (ArrowException, OSError):
         return False
 
 
-def reading_checks(folder: Path, name: str, columns: list[str]) -> tuple[Optional[list[Any]], list[Check]]:
-    """The rows of a table that can be read and has these columns in every row; else None, and a check that says why."""
+def reading_checks(
+    folder: Path, name: str, columns: list[str], unread: str = "class-size", notes: Any = None
+) -> tuple[Optional[list[Any]], list[Check]]:
+    """The rows of a table that can be read and has these columns in every row; else None, and a check that says why.
+
+    `unread` is the check that is left open where this Python cannot read the file; `notes` are those that a Parquet file has.
+    """
     try:
         header, rows = read_rows(folder, name)
     except UnreadableError as error:
-        return None, [must("class-size", None, str(error), about=name)]
+        return None, [must(unread, None, str(error), about=name)]
     except BoundError:
         raise
     except (ValueError, UnicodeDecodeError):
@@ -2633,7 +2803,7 @@ def reading_checks(folder: Path, name: str, columns: list[str]) -> tuple[Optiona
     checks = [
         must("table-text", True, "written as tables are written", about=name),
         must("table-columns", even, "as declared, in every row", about=name),
-        must("table-notes", has_no_notes(folder, name), "nothing in the file beside its rows", about=name),
+        must("table-notes", has_no_notes(folder, name, notes), "nothing in the file beside its rows", about=name),
     ]
     return (rows if even else None), checks
 
@@ -3345,7 +3515,501 @@ def largest_distance(groups: list[Any], rows: list[Any], place: int, attribute: 
     return worst
 
 
-# === 14. The program ===============================================================================================
+# === 14. Noisy counts ==============================================================================================
+#
+# A table of counts has a number for every combination of its labels, each with discrete Gaussian noise of one sigma. Tables of
+# single attributes come first, on the declared cells; from them cells are merged to bins, and wider tables are counted in the
+# bins. Which wider tables there are is locked, or chosen: once, from a noisy score of every candidate, or in rounds, each by
+# the exponential mechanism. A row is in one cell of each table. So the parts are
+#
+#     the tables of single attributes    n = singles * s counts with the sigma of the singles
+#     the scores, where chosen once      n = candidates, with the sigma of the scores
+#     the choices, where in rounds       the exponential mechanism, once in each round
+#     the wider tables                   n = tables * s counts with their sigma, for each number of tables that was possible
+#
+# with s = 1 where a row is added or removed, 2 where it is replaced; of a unit of m rows, s = m^2 or 2 m^2 bounds the sum of
+# squared changes, and tables are composed as rho = n / (2 sigma^2). Synthetic rows and intervals are made from these numbers.
+
+LEAST_SIGMA = Fraction(3, 10)
+"""Noise below it is none: nine draws in a thousand differ from zero."""
+MOST_CELLS = 4_000_000
+"""Cells of one table of counts."""
+LARGEST_COUNT = 10**15
+NOBODY = {b"shoal": b"rows of nobody: synthetic, drawn from noisy counts"}
+"""What a Parquet file of synthetic rows says of itself."""
+
+
+class CountsPlan(NamedTuple):
+    """What the locked plan of a release of noisy counts asks for, in the words of this file."""
+
+    lock: dict[str, Any]
+    release: dict[str, Any]
+    epsilon: Fraction
+    delta: Fraction
+    max_rows: int
+    replaced: bool
+    tuned_on_data: bool
+    asked: dict[str, Any]
+
+    @property
+    def published(self) -> set[str]:
+        """The attributes that the release shows."""
+        return published_attributes(self.lock)
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether synthetic rows are drawn from the counts."""
+        return bool(self.release["method"] == "synthetic")
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows are published beside the counts."""
+        return self.release.get("counts") is not None
+
+    @property
+    def kind(self) -> str:
+        """How the wider tables are found."""
+        chosen = {"choose": "once", "adapt": "rounds"}
+        return next((kind for key, kind in chosen.items() if self.asked.get(key) is not None), "fixed")
+
+    @property
+    def square(self) -> int:
+        """By how much one unit changes one table, at most: the sum of squared changes."""
+        return self.max_rows**2 * (2 if self.replaced else 1)
+
+    @property
+    def status(self) -> str:
+        """How the promise is known to hold."""
+        return "proved for a plan tuned on the data" if self.tuned_on_data else "proved"
+
+
+class CountedGroups(NamedTuple):
+    """Which tables of counts a locked plan speaks of: attributes that are counted alone, and groups that are or may be."""
+
+    attributes: set[str]
+    singles: bool
+    merged: bool
+    groups: list[frozenset[str]]
+
+
+def counted_groups(plan: CountsPlan) -> CountedGroups:
+    """The tables of a locked plan. Where cells are merged, tables of one attribute are those that come first."""
+    named = plan.asked.get("groups") or plan.asked.get("workload")
+    if named is None:
+        chosen = plan.asked.get("choose") or plan.asked.get("adapt")
+        if plan.kind == "fixed" or chosen is None:
+            width = ["singles", "pairs", "triples"].index(plan.asked["every"]) + 1 if plan.kind == "fixed" else 2
+        else:
+            width = chosen.get("width") or 2
+        widths = range(2 if plan.kind == "rounds" else width, width + 1)
+        for each in widths:
+            bounded("tables to choose from", comb(len(plan.published), each), 10 * MOST_FILES)
+        named = [group for each in widths for group in combinations(sorted(plan.published), each)]
+        named = limit_views(named, plan.asked.get("limit"))
+    every = [frozenset(group) for group in named]
+    wide = [group for group in every if len(group) > 1]
+    merged = plan.asked["cells"] == "merged" and (bool(wide) or plan.kind != "fixed")
+    attributes = plan.published if merged and plan.is_synthetic else {name for group in every for name in group}
+    groups = wide if merged and plan.kind == "fixed" else every
+    return CountedGroups(attributes, merged or plan.kind != "fixed", merged, groups)
+
+
+def read_counts_plan(lock: dict[str, Any]) -> CountsPlan:
+    """The plan of a lock that asks for noisy counts."""
+    release, unit = lock["release"], lock["unit"]
+    return CountsPlan(
+        lock=lock,
+        release=release,
+        epsilon=number(release["epsilon"]),
+        delta=number(release["delta"]),
+        max_rows=unit["max_rows"] if isinstance(unit, dict) else 1,
+        replaced=lock["neighbours"] == "replace_one",
+        tuned_on_data=is_drafted(lock),
+        asked=release["counts"] if release.get("counts") is not None else release["views"],
+    )
+
+
+def noise_check(certificate: dict[str, Any], plan: CountsPlan, asked: CountedGroups) -> Check:
+    """How many tables there are, how they are found, and which noise there must be, against the locked plan."""
+    noise, groups = certificate["noise"], asked.groups
+    fits = noise["kind"] == plan.kind and noise["singles"] == (len(asked.attributes) if asked.singles else 0)
+    fits = fits and noise["merged"] == asked.merged
+    fits = fits and noise["candidates"] == (0 if plan.kind == "fixed" else len(groups))
+    needed = {
+        "single_sigma": asked.singles,
+        "score_sigma": plan.kind == "once",
+        "choice_epsilon": plan.kind == "rounds",
+    }
+    fits = fits and all((noise[name] is not None) == there for name, there in needed.items())
+    sigmas = [noise["single_sigma"], noise["score_sigma"], *(sigma for _, sigma in noise["tables"])]
+    fits = fits and all(number(sigma) >= LEAST_SIGMA for sigma in sigmas if sigma is not None)
+    numbers = [many for many, _ in noise["tables"]]
+    fits = fits and bool(numbers) and numbers == sorted(set(numbers)) and numbers[-1] <= len(groups)
+    if plan.kind == "once":
+        locked = plan.asked["choose"].get("count")
+    else:
+        locked = len(groups) if plan.kind == "fixed" else plan.asked["adapt"].get("rounds")
+        fits = fits and len(numbers) == 1
+    fits = fits and (locked is None or numbers == [locked])
+    fits = fits and len(certificate["counts"]) - noise["singles"] in numbers
+    return must("noise", fits, "as many tables, candidates and rounds as the locked plan says, each with noise")
+
+
+def noise_parts(noise: dict[str, Any], plan: CountsPlan) -> list[tuple[Any, int]]:
+    """What the noise costs: the parts that are composed."""
+
+    def tables(choices: list[tuple[int, Fraction]]) -> Any:
+        own = [(many * plan.square, sigma) for many, sigma in choices]
+        if plan.max_rows == 1:
+            return ("noisy-tables-dp", tuple(sorted(set(own))))
+        return ("concentrated-dp", max(many / (2 * sigma**2) for many, sigma in own))
+
+    found: list[tuple[Any, int]] = []
+    if noise["singles"]:
+        found.append((tables([(noise["singles"], number(noise["single_sigma"]))]), 1))
+    if noise["kind"] == "once":
+        found.append((("noisy-tables-dp", ((noise["candidates"], number(noise["score_sigma"])),)), 1))
+    if noise["kind"] == "rounds":
+        found.append((("exponential-dp", number(noise["choice_epsilon"])), noise["tables"][0][0]))
+    found.append((tables([(many, number(sigma)) for many, sigma in noise["tables"]]), 1))
+    return found
+
+
+def half_width_fits(told: int, sigma: Fraction) -> bool:
+    """Whether noise of this sigma lies in -t ... t with 95 % or more, and in no smaller interval."""
+    width = float(min(sigma, Fraction(10**12)))
+    if width > 1e5:
+        return 0 <= told - int(1.959963984540054 * width) <= 2
+    spend(9 * width)
+    sums = list(accumulate(2 * exp(-((place / width) ** 2) / 2) for place in range(1, int(9 * width) + 3)))
+    inside = [1.0, *(1.0 + each for each in sums)]
+    if told >= len(inside):
+        return False
+    wanted, near = 0.95 * inside[-1], 1e-9
+    return inside[told] >= wanted * (1 - near) and (told == 0 or inside[told - 1] < wanted * (1 + near))
+
+
+def count_table_checks(certificate: dict[str, Any], plan: CountsPlan, asked: CountedGroups) -> Iterator[Check]:
+    """Which tables of counts there are, in which files, and with which noise."""
+    noise, counts, ending = certificate["noise"], certificate["counts"], plan.release["output"]["format"]
+    singles, wide = counts[: noise["singles"]], counts[noise["singles"] :]
+    fits = all(len(set(table["columns"])) == len(table["columns"]) for table in counts)
+    fits = fits and sorted(table["columns"] for table in singles) == [
+        [name] for name in sorted(asked.attributes)
+    ] * bool(singles)
+    found = [frozenset(table["columns"]) for table in wide]
+    fits = fits and len(set(found)) == len(found) and set(found) <= set(asked.groups)
+    fits = fits and (plan.kind != "fixed" or len(found) == len(asked.groups))
+    yield must("count-tables", fits, "those of the locked plan, each once")
+    fits, digits = True, len(str(len(counts)))
+    for place, table in enumerate(counts, 1):
+        name = table["name"]
+        fits = fits and re.fullmatch(r"[0-9]+-[A-Za-z0-9_-]+", name) is not None
+        fits = fits and name.startswith(f"{place:0{digits}d}-") and table["file"] == f"counts/{name}.{ending}"
+        fits = fits and list(table["recoding"]) == table["columns"]
+    yield must("count-files", fits, "each in the file of its number and name")
+    sigma_of = {many: number(sigma) for many, sigma in noise["tables"]}
+    paid = [number(noise["single_sigma"]) for _ in singles] + [sigma_of[len(wide)] for _ in wide]
+    fits = all(number(table["sigma"]) == sigma for table, sigma in pairs(counts, paid))
+    widths = {(table["sigma"], table["half_width"]) for table in counts}
+    fits = fits and len(widths) <= 2 and all(half_width_fits(width, number(sigma)) for sigma, width in widths)
+    yield must("count-noise", fits, "the noise that is paid for, and intervals of 95 %")
+
+
+def count_label_check(certificate: dict[str, Any], plan: CountsPlan, rules: dict[str, Any]) -> Check:
+    """Whether the labels of every table divide the cells of their attribute, in one way for all wider tables."""
+    noise, divisions, cells = certificate["noise"], dict[str, str](), dict[str, Any]()
+    fits = True
+    for place, table in enumerate(certificate["counts"]):
+        for column, file in table["recoding"].items():
+            rule = rules[file]
+            fits = fits and rule["attribute"] == column and rule["type"] == plan.lock["attributes"][column]["type"]
+            fits = fits and cells.setdefault(column, rule["cells"]) == rule["cells"]
+            if place < noise["singles"] or not noise["merged"]:
+                fits = fits and rule["labels"] == rule["cells"]  # a label for each cell
+            else:
+                fits = fits and divisions.setdefault(column, file) == file
+    fits = fits and all(_divides_cells(rule) for rule in rules.values())
+    return must(
+        "count-labels", fits, "unions of cells, without gap or overlap, the same in all tables of several attributes"
+    )
+
+
+def _divides_cells(rule: dict[str, Any]) -> bool:
+    """Whether every cell has exactly one label."""
+    cells, labels = rule["cells"], rule["labels"]
+    if rule["kind"] != "boxes" or not labels or len(rule["members"]) != len(labels):
+        return False
+    if not all(isinstance(text, str) for text in (*cells, *labels)):
+        return False
+    bounded("cells of all labels together", len(cells) * len(labels), MOST_BITS)
+    together = 0
+    for member in rule["members"]:
+        own = _bits(member, len(cells))
+        if not own or own & together:
+            return False
+        together |= own
+        spend(1 + (len(cells) >> 10))
+    return len(set(labels)) == len(labels) and len(set(cells)) == len(cells) and together == 2 ** len(cells) - 1
+
+
+def count_file_checks(folder: Path, table: dict[str, Any], rules: dict[str, Any]) -> Iterator[Check]:
+    """A table of counts: every combination of its labels in their order, with a whole number and its interval."""
+    name = table["file"]
+    labels = [rules[table["recoding"][column]]["labels"] for column in table["columns"]]
+    size = 1
+    for own in labels:
+        size *= len(own)
+        bounded("cells of a table of counts", size, MOST_CELLS)
+    rows, read = reading_checks(folder, name, [*table["columns"], "count", "low", "high"], "count-cells")
+    yield from read
+    if rows is None:
+        return
+    fits = table["cells"] == size == len(rows)
+    wanted = product(*labels)
+    fits = fits and all(times == 1 and row[:-3] == combination for (row, times), combination in zip(rows, wanted))
+    yield must("count-cells", fits, f"{size:,} combinations of labels, each once and in order", about=name)
+    yield must("count-numbers", _are_counts(rows, table["half_width"]), "whole numbers and their intervals", about=name)
+
+
+def _are_counts(rows: list[Any], half_width: int) -> bool:
+    """Whether the last three cells of every row are a whole number and the ends of its interval."""
+    try:
+        for row, _ in rows:
+            count, low, high = (comparable(cell, "integer") for cell in row[-3:])
+            if isinstance(row[-3], bool) or (low, high) != (count - half_width, count + half_width):
+                return False
+            if abs(count) > LARGEST_COUNT:
+                return False
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def count_index(certificate: dict[str, Any]) -> list[dict[str, Any]]:
+    """What counts.json has to say about each table."""
+    return [
+        {
+            "name": table["name"],
+            "file": table["file"],
+            "attributes": table["columns"],
+            "sigma": number(table["sigma"]),
+            "half_width": table["half_width"],
+            "cells": table["cells"],
+        }
+        for table in certificate["counts"]
+    ]
+
+
+def count_index_check(folder: Path, certificate: dict[str, Any], asked: CountedGroups) -> Check:
+    """Whether the index names the tables, and the published scores are those of the candidates, each once."""
+    index, noise = read_json(folder, "counts.json"), certificate["noise"]
+    wide = [frozenset(table["columns"]) for table in certificate["counts"][noise["singles"] :]]
+    wrong = misfit(index, COUNT_INDEX, "counts.json")
+    fits = wrong is None and index["dataset"] == certificate["dataset"]
+    fits = fits and equal(index["tables"], count_index(certificate))
+    if fits and noise["kind"] != "once":
+        fits = index["scores"] == []
+    elif fits:
+        scored = [frozenset(each["attributes"]) for each in index["scores"]]
+        chosen = {group for group, each in zip(scored, index["scores"]) if each["chosen"]}
+        fits = len(set(scored)) == len(scored) == len(asked.groups) and set(scored) == set(asked.groups)
+        fits = fits and chosen == set(wide)
+    return must("count-index", bool(fits), wrong or "names, files, noise, and what was chosen by what")
+
+
+# --- synthetic rows ---
+
+
+def synthetic_checks(folder: Path, certificate: dict[str, Any], plan: CountsPlan) -> Iterator[Check]:
+    """The synthetic table: its name, its columns, and nothing but values that the locked plan allows."""
+    told, asked = certificate["synthetic"], plan.release.get("synthetic") or {}
+    if not plan.is_synthetic:
+        yield must("synthetic-file", told is None, "the locked plan asks for none")
+        return
+    if told is None:
+        yield must("synthetic-file", False, "there is none, though the locked plan asks for it")
+        return
+    declared = asked.get("rows", "noisy")
+    fits = told["file"] == f"synthetic.{plan.release['output']['format']}"
+    fits = fits and sorted(told["columns"]) == sorted(plan.published)
+    fits = fits and told["declared"] == (declared != "noisy") and (declared == "noisy" or told["rows"] == declared)
+    fits = fits and told["rules"] == len(asked.get("never") or ())
+    if not fits:
+        yield must("synthetic-file", False, "it is not the one that the locked plan asks for")
+        return
+    rows, read = reading_checks(folder, told["file"], told["columns"], "synthetic-values", NOBODY)
+    yield from read
+    if rows is None:
+        return
+    many = sum(times for _, times in rows)
+    yield must("synthetic-file", many == told["rows"], f"{many:,} rows, in a file that says what they are")
+    try:
+        fits = _are_allowed(rows, told["columns"], plan.lock["attributes"], asked.get("never") or [])
+    except UnreadableError as error:
+        yield must("synthetic-values", None, str(error))
+        return
+    except BoundError:
+        raise
+    except (ValueError, TypeError, KeyError):
+        fits = False
+    yield must("synthetic-values", fits, "values of the declared domains, and no combination that must never be")
+
+
+def _are_allowed(rows: list[Any], columns: list[str], attributes: dict[str, Any], never: list[Any]) -> bool:
+    """Whether rows have values of the domains alone, and none lies in a combination that must never be."""
+    values = {column: {row[place] for row, _ in rows} for place, column in enumerate(columns)}
+    for column, cells in values.items():
+        own = attributes[column]
+        if None in cells and own.get("missing", "value") != "value":
+            return False
+        if not all(cell is None or in_domain(cell, own) for cell in cells):
+            return False
+    for rule in never:
+        spend(len(rows))
+        inside = [
+            (
+                place,
+                {
+                    cell
+                    for cell in values[column]
+                    if cell is not None and _is_named(cell, attributes[column], rule[column])
+                },
+            )
+            for place, column in enumerate(columns)
+            if column in rule
+        ]
+        if len(inside) != len(rule) or any(all(row[place] in held for place, held in inside) for row, _ in rows):
+            return False
+    return True
+
+
+def _is_named(cell: Any, attribute: dict[str, Any], named: list[str]) -> bool:
+    """Whether a value is one of those that a rule names; two numbers or dates are the ends of a range."""
+    kind, listed = attribute["type"], isinstance(attribute["domain"], dict)
+    value, words = comparable(cell, kind), [comparable(each, kind) for each in named]
+    if kind in ("integer", "decimal", "date", "datetime") and len(words) == 2:
+        below = value <= words[1] if listed or kind in ("integer", "date") else value < words[1]
+        return bool(words[0] <= value and below)
+    return value in words
+
+
+# --- everything about noisy counts ---
+
+
+RELIABLE = Fraction(1, 10**11)
+"""Below this delta parts are composed by their concentration, because the arithmetic of losses is not relied on there."""
+
+
+def counts_theorems(plan: CountsPlan, rows: Optional[LockedPlan], certificate: dict[str, Any]) -> list[str]:
+    """The names of all results that the promise of noisy counts rests on, in their order."""
+    found = ["noisy-tables"]
+    found += ["bounded-range"] if plan.kind == "rounds" else []
+    found += ["adaptive-tables"] if certificate["noise"]["singles"] else []
+    found += theorems_of(rows, len(certificate["tables"])) if rows is not None else []
+    if sum(part["times"] for part in certificate["parts"]) > 1:
+        found.append("pld-composition" if plan.delta >= RELIABLE else "concentrated-composition")
+    found += ["post-processing"] if plan.is_synthetic else []
+    return list(dict.fromkeys(found))
+
+
+def counts_promise_checks(certificate: dict[str, Any], plan: CountsPlan, rows: Optional[LockedPlan]) -> Iterator[Check]:
+    """What the locked plan of noisy counts decides without a computation."""
+    yield from subject_checks(certificate, plan.lock, plan.status)
+    guarantee = {"kind": "approx-dp", "epsilon": plan.epsilon, "delta": plan.delta}
+    told = {name: own for name, own in certificate["guarantee"].items() if name not in ("unit", "status")}
+    wanted = {**guarantee, "neighbours": plan.lock["neighbours"]}
+    yield must("guarantee", equal(told, wanted), "as the locked plan asks for it")
+    promise = {
+        "guarantee": guarantee,
+        "unit": unit_of(plan.lock),
+        "status": plan.status,
+        "theorems": counts_theorems(plan, rows, certificate),
+        "randomness": "operating system",
+    }
+    claims = [promise]
+    if rows is not None:
+        claims.append(counted_claim(certificate))
+    yield from claim_checks(certificate, claims, [0] * len(claims))
+
+
+def no_rows_check(certificate: dict[str, Any]) -> Check:
+    """Whether nothing is said of rows where there are none."""
+    fits = certificate["samples"] == certificate["tables"] == [] and number(certificate["epsilon_recoding"]) == 0
+    fits = fits and all(certificate[name] is None for name in ("bound", "recoding_choice", "views"))
+    return must("samples", fits, "no rows are published beside the counts")
+
+
+def rows_beside_checks(
+    folder: Path, certificate: dict[str, Any], plan: CountsPlan, rows: LockedPlan
+) -> Iterator[Check]:
+    """Everything about the rows that are published beside counts: what their samples have, and what they show."""
+    yield must("bound", certificate["bound"] == rows.release["bound"], "the one of the locked plan")
+    yield from sample_checks(certificate, rows)
+    yield from view_checks(folder, certificate, rows)
+    yield from choice_checks(certificate, rows)
+    yield level_check(folder, certificate, rows)
+    many = len(certificate["tables"]) if rows.has_views else 1
+    fits = number(certificate["epsilon_recoding"]) == rows.epsilon_recoding / many
+    yield must("recoding-price", fits, "what the locked plan sets aside", about="rows")
+    views = certificate["views"]
+    if views is not None:
+        parts, told = charged_parts(certificate, rows), number(views["epsilon_composed"])
+        # Views that compose by their curves are planned with all of delta, others with half of it.
+        by_curve = rows.composes_by_curve and len(certificate["tables"]) > 1
+        at_delta = plan.delta if by_curve else plan.delta / 2
+        fits = told <= plan.epsilon and (
+            fits_by_addition(parts, rows) or is_epsilon_of(ComposedLosses(parts, 2 * told), told, at_delta)
+        )
+        yield must("views-composed", fits, "epsilon of all views of rows together")
+        added = added_epsilon(parts, at_delta)
+        near = None if added is None else is_printed(views["epsilon_added_up"], decimal(added), Decimal("1e-5"))
+        yield Check("views-added-up", near, "what the same parts add up to one after another")
+    for table in certificate["tables"]:
+        yield from table_checks(folder, table, sample_of(certificate, table)["k"])
+
+
+def noisy_counts_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
+    """Everything about a release with noisy counts, of rows beside them, and of synthetic rows."""
+    plan = read_counts_plan(lock)
+    asked, rows = counted_groups(plan), read_plan(lock) if plan.has_rows else None
+    fits = noise_check(certificate, plan, asked)
+    yield fits
+    own = samples_check(certificate, rows) if rows is not None else no_rows_check(certificate)
+    yield own
+    if not (fits.agrees and own.agrees):
+        return
+    yield from counts_promise_checks(certificate, plan, rows)
+    parts = [*noise_parts(certificate["noise"], plan), *(charged_parts(certificate, rows) if rows is not None else [])]
+    told = [(read_part(part["guarantee"]), part["times"]) for part in certificate["parts"]]
+    yield must("noise-parts", told == parts, "what the noise and the samples cost")
+    bounded("times that a part was run", max(times for _, times in parts), MOST_FILES)
+    whole = ComposedLosses(parts, 2 * plan.epsilon)
+    yield must("promise", whole.keeps(plan.epsilon, plan.delta), "composed here, all parts keep it")
+    composed = number(certificate["epsilon_composed"])
+    fits_ = composed <= plan.epsilon and is_epsilon_of(whole, composed, plan.delta)
+    yield must("composed", fits_, "epsilon of everything together at the promised delta")
+    yield from ledger_checks(certificate, plan, whole, parts)
+    if rows is not None:
+        yield from rows_beside_checks(folder, certificate, plan, rows)
+    yield from count_table_checks(certificate, plan, asked)
+    files = {file for table in certificate["counts"] for file in table["recoding"].values()}
+    rules = {file: read_json(folder, file) for file in sorted(files)}
+    labels = count_label_check(certificate, plan, rules)
+    yield labels
+    yield count_index_check(folder, certificate, asked)
+    for table in certificate["counts"] if labels.agrees else ():
+        yield from count_file_checks(folder, table, rules)
+    yield from synthetic_checks(folder, certificate, plan)
+    yield idle_file_check(certificate, lock)
+    yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
+    if certificate["noise"]["merged"]:
+        yield Check("count-bins", None, "how cells were merged is not made again here")
+    if plan.kind == "once":
+        yield Check("count-choice", None, "which tables the scores speak for is not made again here")
+
+
+# === 15. The program ===============================================================================================
 
 
 def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
@@ -3364,7 +4028,7 @@ def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any
     whole = ComposedLosses(charged_parts(certificate, plan), largest)
     yield from kept_checks(certificate, plan, whole)
     yield from curve_checks(certificate, plan, whole)
-    yield from ledger_checks(certificate, plan, whole)
+    yield from ledger_checks(certificate, plan, whole, charged_parts(certificate, plan))
     for table in certificate["tables"]:
         yield from table_checks(folder, table, sample_of(certificate, table)["k"])
     yield idle_file_check(certificate, lock)
@@ -3443,7 +4107,7 @@ def content_checks(folder: Path, certificate: Any, found: Listing) -> Iterator[C
         yield must("lock-text", False, str(error))
         return
     yield must("lock-text", True, "written as locked plans are")
-    method = lock["release"]["method"]
+    method = certified_method(lock)
     fits = method in CERTIFICATES and CERTIFICATES[method] is CERTIFICATES[certificate["method"]]
     yield must("lock-method", fits, "makes certificates of this kind")
     if not fits:
@@ -3456,7 +4120,8 @@ def content_checks(folder: Path, certificate: Any, found: Listing) -> Iterator[C
     yield must("lock-allowed", allowed, "the theorems speak of plans like this one")
     if not allowed:
         return
-    yield from (safe_k_checks if method == "safe-k" else counted_checks)(folder, certificate, lock)
+    own = noisy_counts_checks if method in ("noisy-counts", "synthetic") else counted_checks
+    yield from (safe_k_checks if method == "safe-k" else own)(folder, certificate, lock)
     yield Check(
         "wording", None, "sentences, premises and the page are not compared here; read what this program says below"
     )
@@ -3478,14 +4143,19 @@ def statement(folder: Path) -> list[str]:
             "The groups are not published: that the claim holds rests on the program that made the table.",
             named,
         ]
-    plan, unit = read_plan(lock), lock["unit"]
-    whose = "one row"
+    counts = certified_method(lock) in ("noisy-counts", "synthetic")
+    plan: Any = read_counts_plan(lock) if counts else read_plan(lock)
+    unit, whose = lock["unit"], "one row"
     if isinstance(unit, dict):
         whose = f"all rows (at most {unit['max_rows']}) with one value of column '{visible(unit['column'], 100)}'"
     change = "replaced by any other" if plan.replaced else "added or removed"
     promise = f"({release['epsilon']}, {release['delta']})-differential privacy"
     found = [f"{promise} for {whose} {change}. Status: {plan.status}."]
-    if plan.already_sampled:
+    if release["method"] == "synthetic":
+        found.append(
+            "The synthetic rows were drawn from noisy counts: they are nobody's, and no row of the table is shown."
+        )
+    if not counts and plan.already_sampled:
         found.append(
             "Condition, which only the custodian can know: the table itself was drawn from a larger population, each person "
             f"independently with probability at most {release['sampling']['already']}, and nothing else is computed from it."

@@ -1,0 +1,282 @@
+"""The custodian's report on noisy counts: how far each published table, and the synthetic one, is from the original, and why.
+
+Computed from the original and from what was published; nothing is drawn again. The noise was known before any row was read, so
+each error stands beside the one that was to be expected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.anonymize.measure.count import ExactTables
+from shoal.data.schema import Schema
+from shoal.engine.base import Table, open_engine
+from shoal.page.html import inline, page
+from shoal.page.picture import Picture, PlotAxis, Series
+from shoal.publish.folder import MARK, write_report
+from shoal.publish.plan.base import Plan
+from shoal.publish.report.safe_k import VERSION
+
+if TYPE_CHECKING:
+    from shoal.anonymize.measure.tables import MeasuredCounts, NoisyTable
+
+Numbers = npt.NDArray[np.int64]
+POOR = 0.2
+"""A table further than this from the original is called poor."""
+SURPRISE = 5.0
+"""Standard deviations beyond which more counts outside their intervals than noise explains are a fault of ours."""
+SYNTHETIC = (
+    "Synthetic: half the sum of the differences between the shares of the synthetic rows and those of the original's rows in the "
+    "same cells."
+)
+FEWER_ROWS = (
+    "Of people with more rows than the unit allows only some rows were counted, chosen at random; the errors are from the "
+    "original with all its rows."
+)
+WIDTHS = {1: "one attribute", 2: "two attributes", 3: "three attributes"}
+
+
+def write_noisy_counts_report(
+    plan: Plan, table: Table, measured: MeasuredCounts, public: Path, private: Path, content: dict[str, Any]
+) -> dict[str, Any]:
+    """Write report.json and report.html into the custodian's folder; the public folder is read and left as it is."""
+    values = noisy_counts_report(plan, table, measured, public, content)
+    write_report(private, values, noisy_counts_page(values))
+    return values
+
+
+def noisy_counts_report(
+    plan: Plan, table: Table, measured: MeasuredCounts, public: Path, content: dict[str, Any]
+) -> dict[str, Any]:
+    """The custodian's report as the plain values that report.json holds."""
+    people, synthetic = _rows_taking_part(plan, table), content["synthetic"]
+    shown_in = Schema(tuple(plan.policy.schema.published))
+    drawn = None if synthetic is None else open_engine().scan(public / synthetic["file"], shown_in)
+    found = []
+    entries = content["counts"]
+    exact = _count(table, measured.tables)
+    shown = [None] * len(measured.tables) if drawn is None else _count(drawn, measured.tables)
+    for entry, noisy, original, made in zip(entries, measured.tables, exact, shown, strict=True):
+        found.append(_table(entry, noisy, original, made))
+    distances = _by_width(found, "distance")
+    return {
+        "for_the_holder_only": MARK,
+        "version": VERSION,
+        "dataset": content["dataset"],
+        "date": content["date"],
+        "certificate": content["seal"],
+        "sentence": content["sentence"],
+        "rows": {
+            "in": table.rows(),
+            "taking_part": people,
+            "synthetic": None if drawn is None else drawn.rows(),
+        },
+        "cautions": _cautions(found, whole=people == table.rows()),
+        "notes": list(table.notes),
+        "mean_distance": distances,
+        "mean_synthetic_distance": None if drawn is None else _by_width(found, "synthetic_distance"),
+        "composed": content["epsilon_composed"],
+        "noise": content["noise"],
+        "tables": sorted(found, key=lambda one: -(one["distance"] or 0.0)),
+    }
+
+
+def _rows_taking_part(plan: Plan, table: Table) -> int:
+    """How many rows are left when each person has at most as many as the unit allows."""
+    unit = plan.unit
+    if unit.whose != "person" or unit.column is None:
+        return table.rows()
+    return sum(min(size, unit.max_rows) * often for size, often in table.class_sizes([unit.column]).items())
+
+
+def _count(table: Table, tables: Sequence[NoisyTable]) -> list[Numbers]:
+    """The counts of a table's rows in the cells of each noisy table."""
+    found: dict[int, Numbers] = {}
+    kinds: dict[tuple[int, ...], list[int]] = {}
+    for number, each in enumerate(tables):
+        kinds.setdefault((len(each.bins) == 1,), []).append(number)
+    for numbers in kinds.values():
+        bins = {own.name: own for number in numbers for own in tables[number].bins}
+        groups = [tables[number].attributes for number in numbers]
+        found |= dict(zip(numbers, ExactTables(table).count(groups, bins), strict=True))
+    return [found[number] for number in range(len(tables))]
+
+
+def _table(entry: Mapping[str, Any], noisy: NoisyTable, original: Numbers, made: Numbers | None) -> dict[str, Any]:
+    """One published table beside the original."""
+    rows = int(original.sum())
+    apart = np.abs(noisy.values - original)
+    usual = expected_error(noisy.sigma)
+    return {
+        "name": entry["name"],
+        "columns": list(noisy.attributes),
+        "cells": noisy.cells,
+        "sigma": entry["sigma"],
+        "half_width": entry["half_width"],
+        "distance": _share(float(apart.sum()) / 2, rows),
+        "expected_distance": _share(noisy.cells * usual / 2, rows),
+        "error": round(float(apart.mean()), 4),
+        "expected_error": round(usual, 4),
+        "largest_error": int(apart.max()),
+        "outside": int((apart > int(entry["half_width"])).sum()),
+        "empty": int((original == 0).sum()),
+        "synthetic_distance": None if made is None else _distance_of_shares(made, original),
+    }
+
+
+def _share(part: float, rows: int) -> float | None:
+    return round(part / rows, 6) if rows else None
+
+
+def _distance_of_shares(made: Numbers, original: Numbers) -> float | None:
+    """The total variation distance between two tables, each as shares of its own rows."""
+    if not made.sum() or not original.sum():
+        return None
+    return round(float(np.abs(made / made.sum() - original / original.sum()).sum()) / 2, 6)
+
+
+def expected_error(sigma: Fraction | float) -> float:
+    """The mean size of discrete Gaussian noise.
+
+    >>> round(expected_error(10), 3)
+    7.979
+    """
+    width = float(sigma)
+    if width > 1000:  # the sum is that of the normal distribution to ten digits and more
+        return width * math.sqrt(2 / math.pi)
+    x = np.arange(1, math.ceil(40 * width) + 2)
+    weights = np.exp(-((x / width) ** 2) / 2)
+    return float((x * weights).sum() * 2 / (1 + 2 * weights.sum()))
+
+
+def _by_width(tables: Iterable[dict[str, Any]], key: str) -> dict[str, float]:
+    """The mean distance of tables of one attribute, of two, and so on."""
+    found: dict[int, list[float]] = {}
+    for one in tables:
+        if one[key] is not None:
+            found.setdefault(len(one["columns"]), []).append(one[key])
+    return {str(width): round(float(np.mean(own)), 6) for width, own in sorted(found.items())}
+
+
+def _cautions(tables: Sequence[dict[str, Any]], *, whole: bool) -> list[str]:
+    found = []
+    poor = [one for one in tables if one["distance"] is None or one["distance"] > POOR]
+    if poor:
+        found.append(
+            f"{len(poor):,} of {len(tables):,} tables are poor: their noise is large beside their counts. Fewer tables (so that "
+            "each gets more of the promise), coarser levels, or a larger epsilon help."
+        )
+    counts, outside = sum(one["cells"] for one in tables), sum(one["outside"] for one in tables)
+    if whole and outside > 0.05 * counts + SURPRISE * math.sqrt(0.05 * 0.95 * counts) + 1:
+        found.append(
+            f"{outside:,} of {counts:,} counts lie outside their intervals, more than noise explains. Please report it: it is a "
+            "fault of ours."
+        )
+    return found
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def noisy_counts_page(values: dict[str, Any]) -> str:
+    """The report as a page of HTML without scripts, from its plain values."""
+    mark, tables, rows = values["for_the_holder_only"], values["tables"], values["rows"]
+    picture = error_picture(tables)
+    drawn = rows["synthetic"] is not None
+    return page(
+        "noisy_counts_report",
+        {
+            "title": f"For the custodian only: report on {values['dataset']}",
+            "mark": mark,
+            "dataset": values["dataset"],
+            "lead": f"Released on {values['date']}; the seal of the certificate begins {values['certificate'][:12]}.",
+            "sentence": values["sentence"],
+            "cautions": values["cautions"],
+            "notes": values["notes"],
+            "facts_of_all": _facts(values),
+            "error_picture": inline(picture, "errors"),
+            "error_caption": picture.caption,
+            "has_synthetic": drawn,
+            "tables": [
+                {
+                    "columns": " × ".join(one["columns"]),
+                    "cells": f"{one['cells']:,}",
+                    "sigma": one["sigma"],
+                    "error": f"{one['error']:.4g}",
+                    "expected": f"{one['expected_error']:.4g}",
+                    "outside": f"{one['outside']:,}",
+                    "distance": _three(one["distance"]),
+                    "synthetic": _three(one["synthetic_distance"]),
+                    "poor": one["distance"] is None or one["distance"] > POOR,
+                }
+                for one in tables
+            ],
+            "methods": [
+                (
+                    "Error: the mean, over the cells of a table, of the differences between the published count and the one in "
+                    "the original. Expected: the mean size of its noise, which was known before any row was read. Outside: cells "
+                    "whose count in the original lies outside the published interval; 5 % are to be expected, or somewhat fewer."
+                ),
+                (
+                    "Distance: half the sum of the differences, over the number of rows: the total variation distance, 0 where "
+                    "they agree. Tables are listed with the farthest first. Consistent estimates from all tables together are "
+                    "nearer than single tables."
+                ),
+                *([SYNTHETIC] if drawn else []),
+                *([FEWER_ROWS] if rows["taking_part"] != rows["in"] else []),
+                "Nothing was drawn again for this report: the key of the noise is destroyed.",
+            ],
+            "footer": mark,
+        },
+    )
+
+
+def _facts(values: dict[str, Any]) -> list[tuple[str, str, str]]:
+    rows, tables = values["rows"], values["tables"]
+    found = [("rows in the original", f"{rows['in']:,}", "")]
+    if rows["taking_part"] != rows["in"]:
+        found.append(("taking part", f"{rows['taking_part']:,}", "after the limit on the rows of one unit"))
+    found.append(("tables", f"{len(tables):,}", f"{sum(one['cells'] for one in tables):,} counts in all"))
+    for width, mean in values["mean_distance"].items():
+        name = WIDTHS.get(int(width), f"{width} attributes")
+        said = f"of tables of {name}, as published"
+        made = (values["mean_synthetic_distance"] or {}).get(width)
+        found.append(("mean distance", f"{mean:.4f}", said if made is None else f"{said}; {made:.4f} of the synthetic"))
+    if rows["synthetic"] is not None:
+        found.append(("synthetic rows", f"{rows['synthetic']:,}", "rows of nobody"))
+    return [*found, ("epsilon, composed", values["composed"], "of everything together, at the promised delta")]
+
+
+def _three(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def error_picture(tables: Sequence[dict[str, Any]]) -> Picture:
+    """The distance of every table, the farthest first, beside the one that noise alone makes on average."""
+    known = [one for one in tables if one["distance"] is not None]
+    ranks = list(range(1, len(known) + 1))
+    series = [
+        Series("published", ranks, [one["distance"] for one in known], dots=len(known) <= 200),
+        Series("expected", ranks, [one["expected_distance"] for one in known], dashed=True),
+    ]
+    made = [(rank, one["synthetic_distance"]) for rank, one in zip(ranks, known, strict=True)]
+    made = [(rank, each) for rank, each in made if each is not None]
+    if made:
+        series.append(
+            Series("synthetic", [at for at, _ in made], [far for _, far in made], colour=1, dots=len(made) <= 200)
+        )
+    return Picture(
+        title="How far each table is from the original",
+        x=PlotAxis("tables, the farthest first"),
+        y=PlotAxis("total variation distance", limits=(0, None)),
+        series=series,
+        caption="Each published table beside what its noise alone makes on average. The noise of a table does not depend on its "
+        "counts, so tables with more cells are farther.",
+    )
