@@ -89,6 +89,9 @@ def test_one_count_is_named_as_one(tmp_path):
         {"sigma": "nan"},
         {"sigma": "1/0"},
         {"sigma": None},
+        {"cells": 0},
+        {"cells": "4"},
+        {"cells": 10**9},
         {"columns": ["age"]},
         {"columns": ["age", "age"]},
         {"columns": []},
@@ -161,6 +164,12 @@ def test_a_parquet_file_with_other_kinds_of_counts_is_refused(tmp_path):
     parquet.write_table(table, folder / "counts/age-sex.parquet")
     with pytest.raises(VerificationError, match="missing"):
         _ = load(changed(folder, file="counts/age-sex.parquet")).table("age-sex").values
+
+
+def test_another_number_of_cells_than_the_certificate_says_is_refused(tmp_path):
+    loaded = load(changed(made(tmp_path / "r"), cells=5))
+    with pytest.raises(VerificationError, match="one count for each cell"):
+        loaded.marginal("age", "sex")
 
 
 def test_a_changed_count_is_refused(tmp_path):

@@ -31,6 +31,8 @@ from shoal.assess.release.noise_bounds import SMALLEST, mean_bound, noise_bound
 from shoal.assess.release.noisy_counts import PublishedCountTable
 from shoal.assess.release.view import Ints
 
+MOST_OTHERS = 40
+"""So many other tables, those with the least noise in all, say how many records there are; more would hardly say it better."""
 WORTHWHILE = 0.95
 """A mean of several tables is taken where its interval is at most so long as that of the best table alone."""
 SUM = "sum of noisy counts; bounds of the exact noise of the sum; pointwise"
@@ -70,9 +72,9 @@ def noisy_count(
     if not sharp:
         return _alone(min(split, key=lambda each: (each.blur, each.deviation, each.name)), risk)
     best = min(sharp, key=lambda each: (each.deviation, each.name))
-    others = [
-        table for table in loaded.counts if table.stage == own[0].stage and table.name not in {t.name for t in own}
-    ]
+    used = {table.name for table in own}
+    others = [table for table in loaded.counts if table.stage == own[0].stage and table.name not in used]
+    others = sorted(others, key=lambda table: (table.stated_cells * table.sigma**2, table.name))[:MOST_OTHERS]
     mean = _mean(sharp, others, risk) if best.inside_cells else None
     if mean is None or mean[1] > WORTHWHILE * noise_bound(best.sigma, best.inside_cells, risk / 2):
         return _alone(best, risk)

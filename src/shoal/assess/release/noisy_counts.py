@@ -47,6 +47,8 @@ class PublishedCountTable:
     sigma: Fraction
     stage: int
     """When it was measured: what was measured before it may have decided its cells, and that it was measured at all."""
+    stated_cells: int
+    """How many counts the certificate says that it has; its file is held against it when it is read."""
     _sealed: SealedFolder = field(repr=False)
     _file: str = field(repr=False)
     _rules: Mapping[str, bytes] = field(repr=False)
@@ -130,7 +132,7 @@ class PublishedCountTable:
     @cached_property
     def values(self) -> Ints:
         """The noisy counts, one axis for each column, in the order of its labels."""
-        if self.cells > MOST_CELLS or self.cells != self._table.num_rows:
+        if not self.cells == self.stated_cells == self._table.num_rows:
             raise VerificationError(f"table '{self.name}' does not have one count for each cell")
         at = np.zeros(self.cells, dtype=np.int64)
         for (codes, shown), size, name in zip(self._columns, self.shape, self.columns, strict=True):
@@ -165,5 +167,10 @@ def read_counts(
     sigma = entry["sigma"]
     if not isinstance(sigma, str) or not _SIGMA.fullmatch(sigma) or not 0 < Fraction(sigma) < 10**12:
         raise VerificationError(f"table '{name}': sigma is outside its range", came=str(sigma)[:40])
+    cells = entry["cells"]
+    if type(cells) is not int or not 1 <= cells <= MOST_CELLS:
+        raise VerificationError(f"table '{name}': its number of cells is outside its range", came=str(cells)[:40])
     rules = {column: sealed.read(recoding[column]) for column in columns}
-    return PublishedCountTable(name, tuple(columns), Fraction(sigma), stage, sealed, file, rules, plan.domains, cache)
+    return PublishedCountTable(
+        name, tuple(columns), Fraction(sigma), stage, cells, sealed, file, rules, plan.domains, cache
+    )
