@@ -11,7 +11,7 @@ from shoal.errors import InfeasibleError, ParameterError, PreconditionError, Usa
 from shoal.guarantee.compose import compose, composed_within
 from shoal.guarantee.differential import PureDP, SafeKSampling
 from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
-from shoal.guarantee.noisy_counts import noise_half_width, solve_counts, table_numbers
+from shoal.guarantee.noisy_counts import composition_theorems, noise_half_width, solve_counts, table_numbers
 from shoal.guarantee.theorem import THEOREMS
 from shoal.guarantee.unit import Unit
 
@@ -81,6 +81,31 @@ def test_a_setting_names_its_theorems():
     rounds = solve_counts(1, "1e-6", unit=ROW, tables=2, candidates=6, kind="rounds")
     assert rounds.theorems == ("noisy-tables", "bounded-range", "adaptive-tables")
     assert set(rounds.theorems) <= set(THEOREMS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "asked", SETTINGS, ids=lambda asked: f"{asked.get('kind', 'fixed')}-{asked.get('unit', ROW).name}"
+)
+@pytest.mark.parametrize("delta", ["1e-6", "1e-12"])
+def test_the_theorem_that_is_cited_keeps_the_promise(asked, delta):
+    """The bound of that very theorem, and not a smaller one of another, is within epsilon."""
+    found = solve_counts("0.5", delta, **{"unit": ROW, **asked})
+    parts = [*found.parts, *asked.get("others", ())]
+    first, *beside = composition_theorems(parts, delta)
+    bounds = {
+        "pld-composition": compose(parts).pld_epsilon,
+        "concentrated-composition": compose(parts).concentrated_epsilon,
+    }
+    assert bounds[first](delta) <= 0.5
+    assert bool(beside) == (delta == "1e-12" and "others" in asked)
+    assert first == (
+        "pld-composition" if delta == "1e-6" and asked.get("unit") != PERSON else "concentrated-composition"
+    )
+
+
+def test_one_part_is_composed_with_nothing():
+    assert composition_theorems(solve_counts(1, "1e-6", unit=PERSON, tables=5).parts, "1e-6") == ()
 
 
 @pytest.mark.slow

@@ -83,8 +83,7 @@ class Composition:
         Parts for which no rho is known are added to it by basic composition, where it holds parts without an epsilon of
         their own.
         """
-        known = self._concentrated
-        return math.inf if known is None else known.basic_epsilon(delta)
+        return min((one.basic_epsilon(delta) for one in self._concentrated), default=math.inf)
 
     def epsilon_at(self, delta: Number) -> float:
         """The smallest epsilon we can prove at delta."""
@@ -121,8 +120,7 @@ class Composition:
 
     def concentrated_delta(self, epsilon: Number) -> float:
         """What the sum of all rho is worth at epsilon, where every part has one; else 1."""
-        known = self._concentrated
-        return known.parts[0][0].delta_at(epsilon) if known is not None and known.count == 1 else 1.0
+        return min((one.parts[0][0].delta_at(epsilon) for one in self._concentrated if one.count == 1), default=1.0)
 
     def basic_delta(self, epsilon: Number) -> float:
         """The sum of the parts' own deltas where their own epsilons fit into epsilon; else 1."""
@@ -144,15 +142,21 @@ class Composition:
         return costs
 
     @property
-    def _concentrated(self) -> Composition | None:
-        """The parts with a rho as one, and the others beside it; None where that is no gain or beyond any meaning."""
-        found = [(part.concentration, n) for part, n in self.parts if part.concentration is not None]
-        others = tuple((part, n) for part, n in self.parts if part.concentration is None)
-        rho = sum((each * n for each, n in found), start=Fraction(0))
-        curves = any(part.own is None and part.concentration is not None for part, _ in self.parts)
-        if not 0 < rho <= LARGEST_RHO or (others and not curves):
-            return None
-        return Composition(((ConcentratedDP(rho), 1), *others))
+    def _concentrated(self) -> list[Composition]:
+        """The parts with a rho as one, and the others beside it; where there are others, also those with an epsilon.
+
+        None of them where that is no gain, or beyond any meaning.
+        """
+        known = [(part, n) for part, n in self.parts if part.concentration is not None]
+        curves = [(part, n) for part, n in known if part.own is None]
+        groups = [known] if len(known) == len(self.parts) else [known, curves] if curves else []
+        found = []
+        for group in groups:
+            rho = sum((n * part.concentration for part, n in group if part.concentration), start=Fraction(0))
+            if 0 < rho <= LARGEST_RHO:
+                beside = (pair for pair in self.parts if pair not in group)
+                found.append(Composition(((ConcentratedDP(rho), 1), *beside)))
+        return found
 
     @property
     def _totals(self) -> tuple[Distribution, Distribution]:

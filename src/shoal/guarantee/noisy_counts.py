@@ -20,7 +20,7 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee.base import Guarantee
-from shoal.guarantee.compose import compose, composed_within
+from shoal.guarantee.compose import RELIABLE_DELTA, compose, composed_within
 from shoal.guarantee.differential import GaussianDP
 from shoal.guarantee.noise import LARGEST_RHO, LARGEST_SIGMA, LEAST_SIGMA, ConcentratedDP, ExponentialDP, NoisyTablesDP
 from shoal.guarantee.rounding import Number, decimal, exact, exact_text, precise, whole
@@ -75,7 +75,7 @@ class CountsSetting:
     def theorems(self) -> tuple[str, ...]:
         """The theorems that the steps rest on: all units, since `noisy-tables` speaks of replaced rows and of several.
 
-        By which theorem the steps are composed, with others beside them, say `Composition.theorems_at`.
+        By which theorem the steps are composed, with others beside them, says `composition_theorems`.
         """
         chosen = ("bounded-range",) if self.kind == "rounds" else ()
         adaptive = ("adaptive-tables",) if self.singles or self.kind != "fixed" else ()
@@ -116,6 +116,23 @@ def table_numbers(most: int) -> tuple[int, ...]:
     while found[-1] < whole(most, "the number of tables"):
         found.append(min(most, math.ceil(found[-1] * Fraction(3, 2))))
     return tuple(found)
+
+
+def composition_theorems(parts: Sequence[tuple[Guarantee, int]], delta: Number) -> tuple[str, ...]:
+    """The theorems by which the parts of such a release keep their promise; none for one part alone.
+
+    Their kinds decide, so that everybody who reads the parts finds the same: the sum of all rho where delta is too small for
+    distributions, and where a part is known by its rho and all others have one; else the distributions. `solve_counts` sees
+    to it that this very bound keeps the promise.
+    """
+    if sum(times for _, times in parts) == 1:
+        return ()
+    found = compose(parts).parts
+    whole_sum = all(part.concentration is not None for part, _ in found)
+    if check_delta(delta) < RELIABLE_DELTA:
+        return ("concentrated-composition",) if whole_sum else ("concentrated-composition", "basic-composition")
+    by_rho = whole_sum and any(isinstance(part, ConcentratedDP) for part, _ in found)
+    return ("concentrated-composition",) if by_rho else ("pld-composition",)
 
 
 def solve_counts(
@@ -304,8 +321,12 @@ def _first_guess(epsilon: Fraction, delta: Fraction) -> float:
 
 
 def _reached(plan: _Steps, precision: float, others: Parts, delta: Fraction) -> float:
-    """The epsilon that a precision costs at delta."""
-    return compose([*plan.at(precision).parts, *others]).epsilon_at(delta)
+    """The epsilon that a precision costs at delta, by the theorem that is cited for it."""
+    parts = [*plan.at(precision).parts, *others]
+    total, names = compose(parts), composition_theorems(parts, delta)
+    if not names:
+        return total.epsilon_at(delta)
+    return total.pld_epsilon(delta) if names[0] == "pld-composition" else total.concentrated_epsilon(delta)
 
 
 def _largest_precision(reached: Callable[[float], float], epsilon: float, guess: float) -> float | None:

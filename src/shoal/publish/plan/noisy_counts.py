@@ -18,9 +18,16 @@ from shoal.errors import InfeasibleError, PolicyError, PreconditionError, UsageE
 from shoal.guarantee import sentences as words
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.claim import Claim, Status, make_claim
-from shoal.guarantee.compose import RELIABLE_DELTA, compose, composed_within
+from shoal.guarantee.compose import compose, composed_within
 from shoal.guarantee.differential import ApproxDP
-from shoal.guarantee.noisy_counts import CountsKind, CountsSetting, noise_half_width, solve_counts, table_numbers
+from shoal.guarantee.noisy_counts import (
+    CountsKind,
+    CountsSetting,
+    composition_theorems,
+    noise_half_width,
+    solve_counts,
+    table_numbers,
+)
 from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.guarantee.sentences import as_float
 from shoal.ledger.event import Budget, Cost
@@ -191,8 +198,7 @@ class NoisyCountsPlan(Plan):
             found.append("adaptive-tables")
         if self.rows is not None:
             found += self.rows.claims[0].theorems
-        if sum(times for _, times in self.parts) > 1:
-            found.append("pld-composition" if self.total.delta >= RELIABLE_DELTA else "concentrated-composition")
+        found += composition_theorems(self.parts, self.total.delta)
         if self.synthetic is not None:
             found.append("post-processing")
         return tuple(dict.fromkeys(found))

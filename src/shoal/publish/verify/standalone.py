@@ -3901,14 +3901,28 @@ RELIABLE = Fraction(1, 10**11)
 """Below this delta parts are composed by their concentration, because the arithmetic of losses is not relied on there."""
 
 
+WITH_RHO = {"pure-dp", "laplace-dp", "gaussian-dp", "noisy-tables-dp", "exponential-dp", "concentrated-dp"}
+"""Kinds of guarantees for which a parameter of concentrated privacy is known."""
+
+
+def composition_theorems(parts: list[dict[str, Any]], delta_: Fraction) -> list[str]:
+    """By which results the parts of noisy counts keep their promise: their kinds and delta decide."""
+    if sum(part["times"] for part in parts) == 1:
+        return []
+    kinds = {part["guarantee"]["kind"] for part in parts}
+    if delta_ < RELIABLE:
+        return ["concentrated-composition", *(["basic-composition"] if kinds - WITH_RHO else [])]
+    by_rho = "concentrated-dp" in kinds and kinds <= WITH_RHO
+    return ["concentrated-composition" if by_rho else "pld-composition"]
+
+
 def counts_theorems(plan: CountsPlan, rows: Optional[LockedPlan], certificate: dict[str, Any]) -> list[str]:
     """The names of all results that the promise of noisy counts rests on, in their order."""
     found = ["noisy-tables"]
     found += ["bounded-range"] if plan.kind == "rounds" else []
     found += ["adaptive-tables"] if certificate["noise"]["singles"] else []
     found += theorems_of(rows, len(certificate["tables"])) if rows is not None else []
-    if sum(part["times"] for part in certificate["parts"]) > 1:
-        found.append("pld-composition" if plan.delta >= RELIABLE else "concentrated-composition")
+    found += composition_theorems(certificate["parts"], plan.delta)
     found += ["post-processing"] if plan.is_synthetic else []
     return list(dict.fromkeys(found))
 
