@@ -117,9 +117,8 @@ class NoisyCounts:
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """The names of all theorems on which the promise rests."""
-        chosen = {"fixed": (), "once": ("adaptive-tables",), "rounds": ("bounded-range", "adaptive-tables")}
-        return ("noisy-tables", *chosen[self.setting.kind], *self.setting.unit.theorems)
+        """The names of the theorems on which the steps rest; for every unit, since `noisy-tables` speaks of all."""
+        return self.setting.theorems
 
     @property
     def columns(self) -> tuple[str, ...]:

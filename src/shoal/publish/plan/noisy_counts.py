@@ -191,11 +191,7 @@ class NoisyCountsPlan(Plan):
     @property
     def _theorems(self) -> tuple[str, ...]:
         """The names of all theorems on which the promise rests: counts, choices, rows, composition, what is drawn from them."""
-        found = ["noisy-tables"]
-        if self.setting.kind == "rounds":
-            found.append("bounded-range")
-        if self.setting.singles:
-            found.append("adaptive-tables")
+        found = [*self.method.theorems]
         if self.rows is not None:
             found += self.rows.claims[0].theorems
         found += composition_theorems(self.parts, self.total.delta)
