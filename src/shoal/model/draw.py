@@ -17,8 +17,10 @@ from shoal.model.measurement import Floats, Ints, Mask
 if TYPE_CHECKING:
     from shoal.model.fit import FittedModel
 
-SWEEPS = 20
-ENOUGH = 0.001
+SWEEPS = 12
+WORK = 4e9
+"""Additions that all sweeps take at most, but for the first two: about five seconds."""
+ENOUGH = 0.002
 """Rows are good enough when a sweep changes no more values for each row than this."""
 MUCH = 100_000
 """Rows times pairs beyond which the loop is compiled: plain it takes a tenth of a second for so many."""
@@ -64,7 +66,8 @@ def _approach(model: FittedModel, codes: Ints, source: Source) -> None:
     closed = np.array([np.concatenate(box) for box in masks]).reshape(len(masks), int(sizes.sum()))
     first = np.cumsum(sizes) - sizes
     loop = compile_kernel(improve, improve_plain) if len(codes) * width**2 > MUCH else improve_plain
-    for _ in range(SWEEPS):
+    each = float(len(codes)) * (width - 1) * float(sizes.sum())
+    for _ in range(int(min(SWEEPS, max(2.0, WORK / each)))):
         order = source.permutation(len(codes))
         if loop(codes, order, sizes, where, gaps, first, closed, 0.0) <= ENOUGH * len(codes):
             break

@@ -25,12 +25,14 @@ CLASSES = 256
 LEAST_CLASSES = 32
 WORK = 1.2e11
 """Multiplications that a fit takes at most: fewer classes and then fewer steps where the tables are large."""
-STEPS = 400
+STEPS = 1000
 LEAST_STEPS = 120
 RATE = 0.1
 WARM = 20
-SPREAD = 0.5
+SPREAD = 0.25
 """How far the classes start apart: the standard deviation of their logits around the attribute's own."""
+PLAIN = 200.0
+"""What a nat of information between class and attributes costs, in units of the log-likelihood of the tables."""
 TINY = 1e-6
 
 
@@ -89,7 +91,10 @@ def fit_mixture(
     source: Source,
     start: Mixture | None = None,
 ) -> Mixture:
-    """Fit a mixture to tables: the least sum of squared differences, each weighed by its precision.
+    """Fit a mixture to tables: the least sum of squared differences, each weighed by its precision, and of what classes say.
+
+    Tables of few attributes leave open what holds for more of them together. Among mixtures that agree with the tables, those
+    whose classes say little about the attributes (their mutual information, summed over attributes) assume least.
 
     Block j < d is attribute j in its atoms; the others are (attribute, matrix from its atoms to bins). Steps are those of
     Adam (Kingma and Ba 2015) on logits, with a rate that rises for a few steps and then falls to nothing.
@@ -135,6 +140,7 @@ class _Problem:
         targets: Sequence[TargetTable],
         total: float,
     ) -> None:
+        self.plain = np.float32(PLAIN / total)
         self.margins = [np.maximum(own / own.sum(), TINY) for own in margins]
         self.coarser = [(axis, matrix.astype(np.float32)) for axis, matrix in coarser]
         sizes = [len(own) for own in margins] + [matrix.shape[1] for _, matrix in coarser]
@@ -220,6 +226,10 @@ class _Problem:
             slope[:, others] += one @ gap
         for blocks, mean, precision in self.wider:
             self._add_wider([self.where[block] for block in blocks], mean, precision, profiles, weight, slope, pull)
+        own = profiles[:, : self.atoms]
+        told = self.plain * np.log(np.maximum(own, np.float32(1e-12)) / np.maximum(weight @ own, np.float32(1e-12)))
+        slope[:, : self.atoms] += told
+        pull += np.einsum("ij,ij->i", own, told)
         slope *= weight[:, None]
         return self._to_logits(profiles, slope), weight * (pull - weight @ pull)
 

@@ -14,8 +14,8 @@ STEPS = 60
 SAMPLE = 50_000
 """The most entries from which the shares of the scales are learned, evenly spaced."""
 PART = 200_000
-LEAST_SHARE = 1e-3
-"""The variance that is left is at least this share of the noise's: nothing is known exactly."""
+LEAST_SHARE = 0.1
+"""The variance that is left is at least this share of the noise's: a prior that fits is no certainty."""
 
 
 def shrink(values: Floats, variance: Floats | float, expected: Floats) -> tuple[Floats, Floats]:
