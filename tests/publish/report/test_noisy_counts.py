@@ -70,7 +70,7 @@ def test_the_expected_error_is_the_mean_size_of_the_noise():
         assert expected_error(Fraction(str(sigma))) == pytest.approx(
             (abs(x) * weights).sum() / weights.sum(), rel=1e-12
         )
-    assert expected_error(1000.5) == pytest.approx(expected_error(999.5), rel=2e-3)
+    assert expected_error(1000.0) == pytest.approx((1000 - 1 / 12000) * np.sqrt(2 / np.pi), rel=1e-12)
 
 
 def test_cautions_name_poor_tables_and_faults_of_ours():
