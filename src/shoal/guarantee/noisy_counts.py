@@ -30,8 +30,8 @@ from shoal.guarantee.unit import Unit
 CountsKind = Literal["fixed", "once", "rounds"]
 KINDS: tuple[CountsKind, ...] = ("fixed", "once", "rounds")
 
-SINGLES_SHARE = Fraction(12, 100)
-"""The part of the precision that the one-way tables take together."""
+SINGLES_SHARE = Fraction(3, 10)
+"""The part of the precision that the one-way tables take together; less makes them, and pairs, worse (measured)."""
 CHOICE_SHARE = Fraction(7, 100)
 """The part of the precision that choosing takes: all noisy scores, or all rounds of the exponential mechanism."""
 DIGITS = 5

@@ -77,7 +77,7 @@ def setting(kind: str, unit: Unit = ROW, epsilon: object = 1, **more: object) ->
 
 
 def test_singles_are_counted_in_cells_and_pairs_in_bins():
-    rows = people(300)
+    rows = people(60)
     found = NoisyCounts(setting("fixed"), CELLS, PAIRS).measure(opened(rows), Script())  # type: ignore[arg-type]
     assert [each.attributes for each in found.tables] == [("a",), ("b",), ("c",), *PAIRS]
     cell = {"a": {"x": 0, "y": 1}, "b": {"p": 0, "q": 1, "r": 2, None: 3}, "c": {**{n: n for n in range(10)}, None: 10}}

@@ -36,7 +36,7 @@ MOST_CELLS = 4_000_000
 class BinParameters:
     """How cells are merged to bins for wide tables; the defaults come from measurements (decision on noisy counts)."""
 
-    fill: float = 2.0
+    fill: float = 0.25
     """The records that an entry of a wide table should have on average, in units of its noise."""
     most: int = 32
     """The most bins of an attribute, without the missing value."""
