@@ -127,7 +127,7 @@ def test_the_cases_hold_every_kind_of_level():
 ends = st.integers(-(2**63), 2**63 - 1)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(st.data())
 def test_a_value_lies_in_its_cell_whatever_the_interval(data):
     kind = data.draw(st.sampled_from([Type.INTEGER, Type.DECIMAL, Type.DATE, Type.DATETIME]))
@@ -145,7 +145,7 @@ def test_a_value_lies_in_its_cell_whatever_the_interval(data):
     check_every_cell(own, seed, each=1)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(
     st.lists(st.integers(1, 99), min_size=1, max_size=6, unique=True).map(sorted),
     st.sampled_from([Type.INTEGER, Type.DECIMAL]),

