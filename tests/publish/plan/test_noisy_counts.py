@@ -53,6 +53,14 @@ def test_declared_cells_are_counted_once(views):
     assert found.setting.tables[0][1] < shown(every="pairs").setting.tables[0][1]
 
 
+def test_an_attribute_may_have_ten_thousand_values():
+    """More than a tree of boxes may have: single attributes are counted in all of them, pairs in few bins."""
+    many = {"role": "quasi", "type": "text", "domain": {"pattern": "[0-9]{4}"}}
+    found = plan(clinic.policy({"attributes.sex": many, "release": COUNTS}))
+    assert isinstance(found, NoisyCountsPlan)
+    assert len(found.method.cells[found.method.columns.index("sex")]) == 10_001
+
+
 def test_a_workload_may_name_single_attributes():
     found = shown(workload=[["diag", "age"], ["sex"]])
     assert found.method.groups == (("age", "diag"),)

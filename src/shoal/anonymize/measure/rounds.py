@@ -29,7 +29,7 @@ Expect = Callable[[Sequence[NoisyTable]], Callable[[Group], Floats]]
 """Fits a model to published tables, and gives the table that it expects of any group, in bins."""
 Publish = Callable[[Numbers, Group], NoisyTable]
 """Adds noise to an exact table."""
-FITS = 12
+FITS = 6
 """The number of times that a model is fitted, at most: in between, tables are chosen by the scores of the same model."""
 
 

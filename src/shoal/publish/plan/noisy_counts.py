@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.method.noisy_counts import MOST_CELLS, BinParameters, NoisyCounts
-from shoal.data.cells import AttributeCells, cells_of
+from shoal.data.cells import MOST_COUNTED, AttributeCells, cells_of
 from shoal.data.declared_values import DeclaredValues
 from shoal.data.schema import Attribute, Schema
 from shoal.errors import InfeasibleError, PolicyError, PreconditionError, UsageError
@@ -412,7 +412,7 @@ class CountedTables:
             _refuse_uncounted(published, named)
         levels = cell_levels(release)
         cells = tuple(
-            cells_of(attribute, levels.get(attribute.name, 0))
+            cells_of(attribute, levels.get(attribute.name, 0), MOST_COUNTED)
             for attribute in policy.schema.published
             if attribute.name in named
         )
