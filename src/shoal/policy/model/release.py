@@ -193,7 +193,8 @@ class AdaptModel(PolicyPart):
     long_words: ClassVar = "{rounds: how many} or {}"
 
     rounds: FromOne | None = Field(
-        default=None, description="How many tables are chosen; twice as many as there are attributes when left out."
+        default=None,
+        description="How many tables are chosen; four times as many as there are attributes when left out.",
     )
     width: Width | None = Field(
         default=None, description="How many attributes a table has at most: 2 (when left out) or 3."
@@ -285,7 +286,7 @@ class GroupsModel(PolicyPart):
             update["choose"] = self.choose.model_copy(update={"width": self.width})
         if self.adapt is not None:
             most = sum(comb(published, size) for size in range(2, self.width + 1))
-            rounds = self.adapt.rounds or max(1, min(2 * published, most))
+            rounds = self.adapt.rounds or max(1, min(4 * published, most))
             update["adapt"] = self.adapt.model_copy(update={"rounds": rounds, "width": self.width})
         return self.model_copy(update=update)
 
