@@ -26,6 +26,24 @@ def test_the_promise_in_words_and_numbers(tmp_path):
     assert found["status"] == "proved"
 
 
+def test_the_plan_of_noisy_counts(tmp_path):
+    head, _, _ = POLICY.partition("release:")
+    policy = written(tmp_path, f"{head}release: {{method: synthetic, epsilon: 1, delta: 1e-6}}\n")
+    done = shoal("plan", policy)
+    assert done.exit_code == 0
+    words = " ".join(done.stdout.split())
+    assert "A published count differs from the true one in a table of one attribute by at most" in words
+    assert "Its rows are nobody's." in words
+    assert "table cells ± 95 % age × sex up to" in words
+    found = answer("plan", policy)
+    assert (found["method"], found["noise"]["kind"], found["synthetic"]) == (
+        "synthetic",
+        "fixed",
+        {"rows": None, "never": 0},
+    )
+    assert "there is nothing to rehearse" in refused("rehearse", policy, code=2)["wrong"]
+
+
 @pytest.mark.slow
 def test_a_lock_holds_the_meaning_and_not_the_spelling(tmp_path):
     policy, lock = written(tmp_path), tmp_path / "plan.lock"

@@ -121,6 +121,7 @@ def test_a_person_with_several_rows_costs_more():
     changes = {"unit": {"column": "patient", "max_rows": 3}, "release": COUNTS}
     several = plan(clinic.policy(changes))
     assert several.setting.tables[0][1] > 2.9 * alone
+    assert several.claims[0].theorems == ("noisy-tables", "adaptive-tables", "concentrated-composition")
     assert "At most 3 rows of each 'patient' are drawn at random" in several.sentences()[2]
 
 

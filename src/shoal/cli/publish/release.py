@@ -209,8 +209,9 @@ def _print(made: Release, plan: Plan) -> None:
     for sentence in plan.sentences():
         output.print_paragraph(sentence)
     output.print_line()
-    empty = "" if made.rows_published else " (every class was smaller than k: a valid, empty release)"
-    output.print_line(f"{made.rows_published:,} rows published in {made.folder}{empty}")
+    counted = plan.counted_words(made.certificate)
+    empty = "" if made.rows_published or counted else " (every class was smaller than k: a valid, empty release)"
+    output.print_line(f"{counted or f'{made.rows_published:,} rows'} published in {made.folder}{empty}")
     output.print_line(f"certificate: {made.folder / 'certificate.html'}")
     if made.custodian_folder is not None:
         output.print_line(f"report, for the custodian alone: {made.custodian_folder / 'report.html'}")
@@ -237,7 +238,12 @@ def print_for_custodian(made: Release) -> None:
     """Cautions first, then how much of each column is left; nothing of it may be passed on."""
     output.tell()
     output.tell("For you alone; computed from the original, not to be passed on:", bold=True)
-    output.tell(f"  {made.rows_published:,} rows published of {made.rows_in:,} in the table{_sample_text(made.report)}")
+    if made.certificate.get("counts"):
+        output.tell(f"  {made.rows_in:,} rows in the table{_sample_text(made.report)}")
+    else:
+        output.tell(
+            f"  {made.rows_published:,} rows published of {made.rows_in:,} in the table{_sample_text(made.report)}"
+        )
     for note in made.not_read:
         output.tell(f"  {note}")
     if made.report is None:
@@ -245,6 +251,8 @@ def print_for_custodian(made: Release) -> None:
         return
     for caution in made.report["cautions"]:
         output.tell_paragraph(f"caution: {caution}", indent="  ", further="    ")
+    for line in _distances(made.report):
+        output.tell(f"  {line}")
     columns = _columns(made.report)
     width = max((len(column["name"]) for column in columns[:MOST_COLUMNS]), default=0)
     for column in columns[:MOST_COLUMNS]:
@@ -266,9 +274,21 @@ def _columns(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """How much each column says, by whichever measure its report has."""
     if "attributes" in report:  # views: each attribute where it is shown best
         return [{"name": one["name"], "views": one["views"], **_detail(one["best"])} for one in report["attributes"]]
+    if "mean_distance" in report:  # noisy counts: tables are compared with the original, not columns
+        return []
     if "loss" in report:
         return [{"name": one["name"], "loss_percent": one["loss"]} for one in report["loss"]["attributes"]]
     return [{"name": column["name"], **_detail(column)} for column in report["columns"]]
+
+
+def _distances(report: Mapping[str, Any]) -> list[str]:
+    """How far noisy counts, and synthetic rows, are from the original: the mean total variation distance of their tables."""
+    found = []
+    for key, what in (("mean_distance", "noisy counts"), ("mean_synthetic_distance", "synthetic rows")):
+        for width, distance in (report.get(key) or {}).items():
+            of = "one attribute" if width == "1" else f"{width} attributes"
+            found.append(f"{what}, tables of {of}: {distance:.3f} from the original on average (0 is the same)")
+    return found
 
 
 def _detail(column: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ and nothing else in the program asks which method it is: it asks the plan.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -226,6 +226,10 @@ class Plan(ABC):
     def view_rows(self, most: int) -> list[tuple[str, str, str]]:  # noqa: ARG002 - for plans that have views
         """The columns, k and beta (see `view_head`) of at most so many narrow tables; empty for a plan without views."""
         return []
+
+    def counted_words(self, content: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - for plans that publish counts
+        """What a certificate says that was published, in a few words; None where that is rows and nothing else."""
+        return None
 
     def page(self) -> str:
         """The plan as a page of HTML, to be printed, reviewed and signed before the data are touched."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -188,7 +188,7 @@ class NoisyCountsPlan(Plan):
         rows = self.rows.claims if self.rows is not None else ()
         return (make_claim(self.total, self.unit, status, self._theorems), *rows[1:])
 
-    @property
+    @cached_property
     def _theorems(self) -> tuple[str, ...]:
         """The names of all theorems on which the promise rests: counts, choices, rows, composition, what is drawn from them."""
         found = [*self.method.theorems]
@@ -254,7 +254,7 @@ class NoisyCountsPlan(Plan):
         own = ", ".join(f"{each.name} {len(each):,}" for each in self.method.cells[:40])
         more = f", and {len(self.method.cells) - 40:,} more" if len(self.method.cells) > 40 else ""
         merged = (
-            " In tables of several attributes small neighbouring cells are one, by the published counts of each alone."
+            " In tables of several attributes small cells are put together, by the published counts of each attribute alone."
             if self.method.merged
             else ""
         )
@@ -334,6 +334,13 @@ class NoisyCountsPlan(Plan):
         if not self.method.merged:
             return f"{prod(map(len, own)):,}"
         return f"up to {prod(map(largest_bins, own)):,}"
+
+    def counted_words(self, content: Mapping[str, Any]) -> str:
+        tables, cells = len(content["counts"]), sum(each["cells"] for each in content["counts"])
+        found = f"{tables:,} table{'s' * (tables != 1)} of noisy counts ({cells:,} cells)"
+        if content["synthetic"] is not None:
+            found += f" and {content['synthetic']['rows']:,} synthetic rows"
+        return found if not content["tables"] else f"{found} and rows"
 
     def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - a wide table's
         from shoal.publish.plan.page import ELSEWHERE
