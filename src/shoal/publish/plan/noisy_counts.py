@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -128,9 +127,9 @@ class NoisyCountsPlan(Plan):
     @classmethod
     def verification(cls) -> Verification:
         from shoal.publish.certificate.model import NoisyCountsCertificate
+        from shoal.publish.verify.noisy_counts import noisy_counts_checks
 
-        checks = import_module("shoal.publish.verify.noisy_counts").noisy_counts_checks
-        return Verification(NoisyCountsCertificate, checks)
+        return Verification(NoisyCountsCertificate, noisy_counts_checks)
 
     def job(self) -> NoisyCountsJob:
         from shoal.publish.run.noisy_counts import NoisyCountsJob

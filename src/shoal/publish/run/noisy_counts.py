@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import numpy as np
 from shoal.anonymize.measure.tables import MeasuredCounts, NoisyTable
 from shoal.chance.source import Source
 from shoal.engine.base import Table
+from shoal.errors import UsageError
 from shoal.guarantee.noisy_counts import noise_half_width
 from shoal.guarantee.rounding import exact_text
 from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat
@@ -267,9 +267,11 @@ class NoisyCountsJob(Job):
         )
 
     def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
-        write = import_module("shoal.publish.report.noisy_counts").write_noisy_counts_report
-        values: dict[str, Any] = write(self.plan, table, self.measured, public, private, content)
-        return values
+        from shoal.publish.report.noisy_counts import write_noisy_counts_report
+
+        if self.measured is None:
+            raise UsageError("nothing was counted yet")
+        return write_noisy_counts_report(self.plan, table, self.measured, public, private, content)
 
     def fix_after_failure(self, fix: str | None) -> str:
         """Say that the charge stands."""
