@@ -70,6 +70,7 @@ def test_a_workload_may_name_single_attributes():
     assert shown(workload=[["sex", "diag"]]).method.columns == ("sex", "diag"), "what is in no table is not counted"
 
 
+@pytest.mark.slow
 def test_tables_that_are_chosen():
     once = shown(choose={})
     assert [number for number, _ in once.setting.tables] == [1, 2, 3]
@@ -89,6 +90,7 @@ def test_cells_are_of_the_level_that_is_fixed():
 # --- what it promises ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("views", [{"every": "pairs"}, {"choose": {}}, {"adapt": {"rounds": 2}}])
 @pytest.mark.parametrize("delta", ["1e-6", "1e-13"])
 def test_everything_together_keeps_the_promise_and_hardly_less(views, delta):
@@ -116,6 +118,7 @@ def test_another_unit_is_refused():
         replace(shown(every="pairs"), policy=other)
 
 
+@pytest.mark.slow
 def test_a_person_with_several_rows_costs_more():
     alone = shown(every="pairs").setting.tables[0][1]
     changes = {"unit": {"column": "patient", "max_rows": 3}, "release": COUNTS}
@@ -141,17 +144,23 @@ def test_rows_and_counts_share_one_promise():
     assert found.setting.tables[0][1] > alone.setting.tables[0][1]
     own, whole = found.rows.promise, other.promise
     assert own.k / own.beta > whole.k / whole.beta, "each has less than it would have alone"
-    most = planned(counts={"every": "pairs", "share": "0.9"}, recoding={"levels": {"age": 1}})
-    assert most.setting.tables[0][1] < found.setting.tables[0][1]
-    assert most.rows.promise.k / most.rows.promise.beta > found.rows.promise.k / found.rows.promise.beta
     assert [claim.guarantee.kind for claim in found.claims] == ["approx-dp", "k-anonymity"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_views_of_rows_beside_counts():
     found = planned(counts="pairs", views="pairs", recoding={"levels": {"age": 2}}, sampling={"beta": "0.2"})
     assert len(found.rows.views) == 3
     assert 0.95 < compose(found.parts).epsilon_at("1e-6") <= 1
+
+
+@pytest.mark.long
+def test_a_larger_share_is_more_for_the_counts():
+    half, most = (
+        planned(counts={"every": "pairs", "share": share}, recoding={"levels": {"age": 1}}) for share in ("0.5", "0.9")
+    )
+    assert most.setting.tables[0][1] < half.setting.tables[0][1]
+    assert most.rows.promise.k / most.rows.promise.beta > half.rows.promise.k / half.rows.promise.beta
 
 
 @pytest.mark.slow
@@ -213,6 +222,7 @@ def wide(number: int, views: dict[str, object], size: int = 400):
     return plan(clinic.Policy.parse(text).with_changes({"release.views": {"show": "counts", **views}}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "views", "said"),
     [
@@ -226,6 +236,7 @@ def test_tables_with_too_many_cells(number, views, said):
         wide(number, views)
 
 
+@pytest.mark.slow
 def test_forty_attributes_of_a_thousand_values():
     found = wide(40, {"every": "pairs"}, 1000)
     assert found.most_tables == 780
@@ -250,6 +261,7 @@ def test_rows_are_not_planned_without_the_counts_beside_them():
 # --- words --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
     [

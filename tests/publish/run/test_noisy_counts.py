@@ -35,8 +35,8 @@ def read(path) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 def test_every_cell_is_published_near_the_truth(tmp_path):
-    """With next to no noise the tables are those of the original, and every label of every attribute occurs."""
-    release = {**COUNTS, "epsilon": 60, "recoding": {"levels": {"age": 1}}}
+    """With little noise the tables are those of the original, and every label of every attribute occurs."""
+    release = {**COUNTS, "epsilon": 10, "recoding": {"levels": {"age": 1}}}
     made = publish(tmp_path, {"release": release, "budget": None})
     original = read(tmp_path / "table.csv")
     index = json.loads((made.folder / "counts.json").read_text())
@@ -55,7 +55,7 @@ def test_every_cell_is_published_near_the_truth(tmp_path):
     sexes = read(made.folder / "counts" / "2-sex.csv")
     truth = Counter(row["sex"] for row in original)
     for row in sexes:
-        assert abs(int(row["count"]) - truth[row["sex"]]) < 8
+        assert abs(int(row["count"]) - truth[row["sex"]]) < 25
     require(verify(made.folder))
 
 
