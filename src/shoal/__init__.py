@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         allowance,
         amplify,
         check,
+        compare,
         compose,
         delta,
         frontier,
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     from shoal.query.session import Session, register, session
 
 _API = (
-    "allowance amplify check compose delta frontier load microaggregate plan rehearse release sample_rate solve verify"
+    "allowance amplify check compare compose delta frontier load microaggregate plan rehearse release sample_rate solve "
+    "verify"
 )
 _WHERE = {
     "shoal.api": _API.split(),
@@ -104,6 +106,7 @@ __all__ = [
     "allowance",
     "amplify",
     "check",
+    "compare",
     "compose",
     "delta",
     "frontier",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from shoal.datasets.marginals import Marginals
     from shoal.engine.base import Engine
     from shoal.policy.policy import Policy
+    from shoal.publish.compare import Comparison
     from shoal.publish.plan.base import Plan
     from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.release import Release
@@ -52,6 +53,7 @@ __all__ = [
     "allowance",
     "amplify",
     "check",
+    "compare",
     "compose",
     "delta",
     "frontier",
@@ -231,6 +233,30 @@ def rehearse(
     from shoal.engine.base import open_engine
 
     return _plan(plan).rehearse(rows=rows, runs=runs, engine=open_engine(engine), marginals=marginals, seed=seed)
+
+
+def compare(
+    policy: Policy | str | Path,
+    *,
+    rows: int = 20_000,
+    runs: int = 2,
+    marginals: Marginals | None = None,
+    seed: int = 0,
+    engine: str | Engine = "duckdb",
+) -> Comparison:
+    """Compare the ways of publishing under the promise of a policy, on tables simulated from it; no data are read.
+
+    Arguments  `policy` is a `Policy` or the path of a policy file, with epsilon and delta; the others as for `rehearse`.
+    Raises     PolicyError for a policy without a differential promise; ParameterError for numbers out of range.
+
+    One wide table, views of rows, noisy counts and a synthetic table each go through their whole pipeline. `words()` of the
+    result says which is recommended for which use.
+    """
+    from shoal.engine.base import open_engine
+    from shoal.publish.compare import compare as comparing
+
+    asked = _policy(policy, "not a policy")
+    return comparing(asked, rows=rows, runs=runs, engine=open_engine(engine), marginals=marginals, seed=seed)
 
 
 def release(

@@ -220,7 +220,7 @@ def rehearse(
     compared. `tick` is called after each run.
     """
     sizes = [rows] if isinstance(rows, int) else list(rows)
-    _refuse(sizes, runs, seed)
+    check_options(sizes, runs, seed)
     known = check_marginals(plan.schema, marginals)
     if engine is None:
         from shoal.engine.base import open_engine
@@ -252,7 +252,8 @@ def rehearse(
     )
 
 
-def _refuse(sizes: list[int], runs: int, seed: int) -> None:
+def check_options(sizes: list[int], runs: int, seed: int) -> None:
+    """Raise ParameterError for sizes, runs or a seed that a rehearsal cannot have."""
     if not sizes or any(type(size) is not int or not 1 <= size <= MOST_ROWS for size in sizes):
         came = ", ".join(map(str, sizes)) or "none"
         raise ParameterError("rows of a rehearsal", came=came, allowed=f"whole numbers from 1 to {MOST_ROWS:,}")

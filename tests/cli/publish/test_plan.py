@@ -99,3 +99,16 @@ def test_a_tree_and_a_drawn_grid_are_planned(tmp_path):
     drawn = answer("plan", written(tmp_path, POLICY.replace("{levels: {age: 2, diag: 0}}", "{choose: {epsilon: 0.1}}")))
     assert drawn["recoding"]["schemes"] > 1
     assert {"monotone-exponential", "ramp-score", "eps-safe-recoding"} <= set(drawn["theorems"])
+
+
+@pytest.mark.slow
+def test_ways_are_compared_and_recommended(tmp_path):
+    policy = written(tmp_path)
+    done = shoal("plan", policy, "--compare", "--rows", "200", "--runs", "2")
+    assert done.exit_code == 0, done.stderr
+    words = " ".join(done.stdout.split())
+    assert "nothing was charged" in words
+    assert "noisy counts of pairs and a synthetic table" in words
+    assert "Recommended for tables" in words
+    refused("plan", policy, "--rows", "200", code=2)
+    refused("plan", policy, "--compare", "--lock", tmp_path / "lock", code=2)

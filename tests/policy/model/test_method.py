@@ -22,11 +22,11 @@ def test_four_columns_are_one_wide_table():
     assert found.recoding.tree is not None
 
 
-def test_more_columns_are_noisy_counts_that_are_chosen():
+def test_more_columns_are_noisy_counts_of_all_pairs():
     found = release(FIVE, "epsilon: 1, delta: 1e-6")
     assert found.method == "safe-k"
     assert found.views.show == "counts"
-    assert found.views.choose is not None
+    assert found.views.every == "pairs"
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_synthetic_table_that_is_described_is_asked_for():
 
 def test_the_lock_names_what_was_meant():
     text = f"{FIVE}release: {{epsilon: 1, delta: 1e-6}}\n"
-    said = f"{FIVE}release: {{method: safe-k, epsilon: 1, delta: 1e-6, views: {{show: counts, choose: {{}}}}}}\n"
+    said = f"{FIVE}release: {{method: safe-k, epsilon: 1, delta: 1e-6, views: {{show: counts, every: pairs}}}}\n"
     assert Policy.parse(text).lock() == Policy.parse(said).lock()
 
 

@@ -131,6 +131,12 @@ class ConsistentCounts:
         )
         return Estimate(value, low, high, level, source, JOINED, self.loaded.records)
 
+    def table(self, attributes: Sequence[str], labels: Sequence[Sequence[Label]]) -> Floats:
+        """Estimate the records of every combination of labels, which divide the domain of each attribute into pieces of atoms."""
+        self._require(attributes)
+        bins = [self._bins(name, own) for name, own in zip(attributes, labels, strict=True)]
+        return self._table(attributes, bins, [len(own) for own in labels])
+
     def draw(self, rows: int, source: Source) -> Ints:
         """Draw synthetic rows: for each attribute the number of an atom of its axis."""
         codes = self.model.draw(rows, source)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.terminal import output, progress
+from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import Command, json_option
 from shoal.errors import PolicyError, UsageError
 
 if TYPE_CHECKING:
+    from shoal.policy.policy import Policy
+    from shoal.publish.compare import WayOutcome
     from shoal.publish.plan.base import Plan
 
 MOST_VIEWS = 40
@@ -37,7 +39,11 @@ class PlanCommand(Command):
 @click.command(
     "plan",
     cls=PlanCommand,
-    examples=("shoal plan policy.yaml --page plan.html", "shoal plan policy.yaml --lock plan.lock"),
+    examples=(
+        "shoal plan policy.yaml --page plan.html",
+        "shoal plan policy.yaml --lock plan.lock",
+        "shoal plan policy.yaml --compare --rows 20000",
+    ),
     next_step=("Try the plan on simulated tables.", "shoal rehearse policy.yaml"),
 )
 @click.argument("policy", type=click.Path(path_type=Path))
@@ -46,8 +52,24 @@ class PlanCommand(Command):
 )
 @click.option("--page", metavar="FILE", type=click.Path(path_type=Path), help="Write the plan as a page of HTML.")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="Compare ways to publish under the same promise, on simulated tables; instead of the plan.",
+)
+@click.option("--rows", metavar="N", help="With --compare: rows of the simulated tables; 20000 when left out.")
+@click.option("--runs", metavar="R", help="With --compare: simulated tables, from 2 up; 2 when left out.")
 @json_option
-def plan(policy: Path, lock: Path | None, page: Path | None, force: bool, as_json: bool) -> None:
+def plan(
+    policy: Path,
+    lock: Path | None,
+    page: Path | None,
+    force: bool,
+    compare: bool,
+    rows: str | None,
+    runs: str | None,
+    as_json: bool,
+) -> None:
     """Say what a release under POLICY promises, before any row is read.
 
     Without a policy, three of --epsilon, --delta, --k and --beta: an alias of `shoal solve`.
@@ -56,6 +78,15 @@ def plan(policy: Path, lock: Path | None, page: Path | None, force: bool, as_jso
     from shoal.policy.policy import Policy
     from shoal.publish.plan.methods import plan as make_plan
 
+    if compare:
+        if lock is not None or page is not None:
+            raise UsageError("--compare makes no plan", came="--lock or --page", fix="call `shoal plan` once for each")
+        _compare(Policy.load(policy), rows, runs, as_json=as_json)
+        return
+    if rows is not None or runs is not None:
+        raise UsageError(
+            "--rows and --runs belong to --compare", fix="say --compare, or try the plan with `shoal rehearse`"
+        )
     if page is not None:
         refuse_overwriting(page, force=force)
     with progress.spinner("planning"):
@@ -84,6 +115,44 @@ def plan(policy: Path, lock: Path | None, page: Path | None, force: bool, as_jso
         output.note(said)
     if found.work is not None:
         output.note(found.work)
+
+
+def _compare(policy: Policy, rows: str | None, runs: str | None, *, as_json: bool) -> None:
+    """Run every way of publishing on simulated tables, and print how far each is from them."""
+    from shoal.publish import compare as comparing
+
+    size = comparing.ROWS if rows is None else numbers.read_whole(rows.replace("_", ""), "rows")
+    count = comparing.RUNS if runs is None else numbers.read_whole(runs, "runs")
+    with progress.bar("comparing", comparing.WAYS * count) as tick:
+        found = comparing.compare(policy, rows=size, runs=count, tick=tick)
+    if as_json:
+        output.print_json(found.to_json())
+        return
+    what, recommended, limits = found.words()
+    output.print_paragraph(what)
+    output.print_line()
+    head = ("way to publish", "distance of pairs", "", "of columns", "rows of people")
+    output.print_table(head, [_way_row(way) for way in found.ways], right=(1, 3, 4))
+    for way in found.ways:
+        if way.why_not is not None:
+            output.print_line()
+            output.print_paragraph(f"{way.title}: {way.why_not}.")
+    for sentence in (recommended, limits):
+        output.print_line()
+        output.print_paragraph(sentence)
+
+
+def _way_row(way: WayOutcome) -> tuple[str, ...]:
+    if way.pairs is None or way.singles is None or way.rows is None:
+        return (way.title, "-", "", "-", "-")
+    spread = f"({way.pairs.least:.3f} to {way.pairs.most:.3f})"
+    return (
+        way.title,
+        f"{way.pairs.mean:.3f}",
+        spread,
+        f"{way.singles.mean:.3f}",
+        f"{way.rows.mean:,.0f}" if way.real else "none",
+    )
 
 
 def _write_lock(found: Plan, path: Path, *, force: bool) -> None:

@@ -508,7 +508,7 @@ def settle_method(release: ReleaseModel, published: int) -> ReleaseModel:
         return release
     update: dict[str, Any] = {"method": "synthetic" if release.synthetic is not None else "safe-k"}
     if published > MOST_COLUMNS and release.repeat == 1 and not any(getattr(release, key) for key in _SHAPES):
-        update["views"] = ViewsModel(show="counts", choose=ChosenViewsModel())
+        update["views"] = ViewsModel(show="counts", every="pairs")
     return release.model_copy(update=update)
 
 

@@ -484,7 +484,7 @@ class ReleaseModel(PolicyPart):
         default=None,
         description="`safe-k`, `sample`, `k-anonymity`, `microaggregation`, `probabilistic-k`, `t-closeness`, "
         "`anatomy`, `dp-microaggregation` or `synthetic`. When left out: `safe-k`, one wide table of up to four columns; of more "
-        "columns noisy counts of pairs, chosen privately.",
+        "columns noisy counts of all pairs.",
     )
     epsilon: Epsilon | None = Field(
         default=None,
