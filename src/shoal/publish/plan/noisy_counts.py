@@ -280,7 +280,7 @@ class NoisyCountsPlan(Plan):
             found.append(
                 ("single tables", f"{setting.singles:,}", f"{note} (sigma {exact_text(setting.single_sigma)})")
             )
-        found += [self._tables_fact(number, sigma) for number, sigma in setting.tables]
+        found.append(self._tables_fact())
         if setting.score_sigma is not None:
             note = f"noisy scores, sigma {exact_text(setting.score_sigma)}, decide which are counted"
             found.append(("candidates", f"{setting.candidates:,}", note))
@@ -305,13 +305,14 @@ class NoisyCountsPlan(Plan):
             ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
         ]
 
-    def _tables_fact(self, number: int, sigma: Fraction) -> tuple[str, str, str]:
-        width = self.half_widths[sigma]
-        if len(self.setting.tables) > 1:
-            note = f"if there are so many, a count is off by at most {width:,} in 95 of 100 cases"
-        else:
-            note = f"a count is off by at most {width:,} in 95 of 100 cases"
-        return "tables", f"{number:,}", f"{note} (sigma {exact_text(sigma)})"
+    def _tables_fact(self) -> tuple[str, str, str]:
+        (number, sigma), (most, largest) = self.setting.tables[0], self.setting.tables[-1]
+        few, many = self.half_widths[sigma], self.half_widths[largest]
+        if number == most:
+            note = f"a count is off by at most {few:,} in 95 of 100 cases (sigma {exact_text(sigma)})"
+            return "tables", f"{number:,}", note
+        note = f"as the scores decide: a count is off by at most {few:,} to {many:,} in 95 of 100 cases, the more the more tables"
+        return "tables", f"{number:,} to {most:,}", f"{note} (sigma {exact_text(sigma)} to {exact_text(largest)})"
 
     @property
     def view_head(self) -> tuple[str, str, str]:

@@ -108,7 +108,8 @@ class NoisyCountsJob(Job):
         synthetic = self.synthetic_entry(0) if plan.synthetic is not None else None
         certificate(plan, {LOCK: plan.lock.sha256}, self.draft_counts(), beside, synthetic, paid, today())
         _warm_up()
-        return [] if self.rows is None else self.rows.load_kernels(rows)
+        notes = [] if self.rows is None else self.rows.load_kernels(rows)
+        return [*notes, *(_load_loops() if plan.synthetic is not None else ())]
 
     def draft_counts(self) -> list[CountsTableEntry]:
         """The tables as the certificate will list them, as far as the plan knows them."""
@@ -282,6 +283,14 @@ def _warm_up() -> None:
     """Draw some noise, so that what is compiled or imported for it is there before the charge."""
     with Source.secure() as source:
         source.stream("trial").discrete_gaussian(2, 3)
+
+
+def _load_loops() -> tuple[str, ...]:
+    """Compile what draws synthetic rows; a note where that fails."""
+    from shoal.compilation import load_kernels
+    from shoal.model.descent import improve
+
+    return load_kernels((improve,))
 
 
 def counts_frame(table: NoisyTable, half_width: int) -> pa.Table:
