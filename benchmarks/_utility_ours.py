@@ -15,6 +15,11 @@ from _utility_measures import Rows, measure
 CANDIDATES: dict[str, dict] = {
     "one wide table": {"method": "safe-k", "recoding": "tree"},
     "views of rows": {"method": "safe-k", "views": "pairs"},
+    "one wide table and counts of pairs": {
+        "method": "safe-k",
+        "recoding": "tree",
+        "counts": {"every": "pairs", "share": "0.5"},
+    },
     "counts, all pairs": {"method": "safe-k", "views": {"show": "counts", "every": "pairs"}},
     "synthetic, all pairs": {"method": "synthetic", "views": {"every": "pairs"}},
     "synthetic, all pairs of declared cells": {"method": "synthetic", "views": {"every": "pairs", "cells": "declared"}},
