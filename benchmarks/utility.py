@@ -14,6 +14,7 @@ pairs; area under the ROC curve of three classifiers trained on the result and t
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,7 @@ def python_of(family: str) -> Path | None:
         venv.create(home, with_pip=True, clear=True)
         done = subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=False)  # noqa: S603 - our own words
         if done.returncode:
+            shutil.rmtree(home)  # so that the next run tries again
             return None
     return python
 
