@@ -337,7 +337,7 @@ def _width(where: Path, asked: GroupsModel, published: int, *, counts: bool) -> 
     width = asked.width
     many = (
         sum(comb(published, size) for size in range(2, width + 1))
-        if asked.adapt is not None
+        if asked.adapt is not None or (counts and asked.choose is not None)
         else comb(published, width)
     )
     yield from _too_many_views(where, asked, many)

@@ -80,6 +80,7 @@ def test_tables_that_are_chosen():
     assert [type(part) for part, _ in rounds.parts] == [NoisyTablesDP, ExponentialDP, NoisyTablesDP]
     assert rounds.claims[0].theorems[:3] == ("noisy-tables", "bounded-range", "adaptive-tables")
     assert len(shown(adapt={"width": 3}).method.groups) == 4, "three pairs and a triple"
+    assert shown(choose={"width": 3}).setting.candidates == 4
 
 
 def test_cells_are_of_the_level_that_is_fixed():

@@ -184,7 +184,10 @@ class ChosenViewsModel(PolicyPart):
         default=None,
         description="How many views are published. Views of rows need it; of noisy counts the scores decide when it is left out.",
     )
-    width: Width | None = Field(default=None, description="How many attributes a view has: 2 (when left out) or 3.")
+    width: Width | None = Field(
+        default=None,
+        description="How many attributes a view has, a table of noisy counts at most: 2 (when left out) or 3.",
+    )
 
 
 class AdaptModel(PolicyPart):
@@ -266,11 +269,14 @@ class GroupsModel(PolicyPart):
             return self.adapt.width or 2
         return EVERY.index(self.every) + 1 if self.every else 0
 
-    def candidates(self, published: Sequence[str]) -> tuple[Group, ...]:
-        """The views that are known without the data; all that could be chosen, where a mechanism chooses."""
+    def candidates(self, published: Sequence[str], *, counts: bool = False) -> tuple[Group, ...]:
+        """The views that are known without the data; all that could be chosen, where a mechanism chooses.
+
+        Noisy `counts` are chosen among tables of two attributes up to the width; views of rows all have the width.
+        """
         if self.groups is not None or self.workload is not None:
             return self.groups or self.workload or ()
-        if self.adapt is not None:
+        if self.adapt is not None or (counts and self.choose is not None):
             return tuple(group for size in range(2, self.width + 1) for group in combinations(published, size))
         found = tuple(combinations(published, self.width))
         if self.limit is None:

@@ -393,7 +393,7 @@ class CountedTables:
     def of(cls, policy: Policy, release: ReleaseModel, asked: GroupsModel) -> CountedTables:
         """The tables that a policy asks for; PolicyError for an attribute that has no cells."""
         published = [attribute.name for attribute in policy.schema.published]
-        every, merged = asked.candidates(published), asked.cells != "declared"
+        every, merged = asked.candidates(published, counts=True), asked.cells != "declared"
         groups = tuple(_in_order(group, published) for group in every)
         numbers: tuple[int, ...]
         kind: CountsKind = "fixed"

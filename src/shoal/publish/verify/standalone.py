@@ -3601,7 +3601,7 @@ def counted_groups(plan: CountsPlan) -> CountedGroups:
             width = ["singles", "pairs", "triples"].index(plan.asked["every"]) + 1 if plan.kind == "fixed" else 2
         else:
             width = chosen.get("width") or 2
-        widths = range(2 if plan.kind == "rounds" else width, width + 1)
+        widths = range(width if plan.kind == "fixed" else 2, width + 1)
         for each in widths:
             bounded("tables to choose from", comb(len(plan.published), each), 10 * MOST_FILES)
         named = [group for each in widths for group in combinations(sorted(plan.published), each)]
