@@ -41,7 +41,7 @@ from shoal.publish.certificate.model import (
 )
 from shoal.publish.certificate.noisy_counts import certificate as make_certificate
 from shoal.publish.folder import COUNTS, counts_file, rule_file, synthetic_file
-from shoal.publish.plan.noisy_counts import CountedTables, NoisyCountsPlan, cell_levels, synthetic_rows
+from shoal.publish.plan.noisy_counts import CountedTables, NoisyCountsPlan, synthetic_rows
 from shoal.publish.plan.views import view_names
 from shoal.publish.verify.compare import compare
 from shoal.publish.verify.lock import is_unread
@@ -169,15 +169,14 @@ class ToldCounts:
     def rule_checks(self) -> list[Check]:
         """What the labels of counts stand for, against the cells that the lock declares; None where a hierarchy is not here."""
         found: dict[str, Check] = {}
-        levels = cell_levels(self.asked)
         for table in self.certificate.counts:
             for column, file in table.recoding.items():
                 if file not in found:
-                    fits, detail = self._is_rule(column, file, levels.get(column, 0))
+                    fits, detail = self._is_rule(column, file)
                     found[file] = Check("label-meaning", fits, detail, about=column)
         return list(found.values())
 
-    def _is_rule(self, column: str, file: str, level: int) -> tuple[bool | None, str]:
+    def _is_rule(self, column: str, file: str) -> tuple[bool | None, str]:
         rule, attribute = self.rules[file], self.policy.schema[column]
         if read_text(self.folder, file) != rule_text(rule):
             return False, "the rule is not written as we write it"
@@ -185,7 +184,8 @@ class ToldCounts:
             return False, "the rule is another attribute's"
         if is_unread(self.policy, column):
             return (None if rule["kind"] == "boxes" else False), "its hierarchy is a file that is not here"
-        return is_union_rule(attribute, rule, level, bin_label_fits), "labels stand for what the lock declares"
+        cells = next(own for own in self.locked.cells if own.name == column)
+        return is_union_rule(cells, rule, bin_label_fits), "labels stand for what the lock declares"
 
     def index_check(self) -> Check:
         """The index of the tables, to the letter; scores are those of the file, each as a whole number."""

@@ -11,7 +11,7 @@ from shoal.anonymize.generalize.base import Partition, level_rule
 from shoal.anonymize.generalize.private_scheme import PrivateScheme
 from shoal.anonymize.generalize.scheme import FixedScheme
 from shoal.anonymize.generalize.tree.sides import hierarchy_over, label_fits
-from shoal.data.cells import cells_of
+from shoal.data.cells import AttributeCells, cells_of
 from shoal.data.domain import Values
 from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, Schema, Type
@@ -56,7 +56,7 @@ def _fits(
         finest: int = partition.finest.get(column, 0)  # type: ignore[attr-defined]
         if unread:
             return (None if named and rule["kind"] == "boxes" else False), "its hierarchy is a file that is not here"
-        return named and is_union_rule(attribute, rule, finest), "labels stand for what the lock declares"
+        return named and is_union_rule(cells_of(attribute, finest), rule), "labels stand for what the lock declares"
     allowed = _levels(partition, column)
     if unread:
         level_fits = isinstance(partition, PrivateScheme) or rule["level"] in allowed
@@ -80,12 +80,10 @@ def _is_level_rule(attribute: Attribute, rule: dict[str, Any]) -> bool:
     return _same(attribute, rule, level_rule(attribute, rule["level"], level))
 
 
-def is_union_rule(
-    attribute: Attribute, rule: dict[str, Any], finest: int, fits: Callable[..., bool] = label_fits
-) -> bool:
-    """Whether the labels of a rule are unions of the attribute's cells, with their losses; `fits` says how they are named."""
+def is_union_rule(pieces: AttributeCells, rule: dict[str, Any], fits: Callable[..., bool] = label_fits) -> bool:
+    """Whether the labels of a rule are unions of an attribute's cells, with their losses; `fits` says how they are named."""
+    attribute = pieces.attribute
     keys = {"attribute", "type", "domain", "kind", "labels", "losses", "members", "cells", "level"}
-    pieces = cells_of(attribute, finest)
     if set(rule) != keys or rule["kind"] != "boxes" or sorted(rule["cells"]) != sorted(pieces.labels):
         return False
     if pieces.ordered and rule["cells"] != list(pieces.labels):

@@ -2707,25 +2707,56 @@ def _quoted_cell(line: str, place: int) -> tuple[str, int]:
 
 
 def _read_parquet(file: BinaryIO) -> tuple[list[str], list[Any]]:
+    batches = _parquet_batches(file)
+    names, found = next(batches), list[Any]()
+    for batch in batches:
+        _add_runs(batch, found)
+    return names, found
+
+
+def _stream_parquet(file: BinaryIO) -> Iterator[Any]:
+    batches = _parquet_batches(file)
+    yield next(batches)
+    for batch in batches:
+        found: list[Any] = []
+        _add_runs(batch, found)
+        for row, times in found:
+            for _ in range(times):
+                yield row
+
+
+def _parquet_batches(file: BinaryIO) -> Iterator[Any]:
+    """The names of the columns of a Parquet file, and then its rows, some at a time."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise UnreadableError("a Parquet table needs pyarrow, which is not installed here") from None
-    found: list[Any] = []
     try:
         with closing(parquet.ParquetFile(file)) as table:
             about, names = table.metadata, list(table.schema_arrow.names)
             bounded("rows of a Parquet table", about.num_rows, MOST_ROWS)
             texts = [field.name for field in table.schema_arrow if str(field.type) == "string"]
             bounded("columns", len(names), MOST_FILES)
+        yield names
         file.seek(0)
         # Texts are read as numbers into a list of different ones, so that a long one is there once and not for every row.
         with closing(parquet.ParquetFile(file, read_dictionary=texts)) as table:
-            for batch in table.iter_batches(1 << 16):
-                _add_runs(batch, found)
+            yield from table.iter_batches(1 << 16)
     except (ArrowException, OSError, OverflowError) as error:
         raise ValueError("a Parquet file that cannot be read") from error
-    return names, found
+
+
+def stream_rows(folder: Path, name: str) -> Iterator[Any]:
+    """The columns of a table, and then its rows one after another, none of which is kept; ValueError as in `read_rows`."""
+    with open_inside(folder, name) as file:
+        if name.endswith(".parquet"):
+            yield from _stream_parquet(file)
+            return
+        lines = _csv_records(file)
+        header = _csv_cells(next(lines, ""), single=False)
+        yield [cell if cell is not None else "" for cell in header]
+        for line in lines:
+            yield _csv_cells(line, single=len(header) == 1)
 
 
 def _add_runs(batch: Any, found: list[Any]) -> None:
@@ -2784,17 +2815,12 @@ def has_no_notes(folder: Path, name: str, allowed: Any = None) -> bool:
         return False
 
 
-def reading_checks(
-    folder: Path, name: str, columns: list[str], unread: str = "class-size", notes: Any = None
-) -> tuple[Optional[list[Any]], list[Check]]:
-    """The rows of a table that can be read and has these columns in every row; else None, and a check that says why.
-
-    `unread` is the check that is left open where this Python cannot read the file; `notes` are those that a Parquet file has.
-    """
+def reading_checks(folder: Path, name: str, columns: list[str]) -> tuple[Optional[list[Any]], list[Check]]:
+    """The rows of a table that can be read and has these columns in every row; else None, and a check that says why."""
     try:
         header, rows = read_rows(folder, name)
     except UnreadableError as error:
-        return None, [must(unread, None, str(error), about=name)]
+        return None, [must("class-size", None, str(error), about=name)]
     except BoundError:
         raise
     except (ValueError, UnicodeDecodeError):
@@ -2803,7 +2829,7 @@ def reading_checks(
     checks = [
         must("table-text", True, "written as tables are written", about=name),
         must("table-columns", even, "as declared, in every row", about=name),
-        must("table-notes", has_no_notes(folder, name, notes), "nothing in the file beside its rows", about=name),
+        must("table-notes", has_no_notes(folder, name), "nothing in the file beside its rows", about=name),
     ]
     return (rows if even else None), checks
 
@@ -3753,37 +3779,72 @@ def _divides_cells(rule: dict[str, Any]) -> bool:
     return len(set(labels)) == len(labels) and len(set(cells)) == len(cells) and together == 2 ** len(cells) - 1
 
 
+class RowReader:
+    """A table that is read row by row, each handed to a function that says whether it fits; nothing is kept."""
+
+    def __init__(self, folder: Path, name: str, columns: list[str], notes: Any = None) -> None:
+        self.folder, self.name, self.columns, self.notes = folder, name, columns, notes
+        self.rows, self.fits = 0, True
+
+    def checks(self, fits: Callable[[Any], bool], unread: str) -> Iterator[Check]:
+        """Whether it is written as tables are, with these columns; `unread` is left open where this Python cannot read it."""
+        even, name = True, self.name
+        try:
+            rows = stream_rows(self.folder, name)
+            even = next(rows) == self.columns
+            for row in rows if even else ():
+                even = even and len(row) == len(self.columns)
+                self.rows += 1
+                self.fits = self.fits and even and fits(row)
+        except UnreadableError as error:
+            self.fits = False
+            yield must(unread, None, str(error), about=name)
+            return
+        except BoundError:
+            raise
+        except (ValueError, UnicodeDecodeError):
+            self.fits = False
+            yield must("table-text", False, "the file is not written as tables are written", about=name)
+            return
+        self.fits = self.fits and even
+        yield must("table-text", True, "written as tables are written", about=name)
+        yield must("table-columns", even, "as declared, in every row", about=name)
+        silent = has_no_notes(self.folder, name, self.notes)
+        yield must("table-notes", silent, "nothing in the file beside its rows and what they are", about=name)
+
+
 def count_file_checks(folder: Path, table: dict[str, Any], rules: dict[str, Any]) -> Iterator[Check]:
     """A table of counts: every combination of its labels in their order, with a whole number and its interval."""
-    name = table["file"]
+    name, half_width = table["file"], table["half_width"]
     labels = [rules[table["recoding"][column]]["labels"] for column in table["columns"]]
     size = 1
     for own in labels:
         size *= len(own)
         bounded("cells of a table of counts", size, MOST_CELLS)
-    rows, read = reading_checks(folder, name, [*table["columns"], "count", "low", "high"], "count-cells")
-    yield from read
-    if rows is None:
+    wanted, whole = product(*labels), [True]
+
+    def fits(row: Any) -> bool:
+        whole[0] = whole[0] and _is_count(row[-3:], half_width)
+        return bool(row[:-3] == next(wanted, None))
+
+    read = RowReader(folder, name, [*table["columns"], "count", "low", "high"])
+    checks = list(read.checks(fits, "count-cells"))
+    yield from checks
+    if not all(check.agrees for check in checks if check.id != "table-notes"):
         return
-    fits = table["cells"] == size == len(rows)
-    wanted = product(*labels)
-    fits = fits and all(times == 1 and row[:-3] == combination for (row, times), combination in zip(rows, wanted))
-    yield must("count-cells", fits, f"{size:,} combinations of labels, each once and in order", about=name)
-    yield must("count-numbers", _are_counts(rows, table["half_width"]), "whole numbers and their intervals", about=name)
+    same = read.fits and table["cells"] == size == read.rows
+    yield must("count-cells", same, f"{size:,} combinations of labels, each once and in order", about=name)
+    yield must("count-numbers", whole[0], "whole numbers and their intervals", about=name)
 
 
-def _are_counts(rows: list[Any], half_width: int) -> bool:
-    """Whether the last three cells of every row are a whole number and the ends of its interval."""
+def _is_count(cells: Any, half_width: int) -> bool:
+    """Whether three cells are a whole number and the ends of its interval."""
     try:
-        for row, _ in rows:
-            count, low, high = (comparable(cell, "integer") for cell in row[-3:])
-            if isinstance(row[-3], bool) or (low, high) != (count - half_width, count + half_width):
-                return False
-            if abs(count) > LARGEST_COUNT:
-                return False
+        count, low, high = (comparable(cell, "integer") for cell in cells)
     except (ValueError, TypeError):
         return False
-    return True
+    fits = not isinstance(cells[0], bool) and abs(count) <= LARGEST_COUNT
+    return fits and (low, high) == (count - half_width, count + half_width)
 
 
 def count_index(certificate: dict[str, Any]) -> list[dict[str, Any]]:
@@ -3838,50 +3899,52 @@ def synthetic_checks(folder: Path, certificate: dict[str, Any], plan: CountsPlan
     if not fits:
         yield must("synthetic-file", False, "it is not the one that the locked plan asks for")
         return
-    rows, read = reading_checks(folder, told["file"], told["columns"], "synthetic-values", NOBODY)
-    yield from read
-    if rows is None:
-        return
-    many = sum(times for _, times in rows)
-    yield must("synthetic-file", many == told["rows"], f"{many:,} rows, in a file that says what they are")
-    try:
-        fits = _are_allowed(rows, told["columns"], plan.lock["attributes"], asked.get("never") or [])
-    except UnreadableError as error:
-        yield must("synthetic-values", None, str(error))
-        return
-    except BoundError:
-        raise
-    except (ValueError, TypeError, KeyError):
-        fits = False
-    yield must("synthetic-values", fits, "values of the declared domains, and no combination that must never be")
+    allowed = AllowedRows(told["columns"], plan.lock["attributes"], asked.get("never") or [])
+    read = RowReader(folder, told["file"], told["columns"], NOBODY)
+    checks = list(read.checks(allowed.holds, "synthetic-values"))
+    yield from checks
+    if all(check.agrees for check in checks if check.id != "table-notes"):
+        detail = f"{read.rows:,} rows, in a file that says what they are"
+        yield must("synthetic-file", read.rows == told["rows"], detail)
+        detail = "values of the declared domains, and no combination that must never be"
+        yield must("synthetic-values", read.fits, detail)
 
 
-def _are_allowed(rows: list[Any], columns: list[str], attributes: dict[str, Any], never: list[Any]) -> bool:
-    """Whether rows have values of the domains alone, and none lies in a combination that must never be."""
-    values = {column: {row[place] for row, _ in rows} for place, column in enumerate(columns)}
-    for column, cells in values.items():
-        own = attributes[column]
-        if None in cells and own.get("missing", "value") != "value":
-            return False
-        if not all(cell is None or in_domain(cell, own) for cell in cells):
-            return False
-    for rule in never:
-        spend(len(rows))
-        inside = [
-            (
-                place,
-                {
-                    cell
-                    for cell in values[column]
-                    if cell is not None and _is_named(cell, attributes[column], rule[column])
-                },
+class AllowedRows:
+    """Which rows have values of the domains alone, and lie in no combination that must never be; each value is looked at once."""
+
+    def __init__(self, columns: list[str], attributes: dict[str, Any], never: list[Any]) -> None:
+        self.own = [attributes[column] for column in columns]
+        self.never = [[(columns.index(name), named) for name, named in rule.items()] for rule in never]
+        self._known: dict[Any, bool] = {}
+
+    def holds(self, row: Any) -> bool:
+        """Whether a row is allowed."""
+        try:
+            if not all(self._fits(place, cell) for place, cell in enumerate(row)):
+                return False
+            return not any(
+                all(self._lies_in(number_, place, named, row[place]) for place, named in rule)
+                for number_, rule in enumerate(self.never)
             )
-            for place, column in enumerate(columns)
-            if column in rule
-        ]
-        if len(inside) != len(rule) or any(all(row[place] in held for place, held in inside) for row, _ in rows):
+        except BoundError:
+            raise
+        except (ValueError, TypeError, KeyError):
             return False
-    return True
+
+    def _fits(self, place: int, cell: Any) -> bool:
+        key = (place, cell)
+        if key not in self._known:
+            own = self.own[place]
+            spend(1)
+            self._known[key] = own.get("missing", "value") == "value" if cell is None else in_domain(cell, own)
+        return self._known[key]
+
+    def _lies_in(self, rule: int, place: int, named: list[str], cell: Any) -> bool:
+        key = (rule, place, cell)
+        if key not in self._known:
+            self._known[key] = cell is not None and _is_named(cell, self.own[place], named)
+        return self._known[key]
 
 
 def _is_named(cell: Any, attribute: dict[str, Any], named: list[str]) -> bool:
