@@ -27,11 +27,12 @@ be EQUAL to what the locked plan says or to what a formula gives: epsilon, delta
 delta of a sample at its own k and beta. Others must SUFFICE: k and beta are not searched for again; instead delta is computed
 from them and must be no larger than the promised one. So a folder stays valid when a later program would find better numbers.
 
-What is not compared. Sentences and premises (the hash of all sentences is), what labels stand for, and how many schemes a
-private choice had. The program says at its end, in words of its own, what it has verified. `shoal verify` compares more.
+What is not compared. Sentences and premises (the hash of all sentences is), what labels stand for, how many schemes a private
+choice had, and whether cells were merged, and tables chosen, as the published counts and scores decide: that they were is one of
+the premises. The program says at its end, in words of its own, what it has verified. `shoal verify` compares more.
 
-What nobody can verify from a folder. That the sample was drawn as stated and with good randomness, that the ledger lists
-everything, and that nobody looked at results before the plan was fixed: premises about a run that nobody else saw.
+What nobody can verify from a folder. That the sample and the noise were drawn as stated and with good randomness, that the ledger
+lists everything, and that nobody looked at results before the plan was fixed: premises about a run that nobody else saw.
 
 A folder comes from a stranger. Only plain files inside it are opened, never a link, a pipe or a device. Sizes, depths, digits and
 the work that a number leads to are bounded before the work is begun, far above what Shoal writes (section 2 has the limits). What
@@ -4081,9 +4082,9 @@ def noisy_counts_checks(folder: Path, certificate: dict[str, Any], lock: dict[st
     yield idle_file_check(certificate, lock)
     yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
     if certificate["noise"]["merged"]:
-        yield Check("count-bins", None, "how cells were merged is not made again here")
+        yield Check("count-bins", None, "that cells were merged by published counts alone is not made again here")
     if plan.kind == "once":
-        yield Check("count-choice", None, "which tables the scores speak for is not made again here")
+        yield Check("count-choice", None, "that published scores alone chose the tables is not made again here")
 
 
 # === 15. The program ===============================================================================================
