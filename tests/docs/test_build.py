@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell, new_notebook
 
 pytestmark = pytest.mark.slow
 
@@ -37,3 +39,24 @@ def test_the_documentation_builds_and_its_pages_need_no_network(built):
     assert "shoal plan" in pages["reference/cli.html"]
     for module in (ROOT / "src" / "shoal" / "guarantee").glob("[a-z]*.py"):
         assert f"shoal.guarantee.{module.stem}" in pages["reference/guarantee.html"]
+
+
+def test_pages_share_a_kernel_and_neither_names_nor_folders(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
+    from patient_cells import SharedKernel
+
+    kernel = SharedKernel()
+    tell = "import os; print(os.getpid(), os.path.basename(os.getcwd()), 'left' in globals())"
+    printed = {}
+    try:
+        for name, first_cell in {"first": "left = 1", "second": "other = 2"}.items():
+            (tmp_path / name).mkdir()
+            page = new_notebook(cells=[new_code_cell(first_cell), new_code_cell(tell)])
+            kernel(page, cwd=str(tmp_path / name), allow_errors=False, timeout=-1, record_timing=False)
+            printed[name] = page.cells[1].outputs[0].text.split()
+        with pytest.raises(CellExecutionError, match="left"):
+            kernel(new_notebook(cells=[new_code_cell("left")]), cwd=str(tmp_path), allow_errors=False, timeout=-1)
+    finally:
+        kernel.stop()
+    assert printed["first"] == [printed["second"][0], "first", "True"]
+    assert printed["second"][1:] == ["second", "False"]
