@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from shoal.engine.base import Engine
     from shoal.policy.policy import Policy
     from shoal.publish.compare import Comparison
+    from shoal.publish.counts_rehearsal import CountsRehearsal
     from shoal.publish.plan.base import Plan
     from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.release import Release
@@ -218,13 +219,13 @@ def rehearse(
     marginals: Marginals | None = None,
     seed: int = 0,
     engine: str | Engine = "duckdb",
-) -> Rehearsal:
+) -> Rehearsal | CountsRehearsal:
     """Run a plan on tables simulated from the policy alone: what to expect of a release. No data are read, nothing is charged.
 
     Arguments  `plan` is a plan, a `Policy` or the path of a policy file; `rows` one size of the table or several; `runs` the
                simulated tables of each size, from 2 up; `marginals` the publicly known shares of some attributes; `seed` a
                whole number, the same for the same tables; `engine` where rows live.
-    Raises     ParameterError for sizes, runs or a seed out of range; PolicyError for a method that draws no sample.
+    Raises     ParameterError for sizes, runs or a seed out of range; PolicyError for a method without a price.
 
     >>> found = rehearse("policy.yaml", rows=1_000, runs=2)
     >>> found.expected[0].empty.count

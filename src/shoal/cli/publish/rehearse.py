@@ -13,6 +13,7 @@ from shoal.cli.terminal.command import command, json_option
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
+    from shoal.publish.counts_rehearsal import CountsRehearsal
     from shoal.publish.rehearse import Expectation, Rehearsal, Spread
 
 
@@ -54,6 +55,7 @@ def rehearse(policy: Path, rows: str, runs: str, marginals: Path | None, seed: s
     """Run the plan of POLICY on tables simulated from its domains; no table is opened and nothing is charged."""
     from shoal.datasets.marginals import load
     from shoal.policy.policy import Policy
+    from shoal.publish.counts_rehearsal import CountsRehearsal
     from shoal.publish.plan.methods import plan
 
     sizes = _sizes(rows)
@@ -65,6 +67,8 @@ def rehearse(policy: Path, rows: str, runs: str, marginals: Path | None, seed: s
         found = planned.rehearse(rows=sizes, runs=count, marginals=known, seed=start, tick=tick)
     if as_json:
         output.print_json(found.to_json())
+    elif isinstance(found, CountsRehearsal):
+        _print_counts(found)
     else:
         _print(found)
 
@@ -74,6 +78,22 @@ def _sizes(text: str) -> list[int]:
     if not parts:
         raise UsageError("--rows cannot be read", came=repr(text), allowed="N or N,N,...")
     return [numbers.read_whole(part.replace("_", ""), "rows") for part in parts]
+
+
+def _print_counts(found: CountsRehearsal) -> None:
+    """For noisy counts: how many tables there would be, and how far from the simulated ones."""
+    what, *rest = found.words()
+    output.print_paragraph(what)
+    output.print_line()
+    head = ("", *(cell for one in found.expected for cell in (f"{one.rows:,} rows", "")))
+    rows = [(name, *(cell for own in line for cell in _spread(own, form))) for name, line, form in found.lines()]
+    output.print_table(head, rows, right=range(1, len(head), 2))
+    for sentence in rest:
+        output.print_line()
+        output.print_paragraph(sentence)
+    if found.beside is not None:
+        output.print_line()
+        _print(found.beside)
 
 
 def _print(found: Rehearsal) -> None:

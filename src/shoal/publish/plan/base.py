@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shoal.guarantee.safe_k.frontier import FrontierPoint
     from shoal.ledger.ledger import RunState
     from shoal.publish.certificate.model import Certificate
+    from shoal.publish.counts_rehearsal import CountsRehearsal
     from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.release import Job
     from shoal.publish.verify.standalone import Check
@@ -93,7 +94,7 @@ class Plan(ABC):
     def job(self) -> Job:
         """The run: what is charged, written and reported."""
 
-    def rehearse(self, **options: Any) -> Rehearsal:  # noqa: ARG002 - for methods that draw a sample
+    def rehearse(self, **options: Any) -> Rehearsal | CountsRehearsal:  # noqa: ARG002 - for methods that draw a sample
         """Run it on simulated tables, with the options of `shoal.rehearse`; PolicyError for a method that draws no sample."""
         raise PolicyError(
             "release.method: it draws no sample, so there is nothing to rehearse",

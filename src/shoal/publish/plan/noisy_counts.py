@@ -39,6 +39,7 @@ from shoal.publish.plan.views import views_plan
 if TYPE_CHECKING:
     from shoal.guarantee.safe_k.frontier import FrontierPoint
     from shoal.ledger.ledger import RunState
+    from shoal.publish.counts_rehearsal import CountsRehearsal
     from shoal.publish.run.noisy_counts import NoisyCountsJob
 
 MOST_CELLS_IN_ALL = 40_000_000
@@ -145,6 +146,11 @@ class NoisyCountsPlan(Plan):
             )
         if self.rows is not None:
             self.rows.check(schema)
+
+    def rehearse(self, **options: Any) -> CountsRehearsal:
+        from shoal.publish.counts_rehearsal import rehearse_counts
+
+        return rehearse_counts(self, **options)
 
     # --- what is published ------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.anonymize.measure.tables import MeasuredCounts, NoisyTable
 from shoal.chance.source import Source
@@ -242,18 +243,11 @@ class NoisyCountsJob(Job):
     def _write_synthetic(self, measured: MeasuredCounts, folder: Path, source: Source) -> SyntheticEntry:
         """One table drawn from a model of the published counts; the original is not here."""
         from shoal.datasets.cell_values import synthetic_columns
-        from shoal.model.fit import fit
 
-        plan, asked = self.plan, self.plan.synthetic or SyntheticRows(None)
-        forbidden = tuple(
-            tuple(None if mask is None else np.array(mask, dtype=np.bool_) for mask in box) for box in asked.never
-        )
-        model = fit(measured.axes(), measured.as_measurements(), source=source.stream("fit"), forbidden=forbidden)
-        many = max(0, round(model.total)) if asked.rows is None else asked.rows
-        codes = model.draw(many, source.stream("rows"))
+        codes = draw_codes(self.plan, measured, source)
         frame = synthetic_columns(measured.cells, codes, source.stream("values"))
-        write_frame(folder / synthetic_file(plan.format), frame, {"shoal": NOBODY})
-        return self.synthetic_entry(many)
+        write_frame(folder / synthetic_file(self.plan.format), frame, {"shoal": NOBODY})
+        return self.synthetic_entry(len(codes))
 
     def synthetic_entry(self, rows: int) -> SyntheticEntry:
         """The synthetic table as the certificate lists it."""
@@ -277,6 +271,19 @@ class NoisyCountsJob(Job):
     def fix_after_failure(self, fix: str | None) -> str:
         """Say that the charge stands."""
         return f"{fix}; the charge stands" if fix else "the charge stands: what failed may have been seen"
+
+
+def draw_codes(plan: NoisyCountsPlan, measured: MeasuredCounts, source: Source) -> npt.NDArray[np.int64]:
+    """Synthetic rows as numbers of cells, drawn from a model of published counts; the original is not here."""
+    from shoal.model.fit import fit
+
+    asked = plan.synthetic or SyntheticRows(None)
+    forbidden = tuple(
+        tuple(None if mask is None else np.array(mask, dtype=np.bool_) for mask in box) for box in asked.never
+    )
+    model = fit(measured.axes(), measured.as_measurements(), source=source.stream("fit"), forbidden=forbidden)
+    many = max(0, round(model.total)) if asked.rows is None else asked.rows
+    return model.draw(many, source.stream("rows"))
 
 
 def _warm_up() -> None:
