@@ -188,12 +188,13 @@ def _least_squares(
     return inverse @ right, np.diag(inverse).copy()
 
 
-def settle_margins(collection: Collection) -> list[Floats]:
-    """Give the counts of every attribute's atoms: not negative, and with the common total."""
+def settle_margins(collection: Collection, expect: Sequence[Floats] | None) -> list[Floats]:
+    """Give the counts of every attribute: weighed against an expectation (even, without a model), with the common total."""
     found = []
-    for axis in range(len(collection.atoms)):
+    for axis, atoms in enumerate(collection.atoms):
         values, variance = collection.margin(axis)
-        found.append(project(values, variance, collection.total))
+        expected = np.full(atoms.many, collection.total / atoms.many) if expect is None else expect[axis]
+        found.append(project(shrink(values, variance, expected)[0], variance, collection.total))
     return found
 
 

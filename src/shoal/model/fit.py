@@ -1,9 +1,11 @@
 """Fitting: from noisy tables to one joint model, tables that agree with each other, and rows.
 
-1.  The total and each attribute's counts are combined over all tables, weighed by precision, and made non-negative.
-2.  Every measured table is weighed against independence (`shrinkage`).
+1.  The total and each attribute's counts are combined over all tables, weighed by precision, and made non-negative;
+    counts that noise drowns move towards an even division (`shrinkage`).
+2.  Every measured table is weighed against independence, and one of three or more attributes against its parts.
 3.  A mixture of products is fitted to all of them together (`mixture`): the joint model.
-4.  Every measured table is weighed once more, against the mixture, and raked to the common margins (`evidence`).
+4.  Each attribute's counts and every measured table are weighed once more, against the mixture, and then raked
+    to the common margins (`evidence`).
 
 All of it is a function of published numbers and of random bits, so it costs no privacy.
 """
@@ -23,6 +25,10 @@ from shoal.model.draw import draw_rows
 from shoal.model.evidence import TINY, Blocks, Collection, rake, settle_margins, settle_tables
 from shoal.model.measurement import Axis, Box, Floats, Ints, Mask, Measurement, check_input, check_size
 from shoal.model.mixture import Mixture, TargetTable, fit_mixture
+from shoal.model.paths import implied_pairs
+
+LEAST_VARIANCE = 1.0
+"""A mixture is fitted to no entry more precisely than to one record; the tables are settled by what was measured afterwards."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +144,16 @@ def fit(
     check_input(axes, measurements, forbidden)
     atoms = atoms_of(axes, measurements, forbidden)
     collection = Collection(atoms, measurements)
-    margins = settle_margins(collection)
+    margins = settle_margins(collection, None)
     zeros = _allowed(collection, forbidden)
-    _, weighed = settle_tables(collection, margins, None, zeros)
-    targets = [TargetTable(blocks, mean, 1.0 / variance) for blocks, (mean, variance) in weighed.items()]
+    first, weighed = settle_tables(collection, margins, None, zeros)
+    targets = [
+        TargetTable(blocks, mean, 1.0 / np.maximum(variance, LEAST_VARIANCE))
+        for blocks, (mean, variance) in weighed.items()
+    ]
+    pairs = {(key[0], key[1]): table for key, table in first.items() if len(key) == 2 and key[1] < len(axes)}
+    implied = implied_pairs(margins, pairs, collection.total)
+    targets += [TargetTable(pair, mean, 1.0 / variance) for pair, (mean, variance) in implied.items()]
     begin = None if start is None else _carry_over(start, axes, atoms, margins)
     mixture = fit_mixture(margins, collection.coarser, targets, collection.total, source.stream("mixture"), begin)
     expect = {
@@ -150,6 +162,7 @@ def fit(
         )
         for blocks in weighed
     }
+    margins = settle_margins(collection, [mixture.table([axis]) * collection.total for axis in range(len(axes))])
     settled, _ = settle_tables(collection, margins, expect, zeros)
     kept = {blocks: table for blocks, table in settled.items() if len(blocks) > 1 and max(blocks) < len(axes)}
     shares = tuple(collection.cells(axis, margins[axis]) for axis in range(len(axes)))

@@ -6,7 +6,7 @@ import numpy as np
 
 from shoal.model.measurement import Floats
 
-SCALES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+SCALES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 12.8, 100.0)
 POWER = 0.75
 """A true count lies within a scale times expected ** POWER of what is expected: between Poisson and proportional."""
 LEAST_EXPECTED = 0.25
