@@ -7,6 +7,7 @@ smallest cost is taken. Frequent values stay alone, the others form runs of neig
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,19 +66,20 @@ def declared_bins(cells: AttributeCells) -> AttributeBins:
     return AttributeBins(cells, np.arange(len(cells), dtype=np.int64), cells.labels)
 
 
-def merged_bins(cells: AttributeCells, counts: Floats, size: float, most: int) -> AttributeBins:
+def merged_bins(cells: AttributeCells, counts: Floats, size: float, most: int, noise: float = 0.0) -> AttributeBins:
     """The bins of an attribute, from estimated counts of its cells; nothing else is read.
 
-    `size` is the number of records that a bin of several cells should have, and `most` the largest number of bins. The
-    missing value is always a bin of its own.
+    `size` is the number of records that a bin of several cells should have, and `most` the largest number of bins. `noise` is
+    the standard deviation of a count: a cell stands out where it has more records than the largest of so many noises is
+    expected to be. The missing value is always a bin of its own.
     """
     masses = np.maximum(np.asarray(counts, dtype=np.float64), 0.0)
     over = hierarchy_over(cells)
     divide = _divide_runs if cells.ordered else _divide_groups
     if len(over.cells) <= 1:
         return declared_bins(cells)
-    size = max(size, 1.0)
-    while len(found := divide(cells, over, masses, size)) > max(most, 1):
+    size, least = max(size, 1.0), noise * math.sqrt(2 * math.log(len(cells)))
+    while len(found := divide(cells, over, masses, size, least)) > max(most, 1):
         size *= GROWTH
     parts = sorted(found, key=lambda part: part[1][0])
     if cells.missing is not None:
@@ -94,17 +96,17 @@ Parts = list[tuple[str, list[int]]]
 """The label and the cells of each bin."""
 
 
-def _divide_runs(cells: AttributeCells, over: DomainPiece, masses: Floats, size: float) -> Parts:
+def _divide_runs(cells: AttributeCells, over: DomainPiece, masses: Floats, size: float, least: float) -> Parts:
     """Runs of neighbouring cells of an ordered attribute."""
     own = sorted(over.cells)
-    ends = [0, *best_runs(masses[own], size)]
+    ends = [0, *best_runs(masses[own], size, least)]
     return [
         (cells.labels[own[first]] if last == first + 1 else cells.span(own[first], own[last - 1] + 1), own[first:last])
         for first, last in pairwise(ends)
     ]
 
 
-def _divide_groups(cells: AttributeCells, over: DomainPiece, masses: Floats, size: float) -> Parts:
+def _divide_groups(cells: AttributeCells, over: DomainPiece, masses: Floats, size: float, least: float) -> Parts:
     """Frequent values alone, frequent groups of the hierarchy divided further, and what is left of each as runs of siblings."""
     found: Parts = []
     waiting = [over]
@@ -112,13 +114,13 @@ def _divide_groups(cells: AttributeCells, over: DomainPiece, masses: Floats, siz
         parent = waiting.pop()
         few: list[DomainPiece] = []
         for item in parent.items:
-            if masses[item.cells].sum() < size / 2:
+            if masses[item.cells].sum() < max(size / 2, least * math.sqrt(len(item.cells))):
                 few.append(item)
             elif item.items:
                 waiting.append(item)
             else:
                 found.append((item.label, list(item.cells)))
-        ends = [0, *best_runs(np.array([masses[item.cells].sum() for item in few]), size)] if few else [0]
+        ends = [0, *best_runs(np.array([masses[item.cells].sum() for item in few]), size, math.inf)] if few else [0]
         for first, last in pairwise(ends):
             pieces = few[first:last]
             label = pieces[0].label if len(pieces) == 1 else name_pieces(cells, pieces, parent)
@@ -126,10 +128,11 @@ def _divide_groups(cells: AttributeCells, over: DomainPiece, masses: Floats, siz
     return found
 
 
-def best_runs(masses: Floats, size: float) -> list[int]:
+def best_runs(masses: Floats, size: float, least: float = 0.0) -> list[int]:
     """Where runs end that divide a row of masses with the smallest cost: the last is the number of masses.
 
-    A run of several costs the square of its mass, and every run costs the square of `size`; found by dynamic programming.
+    A run costs the square of its mass, unless it is a single one of at least `least`, and every run costs the square of
+    `size`; found by dynamic programming.
     """
     count = len(masses)
     sums = np.concatenate([[0.0], np.cumsum(masses)])
@@ -137,7 +140,8 @@ def best_runs(masses: Floats, size: float) -> list[int]:
     start = np.zeros(count + 1, dtype=np.int64)
     for last in range(1, count + 1):
         costs = best[:last] + (sums[last] - sums[:last]) ** 2
-        costs[last - 1] = best[last - 1]
+        if masses[last - 1] >= least:
+            costs[last - 1] = best[last - 1]
         # Of equal costs the longest run: cells without records are put together.
         start[last] = int(np.argmin(costs))
         best[last] = costs[start[last]] + size * size

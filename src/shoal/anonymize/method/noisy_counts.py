@@ -230,7 +230,8 @@ class NoisyCounts:
         width = max((len(group) for group in self.groups), default=2) if fixed else 2
         size = self.parameters.size(total, sigma, width)
         return tuple(
-            merged_bins(each.bins[0].cells, project(each.values, total), size, self.parameters.most) for each in singles
+            merged_bins(each.bins[0].cells, project(each.values, total), size, self.parameters.most, float(each.sigma))
+            for each in singles
         )
 
 
