@@ -8,14 +8,21 @@ import shutil
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from scipy.stats import binom
 
 import shoal
 from shoal.assess.release.load import LoadedRelease
+from shoal.assess.release.load import load as read
 from shoal.assess.release.synthetic import PublishedSyntheticTable
+from shoal.chance.source import Source
+from shoal.engine.base import open_engine
 from shoal.errors import VerificationError
+from shoal.guarantee.rounding import exact_text
+from shoal.policy.policy import Policy
 from shoal.publish.share import pack
-from tests.assess.release.released import reseal
+from tests.assess.release.released import add_counts, reseal
 from tests.publish.clinic import publish, write_table
 
 SURE = 1 - 1e-9
@@ -130,3 +137,66 @@ def test_a_folder_whose_sigma_is_understated_does_not_load(opened, tmp_path):
     entries[-1]["sigma"] = "1.5"
     with pytest.raises(VerificationError):
         shoal.load(reseal(folder, counts=entries))
+
+
+# --- how often, through the method that measures --------------------------------------------------------------------
+
+AUDIT = """
+version: 1
+dataset: audit
+unit: row
+neighbours: add_remove
+attributes:
+  age:  {role: quasi, type: integer, domain: [0, 39], missing: refuse}
+  sex:  {role: quasi, type: category, domain: [f, m, x, y], missing: refuse}
+  diag: {role: confidential, type: category, domain: [a, b, c, d, e, g], missing: refuse}
+release: {method: safe-k, epsilon: 1, delta: 1e-5, views: {show: counts, every: pairs}}
+"""
+KINDS = {
+    "fixed": {"show": "counts", "every": "pairs"},
+    "once": {"show": "counts", "choose": {"count": 2}},
+    "rounds": {"show": "counts", "adapt": {"rounds": 2}},
+}
+
+
+def population(rows=2000):
+    """Records whose ages thin out, so that bins follow from noisy counts and differ from run to run."""
+    rng = np.random.default_rng(0)
+    age = np.minimum(rng.geometric(0.08, rows) - 1, 39)
+    sex = np.array(list("fmxy"))[np.minimum(rng.geometric(0.5, rows) - 1, 3)]
+    diag = np.array(list("abcdeg"))[np.minimum(rng.geometric(0.4, rows) - 1 + (age > 20), 5)]
+    return pa.table({"age": age, "sex": sex, "diag": diag})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_hold_the_truth_as_often_as_they_say_whatever_the_noise_decides(tmp_path, kind):
+    """Which cells are merged, and which tables are measured, follows from noise; an interval must not suffer from it."""
+    table, level, runs = population(), 0.8, 100
+    age, sex, diag = (np.array(table[name].to_pylist()) for name in table.column_names)
+    asked = [
+        ({"age": 7}, age == 7),
+        ({"age": 33}, age == 33),
+        ({"age": (5, 25)}, (age >= 5) & (age < 25)),
+        ({"age": (5, 25), "sex": "f"}, (age >= 5) & (age < 25) & (sex == "f")),
+        ({"age": (2, 4), "diag": "a"}, (age >= 2) & (age < 4) & (diag == "a")),
+        ({"sex": "f", "diag": "b"}, (sex == "f") & (diag == "b")),
+        ({}, age >= 0),
+    ]
+    policy = Policy.parse(AUDIT).with_changes({"release.views": KINDS[kind]})
+    planned = shoal.plan(policy)
+    rows, missed, answered = open_engine().scan(table, policy.schema), np.zeros(len(asked)), np.zeros(len(asked))
+    for number in range(runs):
+        measured = planned.method.measure(rows, Source.seeded(f"run {number}"))
+        shown = {f"t{i}": (list(own.rules().values()), own.values) for i, own in enumerate(measured.tables)}
+        sigma = {f"t{i}": exact_text(own.sigma) for i, own in enumerate(measured.tables)}
+        folder = add_counts(
+            tmp_path / str(number), shown, sigma, singles=planned.setting.singles, kind=planned.setting.kind
+        )
+        loaded = read(folder)
+        for place, (where, holds) in enumerate(asked):
+            if loaded.holding(tuple(where)):
+                found = loaded.count(where, level=level)
+                answered[place] += 1
+                missed[place] += not found.low <= holds.sum() <= found.high
+    assert (binom.sf(missed - 1, answered, 1 - level) > 1e-4).all(), (missed, answered)
