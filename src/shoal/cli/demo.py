@@ -15,8 +15,7 @@ from shoal.cli.terminal.command import command, json_option
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.guarantee.safe_k.frontier import CurveRow, FrontierPoint
-    from shoal.publish.plan.safe_k import SafeKPlan
+    from shoal.publish.plan.base import Plan
     from shoal.publish.run.release import Release
     from shoal.publish.verify.standalone import Check
 
@@ -26,6 +25,8 @@ MARKER = ".shoal-demo"
 NAME = "visits-2026"
 ROWS = 50_000
 SEED = 2026
+COUNTS = {"every": "pairs", "share": "0.5"}
+"""What is published beside the rows: a table of counts for every pair of columns, for half of the precision."""
 
 
 @command(
@@ -57,25 +58,30 @@ SEED = 2026
 def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     """Generate a table of hospital visits, plan its release, publish it and verify it.
 
-    DIR then has the table, its policy, plan.html, the release visits-2026 with its certificate, visits-2026.holder
-    with the custodian's report, and a ledger. The next run replaces these files.
+    The release has generalized rows of sampled people, and tables of noisy counts beside them. DIR then has the table, its
+    policy, plan.html, the release visits-2026 with its certificate, visits-2026.holder with the custodian's report, and a
+    ledger. The next run replaces these files.
     """
+    from shoal.assess.release.load import load
     from shoal.datasets.visits import write_policy, write_visits
-    from shoal.guarantee.safe_k.frontier import class_sizes, curve, frontier
     from shoal.policy.policy import Policy
-    from shoal.publish.plan.safe_k import SafeKPlan
+    from shoal.publish.plan.methods import plan
 
     _refuse_other_folder(out, force)
     _clear(out)
     with progress.spinner("generating visits"):
-        policy = write_policy(out)
+        policy = (
+            Policy.load(write_policy(out))
+            .with_changes({"release.counts": COUNTS})
+            .save(out / "policy.yaml", force=True)
+        )
         data = write_visits(out / "visits.csv", rows, seed=SEED)
-    planned = SafeKPlan.of(Policy.load(policy))
-    with progress.bar("planning", len(class_sizes(planned.promise.unit)) + 11) as tick:
-        points, choices = curve(planned.promise, tick), frontier(planned.promise, tick)
-    with progress.spinner("drawing the plan"):
-        written = _write(out, _files(planned, points, choices))
+    with progress.spinner("planning"):
+        planned = plan(Policy.load(policy))
+        written = _write(out, _files(planned))
     made, checks = _publish(out, policy, data)
+    with progress.spinner("reading the release as a recipient"):
+        women = load(made.folder).count({"sex": "female"})
     output.note_effect(f"the demonstration was made and stands: {out}")
     if as_json:
         names = [path.name for path in written]
@@ -97,7 +103,14 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     output.print_line()
     agree = sum(each.agrees is True for each in checks)
     others = f", {len(checks) - agree} could not be made" if agree < len(checks) else ""
-    output.print_line(f"{made.rows_published:,} rows published; {agree} checks of the certificate agree{others}")
+    tables = len(made.certificate["counts"])
+    output.print_line(
+        f"{made.rows_published:,} rows and {tables} tables of noisy counts published; "
+        f"{agree} checks of the certificate agree{others}"
+    )
+    output.print_line(
+        f"a recipient's estimate of the women: {women.value:,.0f}, with 95 % confidence {women.low:,.0f} to {women.high:,.0f}"
+    )
     for line in account_lines(made, planned):
         output.print_line(line)
     output.print_line()
@@ -162,20 +175,9 @@ def _write(out: Path, files: dict[str, bytes]) -> list[Path]:
     return [disk.write(out / name, content, force=True) for name, content in files.items()]
 
 
-def _files(planned: SafeKPlan, points: list[CurveRow], choices: list[FrontierPoint]) -> dict[str, bytes]:
-    from shoal.cli.guarantee.solve import to_fields
-    from shoal.guarantee.safe_k.frontier import curve_of_setting
-    from shoal.page import plots
-    from shoal.publish.plan.page import curve_picture, frontier_picture, plan_page
-
-    found = planned.promise
-    pictures = curve_picture(curve_of_setting(found)), frontier_picture(found, choices)
-    first, second = (plots.side_by_side([picture]) for picture in pictures)
-    fields = {"version": output.VERSION, **to_fields(found, points, choices)}
+def _files(planned: Plan) -> dict[str, bytes]:
+    fields = {"version": output.VERSION, **planned.to_json()}
     return {
         "plan.json": (json.dumps(fields, indent=2, allow_nan=False) + "\n").encode(),
-        "curve.png": plots.render(first, "png"),
-        "curve.svg": plots.render(first, "svg"),
-        "frontier.png": plots.render(second, "png"),
-        "plan.html": plan_page(planned, data="visits.csv", policy="policy.yaml", choices=choices).encode(),
+        "plan.html": planned.page().encode(),
     }

@@ -7,12 +7,13 @@ import json
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from shoal.publish.folder import MARK
-from shoal.publish.report.noisy_counts import POOR, _cautions, error_picture, expected_error, noisy_counts_page
+from shoal.publish.report.noisy_counts import POOR, _cautions, _table, error_picture, expected_error, noisy_counts_page
 from tests.publish.noisy_clinic import publish
 from tests.publish.reading import Page
 
@@ -55,7 +56,8 @@ def test_tables_are_listed_with_the_farthest_first(reported):
     _, _, values, page = reported
     distances = [one["distance"] for one in values["tables"]]
     assert distances == sorted(distances, reverse=True)
-    assert set(values["mean_distance"]) == {"1", "2"}
+    assert set(values["mean_distance"]) == set(values["mean_consistent_distance"]) == {"1", "2"}
+    assert values["mean_consistent_distance"]["2"] < values["mean_distance"]["2"]
     sound = Page(page)
     assert sound.faults == []
     assert MARK in sound.text
@@ -74,9 +76,9 @@ def test_the_expected_error_is_the_mean_size_of_the_noise():
 
 
 def test_cautions_name_poor_tables_and_faults_of_ours():
-    sound = {"distance": 0.01, "cells": 1000, "outside": 50}
+    sound = {"consistent_distance": 0.01, "cells": 1000, "outside": 50}
     assert _cautions([sound], whole=True) == []
-    poor = {**sound, "distance": 2 * POOR}
+    poor = {**sound, "consistent_distance": 2 * POOR}
     assert _cautions([sound, poor], whole=True)[0].startswith("1 of 2 tables are poor")
     wrong = {**sound, "outside": 200}
     assert "fault of ours" in _cautions([wrong], whole=True)[0]
@@ -95,4 +97,16 @@ def test_a_report_without_synthetic_rows_has_no_column_for_them(reported):
     assert page.faults == []
     assert "Synthetic" not in page.text
     assert "taking part" in page.text
-    assert [series.label for series in error_picture(alone["tables"]).series] == ["published", "expected"]
+    assert [series.label for series in error_picture(alone["tables"]).series] == [
+        "published",
+        "expected",
+        "made consistent",
+    ]
+
+
+def test_where_some_rows_were_set_aside_counts_are_held_against_their_share():
+    noisy = SimpleNamespace(values=np.array([50, 50]), attributes=("sex",), cells=2, sigma=Fraction(1))
+    entry = {"name": "01-sex", "sigma": "1", "half_width": 2}
+    found = _table(entry, noisy, np.array([100, 100]), 0.5, None, np.array([60.0, 40.0]))
+    assert (found["distance"], found["outside"], found["largest_error"]) == (0, 0, 0)
+    assert found["consistent_distance"] == pytest.approx(0.1)

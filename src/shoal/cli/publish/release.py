@@ -284,7 +284,11 @@ def _columns(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _distances(report: Mapping[str, Any]) -> list[str]:
     """How far noisy counts, and synthetic rows, are from the original: the mean total variation distance of their tables."""
     found = []
-    for key, what in (("mean_distance", "noisy counts"), ("mean_synthetic_distance", "synthetic rows")):
+    for key, what in (
+        ("mean_distance", "noisy counts"),
+        ("mean_consistent_distance", "made consistent"),
+        ("mean_synthetic_distance", "synthetic rows"),
+    ):
         for width, distance in (report.get(key) or {}).items():
             of = "one attribute" if width == "1" else f"{width} attributes"
             found.append(f"{what}, tables of {of}: {distance:.3f} from the original on average (0 is the same)")

@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.measure.count import ExactTables
+from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table, open_engine
+from shoal.model.fit import fit
 from shoal.page.html import inline, page
 from shoal.page.picture import Picture, PlotAxis, Series
 from shoal.publish.folder import MARK, write_report
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from shoal.anonymize.measure.tables import MeasuredCounts, NoisyTable
 
 Numbers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 POOR = 0.2
 """A table further than this from the original is called poor."""
 SURPRISE = 5.0
@@ -38,7 +41,7 @@ SYNTHETIC = (
 )
 FEWER_ROWS = (
     "Of people with more rows than the unit allows only some rows were counted, chosen at random; the errors are from the "
-    "original with all its rows."
+    "original's counts, each times the share of the rows that took part."
 )
 WIDTHS = {1: "one attribute", 2: "two attributes", 3: "three attributes"}
 
@@ -63,8 +66,10 @@ def noisy_counts_report(
     entries = content["counts"]
     exact = _count(table, measured.tables)
     shown = [None] * len(measured.tables) if drawn is None else _count(drawn, measured.tables)
-    for entry, noisy, original, made in zip(entries, measured.tables, exact, shown, strict=True):
-        found.append(_table(entry, noisy, original, made))
+    agreed = _estimate(measured)
+    share = people / table.rows() if table.rows() else 0.0
+    for entry, noisy, original, made, estimate in zip(entries, measured.tables, exact, shown, agreed, strict=True):
+        found.append(_table(entry, noisy, original, share, made, estimate))
     distances = _by_width(found, "distance")
     return {
         "for_the_holder_only": MARK,
@@ -81,6 +86,7 @@ def noisy_counts_report(
         "cautions": _cautions(found, whole=people == table.rows()),
         "notes": list(table.notes),
         "mean_distance": distances,
+        "mean_consistent_distance": _by_width(found, "consistent_distance"),
         "mean_synthetic_distance": None if drawn is None else _by_width(found, "synthetic_distance"),
         "composed": content["epsilon_composed"],
         "noise": content["noise"],
@@ -109,10 +115,29 @@ def _count(table: Table, tables: Sequence[NoisyTable]) -> list[Numbers]:
     return [found[number] for number in range(len(tables))]
 
 
-def _table(entry: Mapping[str, Any], noisy: NoisyTable, original: Numbers, made: Numbers | None) -> dict[str, Any]:
-    """One published table beside the original."""
-    rows = int(original.sum())
-    apart = np.abs(noisy.values - original)
+def _estimate(measured: MeasuredCounts) -> list[Floats]:
+    """What a recipient estimates of each table from all of them together."""
+    with Source.seeded("joint model") as source:
+        model = fit(measured.axes(), measured.as_measurements(), source=source)
+    place = {own.name: number for number, own in enumerate(measured.cells)}
+    return [
+        model.table([place[name] for name in each.attributes], [own.of_cell for own in each.bins])
+        for each in measured.tables
+    ]
+
+
+def _table(
+    entry: Mapping[str, Any],
+    noisy: NoisyTable,
+    original: Numbers,
+    share: float,
+    made: Numbers | None,
+    estimate: Floats,
+) -> dict[str, Any]:
+    """One published table beside the original, of whose rows this share took part."""
+    expected = original * share
+    rows = float(expected.sum())
+    apart = np.abs(noisy.values - expected)
     usual = expected_error(noisy.sigma)
     return {
         "name": entry["name"],
@@ -124,18 +149,19 @@ def _table(entry: Mapping[str, Any], noisy: NoisyTable, original: Numbers, made:
         "expected_distance": _share(noisy.cells * usual / 2, rows),
         "error": round(float(apart.mean()), 4),
         "expected_error": round(usual, 4),
-        "largest_error": int(apart.max()),
+        "largest_error": round(float(apart.max()), 4),
         "outside": int((apart > int(entry["half_width"])).sum()),
         "empty": int((original == 0).sum()),
+        "consistent_distance": _distance_of_shares(estimate, original),
         "synthetic_distance": None if made is None else _distance_of_shares(made, original),
     }
 
 
-def _share(part: float, rows: int) -> float | None:
+def _share(part: float, rows: float) -> float | None:
     return round(part / rows, 6) if rows else None
 
 
-def _distance_of_shares(made: Numbers, original: Numbers) -> float | None:
+def _distance_of_shares(made: Numbers | Floats, original: Numbers) -> float | None:
     """The total variation distance between two tables, each as shares of its own rows."""
     if not made.sum() or not original.sum():
         return None
@@ -167,11 +193,11 @@ def _by_width(tables: Iterable[dict[str, Any]], key: str) -> dict[str, float]:
 
 def _cautions(tables: Sequence[dict[str, Any]], *, whole: bool) -> list[str]:
     found = []
-    poor = [one for one in tables if one["distance"] is None or one["distance"] > POOR]
+    poor = [one for one in tables if one["consistent_distance"] is None or one["consistent_distance"] > POOR]
     if poor:
         found.append(
-            f"{len(poor):,} of {len(tables):,} tables are poor: their noise is large beside their counts. Fewer tables (so that "
-            "each gets more of the promise), coarser levels, or a larger epsilon help."
+            f"{len(poor):,} of {len(tables):,} tables are poor, also when all tables are made consistent: their noise is large "
+            "beside their counts. Fewer tables (so that each gets more of the promise), coarser levels, or a larger epsilon help."
         )
     counts, outside = sum(one["cells"] for one in tables), sum(one["outside"] for one in tables)
     if whole and outside > 0.05 * counts + SURPRISE * math.sqrt(0.05 * 0.95 * counts) + 1:
@@ -213,8 +239,9 @@ def noisy_counts_page(values: dict[str, Any]) -> str:
                     "expected": f"{one['expected_error']:.4g}",
                     "outside": f"{one['outside']:,}",
                     "distance": _three(one["distance"]),
+                    "consistent": _three(one["consistent_distance"]),
                     "synthetic": _three(one["synthetic_distance"]),
-                    "poor": one["distance"] is None or one["distance"] > POOR,
+                    "poor": one["consistent_distance"] is None or one["consistent_distance"] > POOR,
                 }
                 for one in tables
             ],
@@ -226,8 +253,8 @@ def noisy_counts_page(values: dict[str, Any]) -> str:
                 ),
                 (
                     "Distance: half the sum of the differences, over the number of rows: the total variation distance, 0 where "
-                    "they agree. Tables are listed with the farthest first. Consistent estimates from all tables together are "
-                    "nearer than single tables."
+                    "they agree. Tables are listed with the farthest first. Consistent: the same for what a recipient estimates "
+                    "from all tables together (`consistent()`), as shares."
                 ),
                 *([SYNTHETIC] if drawn else []),
                 *([FEWER_ROWS] if rows["taking_part"] != rows["in"] else []),
@@ -247,8 +274,11 @@ def _facts(values: dict[str, Any]) -> list[tuple[str, str, str]]:
     for width, mean in values["mean_distance"].items():
         name = WIDTHS.get(int(width), f"{width} attributes")
         said = f"of tables of {name}, as published"
-        made = (values["mean_synthetic_distance"] or {}).get(width)
-        found.append(("mean distance", f"{mean:.4f}", said if made is None else f"{said}; {made:.4f} of the synthetic"))
+        made, agreed = (values["mean_synthetic_distance"] or {}).get(width), values["mean_consistent_distance"][width]
+        said = f"{said}; {agreed:.4f} made consistent"
+        found.append(
+            ("mean distance", f"{mean:.4f}", said if made is None else f"{said}; {made:.4f} of the synthetic rows")
+        )
     if rows["synthetic"] is not None:
         found.append(("synthetic rows", f"{rows['synthetic']:,}", "rows of nobody"))
     return [*found, ("epsilon, composed", values["composed"], "of everything together, at the promised delta")]
@@ -266,12 +296,11 @@ def error_picture(tables: Sequence[dict[str, Any]]) -> Picture:
         Series("published", ranks, [one["distance"] for one in known], dots=len(known) <= 200),
         Series("expected", ranks, [one["expected_distance"] for one in known], dashed=True),
     ]
-    made = [(rank, one["synthetic_distance"]) for rank, one in zip(ranks, known, strict=True)]
-    made = [(rank, each) for rank, each in made if each is not None]
-    if made:
-        series.append(
-            Series("synthetic", [at for at, _ in made], [far for _, far in made], colour=1, dots=len(made) <= 200)
-        )
+    for key, name, colour in (("consistent_distance", "made consistent", 1), ("synthetic_distance", "synthetic", 2)):
+        made = [(rank, one[key]) for rank, one in zip(ranks, known, strict=True) if one[key] is not None]
+        if made:
+            at, far = [rank for rank, _ in made], [each for _, each in made]
+            series.append(Series(name, at, far, colour=colour, dots=len(made) <= 200))
     return Picture(
         title="How far each table is from the original",
         x=PlotAxis("tables, the farthest first"),
