@@ -59,6 +59,22 @@ def odd_policy(rng: Random, *, most_columns: int = 4, most_values: int = 12) -> 
     return json.dumps(policy, ensure_ascii=False)
 
 
+def odd_counts_policy(rng: Random) -> str:
+    """The same for noisy counts, with or without synthetic rows."""
+    policy = json.loads(odd_policy(rng))
+    rows = policy["release"]
+    tables = [{"every": "singles"}, {"every": "pairs"}, {"every": "pairs", "cells": "declared"}, {"choose": {}}]
+    views = rng.choice([*tables, {"adapt": {"rounds": 1}}])
+    release = {name: rows[name] for name in ("epsilon", "delta", "output")}
+    if "levels" in rows["recoding"]:
+        release["recoding"] = rows["recoding"]
+    if rng.random() < 0.5:
+        release |= {"method": "synthetic", "views": views, "synthetic": {"rows": 200}}
+    else:
+        release |= {"method": "safe-k", "views": {"show": "counts", **views}}
+    return json.dumps({**policy, "release": release}, ensure_ascii=False)
+
+
 def _recoding(rng: Random, published: list[str]) -> dict[str, Any]:
     kind = rng.choice(["levels", "choose", "tree"])
     if kind == "levels":

@@ -14,13 +14,17 @@ from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
-from tests.publish.verify.odd_policies import odd_policy
+from shoal.publish.verify import standalone as verifier
+from tests.publish.verify.odd_policies import odd_counts_policy, odd_policy
+
+COUNTS_THAT_RUN = (19, 21, 30)
+"""Seeds of odd policies of noisy counts that are not refused, and run quickly."""
 
 
-def published_or_refused(seed: int, folder) -> bool:
+def published_or_refused(seed: int, folder, policy=odd_policy) -> bool:
     """Whether a policy ran to the end; False where the plan refused it, or no table can be made up for it."""
     try:
-        planned = plan(Policy.parse(odd_policy(Random(seed))))  # noqa: S311 - which policy is tried is no secret
+        planned = plan(Policy.parse(policy(Random(seed))))  # noqa: S311 - which policy is tried is no secret
     except ShoalError:
         return False
     try:
@@ -43,6 +47,18 @@ def test_what_is_planned_is_released(tmp_path):
 @pytest.mark.long
 def test_what_is_planned_is_released_a_thousand_times(tmp_path):
     assert sum(published_or_refused(seed, tmp_path) for seed in range(1000)) >= 200
+
+
+@pytest.mark.slow
+def test_noisy_counts_that_are_planned_are_released_and_verified(tmp_path):
+    for seed in COUNTS_THAT_RUN:
+        assert published_or_refused(seed, tmp_path, odd_counts_policy)
+        assert verifier.report(verifier.verify(tmp_path / str(seed)))[1] == 0
+
+
+@pytest.mark.long
+def test_noisy_counts_that_are_planned_are_released_hundreds_of_times(tmp_path):
+    assert sum(published_or_refused(seed, tmp_path, odd_counts_policy) for seed in range(300)) >= 40
 
 
 @pytest.mark.parametrize("recoding", ["levels: {a: 0}", "choose: {epsilon: 0.1}", "tree: {epsilon: 0.1}"])
