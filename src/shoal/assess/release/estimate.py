@@ -47,7 +47,7 @@ def risk_of(level: object) -> float:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate with its interval, the level, the view that it came from, and the method.
+    """An estimate with its interval, the level, the view or tables that it came from, and the method.
 
     The interval is pointwise: of many such intervals, a share of `level` or more contain the true number.
 
@@ -107,8 +107,9 @@ class MarginalCell:
 class MarginalEstimate:
     """The estimated count of every cell of some attributes, with its interval. Arrays have one axis for each attribute.
 
-    A cell is `published` where published rows show just this cell. It is `covered` where they show only labels that stand for
-    other cells too; its estimate is then an even split, and its interval reaches from none to all of those rows. Every other cell
+    A cell is `published` where published rows show just this cell, or where it has a noisy count. It is `covered` where rows show
+    only labels that stand for other cells too; its estimate is then an even split, and its interval reaches from none to all of
+    those rows; and where only tables of fewer attributes hold it, and the estimate is that of a model of them. Every other cell
     is unpublished: the sample held fewer than k of its records, or none. Intervals are pointwise: each contains the true count
     with probability `level` or more, not all of them together.
     """
