@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import metadata
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+# Trees of pages are large and live long: looking for garbage in them as often as usual is a tenth of a build.
+gc.set_threshold(100_000, 50, 100)
 
 project = "Shoal"
 author = "the Shoal authors"
@@ -46,6 +50,7 @@ nb_merge_streams = True
 
 autodoc_default_options = {"members": True, "undoc-members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"
+autodoc_use_type_comments = False  # there are none, and looking for them parses every function again
 suppress_warnings = ["ref.python"]  # two rooms may each have a `Source`; a signature links to one of them
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
