@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from shoal.datasets.marginals import Marginals
     from shoal.engine.base import Engine
     from shoal.policy.policy import Policy
-    from shoal.publish.compare import Comparison
+    from shoal.publish.compare import WaysComparison
     from shoal.publish.counts_rehearsal import CountsRehearsal
     from shoal.publish.plan.base import Plan
     from shoal.publish.rehearse import Rehearsal
@@ -244,7 +244,7 @@ def compare(
     marginals: Marginals | None = None,
     seed: int = 0,
     engine: str | Engine = "duckdb",
-) -> Comparison:
+) -> WaysComparison:
     """Compare the ways of publishing under the promise of a policy, on tables simulated from it; no data are read.
 
     Arguments  `policy` is a `Policy` or the path of a policy file, with epsilon and delta; the others as for `rehearse`.
@@ -252,6 +252,13 @@ def compare(
 
     One wide table, views of rows, noisy counts and a synthetic table each go through their whole pipeline. `words()` of the
     result says which is recommended for which use.
+
+    >>> from shoal.policy.policy import Policy
+    >>> wide = Policy.load("policy.yaml")
+    >>> dropped = [name for name in wide.attributes if name not in ("sex", "insurance", "patient_id")]
+    >>> found = compare(wide.with_changes({f"attributes.{name}.role": "drop" for name in dropped}), rows=100)
+    >>> [way.name for way in found.ways]
+    ['levels', 'tree', 'rows', 'counts', 'synthetic']
     """
     from shoal.engine.base import open_engine
     from shoal.publish.compare import compare as comparing

@@ -75,7 +75,7 @@ class WayOutcome:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class WaysComparison:
     """The ways of publishing beside each other, for one policy and one promise."""
 
     dataset: str
@@ -184,7 +184,7 @@ def compare(
     marginals: Marginals | None = None,
     seed: int = 0,
     tick: Callable[[], None] = lambda: None,
-) -> Comparison:
+) -> WaysComparison:
     """Run every way of publishing on `runs` simulated tables of `rows` rows; `tick` is called after each.
 
     Arguments  `policy`: with epsilon and delta; `marginals` as for a rehearsal; the same seed simulates the same tables
@@ -219,7 +219,7 @@ def compare(
     outcomes = tuple(_outcome(way, found[way.name], refused.get(way.name)) for way in asked)
     release = policy.release
     assert release is not None  # noqa: S101 - `ways` has asked
-    return Comparison(
+    return WaysComparison(
         policy.dataset, spell(release.epsilon), f"{float(release.delta or 0):g}", len(names), len(pairs), rows, runs, seed,
         outcomes,
     )  # fmt: skip
