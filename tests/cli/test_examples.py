@@ -60,7 +60,7 @@ def test_the_examples_of_asking_run():
 @pytest.mark.usefixtures("custodian")
 def test_the_examples_of_publishing_run():
     lines = [line for name in PUBLISHING for line in examples(name)]
-    assert len(lines) == 2 * len(PUBLISHING)
+    assert all(len(examples(name)) >= 2 for name in PUBLISHING)
     for line in sorted(lines, key=lambda line: "verify visits-2026.zip" in line):  # what was packed is verified last
         run(line if "--dry-run" not in line else line.replace("--out visits-2026", "--out visits-2027"))
 
