@@ -20,7 +20,6 @@ MODULES = {
         "matplotlib.backends.backend_agg",
         "matplotlib.backends.backend_svg",
     ),
-    "opendp": ("opendp.prelude",),
     "ruamel-yaml": ("ruamel.yaml",),
     "scipy": ("scipy.special", "scipy.optimize"),
     "sqlalchemy": ("sqlalchemy", "sqlalchemy.dialects.sqlite"),
