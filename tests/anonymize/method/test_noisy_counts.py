@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pyarrow as pa
@@ -339,6 +339,20 @@ def test_a_record_moves_a_distance_by_at_most_one(counts, at, expected):
     other = found + (np.arange(6) == at).reshape(2, 3)
     means = np.array(expected).reshape(2, 3)
     assert abs(once.distance(found, means) - once.distance(other, means)) <= 1
+
+
+@pytest.mark.parametrize("mean", [math.nan, math.inf, -math.inf, 1e19, -1e300, 2.0**63])
+def test_a_record_moves_a_distance_by_at_most_one_whatever_is_expected(mean):
+    """An expected count that 64 bits do not hold must not turn one record into a distance of 2^63."""
+    far = [once.distance(np.array([count, 3]), np.array([mean, 3.0])) for count in range(4)]
+    assert all(abs(less - more) <= 1 for less, more in pairwise(far))
+    assert 0 <= min(far) <= max(far) <= once.FARTHEST
+
+
+def test_a_distance_ends_where_the_rounding_of_a_gain_is_covered():
+    """The bound on rounding: six units of the last place on each side of a step, against what the factor takes away."""
+    assert 2 * 6 * 2.0**-53 * once.FARTHEST < 1 - once.KEPT
+    assert once.distance(np.array([10**12]), np.array([0.0])) == once.FARTHEST
 
 
 def test_the_scores_of_all_candidates_are_published():

@@ -17,6 +17,10 @@ LEFT_BY_FIT = 0.25
 """The part of the noise that counts against a table: a fit weighs its entries against those of all others (measured)."""
 KEPT = 1 - 1e-6
 """Gains are lowered by this factor, so that they rise by less than one where a distance does, whatever floats round."""
+FARTHEST = 1 << 29
+"""Distances end here: up to it, what floats round in a gain (six units of the last place) is less than `KEPT` takes away."""
+LARGEST = 2.0**40
+"""Expected counts end here, so that no sum of differences leaves 64 bits."""
 
 
 def independent_table(group: Group, counts: Mapping[str, Floats], total: float) -> Floats:
@@ -31,9 +35,11 @@ def independent_table(group: Group, counts: Mapping[str, Floats], total: float) 
 def distance(found: Numbers, expected: Floats) -> int:
     """How far a table is from the expected one, in records: a whole number that one record moves by at most one.
 
-    Expected counts are constants, given what is published; a record is in one entry, and changes its distance by one.
+    Expected counts are constants, given what is published; a record is in one entry, and changes its distance by one. That
+    holds whatever is expected: what is not a number counts as none, and numbers without measure end at a large one.
     """
-    return int(np.abs(found - np.rint(expected).astype(np.int64)).sum())
+    whole = np.rint(np.clip(np.nan_to_num(expected), -LARGEST, LARGEST)).astype(np.int64)
+    return min(int(np.abs(found - whole).sum()), FARTHEST)
 
 
 def gain(far: float, sigma: Fraction | float, cells: int) -> float:
