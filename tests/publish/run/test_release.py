@@ -65,6 +65,9 @@ def test_nothing_of_the_input_leaves(tmp_path):
     assert str(tmp_path) not in text
     assert not re.search(r"\d\d:\d\d:\d\d", text)
     assert "p1," not in text
+    times = {p.stat().st_mtime for p in (made.folder, *made.folder.rglob("*"))}
+    assert len(times) == 1, "nor how long each file took to make"
+    assert times.pop() % 86_400 == 0, "no time of day"
 
 
 @pytest.mark.slow

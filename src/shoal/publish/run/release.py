@@ -39,6 +39,7 @@ from shoal.publish.run.publication import (
     announce,
     begin,
     keep_others,
+    level_times,
     note_charging,
     note_release,
     place,
@@ -263,6 +264,7 @@ def _run(
                 content, rows, values = _write(job, table, work.path, source, ledger, report, notes, stage)
                 job.before_publishing(ledger, table, work=str(work.path))
                 account = ledger.account(plan.policy.dataset)
+                level_times(work.path / PUBLIC, content["date"])
                 sync(work.path)
         with hold_interrupts():
             outcome.words = ""  # its errors say it
