@@ -313,3 +313,15 @@ def test_the_index_of_a_folder_names_every_table(noisy):
     chosen = [each["attributes"] for each in index["scores"] if each["chosen"]]
     assert chosen == [table["columns"] for table in content["counts"][content["noise"]["singles"] :]]
     assert isinstance(pa.array([each["score"] for each in index["scores"]]), pa.Int64Array)
+
+
+def test_the_verdict_of_the_one_file_verifier_names_what_it_takes_as_a_premise():
+    checks = [
+        verifier.Check("seal", True, "fits"),
+        verifier.Check("count-bins", None, "not made again"),
+        verifier.Check("wording", None, "another version"),
+    ]
+    *_, verdict = verifier.report(checks)[0]
+    assert "wording; the promise does not rest on that. " in verdict
+    assert "a premise of the promise" in verdict
+    assert verdict.endswith("VERIFIED but for that premise: all that the promise rests on.")
