@@ -10,6 +10,7 @@ import pytest
 
 from shoal.errors import InfeasibleError, PolicyError, PreconditionError, UsageError
 from shoal.guarantee.compose import compose
+from shoal.guarantee.differential import PureDP
 from shoal.guarantee.noise import ExponentialDP, NoisyTablesDP
 from shoal.guarantee.noisy_counts import noise_half_width
 from shoal.publish.plan.methods import CERTIFIED, PLANS, plan
@@ -153,6 +154,17 @@ def test_views_of_rows_beside_counts():
     found = planned(counts="pairs", views="pairs", recoding={"levels": {"age": 2}}, sampling={"beta": "0.2"})
     assert len(found.rows.views) == 3
     assert 0.95 < compose(found.parts).epsilon_at("1e-6") <= 1
+
+
+@pytest.mark.slow
+def test_one_view_of_rows_that_is_chosen_beside_counts():
+    """One chosen view is one sample, as where one view is named: it is solved beside the counts like a wide table."""
+    views = {"choose": {"epsilon": "0.1", "count": 1, "width": 2}}
+    keys = {"epsilon": 2, "delta": "1e-3", "recoding": {"levels": {"age": 2}}, "views": views, "counts": "pairs"}
+    found = planned(**keys)
+    assert len(found.rows.views) == 1
+    assert (PureDP("0.1"), 1) in found.parts, "the choice is paid for"
+    assert 1.9 < compose(found.parts).epsilon_at("1e-3") <= 2
 
 
 @pytest.mark.long

@@ -544,7 +544,8 @@ def _views_beside(policy: Policy, asked: ReleaseModel, counts: Sequence[tuple[Gu
     """Views of rows that fit beside the counts; None where they are not shared out by their curves."""
     if asked.views is None or not (policy.unit.is_one_step and asked.bound == "tight"):
         return None
-    if len(asked.views.candidates([each.name for each in policy.schema.published])) == 1:
+    chosen = None if asked.views.choose is None else asked.views.choose.count
+    if 1 in (chosen, len(asked.views.candidates([each.name for each in policy.schema.published]))):
         return None
     own = rows_alone(policy, asked, asked.epsilon or Fraction(0), asked.delta or Fraction(0))
     if own.release is None or own.release.views is None:
