@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from shoal.data.schema import Attribute, Missing, Role
 from shoal.data.type import Type
 from shoal.errors import ParameterError, PolicyError
-from shoal.publish.compare import MOST_PAIRS, WAYS, Grid, Way, compare, distance, ways
+from shoal.publish.compare import MOST_PAIRS, WAYS, Grid, Way, WayOutcome, WaysComparison, compare, distance, ways
 from shoal.publish.compare import _spread_pairs as spread_pairs
+from shoal.publish.rehearse import Spread
 from tests.publish.clinic import policy
 
 
@@ -35,13 +38,28 @@ def test_every_way_goes_through_its_pipeline(found):
 
 @pytest.mark.slow
 def test_what_is_recommended_is_the_nearest(found):
-    nearest = min(found.ways, key=lambda way: way.pairs.mean)
+    nearest = min((way for way in found.ways if way.name != "synthetic"), key=lambda way: way.pairs.mean)
     said = found.recommended()
     assert said["tables, shares and their intervals"] == nearest.title
     assert found.best(real=True).title == said["rows of people who are in the table"]
     assert nearest.title in " ".join(found.words())
     told = found.to_json()
     assert (told["charged"], told["data_read"], told["recommended"]) == (False, False, said)
+
+
+def test_a_way_that_showed_nobody_is_not_recommended_for_rows_of_people():
+    def outcome(name, real, far, rows):
+        return WayOutcome(name, f"the way {name}", real, *(Spread.of([value]) for value in (far, far, rows)))
+
+    ways = (outcome("tree", True, 0.3, 0), outcome("counts", False, 0.2, 0), outcome("synthetic", False, 0.1, 9))
+    found = WaysComparison("people", "1", "0.000001", 2, 1, 30, 2, 0, ways)
+    assert found.recommended() == {
+        "tables, shares and their intervals": "the way counts",
+        "one file of full width, to try programs and models on": "the way synthetic",
+    }
+    assert "No way showed rows of people" in found.words()[1]
+    shown = replace(found, ways=(*ways, outcome("rows", True, 0.4, 12)))
+    assert shown.recommended()["rows of people who are in the table"] == "the way rows"
 
 
 def test_a_way_that_cannot_be_planned_says_why(monkeypatch):
@@ -65,7 +83,7 @@ def test_without_a_promise_there_is_nothing_to_compare():
 def test_the_distance_is_the_total_variation():
     assert distance(np.array([[2.0, 0.0], [0.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])) == 0
     assert distance(np.array([1.0, 0.0]), np.array([-3.0, 1.0])) == 1
-    assert distance(np.array([1.0, 1.0]), np.zeros(2)) == 0.5
+    assert distance(np.array([1.0, 1.0]), np.zeros(2)) == 1  # nothing is known
 
 
 def test_a_column_is_divided_into_few_parts_and_missing_values():

@@ -7,7 +7,8 @@ recipient reads it; what is compared is how far the tables of pairs of columns a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -27,6 +28,7 @@ from shoal.datasets.simulate import DEPENDENCE, SKEW, simulate
 from shoal.engine.base import Engine, Table, open_engine
 from shoal.errors import InfeasibleError, PolicyError, UsageError
 from shoal.files.work_folder import temporary_folder
+from shoal.guarantee.rounding import exact_text
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan as resolve
@@ -95,8 +97,13 @@ class WaysComparison:
         return f"<Comparison of {len(self.ways)} ways to publish '{self.dataset}', {self.runs} runs: {said}>"
 
     def best(self, *, real: bool | None = None) -> WayOutcome | None:
-        """The way whose pairs are nearest to the table's; with `real`, among those of real or of no real rows."""
+        """The way whose pairs are nearest to the table's; with `real`, among those of real or of no real rows.
+
+        A way that showed no row of anybody is not among those of real rows.
+        """
         held = [way for way in self.ways if way.pairs is not None and real in (None, way.real)]
+        if real:
+            held = [way for way in held if way.rows is not None and way.rows.mean > 0]
         return min(held, key=lambda way: way.pairs.mean if way.pairs else 1.0, default=None)
 
     def to_json(self) -> dict[str, Any]:
@@ -106,9 +113,11 @@ class WaysComparison:
     def recommended(self) -> dict[str, str]:
         """For each use the way to publish."""
         found: dict[str, str] = {}
-        if (tables := self.best()) is not None:
-            found["tables, shares and their intervals"] = tables.title
         made = next((way for way in self.ways if way.name == "synthetic" and way.pairs is not None), None)
+        # a synthetic table adds nothing to the counts that it is drawn from
+        plain = replace(self, ways=tuple(way for way in self.ways if way is not made))
+        if (tables := plain.best() or made) is not None:
+            found["tables, shares and their intervals"] = tables.title
         if made is not None:
             found["one file of full width, to try programs and models on"] = made.title
         if (people := self.best(real=True)) is not None:
@@ -129,7 +138,10 @@ class WaysComparison:
             "A simulated table is not the data: its frequencies and dependences are assumed. Compare the ways by these numbers, "
             "and do not take them for those of your table."
         )
-        return [what, f"Recommended {uses}." if uses else "No way gave anything at this promise.", limits]
+        said = f"Recommended {uses}." if uses else "No way gave anything at this promise."
+        if uses and self.best(real=True) is None:
+            said += " No way showed rows of people at this promise and with so many rows."
+        return [what, said, limits]
 
 
 def ways(policy: Policy, pairs: Sequence[tuple[str, str]]) -> tuple[Way, ...]:
@@ -219,10 +231,10 @@ def compare(
     outcomes = tuple(_outcome(way, found[way.name], refused.get(way.name)) for way in asked)
     release = policy.release
     assert release is not None  # noqa: S101 - `ways` has asked
+    delta = exact_text(Fraction(release.delta or 0))
     return WaysComparison(
-        policy.dataset, spell(release.epsilon), f"{float(release.delta or 0):g}", len(names), len(pairs), rows, runs, seed,
-        outcomes,
-    )  # fmt: skip
+        policy.dataset, spell(release.epsilon), delta, len(names), len(pairs), rows, runs, seed, outcomes
+    )
 
 
 def _spread_pairs(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -283,14 +295,14 @@ def _run(
 
 
 def distance(one: Floats, other: Floats) -> float:
-    """The total variation between two tables of counts; negative estimates count as none.
+    """The total variation between two tables of counts; negative estimates count as none, and without any estimate it is 1.
 
     >>> distance(np.array([1.0, 1.0]), np.array([3.0, 1.0]))
     0.25
     """
     kept = np.maximum(other, 0)
     total = kept.sum()
-    return float(np.abs(one / max(one.sum(), 1e-300) - (kept / total if total > 0 else 0)).sum() / 2)
+    return float(np.abs(one / max(one.sum(), 1e-300) - kept / total).sum() / 2) if total > 0 else 1.0
 
 
 def _estimates(

@@ -104,6 +104,14 @@ def test_a_report_without_synthetic_rows_has_no_column_for_them(reported):
     ]
 
 
+def test_one_table_of_many_cells_does_not_flatten_the_picture():
+    tables = [{"distance": far, "expected_distance": far, "consistent_distance": 0.1} for far in (50.0, 0.5)]
+    nothing = {"synthetic_distance": None}
+    assert error_picture([{**one, **nothing} for one in tables]).y.log
+    assert not error_picture([{**one, **nothing} for one in tables[1:]]).y.log
+    assert not error_picture([{**one, **nothing, "consistent_distance": 0.0} for one in tables]).y.log
+
+
 def test_where_some_rows_were_set_aside_counts_are_held_against_their_share():
     noisy = SimpleNamespace(values=np.array([50, 50]), attributes=("sex",), cells=2, sigma=Fraction(1))
     entry = {"name": "01-sex", "sigma": "1", "half_width": 2}

@@ -291,7 +291,8 @@ def _distances(report: Mapping[str, Any]) -> list[str]:
     ):
         for width, distance in (report.get(key) or {}).items():
             of = "one attribute" if width == "1" else f"{width} attributes"
-            found.append(f"{what}, tables of {of}: {distance:.3f} from the original on average (0 is the same)")
+            scale = "0 is the same" if distance <= 1 else "0 is the same; above 1 noise outweighs the counts"
+            found.append(f"{what}, tables of {of}: {distance:.3f} from the original on average ({scale})")
     return found
 
 

@@ -352,7 +352,8 @@ class NoisyCountsPlan(Plan):
         from shoal.publish.plan.page import ELSEWHERE
 
         said = [ELSEWHERE if "other publications" in text else text for text in self.not_promised]
-        return {"views": self.view_rows(MOST_LISTED), "view_head": self.view_head, "cautions": said}
+        shown = {"views": self.view_rows(MOST_LISTED), "view_kind": "tables", "view_head": self.view_head}
+        return {**shown, "cautions": said}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with the fields of `shoal plan`."""

@@ -54,6 +54,7 @@ def plan_page(
         "command": f"shoal release {name} {data} --out FOLDER",
         "footer": f"Written by Shoal {__version__}. Costs are rounded up and allowances down, so no number here flatters.",
         "views": [],
+        "view_kind": "views",
         "view_head": ("columns", "k", "beta"),
         "curve": None,
         "frontier": None,

@@ -33,6 +33,8 @@ Numbers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 POOR = 0.2
 """A table further than this from the original is called poor."""
+WIDE = 2.0
+"""Distances beyond this are drawn on a logarithmic axis: one table of many cells would flatten all others."""
 SURPRISE = 5.0
 """Standard deviations beyond which more counts outside their intervals than noise explains are a fault of ours."""
 SYNTHETIC = (
@@ -235,8 +237,8 @@ def noisy_counts_page(values: dict[str, Any]) -> str:
                     "columns": " × ".join(one["columns"]),
                     "cells": f"{one['cells']:,}",
                     "sigma": one["sigma"],
-                    "error": f"{one['error']:.4g}",
-                    "expected": f"{one['expected_error']:.4g}",
+                    "error": f"{one['error']:,.2f}",
+                    "expected": f"{one['expected_error']:,.2f}",
                     "outside": f"{one['outside']:,}",
                     "distance": _three(one["distance"]),
                     "consistent": _three(one["consistent_distance"]),
@@ -253,8 +255,9 @@ def noisy_counts_page(values: dict[str, Any]) -> str:
                 ),
                 (
                     "Distance: half the sum of the differences, over the number of rows: the total variation distance, 0 where "
-                    "they agree. Tables are listed with the farthest first. Consistent: the same for what a recipient estimates "
-                    "from all tables together (`consistent()`), as shares."
+                    "they agree, and above 1 where the noise of many cells outweighs the counts. Tables are listed with the "
+                    "farthest first. Consistent: the same for what a recipient estimates from all tables together "
+                    f"(`consistent()`), as shares; it is at most 1. Where it exceeds {POOR:g} the line is set in bold."
                 ),
                 *([SYNTHETIC] if drawn else []),
                 *([FEWER_ROWS] if rows["taking_part"] != rows["in"] else []),
@@ -273,11 +276,11 @@ def _facts(values: dict[str, Any]) -> list[tuple[str, str, str]]:
     found.append(("tables", f"{len(tables):,}", f"{sum(one['cells'] for one in tables):,} counts in all"))
     for width, mean in values["mean_distance"].items():
         name = WIDTHS.get(int(width), f"{width} attributes")
-        said = f"of tables of {name}, as published"
+        said = "the mean of such tables, as published"
         made, agreed = (values["mean_synthetic_distance"] or {}).get(width), values["mean_consistent_distance"][width]
         said = f"{said}; {agreed:.4f} made consistent"
         found.append(
-            ("mean distance", f"{mean:.4f}", said if made is None else f"{said}; {made:.4f} of the synthetic rows")
+            (f"distance, {name}", f"{mean:.4f}", said if made is None else f"{said}; {made:.4f} of the synthetic rows")
         )
     if rows["synthetic"] is not None:
         found.append(("synthetic rows", f"{rows['synthetic']:,}", "rows of nobody"))
@@ -301,10 +304,12 @@ def error_picture(tables: Sequence[dict[str, Any]]) -> Picture:
         if made:
             at, far = [rank for rank, _ in made], [each for _, each in made]
             series.append(Series(name, at, far, colour=colour, dots=len(made) <= 200))
+    drawn = [far for each in series for far in each.y]
+    wide = max(drawn, default=0.0) > WIDE and min(drawn) > 0  # a logarithmic axis has no nought
     return Picture(
         title="How far each table is from the original",
         x=PlotAxis("tables, the farthest first"),
-        y=PlotAxis("total variation distance", limits=(0, None)),
+        y=PlotAxis("total variation distance", log=wide, limits=(None if wide else 0, None)),
         series=series,
         caption="Each published table beside what its noise alone makes on average. The noise of a table does not depend on its "
         "counts, so tables with more cells are farther.",
