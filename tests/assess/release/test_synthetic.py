@@ -52,6 +52,7 @@ def test_it_has_as_many_rows_as_there_are_records_and_repeats_for_a_seed(loaded)
     other = loaded.synthetic()
     assert other.codes.shape == made.codes.shape
     assert not (other.codes == made.codes).all()
+    assert (np.diff(made.codes[:, 0]) < 0).any()  # the first rows are like the others
 
 
 def test_it_says_that_it_is_synthetic(loaded, tmp_path):

@@ -177,8 +177,8 @@ def draw_synthetic(counts: ConsistentCounts, rows: int | None, source: Source | 
     many = _rows(counts.total, rows)
     with Source.secure() if source is None else source.stream("synthetic") as chance:
         codes = counts.draw(many, chance)
+        order = chance.stream("order").permutation(many)  # so that the first rows are like the others
     labels = {name: axis.names for name, axis in counts.axes.items()}
-    order = np.lexsort(codes.T[::-1])
     return SyntheticTable(
         tuple(counts.axes), labels, codes[order], (), "rows drawn from one model fitted to all tables"
     )
@@ -205,8 +205,8 @@ def synthetic(views: ConsistentViews, rows: int | None, source: Source | None) -
         candidates = _along(names, tree, views, pairs, CANDIDATES * many, chance)
         weights = _rake_weights(candidates, names, views, pairs)
         taken = _draw(weights, many, chance)
+        order = chance.stream("order").permutation(many)
     codes = candidates[taken]
-    order = np.lexsort(codes.T[::-1])
     labels = {name: views.loaded.axis(name).names for name in names}
     return SyntheticTable(names, labels, codes[order], tuple((a, b) for a, b in tree if a is not None))
 
