@@ -25,6 +25,7 @@ CANDIDATES: dict[str, dict] = {
     "synthetic, all pairs of declared cells": {"method": "synthetic", "views": {"every": "pairs", "cells": "declared"}},
     "synthetic, chosen": {"method": "synthetic", "views": {"choose": {}}},
     "synthetic, adapted": {"method": "synthetic", "views": {"adapt": {}}},
+    "synthetic, adapted, up to triples": {"method": "synthetic", "views": {"adapt": {"width": 3}}},
     "synthetic, default": {"method": "synthetic"},
 }
 """The keys of the release; epsilon and delta are added."""
