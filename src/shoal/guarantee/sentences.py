@@ -123,7 +123,8 @@ def counts_sentences(
     fixed = (
         "Parts of the plan, which says what the cells are, were drafted from the data."
         if tuned
-        else "What the cells are was fixed before the data were seen."
+        else "What the declared cells are was fixed before the data were seen"
+        + ("; which of them are counted together follows from published counts alone." if merged else ".")
     )
     counted = (
         f"{whose}Rows are counted in every cell of {_tables_clause(setting, merged=merged)}. To each count noise is added that "

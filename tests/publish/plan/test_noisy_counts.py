@@ -310,3 +310,10 @@ def test_what_was_drafted_from_the_data_is_said():
 
 def test_a_certificate_of_noisy_counts_is_of_this_plan():
     assert PLANS["synthetic"] is CERTIFIED["noisy-counts"] is NoisyCountsPlan
+
+
+def test_attributes_of_thousands_of_cells_are_named_before_anything_is_charged():
+    many = {"role": "quasi", "type": "text", "domain": {"pattern": "[0-9]{4}"}}
+    (said,) = plan(clinic.policy({"attributes.sex": many, "release": COUNTS})).notes
+    assert "'sex' (10,001)" in said
+    assert plan(clinic.policy({"release": COUNTS})).notes == []

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 MOST_CELLS_IN_ALL = 40_000_000
 """The most cells of all tables of one release: each is a line of a file."""
+MANY_CELLS = 1000
+"""An attribute with more declared cells is named before anything is charged: few of its counts stand out of the noise."""
 MOST_LISTED = 300
 """Tables that the page of a plan lists."""
 NUMBERS = ("count", "low", "high")
@@ -347,6 +349,20 @@ class NoisyCountsPlan(Plan):
         if content["synthetic"] is not None:
             found += f" and {content['synthetic']['rows']:,} synthetic rows"
         return found if not content["tables"] else f"{found} and rows"
+
+    @property
+    def notes(self) -> list[str]:
+        many = [own for own in self.method.cells if len(own) > MANY_CELLS]
+        if not many or not self.setting.singles:
+            return super().notes
+        listed = ", ".join(f"'{own.name}' ({len(own):,})" for own in many[:5]) + (", …" if len(many) > 5 else "")
+        said = (
+            f"Attributes with more than {MANY_CELLS:,} declared cells: {listed}. Each of their counts has the noise of a table "
+            "of one attribute, most of their cells are small beside it, and wider tables count them in few bins."
+        )
+        if any(own.attribute.hierarchy is not None for own in many):
+            said += " Where single values are not needed, take a coarser level (`recoding: {levels: ...}`)."
+        return [*super().notes, said]
 
     def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - a wide table's
         from shoal.publish.plan.page import ELSEWHERE

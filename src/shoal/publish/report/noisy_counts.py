@@ -199,7 +199,8 @@ def _cautions(tables: Sequence[dict[str, Any]], *, whole: bool) -> list[str]:
     if poor:
         found.append(
             f"{len(poor):,} of {len(tables):,} tables are poor, also when all tables are made consistent: their noise is large "
-            "beside their counts. Fewer tables (so that each gets more of the promise), coarser levels, or a larger epsilon help."
+            f"beside their counts. {_worst(poor)} Fewer tables (so that each gets more of the promise), coarser levels, or a "
+            "larger epsilon help."
         )
     counts, outside = sum(one["cells"] for one in tables), sum(one["outside"] for one in tables)
     if whole and outside > 0.05 * counts + SURPRISE * math.sqrt(0.05 * 0.95 * counts) + 1:
@@ -208,6 +209,13 @@ def _cautions(tables: Sequence[dict[str, Any]], *, whole: bool) -> list[str]:
             "fault of ours."
         )
     return found
+
+
+def _worst(poor: Sequence[dict[str, Any]]) -> str:
+    """The poorest tables by their attributes."""
+    ranked = sorted(poor, key=lambda one: -(one["consistent_distance"] or math.inf))
+    listed = ", ".join(" × ".join(one["columns"]) for one in ranked[:3])
+    return f"The poorest: {listed}." if len(poor) > 1 else f"It is {listed}."
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
