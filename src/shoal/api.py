@@ -255,10 +255,10 @@ def compare(
 
     >>> from shoal.policy.policy import Policy
     >>> wide = Policy.load("policy.yaml")
-    >>> dropped = [name for name in wide.attributes if name not in ("sex", "insurance", "patient_id")]
-    >>> found = compare(wide.with_changes({f"attributes.{name}.role": "drop" for name in dropped}), rows=100)
-    >>> [way.name for way in found.ways]
-    ['levels', 'tree', 'rows', 'counts', 'synthetic']
+    >>> compare(wide.with_changes({"release": {"method": "microaggregation", "k": 5}, "budget": None}))
+    Traceback (most recent call last):
+        ...
+    shoal.errors.PolicyError: the policy makes no differential promise, ...; give release.epsilon and release.delta
     """
     from shoal.engine.base import open_engine
     from shoal.publish.compare import compare as comparing

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from shoal.publish.compare import WayOutcome, WaysComparison
+from shoal.publish.rehearse import Spread
 from tests.cli.run import answer, refused, shoal
 from tests.publish.clinic import POLICY, write_table
 
@@ -100,14 +102,28 @@ def test_a_tree_and_a_drawn_grid_are_planned(tmp_path):
     assert {"monotone-exponential", "ramp-score", "eps-safe-recoding"} <= set(drawn["theorems"])
 
 
-@pytest.mark.slow
-def test_ways_are_compared_and_recommended(tmp_path):
-    policy = written(tmp_path)
-    done = shoal("plan", policy, "--compare", "--rows", "200", "--runs", "2")
+def test_ways_are_compared_and_recommended(tmp_path, monkeypatch):
+    policy, asked = written(tmp_path), {}
+
+    def compared(given, *, rows, runs, tick):
+        asked.update(rows=rows, runs=runs, dataset=given.dataset)
+        near, far = Spread(0.05, 0.04, 0.06), Spread(0.5, 0.4, 0.6)
+        ways = (
+            WayOutcome("tree", "one wide table, a tree of boxes", True, far, far, Spread(70, 60, 80)),
+            WayOutcome("rows", "views of rows, pairs", True, why_not="3 views do not fit"),
+            WayOutcome("counts", "noisy counts of pairs", False, near, near, Spread(0, 0, 0)),
+        )
+        return WaysComparison("clinic", "1", "0.001", 3, 3, rows, runs, 0, ways)
+
+    monkeypatch.setattr("shoal.publish.compare.compare", compared)
+    done = shoal("plan", policy, "--compare", "--rows", "200", "--runs", "3")
     assert done.exit_code == 0, done.stderr
+    assert asked == {"rows": 200, "runs": 3, "dataset": "clinic"}
     words = " ".join(done.stdout.split())
     assert "nothing was charged" in words
-    assert "noisy counts of pairs and a synthetic table" in words
-    assert "Recommended for tables" in words
+    assert "one wide table, a tree of boxes 0.500 (0.400 to 0.600) 0.500 70" in words
+    assert "noisy counts of pairs 0.050 (0.040 to 0.060) 0.050 none" in words
+    assert "views of rows, pairs: 3 views do not fit." in words
+    assert "Recommended for tables, shares and their intervals: noisy counts of pairs" in words
     refused("plan", policy, "--rows", "200", code=2)
     refused("plan", policy, "--compare", "--lock", tmp_path / "lock", code=2)
