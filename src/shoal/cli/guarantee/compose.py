@@ -38,7 +38,6 @@ OPTIONS = {
 @command(
     "compose",
     examples=(
-        "shoal compose --safe-k k=20,beta=.15,times=28 --delta 1e-6",
         "shoal compose --safe-k 20,.15 --pure .5 --gaussian .3,times=3 --delta 1e-6 --plot growth.svg",
         "shoal compose --tables counts=105,sigma=45 --choice .05,times=20 --delta 1e-6",
     ),

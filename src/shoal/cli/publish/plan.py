@@ -40,8 +40,7 @@ class PlanCommand(Command):
     "plan",
     cls=PlanCommand,
     examples=(
-        "shoal plan policy.yaml --page plan.html",
-        "shoal plan policy.yaml --lock plan.lock",
+        "shoal plan policy.yaml --page plan.html --lock plan.lock",
         "shoal plan policy.yaml --compare --rows 20000",
     ),
     next_step=("Try the plan on simulated tables.", "shoal rehearse policy.yaml"),
