@@ -79,7 +79,7 @@ def test_cautions_name_poor_tables_and_faults_of_ours():
     sound = {"columns": ["age", "zip"], "consistent_distance": 0.01, "cells": 1000, "outside": 50}
     assert _cautions([sound], whole=True) == []
     poor = {**sound, "consistent_distance": 2 * POOR}
-    assert _cautions([sound, poor], whole=True)[0].startswith("1 of 2 tables are poor")
+    assert _cautions([sound, poor], whole=True)[0].startswith("1 of 2 tables is poor")
     assert "It is age × zip." in _cautions([sound, poor], whole=True)[0]
     wrong = {**sound, "outside": 200}
     assert "fault of ours" in _cautions([wrong], whole=True)[0]

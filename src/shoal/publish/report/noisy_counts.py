@@ -197,9 +197,10 @@ def _cautions(tables: Sequence[dict[str, Any]], *, whole: bool) -> list[str]:
     found = []
     poor = [one for one in tables if one["consistent_distance"] is None or one["consistent_distance"] > POOR]
     if poor:
+        is_ = "is" if len(poor) == 1 else "are"
         found.append(
-            f"{len(poor):,} of {len(tables):,} tables are poor, also when all tables are made consistent: their noise is large "
-            f"beside their counts. {_worst(poor)} Fewer tables (so that each gets more of the promise), coarser levels, or a "
+            f"{len(poor):,} of {len(tables):,} tables {is_} poor, also when all tables are made consistent: the noise is large "
+            f"beside the counts. {_worst(poor)} Fewer tables (so that each gets more of the promise), coarser levels, or a "
             "larger epsilon help."
         )
     counts, outside = sum(one["cells"] for one in tables), sum(one["outside"] for one in tables)
