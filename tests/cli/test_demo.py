@@ -48,7 +48,8 @@ def test_the_demonstration_can_be_run_again_in_its_folder_and_in_another_by_forc
     assert error["wrong"] == "the folder was not made by the demonstration"
     again = answer("demo", "--out", out, *ROWS, "--force")
     assert again["page"] == str(out / "plan.html")
-    assert "noisy counts" not in again["release"]
+    assert "discrete Gaussian" in " ".join(again["words"])
+    assert "safe-k-tight" in " ".join(again["words"])
     assert {name: (out / name).read_bytes() for name in PLAN} == before
     assert (out / "mine.txt").read_text() == "mine"
     _refuse_other_folder(out, force=False)
