@@ -4,7 +4,7 @@ A result is anything that gives the expected counts of any few attributes, `coun
 model says it itself. All distances are between shares, so that results of other sizes compare.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -16,16 +16,20 @@ RANGES = 1000
 
 @dataclass(frozen=True)
 class Rows:
-    """Codes, counted when asked."""
+    """Codes, counted when asked, and once."""
 
     codes: np.ndarray
     sizes: tuple[int, ...]
+    counted: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict)
 
     def counts(self, axes) -> np.ndarray:
         """The joint counts of some attributes."""
-        shape = tuple(self.sizes[axis] for axis in axes)
-        flat = np.ravel_multi_index(tuple(self.codes[:, axis] for axis in axes), shape)
-        return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+        axes = tuple(axes)
+        if axes not in self.counted:
+            shape = tuple(self.sizes[axis] for axis in axes)
+            flat = np.ravel_multi_index(tuple(self.codes[:, axis] for axis in axes), shape)
+            self.counted[axes] = np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+        return self.counted[axes]
 
 
 def shares(counts: np.ndarray) -> np.ndarray:

@@ -1,17 +1,22 @@
 """What is left of a table after its release: our candidates beside other synthesizers, on nine tables, by one set of measures.
 
-python benchmarks/utility.py [quick | full | report] [--tables A,B] [--methods "A;B"] [--epsilons .1,1] [--deltas 1e-6]
-                             [--repeats N] [--seconds N] [--results FILE]
+`quick`, which is what is done when nothing is said, is Adult at epsilon 1 and delta 1e-6 with three repeats (about half an
+hour, most of it AIM; `--methods` leaves peers out); `full` is every table at five epsilons and two deltas with ten (days);
+`report` prints the results that are there, `map` one measure of them by epsilon, and `csv` the means of all of them.
 
-`quick`, which is what is done when nothing is said, is Adult at epsilon 1 and delta 1e-6 with three repeats; `full` is every
-table at five epsilons and two deltas with ten; `report` prints the results that are there. Every run is a process of its
-own; its figures are one line of build/bench/utility.jsonl, and a run whose line is there is not repeated, so a long series
-can be stopped and resumed. A peer runs in its own environment under build/peers/, made on first use; where it cannot be
-had, its line says so, and one that needs more than `--seconds` of CPU is stopped and not tried again.
+Every run is a process of its own; its figures are one line of build/bench/utility.jsonl with the revision of the code, and a
+run whose line is there is not repeated, so a long series can be stopped and resumed. A peer runs in its own environment under
+build/peers/, made on first use; where it cannot be had, its line says so, and one that needs more than `--seconds` of CPU is
+stopped and not tried again.
 Measures: mean and worst total variation of 1, 2 and 3 attributes; 1000 random range queries; Cramer's V and correlations of
 pairs; area under the ROC curve of three classifiers trained on the result and tested on originals that were held out.
+
+    python benchmarks/utility.py                                     Adult at (1, 1e-6), three repeats, everything
+    python benchmarks/utility.py full --methods "synthetic, default" --tables fars,wide-16
+    python benchmarks/utility.py map --measure auc --tables adult
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -128,7 +133,7 @@ class Pairs:
         return np.mean([one / one.sum() for one in sums], axis=0)
 
 
-def gaussian_pairs(table, epsilon: str, delta: str) -> dict[tuple[int, int], np.ndarray]:
+def gaussian_pairs(table, truth: Rows, epsilon: str, delta: str) -> dict[tuple[int, int], np.ndarray]:
     """The yardstick: Gaussian noise on all pairs for the same promise, each projected to counts that are not negative."""
     pairs = list(combinations(range(len(table.columns)), 2))
     low, high = len(pairs) ** 0.5 / 20, 1e5
@@ -136,7 +141,7 @@ def gaussian_pairs(table, epsilon: str, delta: str) -> dict[tuple[int, int], np.
         middle = (low * high) ** 0.5
         fits = GaussianDP(len(pairs) ** 0.5 / middle).delta_at(float(epsilon)) <= float(delta)
         low, high = (low, middle) if fits else (middle, high)
-    truth, chance, found = Rows(table.train, table.sizes), np.random.default_rng(), {}
+    chance, found = np.random.default_rng(), {}
     for pair in pairs:
         exact = truth.counts(pair)
         noisy = (exact + chance.normal(0, high, exact.shape)).ravel()
@@ -147,16 +152,15 @@ def gaussian_pairs(table, epsilon: str, delta: str) -> dict[tuple[int, int], np.
     return found
 
 
-def one(table, method: str, epsilon: str, delta: str, seconds: int) -> dict:
+def one(table, truth: Rows, method: str, epsilon: str, delta: str, seconds: int) -> dict:
     """One run of one method: every measure, or why there is none."""
-    truth = Rows(table.train, table.sizes)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         if method == "originals":
             return classify(table, table.train, folder)
         if method == "Gaussian, all pairs":
             began = time.process_time()
-            pairs = Pairs(gaussian_pairs(table, epsilon, delta), len(table.columns))
+            pairs = Pairs(gaussian_pairs(table, truth, epsilon, delta), len(table.columns))
             return {"cpu": time.process_time() - began} | measure(table.columns, truth, pairs, widest=2)
         if method in CANDIDATES:
             own = json.loads(ours_apart(table.name, method, epsilon, delta, folder))
@@ -224,24 +228,39 @@ def read_results(path: Path) -> dict[tuple, dict]:
     return {tuple(line[key] for key in ("table", "method", "epsilon", "delta", "repeat")): line for line in found}
 
 
-def interval(values: list[float]) -> str:
-    """Mean and the half width of a 95 % interval (Student) over repeats."""
-    from scipy import stats
+def half_width(values: list[float]) -> float:
+    """Half the width of a 95 % interval (Student) for the mean over repeats."""
+    from scipy.special import stdtrit
 
+    return float(stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / len(values) ** 0.5)
+
+
+def interval(values: list[float]) -> str:
+    """The mean over repeats, with half the width of its interval where there are several."""
     mean = float(np.mean(values))
     digits = 1 if abs(mean) >= 20 else 4
     if len(values) < 2:
         return f"{mean:.{digits}f}"
-    half = stats.t.ppf(0.975, len(values) - 1) * float(np.std(values, ddof=1)) / len(values) ** 0.5
-    return f"{mean:.{digits}f} ± {half:.{digits}f}"
+    return f"{mean:.{digits}f} ± {half_width(values):.{digits}f}"
 
 
-def report(path: Path) -> None:
-    """One Markdown table for each table and promise."""
+def grouped(path: Path, tables=(), methods=()) -> dict[tuple[str, float, float], dict[str, list[dict]]]:
+    """The results of some tables and methods, or of all: by table, epsilon and delta, then by method."""
     groups: dict[tuple, dict[str, list[dict]]] = {}
     for (table, method, epsilon, delta, _), line in read_results(path).items():
-        groups.setdefault((table, float(epsilon), float(delta)), {}).setdefault(method, []).append(line)
-    for (table, epsilon, delta), methods in sorted(groups.items()):
+        if (not tables or table in tables) and (not methods or method in methods):
+            groups.setdefault((table, float(epsilon), float(delta)), {}).setdefault(method, []).append(line)
+    return dict(sorted(groups.items()))
+
+
+def values_of(lines: list[dict], name: str) -> list[float]:
+    """One measure of the runs that have it."""
+    return [line[name] for line in lines if "problem" not in line and name in line]
+
+
+def report(groups) -> None:
+    """One Markdown table for each table and promise."""
+    for (table, epsilon, delta), methods in groups.items():
         print(f"\n### {table}, epsilon {epsilon:g}, delta {delta:g}\n")
         print("| method | runs | " + " | ".join(SHOWN) + " |")
         print("| --- " * (len(SHOWN) + 2) + "|")
@@ -250,47 +269,121 @@ def report(path: Path) -> None:
             if not good:
                 print(f"| {method} | 0 | {lines[-1]['problem']} |" + " |" * (len(SHOWN) - 1))
                 continue
-            cells = [
-                interval([line[name] for line in good if name in line]) if any(name in line for line in good) else ""
-                for name in SHOWN
-            ]
-            print(f"| {method} | {len(good)} | " + " | ".join(cells) + " |")
-            for suffix, words in (("_shipped", "drawn as shipped"), ("_said", "its own estimates")):
-                own = [line for line in good if f"tv2{suffix}" in line]
-                if own and method != "privbayes-2":
-                    cells = [
-                        interval([line[name + suffix] for line in own]) if name + suffix in own[0] else ""
-                        for name in SHOWN
-                    ]
-                    print(f"| {method}, {words} | {len(own)} | " + " | ".join(cells) + " |")
+            for suffix, words in (("", ""), ("_shipped", ", drawn as shipped"), ("_said", ", its own estimates")):
+                own = [line for line in good if f"tv2{suffix}" in line or not suffix]
+                if own and not (suffix and method == "privbayes-2"):
+                    found = [values_of(own, name + suffix) for name in SHOWN]
+                    print(
+                        f"| {method}{words} | {len(own)} | "
+                        + " | ".join(interval(v) if v else "" for v in found)
+                        + " |"
+                    )
 
 
-def option(arguments: list[str], name: str, default: str) -> str:
-    """The word after an option."""
-    return arguments[arguments.index(name) + 1] if name in arguments else default
+def report_by_epsilon(groups, measure: str) -> None:
+    """One Markdown table for each table and delta: a line for each method, a column for each epsilon, runs in brackets."""
+    epsilons = sorted({epsilon for _, epsilon, _ in groups})
+    for table, delta in dict.fromkeys((table, delta) for table, _, delta in groups):
+        print(f"\n### {measure} of {table}, delta {delta:g}\n")
+        print("| method | " + " | ".join(f"{epsilon:g}" for epsilon in epsilons) + " |")
+        print("| --- " * (len(epsilons) + 1) + "|")
+        own = [groups.get((table, epsilon, delta), {}) for epsilon in epsilons]
+        for method in dict.fromkeys(method for methods in own for method in methods):
+            found = [values_of(methods.get(method, []), measure) for methods in own]
+            print(f"| {method} | " + " | ".join(f"{interval(v)} ({len(v)})" if v else "" for v in found) + " |")
+
+
+def report_as_csv(groups) -> None:
+    """One line for each table, promise and method: the number of runs, each measure's mean and half the width of its interval."""
+    print("table,epsilon,delta,method,runs," + ",".join(f"{name},{name}_half_width" for name in SHOWN))
+    for (table, epsilon, delta), methods in groups.items():
+        for method, lines in methods.items():
+            runs = sum("problem" not in line for line in lines)
+            cells = []
+            for name in SHOWN:
+                found = values_of(lines, name)
+                cells += [
+                    f"{np.mean(found):.4g}" if found else "",
+                    f"{half_width(found):.2g}" if len(found) > 1 else "",
+                ]
+            print(f'{table},{epsilon:g},{delta:g},"{method}",{runs},' + ",".join(cells))
+
+
+def revision() -> str:
+    """The revision of this working copy, with a plus where files were changed since; empty where git does not know."""
+    git = shutil.which("git")
+    if git is None:
+        return ""
+    done = subprocess.run(  # noqa: S603 - our own words
+        [git, "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip()
+
+
+def parser() -> argparse.ArgumentParser:
+    """What can be said on the command line."""
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("what", nargs="?", default="quick", choices=("quick", "full", "report", "map", "csv"))
+    made.add_argument("--tables", metavar="A,B", help=f"of: {', '.join(TABLES)}")
+    every = "; ".join((*BASELINES, *CANDIDATES, *PEER_METHODS))
+    made.add_argument("--methods", metavar='"A;B"', help=f"of: {every}")
+    made.add_argument("--epsilons", metavar="E,E", help=f"default of full: {','.join(EPSILONS)}")
+    made.add_argument("--deltas", metavar="D,D", help=f"default of full: {','.join(DELTAS)}")
+    made.add_argument("--repeats", type=int, metavar="N", help="3 for quick, 10 for full")
+    made.add_argument("--seconds", type=int, default=3000, metavar="N", help="CPU seconds that a peer may take")
+    made.add_argument("--measure", default="tv2", choices=SHOWN, help="what `map` shows")
+    made.add_argument("--results", type=Path, default=RESULTS, metavar="FILE")
+    return made
+
+
+def chosen(said: str | None, separator: str, known, default) -> list[str]:
+    """The names that were given, each one known; or the default."""
+    names = said.split(separator) if said else list(default)
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"not known: {name!r}; allowed: {separator.join(known)}")
+    return names
 
 
 def main(arguments: list[str]) -> None:
-    """Run what is not there yet, then print everything."""
+    """Run what is not there yet, then print."""
     if arguments[:1] == ["ours"]:
         return ours(arguments[1])
-    path = Path(option(arguments, "--results", str(RESULTS)))
+    said = parser().parse_args(arguments)
+    every = (*BASELINES, *CANDIDATES, *PEER_METHODS)
+    if said.what in {"quick", "full"}:
+        quick = said.what == "quick"
+        series(
+            said.results,
+            [
+                (table, method, epsilon, delta, repeat)
+                for repeat in range(said.repeats or (3 if quick else 10))
+                for table in chosen(said.tables, ",", TABLES, ["adult"] if quick else TABLES)
+                for epsilon in (said.epsilons or ("1" if quick else ",".join(EPSILONS))).split(",")
+                for delta in (said.deltas or ("1e-6" if quick else ",".join(DELTAS))).split(",")
+                for method in chosen(said.methods, ";", every, every)
+                if not (method == "originals" and repeat)
+            ],
+            said.seconds,
+        )
+    groups = grouped(said.results, chosen(said.tables, ",", TABLES, ()), chosen(said.methods, ";", every, ()))
+    if said.what == "map":
+        report_by_epsilon(groups, said.measure)
+    elif said.what == "csv":
+        report_as_csv(groups)
+    else:
+        report(groups)
+    return None
+
+
+def series(path: Path, runs: list[tuple[str, str, str, str, int]], seconds: int) -> None:
+    """Run what is not there yet, and append each result as it comes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    quick = arguments[:1] != ["full"]
-    tables = option(arguments, "--tables", "adult" if quick else ",".join(TABLES)).split(",")
-    every = ";".join((*BASELINES, *CANDIDATES, *PEER_METHODS))
-    methods = option(arguments, "--methods", every).split(";")
-    epsilons = option(arguments, "--epsilons", "1" if quick else ",".join(EPSILONS)).split(",")
-    deltas = option(arguments, "--deltas", "1e-6" if quick else ",".join(DELTAS)).split(",")
-    repeats = int(option(arguments, "--repeats", "3" if quick else "10"))
-    seconds = int(option(arguments, "--seconds", "3000"))
-    done = read_results(path)
-    made: dict[str, object] = {}
-    runs = [] if arguments[:1] == ["report"] else [
-        (table, method, epsilon, delta, repeat)
-        for repeat in range(repeats) for table in tables for epsilon in epsilons for delta in deltas for method in methods
-        if not (method == "originals" and repeat)
-    ]  # fmt: skip
+    done, code = read_results(path), revision()
+    made: dict[str, tuple] = {}
     for key in runs:
         table, method, epsilon, delta, repeat = key
         known = [
@@ -299,22 +392,24 @@ def main(arguments: list[str]) -> None:
         if known or "problem" not in done.get(key, {"problem": "not run"}):
             continue
         try:
-            made.setdefault(table, TABLES[table]())
+            if table not in made:
+                coded = TABLES[table]()
+                made[table] = coded, Rows(coded.train, coded.sizes)
         except FileNotFoundError as error:
             print(f"left out: {table}: {error.filename} is not there", file=sys.stderr)
             continue
-        found = one(made[table], method, epsilon, delta, seconds)
-        line = dict(zip(("table", "method", "epsilon", "delta", "repeat"), key, strict=True)) | found
+        found = one(*made[table], method, epsilon, delta, seconds)
+        line = dict(zip(("table", "method", "epsilon", "delta", "repeat"), key, strict=True)) | {"code": code} | found
         done[key] = line
         with path.open("a") as file:
             file.write(json.dumps(line) + "\n")
-        said = (
+        words = (
             found.get("problem")
             or f"tv2 {found.get('tv2', float('nan')):.4f}, auc {found.get('auc', float('nan')):.4f}"
         )
-        print(f"{table}, epsilon {epsilon}, delta {delta}, {method}, run {repeat}: {said}", file=sys.stderr, flush=True)
-    report(path)
-    return None
+        print(
+            f"{table}, epsilon {epsilon}, delta {delta}, {method}, run {repeat}: {words}", file=sys.stderr, flush=True
+        )
 
 
 if __name__ == "__main__":
