@@ -152,7 +152,7 @@ def gaussian_pairs(table, truth: Rows, epsilon: str, delta: str) -> dict[tuple[i
     return found
 
 
-def one(table, truth: Rows, method: str, epsilon: str, delta: str, seconds: int) -> dict:
+def one(table, truth: Rows, method: str, epsilon: str, delta: str, seconds: int, *, classified: bool = True) -> dict:
     """One run of one method: every measure, or why there is none."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -186,7 +186,9 @@ def one(table, truth: Rows, method: str, epsilon: str, delta: str, seconds: int)
             if own is None:
                 return {"problem": said}
         rows = read_codes(folder / "rows.csv")
-        found = own | measure(table.columns, truth, Rows(rows, table.sizes)) | classify(table, rows, folder)
+        found = own | measure(table.columns, truth, Rows(rows, table.sizes))
+        if classified:
+            found |= classify(table, rows, folder)
         if (folder / "shipped.csv").exists():
             shipped = Rows(read_codes(folder / "shipped.csv"), table.sizes)
             found |= {f"{name}_shipped": value for name, value in measure(table.columns, truth, shipped).items()}
@@ -333,6 +335,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--epsilons", metavar="E,E", help=f"default of full: {','.join(EPSILONS)}")
     made.add_argument("--deltas", metavar="D,D", help=f"default of full: {','.join(DELTAS)}")
     made.add_argument("--repeats", type=int, metavar="N", help="3 for quick, 10 for full")
+    made.add_argument(
+        "--classified", type=int, metavar="N", help="repeats that train classifiers; all, if nothing is said"
+    )
     made.add_argument("--seconds", type=int, default=3000, metavar="N", help="CPU seconds that a peer may take")
     made.add_argument("--measure", default="tv2", choices=SHOWN, help="what `map` shows")
     made.add_argument("--results", type=Path, default=RESULTS, metavar="FILE")
@@ -368,6 +373,7 @@ def main(arguments: list[str]) -> None:
                 if not (method == "originals" and repeat)
             ],
             said.seconds,
+            said.classified,
         )
     groups = grouped(said.results, chosen(said.tables, ",", TABLES, ()), chosen(said.methods, ";", every, ()))
     if said.what == "map":
@@ -379,7 +385,7 @@ def main(arguments: list[str]) -> None:
     return None
 
 
-def series(path: Path, runs: list[tuple[str, str, str, str, int]], seconds: int) -> None:
+def series(path: Path, runs: list[tuple[str, str, str, str, int]], seconds: int, classified: int | None) -> None:
     """Run what is not there yet, and append each result as it comes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     done, code = read_results(path), revision()
@@ -398,7 +404,7 @@ def series(path: Path, runs: list[tuple[str, str, str, str, int]], seconds: int)
         except FileNotFoundError as error:
             print(f"left out: {table}: {error.filename} is not there", file=sys.stderr)
             continue
-        found = one(*made[table], method, epsilon, delta, seconds)
+        found = one(*made[table], method, epsilon, delta, seconds, classified=classified is None or repeat < classified)
         line = dict(zip(("table", "method", "epsilon", "delta", "repeat"), key, strict=True)) | {"code": code} | found
         done[key] = line
         with path.open("a") as file:

@@ -142,7 +142,9 @@ def test_a_series_is_resumed_and_reported(utility, small, tmp_path, monkeypatch,
 def test_a_peer_that_did_not_finish_is_not_tried_again(utility, small, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(utility.TABLES, "small", lambda: small)
     calls = []
-    monkeypatch.setattr(utility, "one", lambda *said: calls.append(said) or {"problem": "not finished in 5 CPU s"})
+    monkeypatch.setattr(
+        utility, "one", lambda *said, classified: calls.append(said) or {"problem": "not finished in 5 CPU s"}
+    )
     results = str(tmp_path / "results.jsonl")
     say = ["full", "--tables", "small", "--methods", "opendp-aim2", "--epsilons", "1", "--deltas", "1e-6"]
     utility.main([*say, "--results", results])
