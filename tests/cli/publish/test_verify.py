@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from shoal.publish.verify import standalone
 from tests.cli.run import answer, refused, shoal
 
 
@@ -88,6 +89,21 @@ def test_tampering_is_exit_3(copied, tamper):
     assert error["kind"] == "VerificationError"
     assert TAMPERING[tamper] in error["came"]
     assert not copied.with_suffix(".zip").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["table.csv", "policy.lock.yaml", "recoding/01-age.json"])
+def test_a_file_that_is_not_there_is_named_and_nothing_else_is(copied, name):
+    (copied / name).unlink()
+    failed, outcome = shoal("verify", copied).stdout.splitlines()
+    assert failed == f"FAILED  file-hash ({name}): the file is not there"
+    assert "1 failed" in outcome
+    done = subprocess.run(
+        [sys.executable, "-I", standalone.__file__, copied], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[0] == f"FAILED        file-hash ({name}): the file is not there"
+    assert done.stdout.count("FAILED  ") == 1
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def _verify(where: Path) -> list[Check]:
             alone.extend(standalone.checks_of(where, content))
         except Exception as error:  # noqa: BLE001 - what is no file's fault is raised again
             alone.append(standalone.unreadable(error))
-        if not any(check.id in GATES and not check.agrees for check in alone):
+        if not any(not check.agrees and (check.id in GATES or check.detail == standalone.NOT_THERE) for check in alone):
             with _reading(own, "readable"):
                 own += _own_checks(where, content, alone)
     made = {check.id for check in own} | MADE_ANEW

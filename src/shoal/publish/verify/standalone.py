@@ -349,7 +349,7 @@ def open_inside(folder: Path, name: Any) -> BinaryIO:
                 held = inner
         handle, held = (os.open(path, opening) if held is None else held), None
     except OSError as error:
-        raise ValueError("a file that is not there, or cannot be opened") from error
+        raise ValueError(f"{visible(name, 100)} is not there, or cannot be opened") from error
     finally:
         if held is not None:
             os.close(held)
@@ -936,6 +936,9 @@ def plain_check(found: Listing, listed: dict[str, Any]) -> Check:
     return must("plain-files", not wrong, visible(wrong[0], 300) if wrong else "no links, pipes or devices")
 
 
+NOT_THERE = "the file is not there"
+
+
 def hash_checks(folder: Path, certificate: dict[str, Any], found: Listing) -> Iterator[Check]:
     """The seal, every file that the certificate lists and no other, its sentences, and its page."""
     yield must("seal", certificate["seal"] == seal(certificate), "SHA-256 over the certificate")
@@ -946,7 +949,8 @@ def hash_checks(folder: Path, certificate: dict[str, Any], found: Listing) -> It
                 same = hash_of(file) == expected
         except ValueError:
             same = False
-        yield must("file-hash", same, "SHA-256 of the file", about=name)
+        is_there = name in found.files or name in found.others
+        yield must("file-hash", same, "SHA-256 of the file" if is_there else NOT_THERE, about=name)
     extra = {*found.files, *found.others} - {*listed, "certificate.json", "certificate.html"}
     extra |= set(found.folders) - {parent.as_posix() for name in listed for parent in PurePosixPath(name).parents}
     named = f", such as {visible(min(extra), 100)}" if extra else ""
@@ -4175,8 +4179,8 @@ def content_checks(folder: Path, certificate: Any, found: Listing) -> Iterator[C
     plain = plain_check(found, certificate["files"])
     yield plain
     yield from hash_checks(folder, certificate, found)
-    if not plain.agrees:
-        return
+    if not plain.agrees or any(name not in found.files for name in certificate["files"]):
+        return  # what is not there fails every check that needs it
     try:
         lock = read_lock(read_text(folder, "policy.lock.yaml", LARGEST_LOCK))
     except BoundError:
