@@ -176,7 +176,7 @@ def plan(policy: Policy | str | Path) -> Plan:
 
     >>> found = plan("policy.yaml")
     >>> found
-    <Plan of 'hospital-visits': epsilon 1, delta 1e-06, k 28, the row of one 'patient_id', added or removed, proved>
+    <Plan of 'hospital-visits': epsilon 1, delta 0.000001, k 28, the row of one 'patient_id', added or removed, proved>
     >>> page = found.page()  # HTML, to be reviewed and signed before the data are touched
     """
     from shoal.publish.plan.methods import plan as resolve

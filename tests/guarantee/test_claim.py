@@ -76,7 +76,7 @@ def test_claims_are_made_in_these_rooms_alone():
 
 def test_claim_rules():
     claim = make_claim(ApproxDP(1, "1e-6"), ROW, Status.PROVED, ("safe-k-tight",))
-    assert claim.words().startswith("Proved: (1, 1e-06)-differential privacy")
+    assert claim.words().startswith("Proved: (1, 0.000001)-differential privacy")
     assert StatedClaim.from_saved(json.loads(json.dumps(claim.to_saved()))).to_saved() == claim.to_saved()
     assert make_claim(KAnonymity(5), None, Status.CHECKED).words().startswith("Checked: 5-anonymity")
     assert make_claim(ApproxDP(1, 0), ROW, Status.NONE, randomness="test seed").words() == "No guarantee is made."

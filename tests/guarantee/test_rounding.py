@@ -35,6 +35,33 @@ def test_printing_rounds_against_us(value, digits):
     )
 
 
+@pytest.mark.parametrize(
+    ("number", "written", "certified"),
+    [
+        ("1e-6", "0.000001", "1e-06"),
+        ("2.56e-6", "0.00000256", "2.56e-06"),
+        ("1e-4", "0.0001", "0.0001"),
+        ("8.674e-7", "8.674e-7", "8.674e-07"),
+        ("0.4", "0.4", "0.4"),
+        ("12345", "12350", "12350"),
+        ("1e15", "1000000000000000", "1e+15"),
+        ("1e20", "1e20", "1e+20"),
+        ("0", "0", "0"),
+    ],
+)
+def test_numbers_are_written_in_one_way_and_those_of_certificates_as_ever(number, written, certified):
+    assert rounding.text_up(rounding.exact(number)) == written
+    assert rounding.certificate_text(rounding.exact(number)) == certified
+    if number != "12345":
+        texts = {rounding.exact_text, rounding.text_near, rounding.text_down}
+        assert {text(rounding.exact(number)) for text in texts} == {written}
+
+
+def test_what_was_typed_is_printed_to_six_digits():
+    assert rounding.text_near(Fraction(1, 3)) == "0.333333"
+    assert rounding.text_near(2 / 3e6) == "6.66667e-7"
+
+
 @pytest.mark.slow
 @given(st.fractions(min_value=-1000, max_value=1000))
 def test_exact_text_is_exact(value):

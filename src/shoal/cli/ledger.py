@@ -265,9 +265,11 @@ def _fields(account: Account, lefts: Left) -> dict[str, object]:
 
 def _of_sample(account: Account) -> list[tuple[str, str, str]]:
     """What questions to a sample may cost: more than the budget, which is the population's."""
+    from shoal.guarantee.rounding import text_near
+
     if account.rate is None or account.ceiling is None:
         return []
-    rate = f"{float(account.rate):g}"
+    rate = text_near(account.rate)
     return [("ceiling", account.ceiling.words(), f"for questions: the table is a sample of {rate} of a population")]
 
 

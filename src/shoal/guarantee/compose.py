@@ -19,7 +19,7 @@ from shoal.errors import CompositionError, PreconditionError, UsageError
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy
 from shoal.guarantee.noise import LARGEST_RHO, ConcentratedDP
-from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, up, whole
+from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, text_near, up, whole
 from shoal.guarantee.safe_k.curve import check_delta, check_epsilon
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ class MeasurementBudget:
             raise PreconditionError(
                 "measured-tree",
                 "a measurement without noise has no finite epsilon",
-                came=f"{float(self.count):g} for counts, {float(self.histogram):g} for each of {self.attributes} histograms",
+                came=f"{text_near(self.count)} for counts, {text_near(self.histogram)} for each of {self.attributes} histograms",
                 allowed="every epsilon above 0",
             )
 

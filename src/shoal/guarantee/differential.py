@@ -15,7 +15,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.errors import CompositionError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee.base import Guarantee
-from shoal.guarantee.rounding import GUARD, Number, decimal, down, exact, exact_text, guarded_up, precise, text_up, up
+from shoal.guarantee.rounding import (
+    GUARD,
+    Number,
+    decimal,
+    down,
+    exact,
+    exact_text,
+    guarded_up,
+    precise,
+    text_near,
+    text_up,
+    up,
+)
 from shoal.guarantee.safe_k.curve import (
     check_beta,
     check_delta,
@@ -249,7 +261,7 @@ class SafeKSampling(DifferentialPrivacy):
 
     def words(self) -> str:
         return (
-            f"a random sample at rate {float(self.beta):g}, then suppression of tuples seen fewer than {self.k} times: "
+            f"a random sample at rate {text_near(self.beta)}, then suppression of tuples seen fewer than {self.k} times: "
             f"for example ({text_up(1.0)}, {text_up(self.delta_at(1))})-differential privacy"
         )
 
@@ -424,7 +436,7 @@ class SampledDP(Guarantee):
     def words(self) -> str:
         return (
             f"({text_up(self.epsilon)}, {text_up(self.delta)})-differential privacy if run once, "
-            f"on a fresh random sample at rate {float(self.beta):g} that is used for nothing else"
+            f"on a fresh random sample at rate {text_near(self.beta)} that is used for nothing else"
         )
 
 
@@ -491,7 +503,9 @@ def _share(rate: Number, from_rate: Number) -> Fraction:
     if not 0 < large <= 1:
         raise ParameterError("from_rate is not a sampling rate", came=from_rate, allowed="0 < from_rate <= 1")
     if not 0 < small <= large:
-        raise ParameterError("rate is not a smaller sampling rate", came=rate, allowed=f"0 < rate <= {float(large):g}")
+        raise ParameterError(
+            "rate is not a smaller sampling rate", came=rate, allowed=f"0 < rate <= {text_near(large)}"
+        )
     return small / large
 
 
@@ -513,8 +527,8 @@ class SmoothBound:
                 raise PreconditionError(
                     "f-smooth",
                     "epsilon_0 lies below -ln(1 - beta), where the published bound is silent",
-                    came=f"epsilon_0 = {float(self.epsilon):g} with beta = {float(self.beta):g}",
-                    allowed=f"epsilon_0 >= {float(least):.6g}",
+                    came=f"epsilon_0 = {text_near(self.epsilon)} with beta = {text_near(self.beta)}",
+                    allowed=f"epsilon_0 >= {text_near(least)}",
                 )
 
     def chernoff(self, z: Fraction) -> Decimal:
@@ -628,7 +642,7 @@ def _beyond_one(z: Number) -> Fraction:
         raise PreconditionError(
             "f-smooth",
             "an f-smooth bound starts at epsilon_0",
-            came=f"z = {float(factor):g}",
+            came=f"z = {text_near(factor)}",
             allowed="z >= 1",
         )
     return factor

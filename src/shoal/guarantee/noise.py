@@ -20,7 +20,7 @@ import numpy.typing as npt
 from shoal.errors import ParameterError
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.differential import DifferentialPrivacy
-from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, text_up, up, whole
+from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, text_near, text_up, up, whole
 from shoal.guarantee.safe_k.curve import check_delta, check_epsilon
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _check_choices(choices: Iterable[object]) -> tuple[tuple[int, Fraction], ...
 def check_rho(rho: Fraction) -> Fraction:
     """rho of zero-concentrated differential privacy, above 0 and at most 350; ParameterError for another number."""
     if not 0 < rho <= LARGEST_RHO:
-        came = f"rho = {float(rho):g}"
+        came = f"rho = {text_near(rho)}"
         raise ParameterError("the loss is none, or beyond any meaning", came=came, allowed=f"0 < rho <= {LARGEST_RHO}")
     return rho
 

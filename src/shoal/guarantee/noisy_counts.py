@@ -23,7 +23,7 @@ from shoal.guarantee.base import Guarantee
 from shoal.guarantee.compose import RELIABLE_DELTA, compose, composed_within
 from shoal.guarantee.differential import GaussianDP
 from shoal.guarantee.noise import LARGEST_RHO, LARGEST_SIGMA, LEAST_SIGMA, ConcentratedDP, ExponentialDP, NoisyTablesDP
-from shoal.guarantee.rounding import Number, decimal, exact, exact_text, precise, whole
+from shoal.guarantee.rounding import Number, decimal, exact, exact_text, precise, text_near, whole
 from shoal.guarantee.safe_k.curve import check_delta, check_epsilon
 from shoal.guarantee.unit import Unit
 
@@ -165,21 +165,21 @@ def solve_counts(
         raise PreconditionError(
             "noisy-tables",
             "Gaussian noise satisfies no pure epsilon, and none at all satisfies epsilon 0",
-            came=f"epsilon = {float(e):g}, delta = {float(d):g}",
+            came=f"epsilon = {text_near(e)}, delta = {text_near(d)}",
             allowed="epsilon > 0 and 0 < delta < 1",
         )
     extra = tuple(others)
     if extra and not _left(extra, e, d):
         raise InfeasibleError(
             "what is released beside the counts takes the whole promise",
-            came=f"epsilon = {compose(extra).epsilon_at(d):.4g} of {float(e):g} at delta = {float(d):g}",
+            came=f"epsilon = {text_near(compose(extra).epsilon_at(d), 4)} of {text_near(e)} at delta = {text_near(d)}",
             fix="raise epsilon or delta, or give the counts a larger share",
         )
     found = _largest_precision(lambda precision: _reached(plan, precision, extra, d), float(e), _first_guess(e, d))
     if found is None or not composed_within([*(setting := plan.at(found)).parts, *extra], e, d):
         raise InfeasibleError(
             "no noise that a table can bear keeps the promise",
-            came=f"epsilon = {float(e):g}, delta = {float(d):g}, {plan.most} tables",
+            came=f"epsilon = {text_near(e)}, delta = {text_near(d)}, {plan.most} tables",
             allowed=f"sigma up to {LARGEST_SIGMA:,}",
             fix="raise epsilon or delta, or publish fewer tables",
         )
@@ -232,7 +232,7 @@ class _Steps:
         if min(single_part, choice_part) < 0 or single_part + choice_part >= 1:
             raise ParameterError(
                 "the shares leave nothing to the tables",
-                came=f"{float(single_part):g} + {float(choice_part):g}",
+                came=f"{text_near(single_part)} + {text_near(choice_part)}",
                 allowed="shares from 0 up, below 1 together",
             )
         if (singles and not single_part) or (kind != "fixed" and not choice_part):
@@ -386,7 +386,7 @@ def noise_half_width(sigma: Number, confidence: Number = "0.95") -> int:
 def _half_width(sigma: Fraction, level: float) -> int:
     width = float(sigma)
     if not (LEAST_SIGMA <= sigma <= LARGEST_SIGMA and 0 < level < 1):
-        raise ParameterError("no such interval", came=f"sigma = {width:g}, confidence = {level:g}")
+        raise ParameterError("no such interval", came=f"sigma = {text_near(width)}, confidence = {level:g}")
     if width > 1e5:  # a rounded normal number is in the same interval but for a part in 10^10; one more step covers it
         from scipy.special import ndtri
 

@@ -11,7 +11,16 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation, localcontext
+from decimal import (
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    Inexact,
+    InvalidOperation,
+    localcontext,
+)
 from fractions import Fraction
 
 import numpy as np
@@ -138,6 +147,20 @@ def text_down(value: float | Decimal | Fraction, digits: int = 4) -> str:
     return _text(value, digits, ROUND_FLOOR)
 
 
+def text_near(value: float | Decimal | Fraction, digits: int = 6) -> str:
+    """Print with `digits` significant digits, rounded to the nearest: for what a person typed, and for sizes."""
+    return _text(value, digits, ROUND_HALF_EVEN)
+
+
+def certificate_text(value: float | Decimal | Fraction, digits: int = 4) -> str:
+    """A cost as format 1 of certificates writes it for ever: rounded up, with a power of ten of two digits below 0.0001."""
+    rounded = Decimal(text_up(value, digits)).normalize()
+    if not rounded or -5 < rounded.adjusted() < 15:
+        return f"{rounded:f}"
+    mantissa, exponent = f"{rounded:e}".split("e")
+    return f"{mantissa}e{int(exponent):+03d}"
+
+
 def exact_text(value: Fraction) -> str:
     """The shortest exact text of a fraction: a decimal where it ends, else numerator/denominator."""
     context = Context(prec=60)
@@ -146,7 +169,12 @@ def exact_text(value: Fraction) -> str:
     if context.flags[Inexact]:
         return str(value)
     quotient = quotient.normalize(context)
-    return f"{quotient:f}" if -7 < quotient.adjusted() < 16 else f"{quotient:e}".replace("e+", "e")
+    return _plain_or_power(quotient)
+
+
+def _plain_or_power(value: Decimal) -> str:
+    """The one way in which we write numbers: with a power of ten only where a person would count noughts."""
+    return f"{value:f}" if -7 < value.adjusted() < 16 else f"{value:e}".replace("e+", "e")
 
 
 def _nearest(value: Decimal | Fraction | float) -> float:
@@ -171,7 +199,4 @@ def _text(value: float | Decimal | Fraction, digits: int, rounding: str) -> str:
     if not value:
         return "0"
     rounded = Context(prec=digits, rounding=rounding).plus(value).normalize(Context(prec=digits))
-    if -5 < rounded.adjusted() < 15:
-        return f"{rounded:f}"
-    mantissa, exponent = f"{rounded:e}".split("e")
-    return f"{mantissa}e{int(exponent):+03d}"
+    return _plain_or_power(rounded)

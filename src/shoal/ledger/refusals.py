@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError
-from shoal.guarantee.rounding import exact_text, text_down, text_up
+from shoal.guarantee.rounding import exact_text, text_down, text_near, text_up
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger.event import ASKED, Budget, Cost, writable
 from shoal.ledger.state import AccountState, LedgerState, broken_words
@@ -97,8 +97,10 @@ def refuse_other_rate(account: AccountState, rate: Fraction | None) -> None:
     if account.charges and account.stated_rate != rate:
         raise BudgetError(
             f"dataset '{account.dataset}' has been charged as drawn at another rate",
-            came="no sample" if rate is None else f"a sample at rate {float(rate):g}",
-            allowed="no sample" if account.stated_rate is None else f"a sample at rate {float(account.stated_rate):g}",
+            came="no sample" if rate is None else f"a sample at rate {text_near(rate)}",
+            allowed="no sample"
+            if account.stated_rate is None
+            else f"a sample at rate {text_near(account.stated_rate)}",
             fix="keep to what was said first; a new sample has a name of its own",
         )
 

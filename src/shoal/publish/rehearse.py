@@ -19,6 +19,7 @@ from shoal.datasets.marginals import Marginals, check_marginals
 from shoal.datasets.simulate import DEPENDENCE, MOST_ROWS, SKEW, simulate
 from shoal.engine.base import Engine, Table
 from shoal.errors import ParameterError
+from shoal.guarantee.rounding import text_near
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.report.column_detail import FEW, NOTHING, Original, SampleSize, by_label, column_detail
 from shoal.publish.report.safe_k import rows_taking_part
@@ -161,8 +162,8 @@ class Rehearsal:
         each += f" Rows and classes are those of all {self.views} views together." if self.views else ""
         what = (
             "Each run simulates a new table from the policy's domains and hierarchies and puts it through the plan "
-            f"(k = {self.k}, beta = {self.beta:.4g}). No row of yours was read, nothing was charged, and nothing here is "
-            f"part of a release.{known}{each}"
+            f"(k = {self.k}, beta = {text_near(self.beta, 4)}). No row of yours was read, nothing was charged, and nothing here "
+            f"is part of a release.{known}{each}"
         )
         terms = (
             "Each number is a mean over the runs, with the least and the most of them; one more run of the same kind lies "

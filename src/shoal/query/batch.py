@@ -20,7 +20,7 @@ from shoal.errors import ParameterError, ShoalError, UsageError
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import DifferentialPrivacy
-from shoal.guarantee.rounding import Number, exact, text_up
+from shoal.guarantee.rounding import Number, exact, text_near, text_up
 from shoal.guarantee.safe_k.curve import check_delta
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Cost
@@ -151,7 +151,9 @@ def cost(queries: Sequence[tuple[Query, DifferentialPrivacy]], unit: Unit, delta
     total = needed if delta is None else check_delta(delta)
     if total < needed:
         raise ParameterError(
-            "the batch's delta is less than its questions need", came=float(total), allowed=f"{float(needed):g} or more"
+            "the batch's delta is less than its questions need",
+            came=text_near(total),
+            allowed=f"{text_near(needed)} or more",
         )
     if total == needed:
         return Cost(basic, needed, tuple(parts))

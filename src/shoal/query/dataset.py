@@ -16,7 +16,7 @@ from shoal.data.type import Type, spell
 from shoal.engine.base import Engine, Table, bound_contributions
 from shoal.engine.digest import Contents, file_digest
 from shoal.errors import BudgetError, DataError, PolicyError, ShoalError, UsageError
-from shoal.guarantee.rounding import Number, exact
+from shoal.guarantee.rounding import Number, exact, text_near
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget
 from shoal.ledger.ledger import Ledger
@@ -181,8 +181,8 @@ def _rate(policy: Policy, sampled: Number | None) -> Fraction | None:
     if already is not None and already != rate:
         raise UsageError(
             "two different sampling rates for one table",
-            came=f"{float(rate):g}",
-            allowed=f"{float(already):g}, as the policy says",
+            came=f"{text_near(rate)}",
+            allowed=f"{text_near(already)}, as the policy says",
         )
     return rate
 

@@ -85,8 +85,8 @@ def test_the_words_never_call_the_tight_delta_a_chance_of_harm():
 def test_the_text_says_what_was_solved_and_what_was_gained():
     text = shoal("solve", *STORY).stdout
     assert re.search(r"^  k +12 +solved$", text, re.MULTILINE)
-    assert re.search(r"^  delta, published +9\.164e-06 +16\.5 times the tight one$", text, re.MULTILINE)
-    assert re.search(r"^  floor beta\^k +4\.096e-09", text, re.MULTILINE)
+    assert re.search(r"^  delta, published +0\.000009164 +16\.5 times the tight one$", text, re.MULTILINE)
+    assert re.search(r"^  floor beta\^k +4\.096e-9", text, re.MULTILINE)
     assert re.search(r"^  unit +one row added or removed +add_remove$", text, re.MULTILINE)
 
 

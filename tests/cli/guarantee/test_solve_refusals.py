@@ -49,13 +49,13 @@ def test_the_trivial_case_is_refused():
 def test_an_unreachable_delta_names_the_obstacle_and_the_nearest():
     error = refused("solve", *D, *B, "--k", "8", code=3)
     assert error["kind"] == "InfeasibleError"
-    assert "beta^k = 2.56e-06" in error["wrong"]
-    assert "delta >= 2.56e-06" in error["fix"]
+    assert "beta^k = 0.00000256" in error["wrong"]
+    assert "delta >= 0.00000256" in error["fix"]
 
 
 def test_an_unreachable_delta_for_a_person_with_rows():
     error = refused("solve", *D, *B, "--k", "9", "--max-rows", "2", code=3)
-    assert "beta^k = 5.12e-07" in error["wrong"]
+    assert "beta^k = 5.12e-7" in error["wrong"]
     assert "the nearest delta is" in error["fix"]
 
 

@@ -297,7 +297,7 @@ def test_a_plan_says_what_a_reader_gets(keys):
     assert json.loads(json.dumps(found.to_json()))["noise"]["singles"] == 3
     page = found.page()
     assert all(each in page for each in (found.setting.to_saved()["single_sigma"], "What it does not say"))
-    assert found.repeat_words("entry 3", "appeared").endswith("draws new noise and costs (1, 1e-06) once more")
+    assert found.repeat_words("entry 3", "appeared").endswith("draws new noise and costs (1, 0.000001) once more")
     assert "noisy table" in repr(found)
 
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from shoal.anonymize.cluster.mdav import Labels, Progress, no_progress
 from shoal.errors import InfeasibleError
+from shoal.guarantee.rounding import text_near
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -175,7 +176,7 @@ def _refuse_unreachable(confidential: Sequence[ConfidentialColumn], required: Di
 
 def _requirement_words(required: DiversityRequirement) -> str:
     parts = [f"l = {required.l}"] if required.l is not None else []
-    return ", ".join([*parts, *([f"t = {float(required.t):g}"] if required.t is not None else [])])
+    return ", ".join([*parts, *([f"t = {text_near(required.t)}"] if required.t is not None else [])])
 
 
 class _Clusters:

@@ -11,6 +11,7 @@ from shoal.engine.base import RowWords, Table, bound_contributions
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.differential import ApproxDP
+from shoal.guarantee.rounding import text_near
 from shoal.guarantee.safe_k.setting import Setting
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import Unit
@@ -42,7 +43,7 @@ class SafeK:
 
     def __repr__(self) -> str:
         drawn = ", the table is the sample" if self.drawn_before else ""
-        return f"<SafeK: k = {self.promise.k}, beta = {float(self.promise.beta):g}, {type(self.partition).__name__}{drawn}>"
+        return f"<SafeK: k = {self.promise.k}, beta = {text_near(self.promise.beta)}, {type(self.partition).__name__}{drawn}>"
 
     def __post_init__(self) -> None:
         if not self.unit.has_same_steps(self.promise.unit):
@@ -80,8 +81,8 @@ class SafeK:
             raise PreconditionError(
                 "eps-safe-recoding",
                 "the recoding costs more than the plan sets aside for it",
-                came=f"{float(self.partition.epsilon):g}",
-                allowed=f"at most {float(self.promise.epsilon_recoding):g}",
+                came=f"{text_near(self.partition.epsilon)}",
+                allowed=f"at most {text_near(self.promise.epsilon_recoding)}",
             )
 
     def check(self, schema: Schema) -> None:
@@ -107,7 +108,7 @@ class SafeK:
         if self.drawn_before:
             condition = (
                 f"the table was drawn from a larger population by keeping each {self.unit.name} independently with probability "
-                f"at most {float(plan.beta):g}, nothing else is ever computed from it, and nobody who knows that one of them "
+                f"at most {text_near(plan.beta)}, nothing else is ever computed from it, and nobody who knows that one of them "
                 "is in it is held off"
             )
             conditions = (condition,)

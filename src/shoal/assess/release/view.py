@@ -21,6 +21,7 @@ from shoal.assess.release.sealed_folder import SealedFolder, reading, strict_jso
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, decimal_text, point, texts
 from shoal.errors import UsageError, VerificationError, visible
+from shoal.guarantee.rounding import text_near
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,7 +112,7 @@ class PublishedView:
 
     def __repr__(self) -> str:
         shown = ", ".join(self.columns[:8]) + (f", … ({len(self.columns)} in all)" if len(self.columns) > 8 else "")
-        return visible(f"<PublishedView '{self.name}': {shown}; k = {self.k}, beta = {float(self.beta):g}>")
+        return visible(f"<PublishedView '{self.name}': {shown}; k = {self.k}, beta = {text_near(self.beta)}>")
 
     @property
     def weight(self) -> float:

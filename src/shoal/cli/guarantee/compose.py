@@ -261,6 +261,7 @@ def _draw(total: Composition, delta: Fraction, path: Path, force: bool) -> None:
     """Epsilon at delta when the whole list is run 1, 2, 4, ... times."""
     from shoal.files.write import write
     from shoal.guarantee.compose import compose as put_together
+    from shoal.guarantee.rounding import text_near
     from shoal.page import plots
     from shoal.page.picture import Picture, PlotAxis, Series
 
@@ -281,7 +282,7 @@ def _draw(total: Composition, delta: Fraction, path: Path, force: bool) -> None:
     picture = Picture(
         title="How the total grows when the whole list is repeated",
         x=PlotAxis("times the whole list is run", log=True, ticks=REPEATS),
-        y=PlotAxis(f"total epsilon at delta = {float(delta):.3g}", log=True),
+        y=PlotAxis(f"total epsilon at delta = {text_near(delta, 3)}", log=True),
         series=series,
         caption="Each run draws fresh samples. pld: privacy-loss distributions are composed; basic: epsilons and deltas add up; "
         "advanced: Kairouz, Oh and Viswanath's square-root bound.",

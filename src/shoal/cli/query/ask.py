@@ -328,6 +328,7 @@ def _split_list(text: str) -> list[str]:
 def _ask(question: dict[str, Any], options: AskOptions) -> None:
     """Price or answer one question."""
     from shoal.cli.query.answer_text import print_answer
+    from shoal.guarantee.rounding import text_near
     from shoal.query.questions.workload import read_question
 
     epsilon, delta = options.read_epsilon() or Fraction(0), options.read_delta() or Fraction(0)
@@ -336,7 +337,7 @@ def _ask(question: dict[str, Any], options: AskOptions) -> None:
         before = session.recorded_epsilon(*terms)
         if before is not None:
             output.note(
-                f"this very question was answered at epsilon {float(before):g}; asking for that answer again costs nothing, "
+                f"this very question was answered at epsilon {text_near(before)}; asking for that answer again costs nothing, "
                 "a better answer costs its full price"
             )
         price = session.price(*terms)

@@ -247,9 +247,11 @@ def _composed_text(account: Account) -> str:
 
 def _sample_rows(account: Account) -> list[tuple[str, str]]:
     """What questions about a sample may cost: more than the budget, which is the population's."""
+    from shoal.guarantee.rounding import text_near
+
     if account.ceiling is None or account.rate is None:
         return []
-    rate = f"{float(account.rate):g}"
+    rate = text_near(account.rate)
     text = f"for the population; this table is a sample at rate {rate}, so questions may cost {budget_text(account.ceiling)}"
     return [("", text)]
 

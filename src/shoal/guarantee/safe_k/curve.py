@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import ParameterError, PreconditionError, UsageError
-from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, up
+from shoal.guarantee.rounding import GUARD, Number, decimal, exact, precise, text_near, up
 
 if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import PLDPmf
@@ -206,8 +206,8 @@ def _published_exactly(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
             raise PreconditionError(
                 "safe-k-published",
                 "the published bound is silent below epsilon = -ln(1 - beta)",
-                came=f"epsilon = {float(epsilon):g} with beta = {float(rate):g}",
-                allowed=f"epsilon >= {least:.6g}",
+                came=f"epsilon = {text_near(epsilon)} with beta = {text_near(rate)}",
+                allowed=f"epsilon >= {text_near(least)}",
                 fix="use bound='tight', which holds for every epsilon >= 0",
             )
         rest = (1 - beta) / ratio

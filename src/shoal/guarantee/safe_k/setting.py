@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee import group
-from shoal.guarantee.rounding import Number, down, exact, exact_text, text_up, up
+from shoal.guarantee.rounding import Number, down, exact, exact_text, text_near, text_up, up
 from shoal.guarantee.safe_k.curve import (
     MAX_K,
     Bound,
@@ -98,7 +98,7 @@ class Setting:
         if self.delta < least:
             raise PreconditionError(
                 f"safe-k-{check_bound(self.bound)}",
-                f"k = {self.k} and beta = {float(self.beta):g} do not give this delta at epsilon = "
+                f"k = {self.k} and beta = {text_near(self.beta)} do not give this delta at epsilon = "
                 f"{text_up(self.epsilon_release)} for {self.unit.words()}",
                 came=f"delta = {text_up(self.delta)}",
                 allowed=f"delta >= {text_up(least)}",
@@ -298,7 +298,7 @@ def _epsilon_left(total: Fraction, recoding: Fraction) -> Fraction:
     if recoding and recoding >= total:
         raise ParameterError(
             "the recoding's share leaves nothing for the release",
-            came=f"epsilon_recoding {float(recoding):g} of epsilon {float(total):g}",
+            came=f"epsilon_recoding {text_near(recoding)} of epsilon {text_near(total)}",
             allowed="epsilon_recoding below epsilon",
         )
     return total - recoding
@@ -333,7 +333,7 @@ def _refuse_trivial(found: Setting) -> None:
         raise PreconditionError(
             "safe-k-nontrivial",
             "delta is not below beta, so the promise is empty: publishing raw sampled rows would meet it (LQS11 Definition 3)",
-            came=f"delta = {float(found.delta):g}, beta = {float(found.beta):g}",
+            came=f"delta = {text_near(found.delta)}, beta = {text_near(found.beta)}",
             allowed="delta < beta",
             fix="ask for a smaller delta, or a minimum class size of at least 2",
         )
@@ -361,8 +361,8 @@ def _smallest_k(epsilon: Fraction, delta: Fraction, beta: Fraction, bound: Bound
     while (below := excess(high)) > 0:
         if high >= MAX_K:
             raise InfeasibleError(
-                f"no k up to {MAX_K:,} reaches delta = {float(delta):g} at epsilon = {float(epsilon):g}, "
-                f"beta = {float(beta):g}",
+                f"no k up to {MAX_K:,} reaches delta = {text_near(delta)} at epsilon = {text_near(epsilon)}, "
+                f"beta = {text_near(beta)}",
                 fix=f"the nearest delta is {text_up(math.exp(below + target))}; raise epsilon or lower beta",
             )
         aim = high + math.ceil(1.05 * below * (high - low) / max(above - below, 1e-9)) + 1
@@ -383,7 +383,7 @@ def _smallest_epsilon(delta: Fraction, k: int, beta: Fraction, bound: Bound) -> 
     floor = floor_of_delta(k, beta)
     if delta < floor:
         raise InfeasibleError(
-            f"no epsilon reaches delta = {float(delta):g}: k = {k} records of one class are all sampled with "
+            f"no epsilon reaches delta = {text_near(delta)}: k = {k} records of one class are all sampled with "
             f"probability beta^k = {text_up(floor)}, whatever epsilon is",
             fix=f"ask for delta >= {text_up(floor)}, raise k, or lower beta",
         )
@@ -415,7 +415,7 @@ def _largest_beta(epsilon: Fraction, delta: Fraction, k: int, bound: Bound) -> f
     tight = _test(lambda b: delta_exactly(k, b, epsilon), delta)
     top = _bisect_beta(tight, Fraction(0), _LARGEST_BETA)
     if top <= 0:
-        raise InfeasibleError(f"no beta above 1e-12 reaches delta = {float(delta):g} with k = {k}", fix="raise k")
+        raise InfeasibleError(f"no beta above 1e-12 reaches delta = {text_near(delta)} with k = {k}", fix="raise k")
     if bound == "tight":
         return down(top)
     return _largest_published_beta(epsilon, delta, k, top)
@@ -439,7 +439,7 @@ def _largest_published_beta(epsilon: Fraction, delta: Fraction, k: int, top: Fra
         high = min(high, jump)
     found = _bisect_beta(holds, Fraction(0), high)
     if found <= 0:
-        raise InfeasibleError(f"no beta above 1e-12 reaches delta = {float(delta):g} with k = {k}", fix="raise k")
+        raise InfeasibleError(f"no beta above 1e-12 reaches delta = {text_near(delta)} with k = {k}", fix="raise k")
     return down(found)
 
 
@@ -499,7 +499,7 @@ def _solve_for_unit(step: Setting, unit: Unit) -> Setting:
         raise PreconditionError(
             "safe-k-nontrivial",
             f"delta is not below beta, so the promise to {unit.words()} is empty",
-            came=f"delta = {text_up(delta)}, beta = {float(beta):g}",
+            came=f"delta = {text_up(delta)}, beta = {text_near(beta)}",
             allowed="delta < beta",
             fix="raise k or epsilon, lower beta, or bound the rows of one unit",
         )
@@ -525,7 +525,7 @@ def _smallest_k_for_unit(
 
 def _no_k_for_unit(epsilon: float) -> InfeasibleError:
     return InfeasibleError(
-        f"no k up to {LARGEST_K_OF_UNIT:,} reaches delta at epsilon = {epsilon:g} for this unit",
+        f"no k up to {LARGEST_K_OF_UNIT:,} reaches delta at epsilon = {text_near(epsilon)} for this unit",
         fix="raise epsilon or delta, or lower beta",
     )
 

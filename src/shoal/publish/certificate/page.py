@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.guarantee.rounding import exact, text_up
-from shoal.guarantee.sentences import growth, plain, short
+from shoal.guarantee.rounding import certificate_text, exact, exact_text
+from shoal.guarantee.sentences import growth, short
 from shoal.guarantee.unit import Unit
 from shoal.page.html import page
 from shoal.page.picture import Mark, Picture, PlotAxis, Series
@@ -120,7 +120,8 @@ def _safe_k_fields(certificate: SafeKCertificate) -> dict[str, Any]:
 
 def _cost(text: str) -> str:
     """A cost as it was typed if that is a short decimal, else rounded up."""
-    return text_up(exact(text)) if "/" in text else plain(exact(text))
+    typed = exact_text(exact(text))
+    return typed if len(typed) <= 10 and "/" not in typed else certificate_text(exact(text))
 
 
 def count_words(number: int, what: str) -> str:
@@ -164,7 +165,7 @@ def _composition_facts(views: ViewsEntry | None) -> list[Fact]:
     if views is None:
         return []
     together = f"epsilon at this delta; one after another they would add up to {_cost(views.epsilon_added_up)}"
-    found = [("all views composed", text_up(exact(views.epsilon_composed)), together)]
+    found = [("all views composed", certificate_text(exact(views.epsilon_composed)), together)]
     if views.choice is not None:
         note = f"the choice of the views, out of {views.choice.candidates:,}, on the whole table"
         found.insert(0, ("of it for the views", _cost(views.choice.epsilon), note))
@@ -194,7 +195,7 @@ def _sample(sample: SampleEntry, unit: Unit) -> list[Fact]:
         ),
         (
             "delta, exact",
-            text_up(exact(sample.delta_tight)),
+            certificate_text(exact(sample.delta_tight)),
             f"of one sample alone, at epsilon {epsilon}, for one row added or removed",
         ),
     ]
@@ -205,7 +206,7 @@ def _sample(sample: SampleEntry, unit: Unit) -> list[Fact]:
         facts.append(("delta, published", "none", f"{LQS11} says nothing at this epsilon"))
     else:
         about = f"by {LQS11}, of the same sample at the same epsilon, for comparison"
-        facts.append(("delta, published", text_up(exact(published)), about))
+        facts.append(("delta, published", certificate_text(exact(published)), about))
     if sample.times > 1:
         about = f"each from a fresh sample, each by itself at epsilon {epsilon}"
         facts.insert(0, ("tables", str(sample.times), about))
@@ -221,7 +222,7 @@ def _curve(certificate: SafeKCertificate, unit: Unit) -> dict[str, Any]:
         "curve_picture": draw_curve(picture),
         "curve_caption": picture.caption,
         "curve": [
-            (_cost(point.epsilon), text_up(exact(point.delta)), point.epsilon == promised.epsilon)
+            (_cost(point.epsilon), certificate_text(exact(point.delta)), point.epsilon == promised.epsilon)
             for point in certificate.curve
         ],
     }
@@ -329,8 +330,8 @@ def _entries(entries: Sequence[ChargeEntry]) -> list[tuple[str, str, str, bool]]
     shown.append((f"charge {last.number}: this release", _cost(last.epsilon), _cost(last.delta), True))
     early = entries[:-MOST_ENTRIES]
     if early:
-        epsilon = plain(sum((exact(entry.epsilon) for entry in early), start=exact(0)))
-        delta = plain(sum((exact(entry.delta) for entry in early), start=exact(0)))
+        epsilon = _cost(exact_text(sum((exact(entry.epsilon) for entry in early), start=exact(0))))
+        delta = _cost(exact_text(sum((exact(entry.delta) for entry in early), start=exact(0))))
         shown.insert(0, (f"charges {early[0].number} to {early[-1].number}, added up", epsilon, delta, False))
     return shown
 
@@ -343,7 +344,7 @@ def _totals(ledger: LedgerEntry) -> list[Fact]:
             f"epsilon at delta {_cost(total.delta)}: a sharper total, which holds only if all charges were planned in advance; "
             "the budget is kept with the first"
         )
-        found.append(("composed", text_up(exact(composed)), note))
+        found.append(("composed", certificate_text(exact(composed)), note))
     if budget is None:
         return [*found, ("budget", "none", "the custodian has set no ceiling for this dataset")]
     ceiling = f"({_cost(budget.epsilon)}, {_cost(budget.delta)})"
@@ -394,7 +395,11 @@ def _noise_facts(certificate: NoisyCountsCertificate, unit: Unit) -> list[Fact]:
             f"the factor in the promise above is e to this power, {growth(exact(promised.epsilon))}",
         ),
         ("delta", _cost(promised.delta), "added to a probability after that factor"),
-        ("composed", text_up(exact(certificate.epsilon_composed)), "epsilon of everything together at this delta"),
+        (
+            "composed",
+            certificate_text(exact(certificate.epsilon_composed)),
+            "epsilon of everything together at this delta",
+        ),
         ("unit of privacy", unit.words(), NEIGHBOURS[promised.neighbours]),
     ]
     if noise.single_sigma is not None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from shoal.anonymize.generalize.base import Partition
 from shoal.guarantee.compose import compose
-from shoal.guarantee.rounding import exact, exact_text, text_up
+from shoal.guarantee.rounding import certificate_text, exact, exact_text
 from shoal.guarantee.safe_k.curve import delta_exactly
 from shoal.guarantee.safe_k.frontier import ReleaseCurve
 from shoal.guarantee.safe_k.setting import Setting
@@ -124,8 +124,8 @@ def views_entry(plan: SafeKPlan) -> ViewsEntry:
         index_file="views.json",
         count=len(plan.views),
         choice=choice,
-        epsilon_composed=text_up(exact(composed.epsilon_at(plan.total.delta)), DIGITS),
-        epsilon_added_up=text_up(exact(composed.basic_epsilon(plan.total.delta)), DIGITS),
+        epsilon_composed=certificate_text(exact(composed.epsilon_at(plan.total.delta)), DIGITS),
+        epsilon_added_up=certificate_text(exact(composed.basic_epsilon(plan.total.delta)), DIGITS),
     )
 
 
@@ -134,7 +134,7 @@ def curve_points(curve: ReleaseCurve) -> tuple[CurvePointEntry, ...]:
     return tuple(
         CurvePointEntry(
             epsilon=exact_text(point.epsilon),
-            delta=exact_text(min(exact(text_up(point.delta, DIGITS)), _ceiling(curve, point.epsilon))),
+            delta=exact_text(min(exact(certificate_text(point.delta, DIGITS)), _ceiling(curve, point.epsilon))),
             epsilon_split=tuple(exact_text(share) for share in point.split) or None,
         )
         for point in curve.points()
@@ -156,9 +156,9 @@ def sample_entry(numbers: Setting, times: int) -> SampleEntry:
         beta=exact_text(numbers.beta),
         epsilon=exact_text(numbers.epsilon_release),
         delta=exact_text(numbers.delta),
-        delta_tight=text_up(tight, DIGITS),
-        delta_published=None if published is None else text_up(numbers.delta_under("published"), DIGITS),
-        delta_for_unit=text_up(unit, DIGITS),
+        delta_tight=certificate_text(tight, DIGITS),
+        delta_published=None if published is None else certificate_text(numbers.delta_under("published"), DIGITS),
+        delta_for_unit=certificate_text(unit, DIGITS),
         epsilon_split=None if chain is None else tuple(exact_text(share) for share in chain.split),
         times=times,
     )
@@ -175,7 +175,7 @@ def ledger_entry(account: Account) -> LedgerEntry:
             epsilon=exact_text(sum((cost.epsilon for cost in account.costs), start=exact(0))),
             delta=exact_text(sum((cost.delta for cost in account.costs), start=exact(0))),
         ),
-        epsilon_composed=None if composed is None else text_up(composed, DIGITS),
+        epsilon_composed=None if composed is None else certificate_text(composed, DIGITS),
         budget=TotalEntry.read(account.budget.to_saved()) if account.budget else None,
         unbounded_releases=account.unbounded,
     )

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from shoal import __version__
-from shoal.guarantee.rounding import exact, text_down, text_up
+from shoal.guarantee.rounding import exact, text_down, text_near, text_up
 from shoal.guarantee.safe_k import curve as safe_k
 from shoal.guarantee.safe_k.frontier import FrontierPoint, ReleaseCurve, frontier
 from shoal.guarantee.safe_k.setting import Setting, published_delta
@@ -153,7 +153,7 @@ def _title(curve: ReleaseCurve) -> str:
     sample, count = curve.samples[0], len(curve.samples)
     if count > 1:
         return f"What all {count:,} tables together promise"
-    return f"What k = {sample.k} and a sampling rate of {float(sample.beta):.4g} promise"
+    return f"What k = {sample.k} and a sampling rate of {text_near(sample.beta, 4)} promise"
 
 
 def _caption(curve: ReleaseCurve, *, spoken: bool) -> str:

@@ -21,7 +21,7 @@ from shoal.guarantee.base import Guarantee
 from shoal.guarantee.claim import Claim, make_claim
 from shoal.guarantee.compose import compose, composed_within
 from shoal.guarantee.differential import ApproxDP, PureDP, SafeKSampling
-from shoal.guarantee.rounding import exact, exact_text, text_up, whole
+from shoal.guarantee.rounding import exact, exact_text, text_near, text_up, whole
 from shoal.guarantee.safe_k.frontier import ReleaseCurve, release_curve, setting_by_preference
 from shoal.guarantee.safe_k.setting import Setting, solve
 from shoal.guarantee.sentences import as_float, plain
@@ -476,7 +476,7 @@ def solve_one(
         found = solve(epsilon=epsilon, k=asked.k, beta=rate, bound=bound, epsilon_recoding=share, unit=unit)
         if found.delta > delta:
             raise InfeasibleError(
-                f"k = {asked.k} and beta = {float(rate):g} do not reach the promise: delta is {text_up(found.delta)}",
+                f"k = {asked.k} and beta = {text_near(rate)} do not reach the promise: delta is {text_up(found.delta)}",
                 came=f"delta = {text_up(delta)} at epsilon = {text_up(epsilon)}",
                 fix="raise k, lower beta, or leave one of them out and let the plan find it",
             )

@@ -18,7 +18,7 @@ from shoal.guarantee.base import Guarantee
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import ApproxDP, PureDP, SafeKSampling
-from shoal.guarantee.rounding import exact, exact_text, text_down, text_up
+from shoal.guarantee.rounding import exact, exact_text, text_down, text_near, text_up
 from shoal.guarantee.safe_k.setting import Setting, solve
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import ONE_ROW, Unit
@@ -355,7 +355,7 @@ class Allocation:
             raise InfeasibleError(
                 f"{len(self.weights):,} views do not fit into epsilon = {text_up(self.epsilon)}"
                 + (f" with k = {k}" if k is not None else ""),
-                came=f"beta = {float(beta):g}" if beta is not None else "no beta that we know of is small enough",
+                came=f"beta = {text_near(beta)}" if beta is not None else "no beta that we know of is small enough",
                 fix="publish fewer views (`limit`, `workload`), raise epsilon, leave k and beta out, or recode for less",
             )
         share = self.recoding / len(self.weights)
@@ -433,7 +433,7 @@ def given_numbers(
         cost = f"they compose to {text_up(exact(needed))}" if isfinite(needed) else "no epsilon is enough at this delta"
         raise InfeasibleError(
             f"{count:,} views do not fit into epsilon = {text_up(epsilon)} with k = {promise.k} and beta = "
-            f"{float(promise.beta):g}: {cost}",
+            f"{text_near(promise.beta)}: {cost}",
             allowed=f"{_most(promise, count, epsilon, delta, chosen, others):,} views of this kind",
             fix="publish fewer views (`limit`, `workload`), raise k or epsilon, lower beta, or leave k or beta out",
         )

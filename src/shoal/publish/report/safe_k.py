@@ -25,7 +25,7 @@ from shoal.data.schema import Attribute
 from shoal.data.type import Type
 from shoal.engine.base import Table
 from shoal.engine.column import Column
-from shoal.guarantee.rounding import exact, exact_text
+from shoal.guarantee.rounding import exact, exact_text, text_near
 from shoal.guarantee.safe_k.frontier import FrontierPoint, frontier
 from shoal.guarantee.sentences import about_people, short
 from shoal.page.html import inline, page
@@ -527,7 +527,7 @@ def _row_lines(rows: dict[str, Any]) -> list[Fact]:
 
 
 def _rate_text(text: str) -> str:
-    return f"{float(exact(text)):.6g}"
+    return text_near(exact(text))
 
 
 def _about_rows(rows: dict[str, Any]) -> str:

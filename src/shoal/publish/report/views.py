@@ -15,6 +15,7 @@ import numpy as np
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import spell
 from shoal.engine.base import Counts, RecodeRequest, Table
+from shoal.guarantee.rounding import text_near
 from shoal.page.html import page
 from shoal.publish.folder import MARK, write_report
 from shoal.publish.plan.views import ViewsPlan
@@ -159,7 +160,7 @@ def _view(
         "name": table.view,
         "columns": list(table.recoding.columns),
         "k": table.promise.k,
-        "rate": f"{beta:.6g}",
+        "rate": text_near(beta),
         "published": left,
         "kept": round(left / expected.rows, 4) if expected.rows else None,
         "groups": len(after),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from shoal.guarantee.rounding import exact, exact_text, text_up
+from shoal.guarantee.rounding import certificate_text, exact, exact_text
 from shoal.publish.certificate.model import WORDING, CountedCertificate, NoisyCountsCertificate, SafeKCertificate
 from shoal.publish.certificate.page import certificate_page
 from shoal.publish.certificate.safe_k import DIGITS
@@ -108,7 +108,9 @@ def _fits(ours: Any, told: Any, place: str) -> bool:
 def _is_enough(ours: str, told: str) -> bool:
     """Whether a printed cost is written as we write costs, and is at least ours up to the last digits."""
     found, said = exact(ours), exact(told)
-    written = told in (text_up(said, DIGITS), exact_text(said)) and exact(text_up(said, DIGITS)) == said
+    written = (
+        told in (certificate_text(said, DIGITS), exact_text(said)) and exact(certificate_text(said, DIGITS)) == said
+    )
     return written and said >= found * (1 - LAST_DIGITS)
 
 
