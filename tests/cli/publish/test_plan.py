@@ -45,6 +45,17 @@ def test_the_plan_of_noisy_counts(tmp_path):
     )
 
 
+def test_no_line_of_a_plan_is_too_long_for_a_screen(tmp_path):
+    head, _, _ = POLICY.partition("release:")
+    views = "{show: counts, choose: {}}"
+    policy = written(tmp_path, f"{head}release: {{method: safe-k, epsilon: 1, delta: 1e-6, views: {views}}}\n")
+    done = shoal("plan", policy)
+    lines = (done.stdout + done.stderr).splitlines()
+    assert max(map(len, lines)) <= 110
+    assert any(line.startswith("  tables ") for line in lines)
+    assert "as the scores decide: a count is off by at most" in " ".join(done.stdout.split())
+
+
 @pytest.mark.slow
 def test_a_lock_holds_the_meaning_and_not_the_spelling(tmp_path):
     policy, lock = written(tmp_path), tmp_path / "plan.lock"

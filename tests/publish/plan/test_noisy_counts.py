@@ -253,7 +253,20 @@ def test_tables_with_too_many_cells(number, views, said):
 def test_forty_attributes_of_a_thousand_values():
     found = wide(40, {"every": "pairs"}, 1000)
     assert found.most_tables == 780
-    assert found.view_rows(2)[0] == ("c0 × c1", "up to 1,024", f"{found.half_widths[found.setting.tables[0][1]]:,}")
+    width = f"{found.half_widths[found.setting.tables[0][1]]:,}"
+    assert found.view_rows(780)[0] == ("c0 × c1", "up to 1,024", width)
+    assert found.view_rows(12) == [("780 tables of 2 attributes", "1,024 at most", width)]
+
+
+def test_tables_that_are_alike_have_one_line():
+    found = wide(4, {"workload": [["c0"], ["c0", "c1"], ["c2", "c3"], ["c1", "c2", "c3"]], "cells": "declared"}, 10)
+    width = f"{found.half_widths[found.setting.tables[0][1]]:,}"
+    assert [line for line, _, _ in found.view_rows(4)] == ["c0", "c0 × c1", "c2 × c3", "c1 × c2 × c3"]
+    assert found.view_rows(3) == [
+        ("1 table of one attribute", "10", width),
+        ("2 tables of 2 attributes", "100", width),
+        ("1 table of 3 attributes", "1,000", width),
+    ]
 
 
 def test_an_attribute_that_is_called_like_a_column_of_counts():

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from shoal.publish.compare import WayOutcome
     from shoal.publish.plan.base import Plan
 
-MOST_VIEWS = 40
-"""Views that are listed."""
+MOST_VIEWS = 12
+"""Narrow tables that are listed one by one; of more, those that are alike have one line."""
+WIDTH = 110
+"""The longest line of the numbers of a plan; what they mean goes on in the next."""
 
 
 class PlanCommand(Command):
@@ -103,17 +105,15 @@ def plan(
     for sentence in found.sentences():
         output.print_paragraph(sentence)
         output.print_line()
-    output.print_table(("", "", ""), found.facts())
+    output.print_table(("", "", ""), found.facts(), width=WIDTH)
     output.print_line()
     views = found.view_rows(MOST_VIEWS)
     if views:
         output.print_table(found.view_head, views)
         output.print_line()
     output.print_paragraph(found.recoding_words())
-    for said in found.notes:
-        output.note(said)
-    if found.work is not None:
-        output.note(found.work)
+    for said in (*found.notes, *([] if found.work is None else [found.work])):
+        output.tell_paragraph(f"note: {said}", further="  ")
 
 
 def _compare(policy: Policy, rows: str | None, runs: str | None, *, as_json: bool) -> None:

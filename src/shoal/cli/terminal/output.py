@@ -65,22 +65,37 @@ def print_paragraph(text: str, width: int = 96, indent: str = "") -> None:
     _print(click.wrap_text(visible(text), width=width, initial_indent=indent, subsequent_indent=indent))
 
 
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
-    """Print a table in plain characters, the columns `right` aligned to the right; lines are never wrapped."""
+def print_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), width: int | None = None
+) -> None:
+    """Print a table in plain characters, the columns `right` aligned to the right.
+
+    Lines are wrapped where a `width` is given: their last cell goes on below itself, and has 30 characters at least.
+    """
     shown = [[visible(cell) for cell in row] for row in [head, *rows]]
     widths = [max(len(row[i]) for row in shown) for i in range(len(head))]
+    before = sum(widths[:-1]) + 2 * len(head)
 
     def align(cells: Sequence[str]) -> str:
         padded = [
-            cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            cell.rjust(size) if i in right else cell.ljust(size)
+            for i, (cell, size) in enumerate(zip(cells, widths, strict=True))
         ]
         return "  " + "  ".join(padded).rstrip()
 
     if any(head):
         _print(_styled(align(shown[0]), bold=True))
     for row in shown[1:]:
-        _print(align(row))
+        first, *more = _wrapped(row[-1], None if width is None else max(30, width - before))
+        _print(align([*row[:-1], first]))
+        for line in more:
+            _print(" " * before + line)
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    if width is None:
+        return [text]
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def print_facts(rows: Sequence[tuple[str, str]], width: int = 100) -> None:
@@ -88,7 +103,7 @@ def print_facts(rows: Sequence[tuple[str, str]], width: int = 100) -> None:
     shown = [(visible(name), visible(text)) for name, text in rows]
     indent = max(len(name) for name, _ in shown) + 4
     for name, text in shown:
-        lines = textwrap.wrap(text, width - indent, break_long_words=False, break_on_hyphens=False) or [""]
+        lines = _wrapped(text, width - indent)
         _print(f"  {name:<{indent - 4}}  {lines[0]}".rstrip())
         for more in lines[1:]:
             _print(" " * indent + more)

@@ -221,11 +221,14 @@ class Plan(ABC):
 
     @property
     def view_head(self) -> tuple[str, str, str]:
-        """What the three columns of `view_rows` are."""
+        """What the three parts of a line of `view_rows` are."""
         return ("view", "k", "beta")
 
     def view_rows(self, most: int) -> list[tuple[str, str, str]]:  # noqa: ARG002 - for plans that have views
-        """The columns, k and beta (see `view_head`) of at most so many narrow tables; empty for a plan without views."""
+        """A line for each narrow table, or for each kind of them where there are more than `most`; empty for a plan without any.
+
+        `view_head` says what stands in a line.
+        """
         return []
 
     def counted_words(self, content: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - for plans that publish counts

@@ -177,6 +177,11 @@ class NoisyCountsPlan(Plan):
         """The largest number of tables of several attributes, or of all tables where no attribute is counted by itself first."""
         return max(number for number, _ in self.setting.tables)
 
+    @property
+    def table_sizes(self) -> dict[Group, int]:
+        """How many cells the table of each group has; the most that it can have, where they are merged."""
+        return table_sizes(self.method.cells, self.method.groups, merged=self.method.merged)
+
     # --- what it promises and costs ---------------------------------------------------------------------------------
 
     @property
@@ -329,19 +334,19 @@ class NoisyCountsPlan(Plan):
     def view_rows(self, most: int) -> list[tuple[str, str, str]]:
         if self.setting.kind != "fixed":
             return []
-        (_, sigma), cells = self.setting.tables[0], dict(zip(self.method.columns, self.method.cells, strict=True))
-        width = f"{self.half_widths[sigma]:,}"
-        listed = [
-            (" × ".join(group), self._cells_words([cells[name] for name in group]), width)
-            for group in self.method.groups[:most]
-        ]
-        left = len(self.method.groups) - most
-        return [*listed, (f"and {left:,} more", "", "")] if left > 0 else listed
-
-    def _cells_words(self, own: Sequence[AttributeCells]) -> str:
-        if not self.method.merged:
-            return f"{prod(map(len, own)):,}"
-        return f"up to {prod(map(largest_bins, own)):,}"
+        width = f"{self.half_widths[self.setting.tables[0][1]]:,}"
+        sizes = self.table_sizes
+        if len(sizes) <= most:
+            up_to = "up to " * self.method.merged
+            return [(" × ".join(group), f"{up_to}{size:,}", width) for group, size in sizes.items()]
+        found = []
+        for length in sorted({len(group) for group in sizes}):
+            alike = [size for group, size in sizes.items() if len(group) == length]
+            of = "one attribute" if length == 1 else f"{length} attributes"
+            cells = f"{max(alike):,}" if min(alike) == max(alike) else f"{min(alike):,} to {max(alike):,}"
+            tables = f"{len(alike):,} table{'s' * (len(alike) > 1)} of {of}"
+            found.append((tables, f"{cells}{' at most' * self.method.merged}", width))
+        return found
 
     def counted_words(self, content: Mapping[str, Any]) -> str:
         tables, cells = len(content["counts"]), sum(each["cells"] for each in content["counts"])
@@ -468,8 +473,8 @@ class CountedTables:
 
     def refuse_large(self) -> None:
         """PolicyError where a table, or all of them, may have more cells than can be written, before anything is charged."""
-        size = {each.name: largest_bins(each) if self.merged else len(each) for each in self.cells}
-        sizes = sorted(((prod(size[name] for name in group), group) for group in self.groups), reverse=True)
+        own = table_sizes(self.cells, self.groups, merged=self.merged)
+        sizes = sorted(((size, group) for group, size in own.items()), reverse=True)
         largest, group = sizes[0]
         fix = "take cells: merged, fix coarser levels (`recoding: {levels: ...}`), or publish fewer or narrower tables"
         if largest > MOST_CELLS:
@@ -492,6 +497,12 @@ class CountedTables:
 def largest_bins(cells: AttributeCells) -> int:
     """The most bins that an attribute can have in a table of several."""
     return min(len(cells), BinParameters().most + (cells.missing is not None))
+
+
+def table_sizes(cells: Sequence[AttributeCells], groups: Sequence[Group], *, merged: bool) -> dict[Group, int]:
+    """How many cells the table of each group has; the most that it can have, where they are merged."""
+    size = {each.name: largest_bins(each) if merged else len(each) for each in cells}
+    return {group: prod(size[name] for name in group) for group in groups}
 
 
 def cell_levels(release: ReleaseModel) -> dict[str, int]:

@@ -34,7 +34,7 @@ from shoal.publish.folder import (
     write_hierarchies,
     write_text,
 )
-from shoal.publish.plan.noisy_counts import NUMBERS, NoisyCountsPlan, SyntheticRows, largest_bins
+from shoal.publish.plan.noisy_counts import NUMBERS, NoisyCountsPlan, SyntheticRows
 from shoal.publish.plan.views import view_names
 from shoal.publish.run.release import Job, Stage, today
 from shoal.publish.run.safe_k import BYTES_OF_CELL, SafeKJob, key, write_rules
@@ -87,17 +87,11 @@ class NoisyCountsJob(Job):
         """About how many bytes are written; of merged cells there are at most so many."""
         plan, form = self.plan, self.plan.format
         line = BYTES_OF_LINE[form] + 2 * BYTES_OF_CELL[form]
-        found = sum(map(len, plan.method.cells)) * line + self._most_cells() * line
+        wide = sorted(plan.table_sizes.values(), reverse=True)[: plan.most_tables]
+        found = (sum(map(len, plan.method.cells)) + sum(wide)) * line
         if plan.synthetic is not None:
             found += (plan.synthetic.rows or rows) * len(plan.method.cells) * BYTES_OF_CELL[form]
         return found + (0 if self.rows is None else self.rows.expected_bytes(rows))
-
-    def _most_cells(self) -> int:
-        """How many cells all tables of several attributes have at most."""
-        method = self.plan.method
-        size = {each.name: largest_bins(each) if method.merged else len(each) for each in method.cells}
-        sizes = sorted((prod(size[name] for name in group) for group in method.groups), reverse=True)
-        return sum(sizes[: self.plan.most_tables])
 
     def prepare(self, rows: int, ledger: Ledger) -> list[str]:
         """Compile what takes long, and draw the certificate with names in the place of what is not settled yet."""
