@@ -39,7 +39,7 @@ def read_columns(opened: Input) -> list[list[Value]]:
     for attribute, column, kind in zip(opened.attributes, stored, opened.kinds, strict=True):
         refuse_domain(attribute)
         text = storage.storage_of(kind) is Storage.TEXT and not storage.spelled_out(kind)
-        reader = _text_reader(attribute.type, opened.form) if text else _value_reader(attribute.type, opened.form)
+        reader = _text_reader(attribute, opened.form) if text else _value_reader(attribute, opened.form)
         found.append(_read(attribute, column, reader))
     refuse(
         [finding for _, finding, _ in found], opened, lambda place, violation: found[place][2][violation][:LOOKED_AT]
@@ -47,38 +47,123 @@ def read_columns(opened: Input) -> list[list[Value]]:
     return [values for values, _, _ in found]
 
 
-def _text_reader(wanted: Type, form: FileFormat) -> Callable[[Value], Value]:
-    """What reads a cell of text: codes of missing values and the decimal mark are the policy's."""
-    swapped = str.maketrans({form.decimal: ".", ".": form.decimal})
+def _text_reader(attribute: Attribute, form: FileFormat) -> Callable[[Value], Value]:
+    """What reads a cell of text: codes of missing values, the decimal mark and the form of dates are the policy's."""
+    wanted, mark = attribute.type, attribute.decimal or form.decimal
+    codes = {*form.missing, *attribute.missing_values}
+    swapped = str.maketrans({mark: ".", ".": mark})
 
     def reader(held: str) -> Value:
-        if (held if wanted in WORDS else held.strip(" ")) in form.missing:
+        if (held if wanted in WORDS else held.strip(" ")) in codes:
             return None
+        if attribute.format is not None:
+            return date_in_form(held.strip(" "), attribute.format.text, wanted)
         return read(held.translate(swapped) if wanted is Type.DECIMAL else held, wanted)
 
     return reader
 
 
-def _value_reader(wanted: Type, form: FileFormat) -> Callable[[Value], Value]:
+def _value_reader(attribute: Attribute, form: FileFormat) -> Callable[[Value], Value]:
     """What reads a value that is stored as one: it is missing where it is what a code stands for."""
-    codes = typed_codes(form, wanted)
+    codes = typed_codes(form, attribute)
 
     def reader(held: Value) -> Value:
-        value = read(held, wanted)
+        value = read(held, attribute.type)
         return None if value in codes else value
 
     return reader
 
 
-def typed_codes(form: FileFormat, wanted: Type) -> tuple[Value, ...]:
+def typed_codes(form: FileFormat, attribute: Attribute) -> tuple[Value, ...]:
     """The missing codes of a policy as values of a type; those that are none are left out."""
     found = []
-    for code in form.missing:
+    for code in (*form.missing, *attribute.missing_values):
         try:
-            found.append(_text_reader(wanted, replace(form, missing=()))(code))
+            found.append(_text_reader(replace(attribute, missing_values=()), replace(form, missing=()))(code))
         except UnreadableError:
             continue
     return tuple(value for value in found if value is not None)
+
+
+def date_in_form(text: str, form: str, wanted: Type) -> Value:
+    """A date or time by its declared form, read letter by letter from the left."""
+    told: dict[str, int] = {}
+    at = 0
+    parts = _parts(form)
+    for place, part in enumerate(parts):
+        if len(part) == 1:
+            if text[at : at + 1] != part:
+                raise UnreadableError
+            at += 1
+            continue
+        beside = [*parts[max(place - 1, 0) : place], *parts[place + 1 : place + 2]]
+        touching = any(each in DIGITS or each in NUMBERS for each in beside)
+        told[part[1]], at = _sign(text, at, part[1], touching=touching)
+    if at != len(text):
+        raise UnreadableError
+    return _told(told, wanted)
+
+
+def _parts(form: str) -> list[str]:
+    """The signs and letters of a form, in order; a doubled percent sign is a letter."""
+    found: list[str] = []
+    letters = iter(form)
+    for letter in letters:
+        sign = letter + next(letters) if letter == "%" else letter
+        found.append("%" if sign == "%%" else sign)
+    return found
+
+
+NUMBERS = ("%Y", "%y", "%m", "%d", "%H", "%I", "%M", "%S", "%f")
+DIGITS = tuple("0123456789")
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+FULL = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+
+
+def _sign(text: str, at: int, sign: str, *, touching: bool) -> tuple[int, int]:
+    """What a sign reads from a place of a text, and the place after it."""
+    if sign in "bBp":
+        words = {"b": MONTHS, "B": FULL, "p": ["am", "pm"]}[sign]
+        for number, word in enumerate(words):
+            if text[at : at + len(word)].lower() == word and text[at : at + len(word)].isascii():
+                return number, at + len(word)
+        raise UnreadableError
+    least, most = {"Y": (4, 4), "y": (2, 2), "f": (1, 6)}.get(sign, (2 if touching else 1, 2))
+    end = at
+    while end < len(text) and end - at < most and text[end] in DIGITS:
+        end += 1
+    if end - at < least:
+        raise UnreadableError
+    digits = text[at:end].ljust(6, "0") if sign == "f" else text[at:end]
+    return int(digits), end
+
+
+def _told(told: dict[str, int], wanted: Type) -> Value:
+    year = told["Y"] if "Y" in told else told["y"] + (1900 if told["y"] >= 69 else 2000)
+    month = told["m"] if "m" in told else told.get("b", told.get("B", 0)) + 1
+    hour = told.get("H", 0)
+    if "I" in told:
+        if not 1 <= told["I"] <= 12:
+            raise UnreadableError
+        hour = told["I"] % 12 + 12 * told["p"]
+    try:
+        whole = dt.datetime(year, month, told["d"], hour, told.get("M", 0), told.get("S", 0), told.get("f", 0))
+    except ValueError:
+        raise UnreadableError from None
+    return whole.date() if wanted is Type.DATE else whole
 
 
 def _python(held: Any) -> list[Value]:

@@ -11,6 +11,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Final
 
+from shoal.data.date_format import DateFormat
 from shoal.data.domain import Domain
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.type import Type
@@ -59,7 +60,9 @@ class Attribute:
     """One column: its name, role and type, and what is declared about its values.
 
     Arguments  domain (None: nothing is declared), hierarchy (None: the values as they are), missing (a value of its own,
-               or refused), outside (an error, clamped to the nearest end, or suppressed), names (whether values name people).
+               or refused), outside (an error, clamped to the nearest end, or suppressed), names (whether values name people),
+               missing_values (codes that stand for a missing value), format (of dates stored as text), decimal (the mark in
+               numbers stored as text; None: that of the file).
     Raises     UsageError where the name is empty or the parts do not fit together.
 
     >>> from shoal.data.domain import Interval
@@ -77,10 +80,17 @@ class Attribute:
     names: bool = False
     """Whether its values name people. Such values are read without merging two of them: text as it is stored, a whole
     number in one spelling alone (`7`, not `007`); see `Schema.with_names`."""
+    missing_values: tuple[str, ...] = ()
+    """Texts that stand for a missing value in this column, besides those of its file."""
+    format: DateFormat | None = None
+    """How its dates or times are written where they are stored as text; None: as in 2024-12-31."""
+    decimal: str | None = None
+    """The decimal mark of its numbers where they are stored as text; None: that of its file."""
 
     def __post_init__(self) -> None:
         if not self.name:
             raise UsageError("an attribute without a name")
+        self._refuse_spelling()
         if self.names:
             self._refuse_merging()
         if self.outside is Outside.CLAMP and not self.type.numeric:
@@ -110,13 +120,54 @@ class Attribute:
                 allowed="missing: refuse, outside: error",
             )
 
+    def _refuse_spelling(self) -> None:
+        """Raise where what is declared of the text of values does not belong to their type."""
+        if "" in self.missing_values or len(set(self.missing_values)) != len(self.missing_values):
+            raise UsageError(f"attribute '{self.name}': a missing code is a text, and is listed once")
+        if self.decimal is not None and (self.type is not Type.DECIMAL or self.decimal not in DECIMALS):
+            raise UsageError(
+                f"attribute '{self.name}': a decimal mark belongs to decimals",
+                came=f"{self.decimal!r} for {self.type.value}",
+                allowed=" or ".join(DECIMALS),
+            )
+        if self.format is None:
+            return
+        if self.type not in (Type.DATE, Type.DATETIME) or (self.type is Type.DATE and self.format.has_time):
+            raise UsageError(
+                f"attribute '{self.name}': a form of dates belongs to dates, one with a time of day to times",
+                came=f"{self.format.text} for {self.type.value}",
+                allowed="type: date or type: datetime",
+            )
+
     @property
     def published(self) -> bool:
         """Whether a release may show it."""
         return self.role not in (Role.IDENTIFIER, Role.DROP)
 
 
-ENCODINGS: Final = ("utf-8", "utf-16-le", "utf-16-be", "windows-1252", "iso-8859-1")
+ENCODINGS: Final = (
+    "utf-8",
+    "utf-16",
+    "utf-16-le",
+    "utf-16-be",
+    *(f"windows-{number}" for number in range(1250, 1259)),
+    *(f"iso-8859-{number}" for number in range(1, 17) if number != 12),
+    "mac-roman",
+    "cp437",
+    "cp850",
+    "cp852",
+    "cp866",
+    "koi8-r",
+    "koi8-u",
+    "shift_jis",
+    "cp932",
+    "euc_jp",
+    "gb18030",
+    "big5",
+    "euc_kr",
+)
+"""The encodings that are read, by the names of Python's codecs. In each of them a line end is a line end whatever stands before
+it, so that no record changes how another one is decoded."""
 DELIMITERS: Final = (",", ";", "\t", "|")
 """What is looked for in the header line where the policy names no delimiter."""
 DECIMALS: Final = (".", ",")
@@ -136,6 +187,12 @@ class FileFormat:
     quote: str | None = '"'
     decimal: str = "."
     missing: tuple[str, ...] = ()
+    sheet: str | None = None
+    """The sheet of a workbook; None: the only one that it has."""
+    table: str | None = None
+    """The table of a database."""
+    query: str | None = None
+    """The query that a database answers with the table."""
 
     def __post_init__(self) -> None:
         if self.encoding not in ENCODINGS:
@@ -149,6 +206,8 @@ class FileFormat:
             raise UsageError("no such decimal mark", came=repr(self.decimal), allowed=" or ".join(DECIMALS))
         if "" in self.missing or len(set(self.missing)) != len(self.missing):
             raise UsageError("a missing code is a text, and is listed once", fix="an empty cell is missing anyway")
+        if sum(each is not None for each in (self.sheet, self.table, self.query)) > 1:
+            raise UsageError("rows come from one place", allowed="one of sheet, table and query")
 
 
 STANDARD: Final = FileFormat()

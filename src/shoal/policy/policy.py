@@ -24,7 +24,7 @@ from shoal.policy.model.attribute import AttributeModel
 from shoal.policy.model.file import BudgetModel, PolicyModel
 from shoal.policy.model.method import method_of, settle_method
 from shoal.policy.model.release import ReleaseModel
-from shoal.policy.schema import canonical_domain, hashes_of, spec_of
+from shoal.policy.schema import canonical_domain, canonical_labels, hashes_of, spec_of
 from shoal.policy.text import editing
 from shoal.policy.text.keys import every_key
 from shoal.policy.text.problem import RefusedPolicyError
@@ -33,9 +33,12 @@ from shoal.policy.validation import validate
 
 _OURS = {key.path.rpartition(".")[2] for key in every_key()}
 _LATER = {"adapt", "cells", "counts", "never", "rounds", "rows", "share", "synthetic"}
+_LATER |= {"label", "missing_values", "query", "sheet", "table", "value_labels"}
 """Keys that came after the first locks: where a person's names stand, a name like one of them is in quotes, as it always was."""
 _NAMED = ("attributes", "recoding", "crowds")
 """What holds names of a person's own."""
+_DESCRIBED = {"label", "missing_values", "value_labels"}
+"""The later keys of an attribute, which are no names where they stand."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +230,7 @@ def lock_of(asked: PolicyModel, schema: Schema, hashes: Mapping[str, str]) -> Lo
         "release": _lock_release(asked.release, schema) if asked.release else None,
         "budget": asked.budget.model_dump(mode="json") if asked.budget else None,
     }
-    text = "\n".join(_lines(values, "", _OURS)) + "\n"
+    text = "\n".join(_lines(values, ())) + "\n"
     return Lock(text, hashlib.sha256(text.encode("utf-8")).hexdigest())
 
 
@@ -235,7 +238,7 @@ def _lock_attribute(asked: AttributeModel, attribute: Attribute, file: str | Non
     provenance = asked.provenance
     hierarchy = provenance.hierarchy if asked.hierarchy is not None else "declared"
     own = asked.domain is not None
-    return {
+    values = {
         "role": asked.role.value,
         "type": attribute.type.value,
         "domain": None
@@ -247,6 +250,14 @@ def _lock_attribute(asked: AttributeModel, attribute: Attribute, file: str | Non
         "weight": asked.model_dump(mode="json")["weight"] or "1",
         "provenance": {"domain": provenance.domain if own else hierarchy, "hierarchy": hierarchy},
     }
+    described = {
+        "label": asked.label,
+        "value_labels": canonical_labels(asked, attribute.type),
+        "missing_values": sorted(asked.missing_values),
+        "format": asked.format,
+        "decimal": asked.decimal,
+    }
+    return {**values, **{key: value for key, value in described.items() if value}}
 
 
 def _lock_hierarchy(asked: AttributeModel, attribute: Attribute, file: str | None) -> Any:
@@ -288,17 +299,24 @@ def _lock_release(asked: ReleaseModel, schema: Schema) -> dict[str, Any]:
     return values
 
 
-def _lines(value: Mapping[str, Any], indent: str, ours: Collection[str]) -> list[str]:
+def _lines(value: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
     """A mapping as block YAML, two blanks to a level; texts in JSON's quotes, lists on one line."""
     lines: list[str] = []
+    ours, indent = _our_keys(path), "  " * len(path)
     for key, item in value.items():
         written = key if key in ours else _scalar(key)  # our own keys as they are; a person's names in quotes
         if isinstance(item, Mapping) and item:
-            inner = _OURS - _LATER if key in _NAMED else ours
-            lines += [f"{indent}{written}:", *_lines(item, indent + "  ", inner)]
+            lines += [f"{indent}{written}:", *_lines(item, (*path, key))]
         else:
             lines.append(f"{indent}{written}: {_scalar(item)}")
     return lines
+
+
+def _our_keys(path: tuple[str, ...]) -> Collection[str]:
+    """The keys that are written without quotes at a place of the lock."""
+    if not any(step in _NAMED for step in path):
+        return _OURS
+    return _OURS - _LATER | (_DESCRIBED if path[0] == "attributes" and len(path) == 2 else set())
 
 
 def _scalar(value: Any) -> str:

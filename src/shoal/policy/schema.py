@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
+import numpy as np
 from pydantic_core import PydanticCustomError
 
+from shoal.data.date_format import DateFormat
 from shoal.data.domain import Domain, Interval, Pattern, Values
 from shoal.data.hierarchy import build, suggest
 from shoal.data.hierarchy.base import Hierarchy
@@ -117,6 +119,38 @@ def canonical_domain(domain: Domain, asked: DomainModel | None, kind: Type) -> A
     raise PolicyError("a domain of an unknown kind", came=type(domain).__name__)
 
 
+def canonical_labels(asked: AttributeModel, kind: Type) -> dict[str, str]:
+    """What values mean, in one form: each value in its one spelling, in the order of the alphabet."""
+    spelled = {
+        value if value in asked.missing_values or kind not in _READERS else _canonical_or_text(value, kind): label
+        for value, label in (asked.value_labels or {}).items()
+    }
+    return {value: spelled[value] for value in sorted(spelled)}
+
+
+def is_declared(text: str, attribute: Attribute) -> bool:
+    """Whether a text is a value that may occur in a column; where nothing is declared, a value of its type."""
+    value: Any = text
+    if attribute.type in _READERS:
+        try:
+            value = value_of(text, attribute.type)
+        except PolicyError:
+            return False
+    if attribute.domain is None:
+        return True
+    if isinstance(attribute.domain, Interval):
+        return bool(attribute.domain.low <= value <= attribute.domain.high)
+    return bool(attribute.domain.inside(np.array([str(value)], dtype=object))[0])
+
+
+def _canonical_or_text(text: str, kind: Type) -> str:
+    """A value in its one spelling; a text that is none, which can only be a missing code of the file, as it is."""
+    try:
+        return canonical_value(text, kind)
+    except PolicyError:
+        return text
+
+
 def _integer(text: str) -> int:
     number = whole_number(text)
     if not -(2**63) <= number < 2**63:
@@ -212,10 +246,42 @@ def _attribute(
         hierarchy = _attempt((*path, "hierarchy"), problems, lambda: _hierarchy(wanted, kind, domain, folder))
     if asked.is_published:
         problems.extend(_reserved_labels(path, domain, hierarchy))
+    problems.extend(_spelling(path, asked, kind))
     if len(problems) > before:
         return None
     domain = hierarchy.domain if domain is None and hierarchy is not None else domain
-    return Attribute(name, asked.role, kind, domain, hierarchy, asked.missing, asked.outside)
+    return Attribute(
+        name,
+        asked.role,
+        kind,
+        domain,
+        hierarchy,
+        asked.missing,
+        asked.outside,
+        missing_values=tuple(sorted(asked.missing_values)),
+        format=None if asked.format is None else DateFormat(asked.format),
+        decimal=asked.decimal,
+    )
+
+
+def _spelling(path: Path, asked: AttributeModel, kind: Type) -> Iterator[Problem]:
+    """A form of dates belongs to dates and times, a decimal mark to decimals."""
+    if asked.decimal is not None and kind is not Type.DECIMAL:
+        yield Problem(
+            (*path, "decimal"),
+            "a decimal mark for a column without decimals",
+            kind.value,
+            "type: decimal",
+            "leave it out",
+        )
+    if asked.format is None:
+        return
+    if kind not in (Type.DATE, Type.DATETIME):
+        fix = "leave it out, or declare type: date or type: datetime"
+        yield Problem((*path, "format"), "a form of dates for a column without dates", kind.value, None, fix)
+    elif kind is Type.DATE and DateFormat(asked.format).has_time:
+        fix = "declare type: datetime, or leave the time of day out of the form"
+        yield Problem((*path, "format"), "dates have no time of day", asked.format, None, fix)
 
 
 def _reserved_labels(path: Path, domain: Domain | None, hierarchy: Hierarchy | None) -> Iterator[Problem]:

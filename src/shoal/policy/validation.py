@@ -30,7 +30,7 @@ from shoal.policy.model.release import (
     SyntheticModel,
     ViewsModel,
 )
-from shoal.policy.schema import attributes_of
+from shoal.policy.schema import attributes_of, canonical_labels, is_declared
 from shoal.policy.text.keys import known_at
 from shoal.policy.text.problem import MOST_PROBLEMS, Path, Problem, close_to, excerpt, nearest
 from shoal.policy.text.reading import Document
@@ -114,6 +114,7 @@ def _between_keys(model: PolicyModel, attributes: Mapping[str, Attribute]) -> It
     if model.unit is not None:
         yield from _unit(model.unit, model.attributes)
     yield from _missing_codes(model.file, attributes)
+    yield from _value_labels(model, attributes)
     if model.release is None:
         return
     release = settle_method(model.release, sum(one.is_published for one in model.attributes.values()))
@@ -229,14 +230,31 @@ def _missing_codes(file: FileModel, attributes: Mapping[str, Attribute]) -> Iter
     """A text is either a missing value or a declared one."""
     for name, attribute in attributes.items():
         listed = attribute.domain.index if isinstance(attribute.domain, Values) else {}
-        for code in file.missing:
-            if code in listed:
-                yield Problem(
-                    ("file", "missing"),
-                    f"a missing code is a declared value of attribute '{name}'",
-                    excerpt(code),
-                    fix="keep it in one of the two",
-                )
+        own = ("attributes", name, "missing_values")
+        for path, codes in ((("file", "missing"), file.missing), (own, attribute.missing_values)):
+            for code in codes:
+                if code in listed:
+                    yield Problem(
+                        path,
+                        f"a missing code is a declared value of attribute '{name}'",
+                        excerpt(code),
+                        fix="keep it in one of the two",
+                    )
+
+
+def _value_labels(model: PolicyModel, attributes: Mapping[str, Attribute]) -> Iterator[Problem]:
+    """What is labelled is a value that may occur, or a missing code, and is labelled once."""
+    for name, attribute in attributes.items():
+        asked = model.attributes[name]
+        codes = {*model.file.missing, *asked.missing_values}
+        path = ("attributes", name, "value_labels")
+        for value in asked.value_labels or ():
+            if value not in codes and not is_declared(value, attribute):
+                words = "declared values" if attribute.domain is None else attribute.domain.words()
+                fix = "correct the value, or list it in missing_values if it stands for a missing value"
+                yield Problem((*path, value), "a label for a value outside the domain", excerpt(value), words, fix)
+        if len(canonical_labels(asked, attribute.type)) < len(asked.value_labels or ()):
+            yield Problem(path, "a value has two labels, in two spellings", fix="write each value once")
 
 
 def _recoding(

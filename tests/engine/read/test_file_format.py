@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from shoal.data.date_format import DateFormat
 from shoal.data.domain import Interval, Values
 from shoal.data.schema import Attribute, FileFormat, Missing, Outside, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
@@ -126,6 +127,143 @@ def test_missing_codes_mean_the_same_however_a_column_is_stored(engine, tmp_path
     strict = one(kind, form=CODES, missing=Missing.REFUSE)
     with pytest.raises(DataError, match=r"'x' in 2 rows \(2, 3\), counted from 1 after the header"):
         engine.scan(tmp_path / "t.csv", strict)
+
+
+def test_a_decimal_mark_of_one_column(engine, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x;y\n1,5;2.5\n-,25;1e3\n")
+    schema = Schema(
+        (Attribute("x", Role.QUASI, Type.DECIMAL, decimal=","), Attribute("y", Role.QUASI, Type.DECIMAL)),
+        FileFormat(delimiter=";"),
+    )
+    assert column(engine, path, schema) == [1.5, -0.25]
+    assert column(engine, path, schema, "y") == [2.5, 1000.0]
+    path.write_text("x;y\n1.5;2.5\n")
+    with pytest.raises(
+        DataError, match=r"allowed: 'x' decimal \(numbers such as 1,5\).*`decimal: '\.'` for the column"
+    ):
+        engine.scan(path, schema)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "texts", "types", "values", "expected"), CODED, ids=lambda v: getattr(v, "value", ""))
+def test_missing_codes_of_one_column_mean_what_those_of_its_file_mean(
+    engine, tmp_path, kind, texts, types, values, expected
+):
+    for codes, form in ((CODES.missing, FileFormat()), (CODES.missing[1:], FileFormat(missing=CODES.missing[:1]))):
+        schema = one(kind, form=form, missing_values=codes)
+        assert column(engine, pa.table({"x": texts}), schema) == expected
+        for stored in types:
+            parquet.write_table(pa.table({"x": pa.array(values).cast(stored)}), tmp_path / "t.parquet")
+            assert column(engine, tmp_path / "t.parquet", schema) == expected
+
+
+def test_missing_codes_of_one_column_are_values_of_another(engine):
+    schema = Schema(
+        (Attribute("x", Role.QUASI, Type.INTEGER, missing_values=("-9",)), Attribute("y", Role.QUASI, Type.INTEGER))
+    )
+    table = pa.table({"x": ["-9", "1"], "y": ["-9", "1"]})
+    assert column(engine, table, schema) == [None, 1]
+    assert column(engine, table, schema, "y") == [-9, 1]
+
+
+# --- declared forms of dates ------------------------------------------------------------------------------------------
+
+FORMS = [
+    "%d.%m.%Y",
+    "%Y%m%d",
+    "%m/%d/%y",
+    "%d %b %Y",
+    "%d. %B %Y",
+    "%y-%d%m",
+    "%Y年%m月%d日",
+    "%%%d-%m-%Y",
+    "%%d%d%m.%Y",
+]
+MOMENTS = [
+    "%d.%m.%Y %H:%M",
+    "%m/%d/%y %I:%M %p",
+    "%Y%m%dT%H%M%S",
+    "%Y-%m-%d %H",
+    "%H:%M:%S.%f on %d.%m.%Y",
+    "%I%p %d%b%Y",
+]
+WHEN = [
+    dt.datetime(*parts)
+    for parts in (
+        (1969, 1, 1),
+        (2000, 2, 29, 23, 59, 59, 999999),
+        (2024, 12, 31, 12),
+        (2068, 10, 9, 0, 5),
+        (2011, 11, 1, 11, 1),
+    )
+]
+BROKEN = ["", " ", "31.02.2024", "00.01.2024", "1.1.24", "x", "31.12.2024x", "32.12.2024", "2024-12-31", "20241301"]
+BROKEN += ["1/1/2024", "0/0/00", "13/13/13", "1.1.0000", "9 ſep 2024", "1 Sept 2024", "٣١.١٢.٢٠٢٤", "99/99/99 13:00 pm"]
+BROKEN += [
+    "1/1/24 0:00 am",
+    "1/1/24 13:00 pm",
+    "31.12.2024 24:00",
+    "31.12.2024 23:60",
+    "20240101T000060",
+    "2024-1-1 7 ",
+]
+
+
+@pytest.mark.parametrize(("form", "kind"), [*((f, Type.DATE) for f in FORMS), *((f, Type.DATETIME) for f in MOMENTS)])
+def test_dates_in_a_declared_form(engine, form, kind):
+    """What is spelled in a form is read back, in any case, and stored dates need no form."""
+    way = DateFormat(form)
+    whole = [
+        when if kind is Type.DATETIME else when.replace(hour=0, minute=0, second=0, microsecond=0) for when in WHEN
+    ]
+    told = [(text, when) for when in whole if (text := way.spell(when)) is not None]
+    assert len(told) >= 2
+    texts = [each for text, _ in told for each in (text, f" {text} ")]
+    expected = [when if kind is Type.DATETIME else when.date() for _, when in told for _ in range(2)]
+    schema = one(kind, format=way)
+    assert column(engine, pa.table({"x": [None, *texts]}), schema) == [None, *expected]
+    assert column(engine, pa.table({"x": pa.array(whole, pa.timestamp("us"))}), schema)[:1] == expected[:1]
+    code = replace(schema.attributes[0], missing_values=(texts[0],))
+    for stored in (texts, pa.array(expected)):
+        assert column(engine, pa.table({"x": stored}), Schema((code,)))[:3] == [None, None, expected[2]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("form", "kind"), [*((f, Type.DATE) for f in FORMS), *((f, Type.DATETIME) for f in MOMENTS)])
+def test_both_engines_read_the_same_of_any_text(form, kind):
+    """Texts that are nearly dates: each is read by both engines alike, or by neither."""
+    way = DateFormat(form)
+    near = [way.spell(when) or "" for when in WHEN]
+    near += [text[1:] for text in near] + [text.replace("0", "1") for text in near] + [text.upper() for text in near]
+    near += [text.lower() for text in near] + [f"{text}0" for text in near] + [text.replace("0", "") for text in near]
+    schema = one(kind, format=way)
+    readings = [_readings(engine, sorted({*near, *BROKEN}), schema) for engine in (DuckDB(threads=1), OracleEngine())]
+    assert readings[0] == readings[1]
+
+
+def _readings(engine, texts, schema):
+    """What each text is read as by itself: rows that cannot be read are found by the error, and left out."""
+    read = [text for text in texts if text]
+    table = pa.table({"x": read})
+    with pytest.raises(DataError, match="some values do not read as their declared type") as caught:
+        engine.scan(table, schema)
+    bad = {number - 1 for number in caught.value.rows["x"]}
+    kept = [text for place, text in enumerate(read) if place not in bad]
+    return dict(zip(kept, column(engine, pa.table({"x": kept}), schema), strict=True))
+
+
+def test_a_value_that_the_form_does_not_read(engine):
+    schema = one(Type.DATE, format=DateFormat("%d.%m.%Y"))
+    with pytest.raises(DataError, match=r"'x' date \(written as 01\.03\.2025, by `format: '%d\.%m\.%Y'`\)"):
+        engine.scan(pa.table({"x": ["soon"]}), schema)
+    for text, hint in (
+        ("31.02.2024", "no date that there is"),
+        ("2024-12-31", "leave `format` out"),
+        ("1/2/24", "another form"),
+    ):
+        with pytest.raises(DataError, match=hint):
+            engine.scan(pa.table({"x": [text]}), schema)
 
 
 # --- what one row may do to the type of a column ----------------------------------------------------------------------

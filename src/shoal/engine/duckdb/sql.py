@@ -6,11 +6,12 @@ number or a date, or lies in a table of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.data.date_format import CENTURY, MONTHS
 from shoal.data.domain import Interval
 from shoal.data.hierarchy.level import MaskLevel
 from shoal.data.schema import Attribute, FileFormat, Outside
@@ -67,27 +68,69 @@ def read_value(x: str, kind: pa.DataType, attribute: Attribute, form: FileFormat
 
     A text that is a missing code is missing before it is read; of other columns, a value that is one.
     """
-    wanted = attribute.type
+    wanted, codes = attribute.type, storage.codes_of(attribute, form)
     if storage.storage_of(kind) is Storage.TEXT and not storage.spelled_out(kind):
-        if form.missing:
+        if codes:
             bare = x if wanted in WORDS else f"trim({x})"
-            x = f"CASE WHEN {bare} NOT IN ({', '.join(map(quote, form.missing))}) THEN {x} END"
-        return _read_type(_with_point(x, wanted, form), kind, attribute)
+            x = f"CASE WHEN {bare} NOT IN ({', '.join(map(quote, codes))}) THEN {x} END"
+        return _read_type(_with_point(x, attribute, form), kind, attribute)
     value, wrong = _read_type(x, kind, attribute)
-    if not form.missing:
+    if not codes:
         return value, wrong
-    codes = [_of_text(_with_point(quote(code), wanted, form), kind, wanted) for code in form.missing]
+    typed = [_of_text(_as_iso(_with_point(quote(code), attribute, form), attribute), kind, wanted) for code in codes]
     return (
-        f"CASE WHEN {value} IN ({', '.join(codes)}) THEN NULL ELSE {value} END",
+        f"CASE WHEN {value} IN ({', '.join(typed)}) THEN NULL ELSE {value} END",
         wrong,
     )  # a code of no such type is NULL
 
 
-def _with_point(x: str, wanted: Type, form: FileFormat) -> str:
-    """Replace the file's decimal mark by the point that DuckDB reads."""
-    if form.decimal == "." or wanted is not Type.DECIMAL:
+def _with_point(x: str, attribute: Attribute, form: FileFormat) -> str:
+    """Replace the decimal mark of an attribute by the point that DuckDB reads."""
+    mark = storage.mark_of(attribute, form)
+    if mark == "." or attribute.type is not Type.DECIMAL:
         return x
-    return f"translate({x}, '{form.decimal}.', '.{form.decimal}')"
+    return f"translate({x}, '{mark}.', '.{mark}')"
+
+
+def _as_iso(x: str, attribute: Attribute) -> str:
+    """Spell a date that is written in the declared form as 2024-12-31 14:00:00, or NULL where it is not written so."""
+    form = attribute.format
+    if form is None:
+        return x
+    t, pattern = f"trim({x})", quote(form.pattern)
+    held = {sign: f"regexp_extract({t}, {pattern}, {at})" for at, sign in enumerate(form.signs, start=1)}
+    iso = f"{_year(held)} || '-' || {_month(held)} || '-' || {_two(held['%d'])}"
+    if form.has_time:
+        iso += f" || ' ' || {_hour(held)}"
+        iso += "".join(f" || ':' || {_two(held.get(sign, quote('0')))}" for sign in ("%M", "%S"))
+        iso += f" || '.' || {held['%f']}" if "%f" in held else ""
+    return f"CASE WHEN regexp_full_match({t}, {pattern}) THEN {iso} END"
+
+
+def _two(x: str) -> str:
+    return f"lpad({x}, 2, '0')"
+
+
+def _year(held: Mapping[str, str]) -> str:
+    if "%Y" in held:
+        return held["%Y"]
+    return f"CASE WHEN {held['%y']} >= '{CENTURY}' THEN '19' ELSE '20' END || {held['%y']}"
+
+
+def _month(held: Mapping[str, str]) -> str:
+    if "%m" in held:
+        return _two(held["%m"])
+    name = f"lower(left({held.get('%b', held.get('%B'))}, 3))"
+    cases = [f"WHEN {quote(month[:3].lower())} THEN '{at:02d}'" for at, month in enumerate(MONTHS, start=1)]
+    return f"CASE {name} {' '.join(cases)} END"
+
+
+def _hour(held: Mapping[str, str]) -> str:
+    if "%H" in held:
+        return _two(held["%H"])
+    hour = f"CAST({held['%I']} AS INTEGER)"
+    later = f"CASE WHEN lower({held['%p']}) = 'pm' THEN 12 ELSE 0 END"
+    return f"CASE WHEN {hour} BETWEEN 1 AND 12 THEN {_two(f'CAST({hour} % 12 + {later} AS VARCHAR)')} END"
 
 
 def _read_type(x: str, kind: pa.DataType, attribute: Attribute) -> tuple[str, str]:
@@ -95,7 +138,7 @@ def _read_type(x: str, kind: pa.DataType, attribute: Attribute) -> tuple[str, st
     if attribute.names and held is Storage.TEXT and wanted is Type.INTEGER:
         value = f"CASE WHEN {_matches(x, storage.NAME)} THEN TRY_CAST({x} AS BIGINT) END"
         return value, f"({value} IS NULL AND {x} IS NOT NULL)"
-    value = _READ[held](x, kind, wanted)
+    value = _READ[held](_as_iso(x, attribute) if held is Storage.TEXT else x, kind, wanted)
     if _always(held, kind, wanted):
         return value, NEVER
     absent = f"{x} IS NULL"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from shoal.data.schema import Attribute
+from shoal.data.schema import Attribute, FileFormat
 from shoal.data.type import Type
 from shoal.errors import DataError
 
@@ -67,6 +67,16 @@ MOMENT: Final = DATE + r"([t ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{
 def reads(attribute: Attribute) -> frozenset[Storage]:
     """Give the kinds of stored values that an attribute may be read from."""
     return READS[attribute.type] & NAMES if attribute.names else READS[attribute.type]
+
+
+def codes_of(attribute: Attribute, form: FileFormat) -> tuple[str, ...]:
+    """Give the texts that stand for a missing value of an attribute: those of its file and its own."""
+    return tuple(dict.fromkeys((*form.missing, *attribute.missing_values)))
+
+
+def mark_of(attribute: Attribute, form: FileFormat) -> str:
+    """Give the decimal mark of an attribute where it is stored as text."""
+    return form.decimal if attribute.decimal is None else attribute.decimal
 
 
 def storage_of(kind: pa.DataType) -> Storage:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shoal.data.domain import Domain, Interval, Values
 from shoal.data.schema import Attribute, FileFormat, Missing, Outside
 from shoal.data.type import Type
-from shoal.engine.read.storage import EXACT, WORDS
+from shoal.engine.read.storage import EXACT, WORDS, mark_of
 from shoal.errors import DataError, DomainError, PolicyError
 
 if TYPE_CHECKING:
@@ -176,12 +176,14 @@ Looks = Callable[[Any], bool]
 
 def describe_type(attribute: Attribute, form: FileFormat) -> str:
     """Describe how values of the attribute's type are written."""
-    return ALLOWED.get(attribute.type, "text").format(mark=form.decimal)
+    if attribute.format is not None:
+        return f"written as {attribute.format.words()}, by `format: '{attribute.format.text}'`"
+    return ALLOWED.get(attribute.type, "text").format(mark=mark_of(attribute, form))
 
 
 def advise_unreadable(attribute: Attribute, cells: Sequence[Any], form: FileFormat) -> list[str]:
     """Advise what to do about values that do not read as their declared type."""
-    return _true_sentences(cells, [*_gaps(), *_of_type(attribute.type, form)])
+    return _true_sentences(cells, [*_gaps(), *_of_form(attribute), *_of_type(attribute, form)])
 
 
 def advise_outside(attribute: Attribute, cells: Sequence[Any]) -> list[str]:
@@ -208,7 +210,7 @@ def _gaps() -> Iterator[tuple[str, Looks]]:
     yield (
         (
             "some look like spellings of a missing value (NA, N/A, NULL, - and the like): list those that are in the policy, as "
-            "in `file: {missing: [NA]}`"
+            "in `file: {missing: [NA]}`, or as `missing_values` of the column"
         ),
         lambda cell: isinstance(cell, str) and cell.strip().lower() in _GAPS,
     )
@@ -218,7 +220,28 @@ def _gaps() -> Iterator[tuple[str, Looks]]:
     )
 
 
-def _of_type(kind: Type, form: FileFormat) -> Iterator[tuple[str, Looks]]:
+def _of_form(attribute: Attribute) -> Iterator[tuple[str, Looks]]:
+    """Describe dates that are not written in their declared form."""
+    if attribute.format is None:
+        return
+    matches = re.compile(attribute.format.pattern).fullmatch
+    yield (
+        "some are written in the declared form and are no date that there is, such as 31.02.2024: correct them",
+        lambda cell: isinstance(cell, str) and matches(cell.strip()) is not None,
+    )
+    example = attribute.format.words()
+    yield (
+        f"some are written as 2024-12-31, and `format` says otherwise: leave `format` out, or write them as {example}",
+        _like(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([tT ].*)?"),
+    )
+    yield (
+        "some are written in another form than `format` says: write all of them in one, and declare that",
+        _like(r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}.*|[0-9]{8}"),
+    )
+
+
+def _of_type(attribute: Attribute, form: FileFormat) -> Iterator[tuple[str, Looks]]:
+    kind = attribute.type
     if kind is Type.INTEGER:
         yield (
             "some are whole numbers with a fraction of zero (1.0 for 1): write them without it, or declare type: decimal",
@@ -234,11 +257,11 @@ def _of_type(kind: Type, form: FileFormat) -> Iterator[tuple[str, Looks]]:
             lambda cell: isinstance(cell, float) and abs(cell) > EXACT,
         )
     if kind is Type.DECIMAL:
-        other = "," if form.decimal == "." else "."
+        other = "," if mark_of(attribute, form) == "." else "."
         yield (
             (
                 f"some have a decimal {'comma' if other == ',' else 'point'}: say so in the policy, "
-                f"`file: {{decimal: '{other}'}}`"
+                f"`file: {{decimal: '{other}'}}`, or `decimal: '{other}'` for the column"
             ),
             _like(rf"[+-]?[0-9]*\{other}[0-9]{{1,2}}|[+-]?[0-9]*\{other}[0-9]{{4,}}|[+-]?[0-9]+\{other}[0-9]{{3}}"),
         )
@@ -248,13 +271,28 @@ def _of_type(kind: Type, form: FileFormat) -> Iterator[tuple[str, Looks]]:
             "some carry a currency or percent sign: write the number alone",
             lambda cell: isinstance(cell, str) and re.search(r"[€$£¥%]", cell) is not None,
         )
-    if kind in (Type.DATE, Type.DATETIME):
+    if kind in (Type.DATE, Type.DATETIME) and attribute.format is None:
         yield (
-            "some are dates with the day first and points between (31.12.2024): write them as 2024-12-31",
+            (
+                "some are dates with the day first and points between (31.12.2024): write them as 2024-12-31, or say in the "
+                "policy how the column is written, `format: '%d.%m.%Y'`"
+            ),
             _like(r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2,4}.*"),
         )
-        yield "some are dates with slashes: write them as 2024-12-31", _like(r"[0-9]{1,4}/[0-9]{1,2}/[0-9]{2,4}.*")
-        yield "some are dates without hyphens: write them as 2024-12-31", _like(r"[0-9]{8}")
+        yield (
+            (
+                "some are dates with slashes: write them as 2024-12-31, or say in the policy how the column is written, "
+                "`format: '%m/%d/%Y'` or `'%d/%m/%Y'`"
+            ),
+            _like(r"[0-9]{1,4}/[0-9]{1,2}/[0-9]{2,4}.*"),
+        )
+        yield (
+            (
+                "some are dates without hyphens: write them as 2024-12-31, or say in the policy how the column is written, "
+                "`format: '%Y%m%d'`"
+            ),
+            _like(r"[0-9]{8}"),
+        )
     if kind is Type.DATE:
         yield (
             "some have a time of day: declare type: datetime",
@@ -316,7 +354,7 @@ def _sentinels(kind: Type) -> Iterator[tuple[str, Looks]]:
         yield (
             (
                 "some are numbers such as -9 or 999 that often stand for a missing value: if these do, list them in the policy, "
-                "as in `file: {missing: ['-9']}`"
+                "as in `file: {missing: ['-9']}`, or as `missing_values` of the column"
             ),
             lambda cell: _number(str(cell)) in _SENTINELS,
         )

@@ -7,9 +7,24 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
+from shoal.data.date_format import DateFormat
 from shoal.data.hierarchy.build import KINDS
-from shoal.data.schema import Missing, Outside, Role, Type
-from shoal.policy.model.base import Epsilon, FromOne, Letters, Name, PolicyPart, Value, Word, only_key, refusal
+from shoal.data.schema import DECIMALS, Missing, Outside, Role, Type
+from shoal.errors import PolicyError
+from shoal.policy.model.base import (
+    Code,
+    Epsilon,
+    FromOne,
+    Letters,
+    Line,
+    Name,
+    PolicyPart,
+    Value,
+    Word,
+    one_value,
+    only_key,
+    refusal,
+)
 
 DATE_PARTS = ("hour", "day", "week", "month", "quarter", "year", "decade")
 
@@ -162,6 +177,14 @@ class _Member:
         return WithJsonSchema({"enum": list(self.words)})
 
 
+def _date_format(value: Any) -> str:
+    """The text of a form of dates, if it is one."""
+    try:
+        return DateFormat(one_value(value)).text
+    except PolicyError as error:
+        raise refusal(error.wrong, error.allowed) from None
+
+
 _role, _type, _missing, _outside = _Member(Role), _Member(Type), _Member(Missing), _Member(Outside)
 _word = PlainSerializer(lambda member: member.value, return_type=str)
 
@@ -251,6 +274,33 @@ class AttributeModel(PolicyPart):
         default=ProvenanceModel(),
         description="Where domain and hierarchy came from: one word for both, or a word for each.",
     )
+
+    label: Line | None = Field(
+        default=None, description="What the column is, in one line: the codebook of a release shows it."
+    )
+    value_labels: dict[Code, Line] | None = Field(
+        default=None,
+        description="What values mean, such as `{1: employed, 2: not employed}`: each is in the domain or a missing code. "
+        "Releases keep the values and show these texts in their codebook.",
+    )
+    missing_values: tuple[Value, ...] = Field(
+        default=(),
+        description="Codes that stand for a missing value in this column, such as `['-9', refused]`, besides `file.missing`.",
+    )
+    format: Annotated[str, BeforeValidator(_date_format), WithJsonSchema({"type": "string"})] | None = Field(
+        default=None,
+        description="How dates or times are written where they are stored as text: `%d.%m.%Y` reads 31.12.2024. "
+        "As in 2024-12-31 when left out; never guessed.",
+    )
+    decimal: Annotated[str, BeforeValidator(Word(*DECIMALS)), WithJsonSchema({"enum": list(DECIMALS)})] | None = Field(
+        default=None, description="The decimal mark of this column alone; that of `file.decimal` when left out."
+    )
+
+    @model_validator(mode="after")
+    def _codes_once(self) -> AttributeModel:
+        if len(set(self.missing_values)) != len(self.missing_values):
+            raise refusal("a missing code is listed twice", "each code once")
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -33,6 +33,10 @@ LONGEST_NAME = 500
 """Letters of a name: of a dataset, an attribute, a file."""
 
 
+LONGEST_LINE = 500
+"""Letters of a label that says what a column or a value is."""
+
+
 def refusal(wrong: str, allowed: str | None = None, fix: str | None = None) -> PydanticCustomError:
     """An error that pydantic carries and `problems` turns into our grammar."""
     return PydanticCustomError("shoal", "{wrong}", {"wrong": wrong, "allowed": allowed, "fix": fix})
@@ -119,7 +123,21 @@ def _name(value: Any) -> str:
     return text
 
 
-def _value(value: Any) -> str:
+def _line(value: Any) -> str:
+    text = _text(value, "a text on one line")
+    if len(text) > LONGEST_LINE or not text.isprintable():
+        raise refusal("a label that does not fit on a line", f"at most {LONGEST_LINE} letters that can be seen")
+    return text.strip()
+
+
+def _code(value: Any) -> str:
+    text = one_value(value)
+    if len(text) > LONGEST_NAME:
+        raise refusal("a value that is too long for a label", f"at most {LONGEST_NAME} letters")
+    return text
+
+
+def one_value(value: Any) -> str:
     """One value of a domain or a label, exactly as it was typed."""
     if not isinstance(value, str):
         raise refusal(f"not one value: {excerpt(value)}", "one value")
@@ -201,7 +219,9 @@ Letters = Annotated[
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST_LETTERS}),
 ]
 Name = Annotated[str, BeforeValidator(_name), WithJsonSchema({"type": ["string", "number", "boolean"]})]
-Value = Annotated[str, BeforeValidator(_value), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
+Line = Annotated[str, BeforeValidator(_line), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Code = Annotated[str, BeforeValidator(_code)]
+Value = Annotated[str, BeforeValidator(one_value), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
 
 
 class PolicyPart(BaseModel):

@@ -39,8 +39,10 @@ class FileModel(PolicyPart):
 
     encoding: Annotated[str, BeforeValidator(Word(*ENCODINGS)), WithJsonSchema({"enum": list(ENCODINGS)})] = Field(
         default="utf-8",
-        description="How a CSV file spells letters: `utf-8` (a byte order mark may begin the file), `utf-16-le`, "
-        "`utf-16-be`, `windows-1252` or `iso-8859-1`.",
+        description="How a CSV file or JSON lines spell letters: `utf-8` (a byte order mark may begin the file), `utf-16` "
+        "(one does), `utf-16-le`, `utf-16-be`, `windows-1250` to `windows-1258`, `iso-8859-1` to `iso-8859-16`, "
+        "`mac-roman`, `cp437`, `cp850`, `cp852`, `cp866`, `koi8-r`, `koi8-u`, `shift_jis`, `cp932`, `euc_jp`, `gb18030`, "
+        "`big5` or `euc_kr`.",
     )
     delimiter: Annotated[str, BeforeValidator(_Sign("auto", "tab")), WithJsonSchema({"type": "string"})] = Field(
         default="auto",
@@ -60,6 +62,20 @@ class FileModel(PolicyPart):
         description="Texts that stand for a missing value, such as `[NA, '-9']`; an empty cell of a CSV file always does.",
     )
 
+    sheet: Value | None = Field(
+        default=None, description="The sheet of a workbook; not needed where it has only one that holds something."
+    )
+    table: Value | None = Field(default=None, description="The table or view of a database, such as `visits`.")
+    query: Value | None = Field(
+        default=None, description="The one SQL query that gives the table, in place of `table`; it is part of the lock."
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> FileModel:
+        if sum(each is not None for each in (self.sheet, self.table, self.query)) > 1:
+            raise refusal("rows come from one place", "one of sheet, table and query")
+        return self
+
     @model_validator(mode="after")
     def _apart(self) -> FileModel:
         if self.delimiter == self.quote:
@@ -76,11 +92,16 @@ class FileModel(PolicyPart):
             None if self.quote == "none" else self.quote,
             self.decimal,
             tuple(sorted(self.missing)),
+            self.sheet,
+            self.table,
+            self.query,
         )
 
     def canonical(self) -> dict[str, Any]:
-        """How the file is written, in one form for one meaning: defaults written out, codes sorted."""
-        return {**self.model_dump(mode="json"), "missing": sorted(self.missing)}
+        """How the file is written, in one form for one meaning: defaults written out, codes sorted, places that are not named
+        left out.
+        """
+        return {**self.model_dump(mode="json", exclude_none=True), "missing": sorted(self.missing)}
 
 
 class UnitModel(PolicyPart):

@@ -1039,6 +1039,11 @@ ATTRIBUTE = {
     "outside": OneOf("error", "clamp", "suppress"),
     "weight": EXACT_NUMBER,
     "provenance": Known({"domain": ORIGIN, "hierarchy": ORIGIN}),
+    "label": str,
+    "value_labels": ByName(str),
+    "missing_values": [str],
+    "format": str,
+    "decimal": OneOf(".", ","),
 }
 DECIDING = ("role", "type", "domain", "hierarchy", "provenance")
 """The keys that every attribute has; others follow from defaults where they are missing."""
@@ -1113,7 +1118,18 @@ LOCK = {
     "dataset": str,
     "unit": Either(OneOf("row"), {"column": str, "max_rows": FROM_ONE}),
     "neighbours": NEIGHBOURS,
-    "file": Known({"encoding": str, "delimiter": str, "quote": str, "decimal": OneOf(".", ","), "missing": [str]}),
+    "file": Known(
+        {
+            "encoding": str,
+            "delimiter": str,
+            "quote": str,
+            "decimal": OneOf(".", ","),
+            "missing": [str],
+            "sheet": str,
+            "table": str,
+            "query": str,
+        }
+    ),
     "attributes": ByName(Known(ATTRIBUTE)),
     "budget": Optionally(COST),
 }
