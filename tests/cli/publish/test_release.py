@@ -277,3 +277,14 @@ def test_an_interruption_leaves_no_release_and_keeps_the_charge(place, monkeypat
     assert (len(account(place).costs), account(place).releases) == (charged, 0)
     error = answer(*asked(place, "--again"), code=130)["error"]
     assert (error["kind"], error["exit_code"]) == ("Interrupted", 130)
+
+
+@pytest.mark.slow
+def test_a_release_of_views_with_its_report_ends_well(place):
+    policy = (
+        (place / "policy.yaml").read_text().replace("levels: {age: 2, diag: 0}}", "levels: {age: 2}}\n  views: pairs")
+    )
+    (place / "policy.yaml").write_text(policy.replace("epsilon: 1\n", "epsilon: 3\n", 1))
+    done = shoal(*asked(place))
+    assert done.exit_code == 0, done.output
+    assert f"report, for the custodian alone: {place / 'out.holder' / 'report.html'}\n" in done.stdout

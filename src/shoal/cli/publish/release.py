@@ -289,7 +289,8 @@ def _distances(report: Mapping[str, Any]) -> list[str]:
         ("mean_consistent_distance", "made consistent"),
         ("mean_synthetic_distance", "synthetic rows"),
     ):
-        for width, distance in (report.get(key) or {}).items():
+        measured = report.get(key)
+        for width, distance in measured.items() if isinstance(measured, Mapping) else ():  # of views it is one number
             of = "one attribute" if width == "1" else f"{width} attributes"
             scale = "0 is the same" if distance <= 1 else "0 is the same; above 1 noise outweighs the counts"
             found.append(f"{what}, tables of {of}: {distance:.3f} from the original on average ({scale})")
