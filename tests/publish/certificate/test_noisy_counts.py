@@ -76,6 +76,25 @@ def test_a_certificate_states_what_was_planned(kind):
     assert "<script" not in page
 
 
+def test_the_page_says_which_file_has_the_cells_of_an_attribute_and_which_its_bins():
+    held = made(planned("pairs"))
+    files = [{name: f"recoding/{1 + 9 * (len(table.columns) > 1 and name == 'age')}-{name}.json" for name in table.columns}
+             for table in held.counts]  # fmt: skip
+    told = [table.model_copy(update={"recoding": own}) for table, own in zip(held.counts, files, strict=True)]
+    page = certificate_page(held.model_copy(update={"counts": tuple(told)}))
+    assert "<code>recoding/1-age.json</code><small>its cells, in its own table</small>" in page
+    assert "<code>recoding/10-age.json</code><small>its bins, in tables of several attributes</small>" in page
+    assert "<code>recoding/1-sex.json</code></td>" in page
+
+
+@pytest.mark.parametrize(("rules", "said"), [(1, "has the combination of"), (2, "has any of the 2 combinations of")])
+def test_what_is_ruled_out_is_counted_in_words_that_agree(rules, said):
+    held = made(planned("synthetic"))
+    drawn = held.synthetic.model_copy(update={"rules": rules})
+    page = certificate_page(held.model_copy(update={"synthetic": drawn}))
+    assert f"None of them {said} values that the policy rules out." in page
+
+
 @pytest.mark.parametrize("kind", ["pairs", "once", "rounds", "tiny", "synthetic"])
 def test_every_premise_has_an_answer(kind):
     found = planned(kind)

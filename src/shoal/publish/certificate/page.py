@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.guarantee.rounding import certificate_text, exact, exact_text
+from shoal.guarantee.rounding import certificate_text, exact, exact_text, text_up
 from shoal.guarantee.sentences import growth, short
 from shoal.guarantee.unit import Unit
 from shoal.page.html import page
@@ -370,9 +370,7 @@ def _noisy_counts_fields(certificate: NoisyCountsCertificate) -> dict[str, Any]:
             }
             for table in certificate.counts[:MOST_VIEWS]
         ],
-        "rules": sorted({(column, rule) for table in certificate.counts for column, rule in table.recoding.items()})[
-            :MOST_VIEWS
-        ],
+        "rules": _rules(certificate)[:MOST_VIEWS],
         "samples": [_sample(sample, unit) for sample in certificate.samples],
         "tables": [] if certificate.views else _tables(certificate.tables),
         "views": _views(certificate.views, certificate.tables, certificate.samples),
@@ -397,7 +395,7 @@ def _noise_facts(certificate: NoisyCountsCertificate, unit: Unit) -> list[Fact]:
         ("delta", _cost(promised.delta), "added to a probability after that factor"),
         (
             "composed",
-            certificate_text(exact(certificate.epsilon_composed)),
+            text_up(exact(certificate.epsilon_composed)),
             "epsilon of everything together at this delta",
         ),
         ("unit of privacy", unit.words(), NEIGHBOURS[promised.neighbours]),
@@ -432,16 +430,27 @@ def _about_counts(certificate: NoisyCountsCertificate) -> str:
     )
 
 
+def _rules(certificate: NoisyCountsCertificate) -> list[tuple[str, str, str]]:
+    """Each attribute with its files of rules, and in which tables each is the one that holds."""
+    found: dict[tuple[str, str], set[bool]] = {}
+    for table in certificate.counts:
+        for column, rule in table.recoding.items():
+            found.setdefault((column, rule), set()).add(len(table.columns) > 1)
+    alone, together = "its cells, in its own table", "its bins, in tables of several attributes"
+    both = {column for column, _ in found if sum(own == column for own, _ in found) > 1}
+    return [
+        (column, rule, "" if column not in both else together if True in wide else alone)
+        for (column, rule), wide in sorted(found.items())
+    ]
+
+
 def _about_synthetic(certificate: NoisyCountsCertificate) -> str:
     found = certificate.synthetic
     if found is None:
         return ""
     many = "a number that the policy declares" if found.declared else "a number that the noisy counts say"
-    kept = (
-        f" None of them has one of the {count_words(found.rules, 'combination')} of values that the policy rules out."
-        if found.rules
-        else ""
-    )
+    ruled_out = "the combination" if found.rules == 1 else f"any of the {found.rules:,} combinations"
+    kept = f" None of them has {ruled_out} of values that the policy rules out." if found.rules else ""
     return (
         f"{count_words(found.rows, 'synthetic row')}, {many}. They are rows of nobody: drawn from a model of the noisy counts "
         f"above, without another look at the original.{kept}"
