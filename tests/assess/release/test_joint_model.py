@@ -83,6 +83,7 @@ def test_attributes_that_no_table_holds_together_are_told_by_the_model(loaded):
     assert found.method == JOINED
     assert "model" in found.view
     assert set(found.status.ravel()) == {"covered"}
+    assert f"{len(found):,} cells by a model, because no table holds these attributes together" in repr(found)
     assert ((found.low <= TRUTH) & (found.high >= TRUTH)).all()
     where = {"a0": "v01", "a1": {"v00", "v02"}, "a2": {"v00", "v01", "v02"}}
     true = TRUTH[1][[0, 2]][:, :3].sum()

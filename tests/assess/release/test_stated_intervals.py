@@ -109,6 +109,14 @@ def test_a_sample_that_was_drawn_before_speaks_of_its_population(tmp_path):
     assert load(reseal(loaded.folder)).records == "rows of the population that the table was sampled from"
 
 
+def test_large_numbers_have_separators_wherever_they_are_shown():
+    found = Estimate(1234567.4, 1200000.5, 1300000.2, LEVEL, "v", "m")
+    assert repr(found) == "<Estimate 1,234,567, 0.95 interval 1,200,000 to 1,300,001, from 'v'>"
+    assert found.words().startswith("1,234,567 (0.95 interval 1,200,000 to 1,300,001;")
+    assert "0.5 to 12,346," in repr(Estimate(1.5, 0.5, 12345.6, LEVEL, "v", "m"))
+    assert "to no bound," in repr(Estimate(1.5, 0.5, float("inf"), LEVEL, "v", "m"))
+
+
 def test_ends_are_told_outwards():
     said = Estimate(0.123449, 0.100009, 0.150001, LEVEL, "v", "m").words()
     assert "0.1 to 0.1501" in said

@@ -139,7 +139,21 @@ def test_a_synthetic_file_that_does_not_fit_is_refused(tmp_path, entry):
         load(published(tmp_path / "r", **entry)).synthetic()
 
 
-def test_rows_that_are_asked_for_are_drawn_from_the_counts(tmp_path):
-    made = load(published(tmp_path / "r")).synthetic(50, source=Source.seeded(2))
-    assert isinstance(made, SyntheticTable)
-    assert len(made) == 50
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_rows_that_are_asked_for_are_rows_of_the_published_file(tmp_path, suffix):
+    loaded = load(published(tmp_path / "r", suffix))
+    whole, made = loaded.synthetic().to_arrow(), loaded.synthetic(2, source=Source.seeded(2))
+    assert isinstance(made, PublishedSyntheticTable)
+    assert (len(made), made.columns) == (2, tuple(ROWS.column_names))
+    assert made.to_arrow().schema.equals(whole.schema, check_metadata=True)
+    listed = whole.to_pylist()
+    taken = [listed.index(row) for row in made.to_arrow().to_pylist()]
+    assert len(set(taken)) == 2
+    assert made.to_arrow().equals(loaded.synthetic(2, source=Source.seeded(2)).to_arrow())
+    assert sorted(map(str, loaded.synthetic(3).to_arrow().to_pylist())) == sorted(map(str, listed))
+
+
+@pytest.mark.parametrize("rows", [0, 4, -1, True, 2.0])
+def test_a_published_file_does_not_give_more_rows_than_it_has(tmp_path, rows):
+    with pytest.raises(ParameterError, match="from 1 to 3"):
+        load(published(tmp_path / "r")).synthetic(rows)

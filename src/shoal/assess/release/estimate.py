@@ -65,17 +65,21 @@ class Estimate:
     """What is counted."""
 
     def __repr__(self) -> str:
-        return f"<Estimate {self.value:.6g}, {self.level:g} interval {self.low:.6g} to {self.high:.6g}, from '{self.view}'>"
+        value, low, high = self._texts()
+        return f"<Estimate {value}, {self.level:g} interval {low} to {high}, from '{self.view}'>"
 
     def words(self) -> str:
         """Give the estimate in a sentence; the ends of the interval are rounded outwards."""
-        whole = self.value >= 10 or (self.value == int(self.value) and self.low == int(self.low))
-        number = "{:,.0f}" if whole else "{:,.4g}"
-        high = _outwards(self.high, whole, up=True) if math.isfinite(self.high) else "no bound"
+        value, low, high = self._texts()
         return (
-            f"{number.format(self.value)} ({self.level:.4g} interval {_outwards(self.low, whole, up=False)} to {high}; "
-            f"of {self.records}; from '{self.view}': {self.method})"
+            f"{value} ({self.level:.4g} interval {low} to {high}; of {self.records}; from '{self.view}': {self.method})"
         )
+
+    def _texts(self) -> tuple[str, str, str]:
+        """The estimate and the ends of its interval as a person reads them."""
+        whole = self.value >= 10 or (self.value == int(self.value) and self.low == int(self.low))
+        high = _outwards(self.high, whole, up=True) if math.isfinite(self.high) else "no bound"
+        return f"{self.value:{',.0f' if whole else ',.4g'}}", _outwards(self.low, whole, up=False), high
 
     def to_json(self) -> dict[str, Any]:
         """Give the fields as plain values for JSON; an interval without an upper end has None there."""
@@ -84,7 +88,7 @@ class Estimate:
 
 def _outwards(value: float, whole: bool, *, up: bool) -> str:
     """Print an end of an interval to the unit or to four digits, rounded away from the interval."""
-    if whole:
+    if whole or value >= 1000:
         return f"{math.ceil(value) if up else math.floor(value):,}"
     scale = 10.0 ** (3 - math.floor(math.log10(value))) if value > 0 else 1.0
     return f"{(math.ceil if up else math.floor)(value * scale) / scale:,.4g}"
@@ -126,11 +130,15 @@ class MarginalEstimate:
     method: str
     records: str = "records"
     """What is counted."""
+    joined: bool = False
+    """Whether no table holds the attributes together, so that every cell is estimated by a model of tables that hold some."""
 
     def __repr__(self) -> str:
         of = " x ".join(self.attributes)
-        published = f"{int(self.published.sum()):,} of {len(self):,} cells published"
-        return f"<MarginalEstimate of {of}: {published}, {self.level:g} intervals, from '{self.view}'>"
+        cells = f"{int(self.published.sum()):,} of {len(self):,} cells published"
+        if self.joined:
+            cells = f"{len(self):,} cells by a model, because no table holds these attributes together"
+        return f"<MarginalEstimate of {of}: {cells}, {self.level:g} intervals, from '{self.view}'>"
 
     @property
     def status(self) -> npt.NDArray[np.str_]:

@@ -207,7 +207,7 @@ class ConsistentCounts:
         nothing = np.zeros(value.shape, dtype=np.bool_)
         return MarginalEstimate(
             tuple(attributes), tuple(own.texts for own in labels), np.minimum(value, high), np.zeros(value.shape), high,
-            nothing, ~nothing, level, f"{SOURCE}; bounds from {', '.join(used[:4])}", JOINED, self.loaded.records,
+            nothing, ~nothing, level, f"{SOURCE}; bounds from {', '.join(used[:4])}", JOINED, self.loaded.records, joined=True,
         )  # fmt: skip
 
 

@@ -207,17 +207,19 @@ class LoadedRelease:
     def synthetic(
         self, rows: int | None = None, *, source: Source | None = None
     ) -> SyntheticTable | PublishedSyntheticTable:
-        """Give the published file of synthetic rows, where there is one and no number of rows is asked for; else draw rows.
+        """Give synthetic rows: those of the published file, where there is one, and else rows that are drawn.
 
-        Rows are drawn from a model that joins the tables; see `shoal.assess.release.synthetic`.
+        Of a published file `rows` takes so many of its rows at random, with its columns and types. Without one, rows are drawn
+        from a model that joins the tables, in the labels of the release; see `shoal.assess.release.synthetic`.
 
-        Arguments  `rows`: how many, as many as there are records by estimate where it is left out; `source`: of chance
-        Raises     ParameterError for a number of rows that is none
+        Arguments  `rows`: how many; left out, the whole file, or as many as there are records by estimate; `source`: of chance
+        Raises     ParameterError for a number of rows that is none, or more than the published file has
         """
         from shoal.assess.release.synthetic import draw_synthetic, read_synthetic, synthetic
 
-        if rows is None and self.certificate.get("synthetic"):
-            return read_synthetic(self)
+        if self.certificate.get("synthetic"):
+            published = read_synthetic(self)
+            return published if rows is None else published.take(rows, source)
         if self.counts:
             return draw_synthetic(self.consistent_counts(), rows, source)
         from shoal.assess.release.consistency import fit

@@ -12,7 +12,7 @@ are synthetic, and the class, the column names, the metadata and the file name s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -114,6 +114,19 @@ class PublishedSyntheticTable:
         return visible(
             f"<PublishedSyntheticTable '{self.file}': {len(self):,} synthetic rows, {len(self.columns)} columns>"
         )
+
+    def take(self, rows: int, source: Source | None = None) -> PublishedSyntheticTable:
+        """Take so many of the rows at random, none twice; ParameterError where the file has fewer."""
+        if type(rows) is not int or not 1 <= rows <= len(self):
+            raise ParameterError(
+                "the published file does not have this number of synthetic rows",
+                came=rows,
+                allowed=f"a whole number from 1 to {len(self):,}",
+                fix="leave the number out for all of them",
+            )
+        with Source.secure() if source is None else source.stream("synthetic") as chance:
+            chosen = chance.permutation(len(self))[:rows]
+        return replace(self, table=self.table.take(chosen))
 
     def to_arrow(self) -> pa.Table:
         """Give the rows; the schema's metadata says that they are synthetic."""
