@@ -130,6 +130,8 @@ def test_ways_are_compared_and_recommended(tmp_path, monkeypatch):
     done = shoal("plan", policy, "--compare", "--rows", "200", "--runs", "3")
     assert done.exit_code == 0, done.stderr
     assert asked == {"rows": 200, "runs": 3, "dataset": "clinic"}
+    assert done.stderr.startswith("note: 5 ways are run on 3 simulated tables of 200 rows: a minute or two")
+    assert "distance of columns" in done.stdout
     words = " ".join(done.stdout.split())
     assert "nothing was charged" in words
     assert "one wide table, a tree of boxes 0.500 (0.400 to 0.600) 0.500 70" in words

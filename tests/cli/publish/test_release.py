@@ -27,7 +27,8 @@ def test_words_say_the_promise_the_rows_and_where(place):
     assert f"certificate: {place / 'out' / 'certificate.html'}\n" in done.stdout
     assert f"report, for the custodian alone: {place / 'out.holder' / 'report.html'}\n" in done.stdout
     assert "charged: (1, 0.001) to 'clinic'; left: (2, 0.009) of (3, 0.01); 2 more like this fit\n" in done.stdout
-    assert done.stdout.endswith(f"ledger: {place / 'ledger.sqlite'}\n")
+    assert f"ledger: {place / 'ledger.sqlite'}\n" in done.stdout
+    assert done.stdout.endswith(f"next: shoal verify {place / 'out'}, then shoal share {place / 'out'}\n")
     assert {path.name for path in place.iterdir()} == BEFORE | {"out", "out.holder"}
 
 

@@ -227,11 +227,11 @@ attributes:
 """
 
 
-def wide(number: int, views: dict[str, object], size: int = 400):
+def wide(number: int, views: dict[str, object], size: int = 400, epsilon: str = "1"):
     columns = "".join(
         f"  c{i}: {{role: quasi, type: integer, domain: [1, {size}], missing: refuse}}\n" for i in range(number)
     )
-    text = f"{WIDE}{columns}release: {{method: safe-k, epsilon: 1, delta: 1e-6}}\n"
+    text = f"{WIDE}{columns}release: {{method: safe-k, epsilon: {epsilon}, delta: 1e-6}}\n"
     return plan(clinic.Policy.parse(text).with_changes({"release.views": {"show": "counts", **views}}))
 
 
@@ -267,6 +267,27 @@ def test_tables_that_are_alike_have_one_line():
         ("2 tables of 2 attributes", "100", width),
         ("1 table of 3 attributes", "1,000", width),
     ]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "said"),
+    [
+        ("0.0001", "of 50,000 rows no cell of a table can hold that many"),
+        ("0.0003", "of 50,000 rows at most one cell of a table can hold that many"),
+        ("0.001", "of 50,000 rows at most 3 cells of a table can hold that many"),
+        ("1", None),
+    ],
+)
+def test_noise_that_drowns_the_counts_is_told_before_anything_is_charged(epsilon, said):
+    found = wide(3, {"every": "pairs"}, 10, epsilon=epsilon)
+    width = max(found.half_widths.values())
+    if said is None:
+        assert (found.warnings, 10 * width <= 50_000) == ([], True)
+        return
+    assert 10 * width > 50_000
+    assert said in found.warnings[0]
+    assert f"may be off by {width:,}" in found.warnings[0]
+    assert f"10 such cells need {10 * width:,} rows" in found.warnings[0]
 
 
 def test_an_attribute_that_is_called_like_a_column_of_counts():

@@ -112,6 +112,8 @@ def plan(
         output.print_table(found.view_head, views)
         output.print_line()
     output.print_paragraph(found.recoding_words())
+    for said in found.warnings:
+        output.tell_paragraph(f"warning: {said}", further="  ")
     for said in (*found.notes, *([] if found.work is None else [found.work])):
         output.tell_paragraph(f"note: {said}", further="  ")
 
@@ -122,6 +124,11 @@ def _compare(policy: Policy, rows: str | None, runs: str | None, *, as_json: boo
 
     size = comparing.ROWS if rows is None else numbers.read_whole(rows.replace("_", ""), "rows")
     count = comparing.RUNS if runs is None else numbers.read_whole(runs, "runs")
+    output.tell_paragraph(
+        f"note: {comparing.WAYS} ways are run on {output.count_text(count, 'simulated table')} of {size:,} rows: a minute or two "
+        "for ten columns and the usual numbers, more for wider tables; smaller --rows and --runs take less",
+        further="  ",
+    )
     with progress.bar("comparing", comparing.WAYS * count) as tick:
         found = comparing.compare(policy, rows=size, runs=count, tick=tick)
     if as_json:
@@ -130,7 +137,7 @@ def _compare(policy: Policy, rows: str | None, runs: str | None, *, as_json: boo
     what, recommended, limits = found.words()
     output.print_paragraph(what)
     output.print_line()
-    head = ("way to publish", "distance of pairs", "", "of columns", "rows of people")
+    head = ("way to publish", "distance of pairs", "", "distance of columns", "rows of people")
     output.print_table(head, [_way_row(way) for way in found.ways], right=(1, 3, 4))
     for way in found.ways:
         if way.why_not is not None:

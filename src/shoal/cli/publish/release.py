@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,6 +218,8 @@ def _print(made: Release, plan: Plan) -> None:
         output.print_line(f"report, for the custodian alone: {made.custodian_folder / 'report.html'}")
     for line in account_lines(made, plan):
         output.print_line(line)
+    named = shlex.quote(str(made.folder))
+    output.print_line(f"next: shoal verify {named}, then shoal share {named}")
     print_for_custodian(made)
 
 

@@ -181,6 +181,11 @@ class Plan(ABC):
         """What to know before the plan runs that is no part of its promise."""
         return [*self._default_words(), *self._formula_words()]
 
+    @property
+    def warnings(self) -> list[str]:
+        """What may change the mind of whoever reads the plan, in sentences."""
+        return []
+
     def _default_words(self) -> list[str]:
         """What is published where the policy names no method."""
         if self.policy.model.release is None or self.policy.model.release.method is not None:

@@ -33,7 +33,7 @@ from shoal.ledger.event import Budget, Cost
 from shoal.policy.model.release import CountsModel, Group, GroupsModel, ReleaseModel
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan, Verification
-from shoal.publish.plan.safe_k import SafeKPlan
+from shoal.publish.plan.safe_k import ROWS_ASSUMED, SafeKPlan
 from shoal.publish.plan.views import views_plan
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ MOST_CELLS_IN_ALL = 40_000_000
 """The most cells of all tables of one release: each is a line of a file."""
 MANY_CELLS = 1000
 """An attribute with more declared cells is named before anything is charged: few of its counts stand out of the noise."""
+CELLS_ABOVE_NOISE = 10
+"""A table in which fewer cells can hold more rows than its noise adds is named before anything is charged."""
 MOST_LISTED = 300
 """Tables that the page of a plan lists."""
 NUMBERS = ("count", "low", "high")
@@ -357,9 +359,34 @@ class NoisyCountsPlan(Plan):
 
     @property
     def notes(self) -> list[str]:
+        return [*super().notes, *self._domain_words()]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Say that the noise drowns the counts, where a table as large as a rehearsal assumes has few cells that exceed it.
+
+        At most n / w cells of a table of n rows hold w rows or more.
+        """
+        width = max(
+            self.half_widths[sigma] for sigma in (self.setting.single_sigma, self.setting.tables[0][1]) if sigma
+        )
+        if CELLS_ABOVE_NOISE * width <= ROWS_ASSUMED:
+            return []
+        few = ROWS_ASSUMED // width
+        cells = {0: "no cell", 1: "at most one cell"}.get(few, f"at most {few} cells")
+        said = (
+            f"The noise is large: a count may be off by {width:,}. No row was read, so the size of the table is not known here; "
+            f"of {ROWS_ASSUMED:,} rows {cells} of a table can hold that many, and {CELLS_ABOVE_NOISE} such cells need "
+            f"{CELLS_ABOVE_NOISE * width:,} rows. Raise epsilon or publish fewer tables; `shoal rehearse --rows N` shows what a "
+            "table of N rows gives."
+        )
+        return [said]
+
+    def _domain_words(self) -> list[str]:
+        """Name attributes with so many cells that few of their counts stand out of the noise."""
         many = [own for own in self.method.cells if len(own) > MANY_CELLS]
         if not many or not self.setting.singles:
-            return super().notes
+            return []
         listed = ", ".join(f"'{own.name}' ({len(own):,})" for own in many[:5]) + (", …" if len(many) > 5 else "")
         said = (
             f"Attributes with more than {MANY_CELLS:,} declared cells: {listed}. Each of their counts has the noise of a table "
@@ -367,7 +394,7 @@ class NoisyCountsPlan(Plan):
         )
         if any(own.attribute.hierarchy is not None for own in many):
             said += " Where single values are not needed, take a coarser level (`recoding: {levels: ...}`)."
-        return [*super().notes, said]
+        return [said]
 
     def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - a wide table's
         from shoal.publish.plan.page import ELSEWHERE

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from shoal.publish.run.safe_k import SafeKJob
 
 ROWS_ASSUMED = 50_000
-"""The number of rows for which a plan says what a wide table can show; the table's own number is not known to it."""
+"""The number of rows for which a plan says what can be shown; the table's own number is not known to it."""
 
 
 @dataclass(frozen=True)
