@@ -10,7 +10,7 @@ import pytest
 from shoal.chance.source import Source
 from shoal.datasets.visits import arrays
 from shoal.errors import ShoalError, UsageError
-from shoal.model.fit import fit
+from shoal.model.fit import PULL, fit
 from shoal.model.measurement import Axis, Measurement
 from tests.model.tables import SIZES, axes, chain, distance, measured, pairs
 
@@ -157,6 +157,40 @@ def test_a_fit_is_nearer_to_the_truth_than_clipped_counts():
     drawn = np.mean([distance(_counts(rows, pair, sizes), own) for pair, own in true.items()])
     assert tables < clipped / 2
     assert drawn < tables + 0.005
+
+
+def _classes(strength):
+    """Three classes of four attributes with six cells each, which differ this much: from not at all (0) up to 1."""
+    chance = np.random.default_rng(3)
+    alike = chance.dirichlet(np.full(6, 4.0), 4)
+    found = np.zeros((6,) * 4)
+    for _ in range(3):
+        own = [(1 - strength) * each + strength * chance.dirichlet(np.full(6, 0.8)) for each in alike]
+        found += np.einsum("a,b,c,d->abcd", *own) * 8_000 / 3
+    return found
+
+
+def _association(table):
+    """Cramer's V."""
+    share = table / table.sum()
+    apart = np.outer(share.sum(1), share.sum(0))
+    return float(np.sqrt(((share - apart) ** 2 / apart).sum() / (min(table.shape) - 1)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("strength", "pull", "good"),
+    [(0.0, PULL, True), (0.8, PULL, True), (0.8, 1.0, False), (0.0, 0.0, False)],
+    ids=["independent", "dependent", "lost when weighed in full", "made by noise when not weighed"],
+)
+def test_association_is_neither_lost_nor_made_by_noise(strength, pull, good, monkeypatch):
+    """Noise of 40 on tables of 8,000 records in 36 entries; a full pull loses half of the association, and none makes some."""
+    monkeypatch.setattr("shoal.model.fit.PULL", pull)
+    joint = _classes(strength)
+    model = fitted(*pairs(4), sizes=(6,) * 4, joint=joint, sigma=40.0)
+    found = np.mean([_association(model.table(pair)) for pair in pairs(4)])
+    true = np.mean([_association(joint.sum(tuple({0, 1, 2, 3} - {*pair}))) for pair in pairs(4)])
+    assert (0.6 * true < found < true + 0.015) == good
 
 
 def _counts(rows, pair, sizes):

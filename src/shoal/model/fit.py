@@ -3,7 +3,7 @@
 1.  The total and each attribute's counts are combined over all tables, weighed by precision, and made non-negative;
     counts that noise drowns move towards an even division (`shrinkage`).
 2.  Every measured table is weighed against independence, and one of three or more attributes against its parts.
-3.  A mixture of products is fitted to all of them together (`mixture`): the joint model.
+3.  A mixture of products is fitted to all of them together (`mixture`), less weighed than in step 2: the joint model.
 4.  Each attribute's counts and every measured table are weighed once more, against the mixture, and then raked
     to the common margins (`evidence`).
 
@@ -22,13 +22,16 @@ from shoal.chance.source import Source
 from shoal.errors import UsageError
 from shoal.model.divisions import Atoms, atoms_of
 from shoal.model.draw import draw_rows
-from shoal.model.evidence import TINY, Blocks, Collection, rake, settle_margins, settle_tables
+from shoal.model.evidence import TINY, Blocks, Collection, Evidence, rake, settle_margins, settle_tables
 from shoal.model.measurement import Axis, Box, Floats, Ints, Mask, Measurement, check_input, check_size
 from shoal.model.mixture import Mixture, TargetTable, fit_mixture
 from shoal.model.paths import implied_pairs
 
 LEAST_VARIANCE = 1.0
 """A mixture is fitted to no entry more precisely than to one record; the tables are settled by what was measured afterwards."""
+PULL = 0.2
+"""How much of what is expected without a model reaches the mixture. All of it (1) takes from every entry what many entries
+together say; none (0) lets the mixture follow the noise in tables of independent attributes."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +150,7 @@ def fit(
     margins = settle_margins(collection, None)
     zeros = _allowed(collection, forbidden)
     first, weighed = settle_tables(collection, margins, None, zeros)
-    targets = [
-        TargetTable(blocks, mean, 1.0 / np.maximum(variance, LEAST_VARIANCE))
-        for blocks, (mean, variance) in weighed.items()
-    ]
+    targets = [_target(blocks, collection.tables[blocks], *own) for blocks, own in weighed.items()]
     pairs = {(key[0], key[1]): table for key, table in first.items() if len(key) == 2 and key[1] < len(axes)}
     implied = implied_pairs(margins, pairs, collection.total)
     targets += [TargetTable(pair, mean, 1.0 / variance) for pair, (mean, variance) in implied.items()]
@@ -167,6 +167,17 @@ def fit(
     kept = {blocks: table for blocks, table in settled.items() if len(blocks) > 1 and max(blocks) < len(axes)}
     shares = tuple(collection.cells(axis, margins[axis]) for axis in range(len(axes)))
     return FittedModel(axes, collection.total, forbidden, atoms, shares, tuple(margins), mixture, kept)
+
+
+def _target(blocks: Blocks, noisy: Evidence, mean: Floats, variance: Floats) -> TargetTable:
+    """Give what the mixture is fitted to: a noisy table, with a part of the expectation that it was weighed against.
+
+    Precisions add up: what the weighed table has beyond the noisy one is the expectation's, of which `PULL` is kept.
+    """
+    own = 1.0 / np.maximum(noisy.variance, TINY)
+    precision = own + PULL * (1.0 / variance - own)
+    center = (own * noisy.values + PULL * (mean / variance - own * noisy.values)) / precision
+    return TargetTable(blocks, center, np.minimum(precision, 1.0 / LEAST_VARIANCE))
 
 
 def _allowed(collection: Collection, forbidden: Sequence[Box]) -> dict[Blocks, Floats]:

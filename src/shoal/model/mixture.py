@@ -31,8 +31,9 @@ RATE = 0.1
 WARM = 20
 SPREAD = 0.25
 """How far the classes start apart: the standard deviation of their logits around the attribute's own."""
-PLAIN = 200.0
-"""What a nat of information between class and attributes costs, in units of the log-likelihood of the tables."""
+PLAIN = 25.0
+"""What a nat of information between class and attribute costs, in units of the log-likelihood of one table, for every table that
+an attribute is in on average: the more tables a class has to please, the more noise it could follow."""
 TINY = 1e-6
 
 
@@ -140,7 +141,8 @@ class _Problem:
         targets: Sequence[TargetTable],
         total: float,
     ) -> None:
-        self.plain = np.float32(PLAIN / total)
+        many = sum(len(each.blocks) for each in targets if len(each.blocks) > 1)
+        self.plain = np.float32(PLAIN * many / len(margins) / total)
         self.margins = [np.maximum(own / own.sum(), TINY) for own in margins]
         self.coarser = [(axis, matrix.astype(np.float32)) for axis, matrix in coarser]
         sizes = [len(own) for own in margins] + [matrix.shape[1] for _, matrix in coarser]

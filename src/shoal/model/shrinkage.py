@@ -14,7 +14,7 @@ STEPS = 60
 SAMPLE = 50_000
 """The most entries from which the shares of the scales are learned, evenly spaced."""
 PART = 200_000
-LEAST_SHARE = 0.1
+LEAST_SHARE = 0.03
 """The variance that is left is at least this share of the noise's: a prior that fits is no certainty."""
 
 
