@@ -21,7 +21,7 @@ CANDIDATES: dict[str, dict] = {
         "counts": {"every": "pairs", "share": "0.5"},
     },
     "counts, all pairs": {"method": "safe-k", "views": {"show": "counts", "every": "pairs"}},
-    "synthetic, all pairs": {"method": "synthetic", "views": {"every": "pairs"}},
+    "synthetic, all pairs of merged cells": {"method": "synthetic", "views": {"every": "pairs", "cells": "merged"}},
     "synthetic, all pairs of declared cells": {"method": "synthetic", "views": {"every": "pairs", "cells": "declared"}},
     "synthetic, chosen": {"method": "synthetic", "views": {"choose": {}}},
     "synthetic, adapted": {"method": "synthetic", "views": {"adapt": {}}},
