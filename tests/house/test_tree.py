@@ -15,6 +15,7 @@ SIBLINGS = {
     "shoal.cli.publish": ("shoal.cli.group",),
     "shoal.cli.terminal": ("shoal.cli.check", "shoal.cli.group"),
     "shoal.data.hierarchy": ("shoal.policy.schema",),
+    "shoal.engine.read.foreign": ("shoal.engine.read.csv_file", "shoal.engine.read.input"),
     "shoal.guarantee": ("shoal.anonymize.generalize.tree.safe_tree",),
     "shoal.policy.text": ("shoal.policy.validation",),
     "shoal.publish.certificate": ("shoal.publish.run.safe_k",),

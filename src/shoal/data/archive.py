@@ -116,8 +116,11 @@ def open_release(path: Path) -> Iterator[Path]:
         unpacked.close()
 
 
-def _refuse_long_list(path: Path) -> None:
-    """Refuse an archive whose list of files is too long, before it is read."""
+def list_size(path: Path) -> int:
+    """Bytes of an archive's own list of its files, as the end of the archive says; none where it is no archive.
+
+    Raises  UsageError where the file cannot be read
+    """
     try:
         with path.open("rb") as file:
             whole = file.seek(0, 2)
@@ -133,7 +136,12 @@ def _refuse_long_list(path: Path) -> None:
     if size == _UNKNOWN:
         longer = tail.rfind(b"PK\6\6")
         size = struct.unpack_from("<Q", tail, longer + 40)[0] if 0 <= longer <= len(tail) - 56 else LARGEST_LIST + 1
-    if size > LARGEST_LIST:
+    return int(size)
+
+
+def _refuse_long_list(path: Path) -> None:
+    """Refuse an archive whose list of files is too long, before it is read."""
+    if list_size(path) > LARGEST_LIST:
         raise _refusal(f"its list of files is longer than {LARGEST_LIST:,} bytes")
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.schema import DELIMITERS, FileFormat
+from shoal.engine.read.foreign.compressed import blocks_of, is_packed
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -218,7 +220,7 @@ class CsvFile:
     @cached_property
     def structure(self) -> CsvStructure:
         """The structure of the file; DataError where it is not well-formed CSV."""
-        blocks = _utf8(self.path, self.encoding)
+        blocks = utf8_blocks(self.path, self.encoding)
         return check_structure(blocks, self.delimiter, self.quote, len(self.names), self.path.name)
 
     def batches(self, wanted: Sequence[int]) -> Iterator[pa.RecordBatch]:
@@ -230,7 +232,7 @@ class CsvFile:
         chosen = [names[place] for place in wanted]
         reader = arrow_csv.open_csv(
             pa.OSFile(str(self.path))
-            if self.encoding == "utf-8" and not self.structure.multiline
+            if self.encoding == "utf-8" and not self.structure.multiline and not is_packed(self.path)
             else pa.PythonFile(_Utf8File(self.path, self.encoding)),
             read_options=arrow_csv.ReadOptions(
                 column_names=names, block_size=max(BLOCK, 2 * self.structure.longest + 1024)
@@ -258,13 +260,14 @@ class CsvFile:
 
 
 def read_header(path: Path, form: FileFormat, declared: Sequence[str]) -> CsvFile:
-    """Read the header line; where the policy names no delimiter, take the one that shows most of the declared columns.
+    """Read the header line; where the policy names no delimiter, take the one that shows most of the declared columns, or,
+    where none is declared, most columns.
 
     The result depends on the policy and on the header line alone. No row is read.
     """
     size = path.stat().st_size
     if size:  # what the system makes up (in /proc) has no size, and is not read
-        _refuse_mark(path, form.encoding)
+        refuse_mark(path, form.encoding)
     line = _header_line(path, form.encoding) if size else ""
     if not line.strip("\t ,;|"):
         raise DataError(
@@ -274,7 +277,8 @@ def read_header(path: Path, form: FileFormat, declared: Sequence[str]) -> CsvFil
         )
     ways = [form.delimiter] if form.delimiter else [each for each in DELIMITERS if each != form.quote]
     # max() takes the first of equals: a comma, unless something else shows more columns.
-    delimiter = max(ways, key=lambda way: len(set(_cells(line, way, form.quote) or ()) & set(declared)))
+    shown = {way: _cells(line, way, form.quote) or () for way in ways}
+    delimiter = max(ways, key=lambda way: len(set(shown[way]) & set(declared)) if declared else len(shown[way]))
     names = _cells(line, delimiter, form.quote)
     if names is None:
         raise DataError(
@@ -287,29 +291,32 @@ def read_header(path: Path, form: FileFormat, declared: Sequence[str]) -> CsvFil
     return CsvFile(path, delimiter, form.quote, form.encoding, names)
 
 
-def _refuse_mark(path: Path, encoding: str) -> None:
-    """Raise where the file begins with the byte order mark of another encoding."""
-    with path.open("rb") as file:
-        head = file.read(4)
-    for mark, marked in _MARKS:
-        if not head.startswith(mark):
-            continue
-        if marked == "utf-32":
-            raise DataError("the file is in UTF-32, which is not read", came=path.name, fix="save it as UTF-8")
-        if marked != encoding:
-            raise DataError(
-                f"the file begins with the byte order mark of {marked}",
-                came=path.name,
-                allowed=f"{encoding}, as the policy says",
-                fix=f"save the file as UTF-8, or write `file: {{encoding: {marked}}}` into the policy",
-            )
-        return
+def refuse_mark(path: Path, encoding: str) -> None:
+    """Raise where the file begins with the byte order mark of another encoding, or lacks the one that its encoding needs."""
+    head = next(blocks_of(path), b"")[:4]
+    marked = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    if marked == "utf-32":
+        raise DataError("the file is in UTF-32, which is not read", came=path.name, fix="save it as UTF-8")
+    if encoding == "utf-16" and marked not in ("utf-16-le", "utf-16-be"):
+        raise DataError(
+            "the file begins with no byte order mark, so that nobody can say which of two bytes comes first",
+            came=path.name,
+            allowed="utf-16 with a byte order mark",
+            fix="write `file: {encoding: utf-16-le}` or `utf-16-be` into the policy, whichever it is",
+        )
+    if marked not in (None, encoding) and encoding != "utf-16":
+        raise DataError(
+            f"the file begins with the byte order mark of {marked}",
+            came=path.name,
+            allowed=f"{encoding}, as the policy says",
+            fix=f"save the file as UTF-8, or write `file: {{encoding: {marked}}}` into the policy",
+        )
 
 
 def _header_line(path: Path, encoding: str) -> str:
     """Read the letters up to the first line end."""
     held = ""
-    for block in _utf8(path, encoding):
+    for block in utf8_blocks(path, encoding):
         held += block.decode("utf-8")
         ends = [place for end in "\r\n" if (place := held.find(end)) >= 0]
         if ends:
@@ -331,24 +338,20 @@ def _cells(line: str, delimiter: str, quote: str | None) -> tuple[str, ...] | No
         return None
 
 
-def _utf8(path: Path, encoding: str) -> Iterator[bytes]:
+def utf8_blocks(path: Path, encoding: str) -> Iterator[bytes]:
     """Read the file as UTF-8 without a byte order mark, in blocks; DataError where it does not decode."""
     decoder = codecs.getincrementaldecoder(encoding)()
     first = True
-    with path.open("rb") as file:
-        last = False
-        while not last:
-            block = file.read(BLOCK)
-            last = not block
-            try:
-                text = decoder.decode(block, final=last)
-            except UnicodeDecodeError:
-                text = None
-            if text is None:
-                raise _not_in(path, encoding)
-            if first and text:
-                text, first = text.removeprefix("\ufeff"), False
-            yield text.encode()
+    for block in itertools.chain(blocks_of(path, BLOCK), (b"",)):
+        try:
+            text = decoder.decode(block, final=not block)
+        except UnicodeDecodeError:
+            text = None
+        if text is None:
+            raise _not_in(path, encoding)
+        if first and text:
+            text, first = text.removeprefix("\ufeff"), False
+        yield text.encode()
 
 
 def _not_in(path: Path, encoding: str) -> DataError:
@@ -369,7 +372,7 @@ class _Utf8File(io.RawIOBase):
     """
 
     def __init__(self, path: Path, encoding: str) -> None:
-        self._blocks = _utf8(path, encoding)
+        self._blocks = utf8_blocks(path, encoding)
         self._rest = b""
 
     def readable(self) -> bool:

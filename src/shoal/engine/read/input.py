@@ -1,4 +1,4 @@
-"""The input that rows are read from: a file, a folder of Parquet files or a frame, recognized and brought to one form."""
+"""The input that rows are read from: a file, a folder of files, a database or a frame, recognized and brought to one form."""
 
 from __future__ import annotations
 
@@ -13,30 +13,47 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.data.schema import STANDARD, Attribute, FileFormat, Role, Schema
+from shoal.data.type import Type
 from shoal.engine.read.arrow_file import open_arrow
 from shoal.engine.read.csv_file import COUNTED, read_header
+from shoal.engine.read.foreign.compressed import PACKINGS, inner_ending, is_packed
+from shoal.engine.read.foreign.json_lines import open_json_lines
+from shoal.engine.read.foreign.spreadsheet import open_workbook
 from shoal.engine.read.parquet_file import open_parquet
-from shoal.engine.read.source import STEP, Opener, Stamp, StoredColumns, refuse_special
-from shoal.engine.read.storage import Storage, plain, plain_type, reads, storage_of
+from shoal.engine.read.source import (
+    STEP,
+    Opener,
+    Spelling,
+    Stamp,
+    StoredColumns,
+    refuse_expansion,
+    refuse_special,
+)
+from shoal.engine.read.storage import Storage, mark_of, plain, plain_type, reads, storage_of
 from shoal.errors import DataError, ShoalError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_TEXT, EXPANSION = 1 << 30, 1000
-"""Bytes of text that any file may unpack to, and how many more for each byte that it has: a few can stand for any number."""
 LONGEST_NAME = 60
 """Letters of a column's name that a note shows."""
 MOST_NAMES = 12
 CSV = (".csv", ".tsv", ".txt", ".tab")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
+JSON_LINES = (".jsonl", ".ndjson")
+WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 NUMBERS = (int, float, np.signedinteger, np.float32)
 """Numbers that Arrow joins in one column without changing any. Beside other numbers it reads a float16 of .1 as 0, and an
 unsigned 2^64 - 1 as -1."""
 FAMILIES: tuple[Any, ...] = (bool, str, dt.datetime, dt.date, NUMBERS, decimal.Decimal)
 """Kinds of Python objects, each before those that it also counts as."""
-ALLOWED = f"a path that ends in {', '.join(CSV + PARQUET + ARROW)}, a folder of Parquet files, or a frame"
+TEXT = CSV + JSON_LINES
+"""Endings of lines of text, which may be compressed: `.csv.gz`."""
+ALLOWED = (
+    f"a path that ends in {', '.join(TEXT)} (and perhaps {', '.join(PACKINGS)} after it), "
+    f"{', '.join(PARQUET + ARROW + WORKBOOKS)}, a folder of Parquet files, or a frame"
+)
 
 
 @dataclass(frozen=True)
@@ -54,8 +71,8 @@ class Input:
     places: tuple[int, ...]
     opener: Opener
     notes: tuple[str, ...] = ()
-    parsed: bool = False
-    """Whether its rows are lines of text."""
+    counted_from: str = ", counted from 1"
+    """How a message says where the numbers of rows begin."""
     form: FileFormat = STANDARD
     """How its text is written, as the policy says."""
 
@@ -65,18 +82,13 @@ class Input:
 
         shape = pa.schema([(f"c{place}", kind) for place, kind in enumerate(self.kinds)])
         seen = texts = 0
-        most = MOST_TEXT + EXPANSION * sum(mark[0] for _, mark in self.stamp.marks)
+        size = sum(mark[0] for _, mark in self.stamp.marks)
         stream = iter(self.opener(self.places))
         while (batch := self._next(stream)) is not None:
             seen += batch.num_rows
             texts += sum(column.nbytes for column in batch.columns if pa.types.is_string(column.type))
-            if texts > most and self.from_files:
-                raise DataError(
-                    "the texts of the file unpack to far more than its size",
-                    came=self.name,
-                    allowed=f"{EXPANSION:,} times as many bytes as it has",
-                    fix="check where the file comes from",
-                )
+            if self.from_files:
+                refuse_expansion(self.name, size, texts)
             yield pa.RecordBatch.from_arrays(batch.columns, schema=shape)
         if seen != self.rows:
             self.stamp.verify()
@@ -86,11 +98,6 @@ class Input:
     def from_files(self) -> bool:
         """Whether the rows lie in files, which can be read again only as long as they do not change."""
         return bool(self.stamp.marks)
-
-    @property
-    def counted_from(self) -> str:
-        """How a message says where the numbers of rows begin."""
-        return COUNTED if self.parsed else ", counted from 1"
 
     def cells(self, rows: Mapping[int, Sequence[int]]) -> dict[int, list[Any]]:
         """Read what is stored in some rows, numbered from 0, of the columns at these positions. For the custodian alone."""
@@ -153,13 +160,12 @@ def open_input(data: object, schema: Schema) -> Input:
 
     A table without rows is a table: whether a release or an answer appears must not depend on one row.
 
-    Arguments  `data`: a path (CSV, Parquet, Arrow; a folder of Parquet files) or a frame; `schema`: what its columns mean
+    Arguments  `data`: a path, an address of a database or a frame; `schema`: what its columns mean
     Raises     DataError where the input cannot be read or its columns do not fit the schema
     """
-    name = str(data) if isinstance(data, str | Path) else "the input"
-    found = _open_silently(lambda: _recognize(data, schema), name)
     asked = _columns_to_read(schema)
-    _refuse_names(found.name, found.names, asked, parsed=found.parsed)
+    found = _open(data, schema.file, schema.names, [attribute.name for attribute in asked])
+    _refuse_names(found.name, found.names, [attribute.name for attribute in asked], parsed=found.parsed)
     places = tuple(found.names.index(attribute.name) for attribute in asked)
     kinds = tuple(found.kinds[place] for place in places)
     _refuse_types(found, asked, kinds)
@@ -170,11 +176,40 @@ def open_input(data: object, schema: Schema) -> Input:
         rows=found.rows,
         stamp=found.stamp,
         places=places,
-        opener=found.opener,
+        opener=_spelled_opener(found, asked, schema.file),
         notes=_not_read(found, schema, asked),
-        parsed=found.parsed,
+        counted_from=found.counted,
         form=schema.file,
     )
+
+
+def recognize(data: object, form: FileFormat = STANDARD, names: Sequence[str] = ()) -> StoredColumns:
+    """Recognize an input by its ending, its address or its class, and find its columns; nothing is known of what they mean.
+
+    Arguments  `data`: a path, an address of a database or a frame; `form`: how it is written; `names`: the columns that are
+               wanted, where some are: they tell which delimiter the header has, and others of a frame are left empty
+    Raises     DataError where the input cannot be read, or lacks a column of `names`
+    """
+    found = _open(data, form, names, names or None)
+    _refuse_names(found.name, found.names, names, parsed=found.parsed)
+    return found
+
+
+def _spelled_opener(found: StoredColumns, asked: Sequence[Attribute], form: FileFormat) -> Opener:
+    """How to read the columns that are asked for: cells that are no text are spelled as the policy says text is."""
+    speller = found.speller
+    if speller is None:
+        return found.opener
+    spellings = [
+        Spelling(mark_of(attribute, form) if attribute.type is Type.DECIMAL else ".", attribute.format)
+        for attribute in asked
+    ]
+    return lambda places: speller(places, spellings)
+
+
+def _open(data: object, form: FileFormat, declared: Sequence[str], wanted: Sequence[str] | None) -> StoredColumns:
+    name = str(data) if isinstance(data, str | Path) else "the input"
+    return _open_silently(lambda: _recognize(data, form, declared, wanted), name)
 
 
 def _not_read(found: StoredColumns, schema: Schema, asked: Sequence[Attribute]) -> tuple[str, ...]:
@@ -227,7 +262,7 @@ def _open_silently(work: Callable[[], StoredColumns], name: str) -> StoredColumn
     )
 
 
-def _refuse_names(source: str, names: Sequence[str], asked: Sequence[Attribute], *, parsed: bool) -> None:
+def _refuse_names(source: str, names: Sequence[str], asked: Sequence[str], *, parsed: bool) -> None:
     """Raise DataError where names of columns are empty, doubled or not there.
 
     Names of the input are not quoted: in a file without a header they would be a record.
@@ -240,7 +275,7 @@ def _refuse_names(source: str, names: Sequence[str], asked: Sequence[Attribute],
         raise DataError(
             "columns have the name of an earlier column", came=f"{source}, column {_some(twice)}", fix="rename them"
         )
-    missing = [attribute.name for attribute in asked if attribute.name not in names]
+    missing = [name for name in asked if name not in names]
     if missing:
         raise DataError(
             "the table lacks columns that the policy names",
@@ -274,35 +309,43 @@ def _some(places: Sequence[int]) -> str:
     return ", ".join(map(str, places[:5])) + (", …" if len(places) > 5 else "")
 
 
-def _recognize(data: object, schema: Schema) -> StoredColumns:
-    if isinstance(data, str | Path):
-        path = Path(data)
-        suffix = path.suffix.lower()
-        if path.is_dir():
-            return open_parquet(path.name, parquet_files(path))
-        if suffix in CSV + PARQUET + ARROW:
-            refuse_special(path)
-        if suffix in CSV:
-            return _csv(path, schema)
-        if suffix in PARQUET:
-            return open_parquet(path.name, [path])
-        if suffix in ARROW:
-            return open_arrow(path)
-        raise DataError("this kind of file is not known", came=suffix or "a name without an ending", allowed=ALLOWED)
-    return _frame(data, schema)
+def _recognize(data: object, form: FileFormat, declared: Sequence[str], wanted: Sequence[str] | None) -> StoredColumns:
+    if not isinstance(data, str | Path):
+        return _frame(data, wanted)
+    path = Path(data)
+    if path.is_dir():
+        return open_parquet(path.name, parquet_files(path))
+    suffix = path.suffix.lower()
+    if suffix in TEXT + tuple(PACKINGS) + PARQUET + ARROW + WORKBOOKS:
+        refuse_special(path)
+    ending = inner_ending(path) if is_packed(path) else suffix
+    if ending in CSV:
+        return _csv(path, form, declared, wanted or ())
+    if ending in JSON_LINES:
+        return open_json_lines(path, form.encoding, wanted or ())
+    if suffix in PARQUET:
+        return open_parquet(path.name, [path])
+    if suffix in ARROW:
+        return open_arrow(path)
+    if suffix in WORKBOOKS:
+        return open_workbook(path, form.sheet)
+    came = suffix or "a name without an ending"
+    raise DataError(
+        "this kind of file is not known",
+        came=f"{came} with {ending or 'a name without an ending'} inside" if is_packed(path) else came,
+        allowed=ALLOWED,
+    )
 
 
-def _csv(path: Path, schema: Schema) -> StoredColumns:
+def _csv(path: Path, form: FileFormat, declared: Sequence[str], wanted: Sequence[str]) -> StoredColumns:
     import pyarrow as pa
 
     stamp = Stamp.of([path])
-    seen = read_header(path, schema.file, schema.names)
-    _refuse_names(
-        path.name, seen.names, _columns_to_read(schema), parsed=True
-    )  # before rows are counted by a wrong delimiter
+    seen = read_header(path, form, declared)
+    _refuse_names(path.name, seen.names, wanted, parsed=True)  # before rows are counted by a wrong delimiter
     rows = seen.structure.records
     kinds = tuple(itertools.repeat(pa.string(), len(seen.names)))
-    return StoredColumns(path.name, seen.names, kinds, rows, stamp, seen.batches, parsed=True)
+    return StoredColumns(path.name, seen.names, kinds, rows, stamp, seen.batches, parsed=True, counted=COUNTED)
 
 
 def parquet_files(folder: Path) -> list[Path]:
@@ -319,16 +362,16 @@ def parquet_files(folder: Path) -> list[Path]:
     return sorted(files, key=lambda file: file.relative_to(folder).as_posix())
 
 
-def _frame(data: object, schema: Schema) -> StoredColumns:
+def _frame(data: object, wanted: Sequence[str] | None) -> StoredColumns:
     """Open a frame in memory. The types of a frame without rows are ignored: pandas makes every such column one of floats."""
     import pyarrow as pa
 
-    table = as_arrow(data, [attribute.name for attribute in _columns_to_read(schema)])
+    table = as_arrow(data, wanted)
     if not table.num_rows:
         table = pa.table([pa.nulls(0) for _ in table.column_names], names=table.column_names)
 
-    read = [attribute.name for attribute in _columns_to_read(schema) if table.column_names.count(attribute.name) == 1]
-    table.select(read).validate(full=True)
+    read = [name for name in table.column_names if table.column_names.count(name) == 1]
+    table.select([name for name in read if wanted is None or name in wanted]).validate(full=True)
 
     def opener(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
         yield from table.select(list(places)).to_batches(max_chunksize=STEP)
@@ -337,8 +380,11 @@ def _frame(data: object, schema: Schema) -> StoredColumns:
     return StoredColumns("the frame", tuple(shape.names), tuple(shape.types), table.num_rows, Stamp(()), opener)
 
 
-def as_arrow(data: object, asked: Sequence[str]) -> pa.Table:
-    """Convert a pandas, Polars or PyArrow frame to an Arrow table; columns that are not in `asked` are converted as empty."""
+def as_arrow(data: object, asked: Sequence[str] | None) -> pa.Table:
+    """Convert a pandas, Polars or PyArrow frame, or an Arrow stream, to an Arrow table.
+
+    Columns that are not in `asked` are converted as empty; where it is None, every column is converted. A stream is read once.
+    """
     import narwhals as nw
     import pyarrow as pa
 
@@ -350,15 +396,17 @@ def as_arrow(data: object, asked: Sequence[str]) -> pa.Table:
     try:
         frame: Any = nw.from_native(data, pass_through=True)
         unknown = frame is data
+        if unknown and hasattr(data, "__arrow_c_stream__"):
+            return _read_stream(pa.RecordBatchReader.from_stream(data), asked)
         if not unknown:
             frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
             names = [str(name) for name in frame.columns]
-            read = [name for name in frame.columns if name in asked]
+            read = [name for name in frame.columns if asked is None or name in asked]
             if not _mixes_objects(frame.select(read)):
                 held = frame.select(read).to_arrow() if read else {}
                 return pa.table([held[name] if name in read else pa.nulls(len(frame)) for name in names], names=names)
     except (pa.ArrowException, nw.exceptions.NarwhalsError, TypeError, ValueError, OverflowError):
-        pass
+        unknown = False
     if unknown:
         raise DataError("this kind of input is not known", came=type(data).__name__, allowed=ALLOWED)
     raise DataError(
@@ -367,6 +415,19 @@ def as_arrow(data: object, asked: Sequence[str]) -> pa.Table:
         allowed="one name for each column, and values of one type in each",
         fix="give each column a type of its own; Arrow, pandas and Polars would take one from the rows",
     )
+
+
+def _read_stream(stream: pa.RecordBatchReader, asked: Sequence[str] | None) -> pa.Table:
+    """Read an Arrow stream, which can be read once, into memory: of columns that are not asked for, their names alone."""
+    import pyarrow as pa
+
+    names = stream.schema.names
+    kept = [place for place, name in enumerate(names) if asked is None or name in asked]
+    batches = [batch.select(kept) for batch in stream]
+    held = pa.Table.from_batches(batches, pa.schema([stream.schema.field(place) for place in kept]))
+    rows = sum(batch.num_rows for batch in batches)
+    columns = [held.column(kept.index(place)) if place in kept else pa.nulls(rows) for place in range(len(names))]
+    return pa.table(columns, names=names)
 
 
 def _mixes_objects(frame: Any) -> bool:

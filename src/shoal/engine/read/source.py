@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError
+from shoal.data.codebook import Codebook
+from shoal.data.date_format import DateFormat
+from shoal.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,8 +31,12 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 
+MOST_TEXT, EXPANSION = 1 << 30, 1000
+"""Bytes of text that any file may unpack to, and how many more for each byte that it has: a few can stand for any number."""
+
 Mark = tuple[int, int, int, int, bytes]
 Opener = Callable[[Sequence[int]], Iterator["pa.RecordBatch"]]
+Speller = Callable[[Sequence[int], Sequence["Spelling"]], Iterator["pa.RecordBatch"]]
 
 
 @dataclass(frozen=True)
@@ -92,8 +99,21 @@ def _status(file: Path) -> tuple[int, int, int, int]:
 
 
 @dataclass(frozen=True)
+class Spelling:
+    """How numbers and dates of one column are spelled where its cells have kinds of their own, as in a workbook."""
+
+    decimal: str = "."
+    format: DateFormat | None = None
+
+
+@dataclass(frozen=True)
 class StoredColumns:
-    """All columns that were found, the number of rows, and how to read some of the columns by their positions."""
+    """All columns that were found, the number of rows, and how to read some of the columns by their positions.
+
+    `parsed` says whether rows are lines that a delimiter divides, `counted` how a message says where numbers of rows begin,
+    `codebook` has the labels that a file carries. Where cells have kinds of their own and columns have none, `speller` gives the
+    columns as text, numbers and dates spelled as is asked for each column; `opener` spells them as 1.5 and 2024-12-31.
+    """
 
     name: str
     names: tuple[str, ...]
@@ -102,6 +122,33 @@ class StoredColumns:
     stamp: Stamp
     opener: Opener
     parsed: bool = False
+    counted: str = ", counted from 1"
+    codebook: Codebook | None = None
+    speller: Speller | None = None
+
+
+def load_library(module: str, what: str) -> Any:
+    """Import a library that reads a kind of file; UsageError where it is not installed, with the command that installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        pass
+    raise UsageError(
+        f"{what} are read by a library that is not installed",
+        came=f"no {module}",
+        fix='install it: pip install "shoal[formats]"',
+    )
+
+
+def refuse_expansion(name: str, size: int, found: int) -> None:
+    """Raise DataError where so many bytes of text were found in a file of this size that it was made to burst memory."""
+    if found > MOST_TEXT + EXPANSION * size:
+        raise DataError(
+            "the texts of the file unpack to far more than its size",
+            came=name,
+            allowed=f"{EXPANSION:,} times as many bytes as it has",
+            fix="check where the file comes from",
+        )
 
 
 def refuse_rows(name: str, rows: int) -> None:

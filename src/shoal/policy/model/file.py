@@ -63,7 +63,7 @@ class FileModel(PolicyPart):
     )
 
     sheet: Value | None = Field(
-        default=None, description="The sheet of a workbook; not needed where it has only one that holds something."
+        default=None, description="The sheet of a workbook; not needed where only one is not hidden."
     )
     table: Value | None = Field(default=None, description="The table or view of a database, such as `visits`.")
     query: Value | None = Field(

@@ -1,0 +1,241 @@
+"""Workbooks (Excel and OpenDocument): one sheet, whose first row that holds something has the names of the columns.
+
+The columns of a workbook have no type, so every cell is spelled by its own kind (`spelling`). A cell that is empty, one with an
+error such as #DIV/0!, and a formula whose result was not stored are missing; a row without any cell is no row.
+
+The library keeps the cells of a sheet in memory once, as a rectangle: two cells in far corners would take all of it. So where the
+cells lie is looked at before it is asked, and every byte of the archive is held against its checksum.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from shoal.data.archive import list_size
+from shoal.engine.read.foreign.spelling import PLAIN, spell_cell, text_batches
+from shoal.engine.read.source import Spelling, Stamp, StoredColumns, load_library, refuse_expansion
+from shoal.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_CELLS: Final = 1 << 27
+"""Cells of the rectangle around all cells of a sheet: each takes some 32 bytes."""
+LONGEST_LIST: Final = 1 << 22
+"""Bytes of the list of parts in a workbook."""
+COUNTED: Final = ", counted from 1 after the header without empty rows"
+_BLOCK: Final = 1 << 22
+_OVERLAP: Final = 1 << 10
+_ROW: Final = re.compile(rb"<(?:\w+:)?row\b[^>]*?\sr\s*=\s*[\"']([0-9]{1,9})")
+_COLUMN: Final = re.compile(rb"<(?:\w+:)?c\b[^>]*?\sr\s*=\s*[\"']([A-Za-z]{1,7})([0-9]{1,9})")
+_REPEATED: Final = re.compile(rb"number-(rows|columns)-repeated\s*=\s*[\"']([0-9]{1,18})")
+
+
+def open_workbook(path: Path, sheet: str | None = None) -> StoredColumns:
+    """Open a sheet of a workbook: the one that is named, or the only one that is not hidden.
+
+    Raises  DataError where there is no such sheet, cells are merged, or cells lie beside the named columns
+    """
+    import pyarrow as pa
+
+    stamp = Stamp.of([path])
+    if path.suffix.lower() != ".xls":
+        _refuse_burst(path)
+    held = _load(path, sheet)
+    rows = _rows(held, path.name)
+    header = next(rows, None)
+    if header is None:
+        raise DataError(
+            "the sheet is empty", came=path.name, allowed="a first row with the names of the columns, and rows below it"
+        )
+    filled = [place for place, cell in enumerate(header) if spell_cell(cell) is not None]
+    first, stop = filled[0], filled[-1] + 1
+    names = tuple(spell_cell(cell) or "" for cell in header[first:stop])
+    _refuse_merged(held, first, stop, path.name)
+    count = 0
+    for count, row in enumerate(rows, start=1):
+        if any(spell_cell(cell) is not None for cell in itertools.chain(row[:first], row[stop:])):
+            raise DataError(
+                "a row has cells beside the named columns",
+                came=f"{path.name}, row {count}{COUNTED}",
+                fix="name every column in the first row, and keep notes and totals on another sheet",
+            )
+
+    def speller(places: Sequence[int], spellings: Sequence[Spelling]) -> Iterator[pa.RecordBatch]:
+        table = itertools.islice(_rows(held, path.name), 1, None)
+        yield from text_batches(([row[first + place] for place in places] for row in table), spellings)
+
+    def opener(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        return speller(places, [PLAIN] * len(places))
+
+    kinds = tuple(itertools.repeat(pa.string(), len(names)))
+    return StoredColumns(path.name, names, kinds, count, stamp, opener, counted=COUNTED, speller=speller)
+
+
+def _load(path: Path, sheet: str | None) -> Any:
+    """The sheet, with all of its cells in memory. A library that panics says so in an error of no usual kind."""
+    calamine = load_library("python_calamine", "workbooks")
+    failed: BaseException
+    try:
+        book = calamine.CalamineWorkbook.from_path(str(path))
+        return book.get_sheet_by_name(_choose(book, sheet, path.name, calamine))
+    except calamine.PasswordError:
+        raise DataError("the workbook needs a password", came=path.name, fix="save a copy without one") from None
+    except (KeyboardInterrupt, SystemExit, MemoryError, DataError):
+        raise
+    except BaseException as error:  # noqa: BLE001
+        failed = error
+    if isinstance(failed, OSError):
+        raise failed
+    raise _broken(path.name)
+
+
+def _broken(name: str) -> DataError:
+    return DataError(
+        "the workbook cannot be read",
+        came=name,
+        fix="check that it is whole and what its name says it is, or save it again from the program that made it",
+    )
+
+
+def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
+    """The name of the sheet to read."""
+    own = [each for each in book.sheets_metadata if each.typ == calamine.SheetTypeEnum.WorkSheet]
+    every = [each.name for each in own]
+    seen = [each.name for each in own if each.visible == calamine.SheetVisibleEnum.Visible]
+    if sheet is not None and sheet in every:
+        return sheet
+    listed = ", ".join(f"'{each}'" for each in every)
+    if sheet is not None:
+        raise DataError(
+            "the workbook has no such sheet",
+            came=f"{name} without '{sheet}'",
+            allowed=listed or "a workbook with a sheet of cells",
+            fix="name the sheet as the workbook does, in `file: {sheet: ...}` of the policy",
+        )
+    if len(seen) != 1:
+        raise DataError(
+            "the workbook has several sheets, and none is named"
+            if seen
+            else "the workbook has no sheet that can be seen",
+            came=f"{name} with {listed}" if listed else name,
+            allowed="one of its sheets",
+            fix=f"name it in the policy, `file: {{sheet: {(seen or every or ['...'])[0]}}}`",
+        )
+    return str(seen[0])
+
+
+def _rows(sheet: Any, name: str) -> Iterator[list[Any]]:
+    """The rows that hold something, in order."""
+    rows = iter(sheet.iter_rows())
+    while True:
+        failed = False
+        row: list[Any] | None = None
+        try:
+            row = next(rows, None)
+        except (KeyboardInterrupt, SystemExit, MemoryError):
+            raise
+        except BaseException:  # noqa: BLE001 - a date that there is not, or a panic of the library
+            failed = True
+        if failed:
+            raise _broken(name)
+        if row is None:
+            return
+        if any(spell_cell(cell) is not None for cell in row):
+            yield row
+
+
+def _refuse_merged(sheet: Any, first: int, stop: int, name: str) -> None:
+    """Raise where cells of the table are merged: all but one of them would be missing."""
+    left = sheet.start[1]
+    for (_, low), (_, high) in sheet.merged_cell_ranges or ():
+        if low - left < stop and high - left >= first:
+            raise DataError(
+                "cells of the sheet are merged, so that all but one of them hold nothing",
+                came=name,
+                fix="separate them, and write the value into each",
+            )
+
+
+# --- what a workbook may unpack to ------------------------------------------------------------------------------------
+
+
+def _refuse_burst(path: Path) -> None:
+    """Raise where a part of the archive is altered, unpacks to too much, or spreads its cells too far apart."""
+    try:
+        if list_size(path) > LONGEST_LIST:
+            raise _broken(path.name)
+        with zipfile.ZipFile(path) as archive:
+            _walk(archive, path)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OverflowError):
+        pass
+    else:
+        return
+    raise _broken(path.name)
+
+
+def _walk(archive: zipfile.ZipFile, path: Path) -> None:
+    names = [entry.filename for entry in archive.infolist()]
+    if len(set(names)) != len(names):
+        raise _broken(path.name)
+    size, found = path.stat().st_size, 0
+    for entry in archive.infolist():
+        box = _Box(path.name)
+        tail = b""
+        with archive.open(entry) as part:
+            while block := part.read(_BLOCK):
+                found += len(block)
+                refuse_expansion(path.name, size, found)
+                if entry.filename.lower().endswith(".xml"):
+                    box.look(tail + block)
+                    tail = block[-_OVERLAP:]
+
+
+class _Box:
+    """How far the cells of one part of a workbook reach, and what repeated cells of it come to."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.rows, self.columns, self.repeated = name, 1, 1, 0
+
+    def look(self, block: bytes) -> None:
+        """Look at the cells that a block has; DataError where they spread over too many."""
+        self.rows = max([self.rows, *map(int, _ROW.findall(block))])
+        for letters in {letters for letters, _ in _COLUMN.findall(block)}:
+            self.columns = max(self.columns, _column_number(letters))
+        self.repeated += _repeated_cells(block)
+        if self.rows * self.columns > MOST_CELLS or self.repeated > MOST_CELLS:
+            raise DataError(
+                "the cells of a sheet lie too far apart, or are too many",
+                came=self.name,
+                allowed=f"{MOST_CELLS:,} cells in the rectangle around them",
+                fix="delete what lies far off the table, or save the table as CSV or Parquet",
+            )
+
+
+def _column_number(letters: bytes) -> int:
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + letter - 64
+    return number
+
+
+def _repeated_cells(block: bytes) -> int:
+    """The cells that rows of an OpenDocument sheet come to where they hold a value and are repeated."""
+    total = 0
+    for row in re.split(rb"<(?:\w+:)?table-row\b", block)[1:]:
+        if b"value" not in row:
+            continue
+        across, down = 1, 1
+        for kind, count in _REPEATED.findall(row):
+            if kind == b"rows":
+                down = int(count)
+            else:
+                across += int(count)
+        total += across * down if across > 1 or down > 1 else 0
+    return total
