@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import gate
+from tests.postgresql import ABSENT, find_programs, run_server
 
 # No deadlines: a machine with two shared cores makes them a source of noise, not of news.
 settings.register_profile("default", deadline=None, print_blob=True)
@@ -57,6 +59,16 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"{gate.NO_DATA} beside the repository, and SHOAL_DATA names none")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The address of a real PostgreSQL server, which this run starts and ends; skipped where none is installed."""
+    programs = find_programs()
+    if programs is None:
+        pytest.skip(ABSENT)
+    with run_server(programs) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

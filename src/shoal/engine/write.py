@@ -59,13 +59,13 @@ def write_file(path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch], 
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise UsageError("cannot write this kind of file", came=path.suffix, allowed=" or ".join(writers))
-    with _whole_or_nothing(path) as part:
+    with whole_or_nothing(path) as part:
         writer(part, shape, batches)
         verify()
 
 
 @contextmanager
-def _whole_or_nothing(path: Path) -> Iterator[Path]:
+def whole_or_nothing(path: Path) -> Iterator[Path]:
     """Give a temporary path beside the target, which becomes the target on success and is removed on failure."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:

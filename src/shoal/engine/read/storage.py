@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from shoal.data.schema import Attribute, FileFormat
@@ -86,7 +87,7 @@ def storage_of(kind: pa.DataType) -> Storage:
     if types.is_dictionary(kind):
         return storage_of(kind.value_type)
     tests = (
-        (Storage.TEXT, (types.is_string, types.is_large_string, types.is_string_view, _whole_decimal)),
+        (Storage.TEXT, (_are_spelled, types.is_string, types.is_large_string, types.is_string_view, _whole_decimal)),
         (Storage.INTEGER, (types.is_integer,)),
         (Storage.FLOAT, (types.is_floating, types.is_decimal)),
         (Storage.BOOLEAN, (types.is_boolean,)),
@@ -98,6 +99,32 @@ def storage_of(kind: pa.DataType) -> Storage:
         if any(matches(kind) for matches in matching):
             return storage
     return Storage.OTHER
+
+
+@cache
+def spelled_numbers() -> pa.DataType:
+    """Give the type of a column of numbers that its reader spells out: whole ones without a point, as codes are.
+
+    It is told apart from text because its decimal mark is a point whatever the policy says of the file.
+    """
+    import pyarrow as pa
+
+    class SpelledNumbers(pa.ExtensionType):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(pa.large_string(), "shoal.spelled-numbers")
+
+        def __arrow_ext_serialize__(self) -> bytes:
+            return b""
+
+        @classmethod
+        def __arrow_ext_deserialize__(cls, _storage: pa.DataType, _serialized: bytes) -> SpelledNumbers:
+            return cls()
+
+    return SpelledNumbers()
+
+
+def _are_spelled(kind: pa.DataType) -> bool:
+    return bool(kind == spelled_numbers())
 
 
 def _whole_decimal(kind: pa.DataType) -> bool:
@@ -119,7 +146,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return plain_type(kind.value_type)
     if pa.types.is_timestamp(kind):
         return pa.timestamp("ns" if kind.unit == "ns" else "us")
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(kind) or _are_spelled(kind):
         return pa.large_string()
     plain = {
         Storage.TEXT: pa.string(),
@@ -133,7 +160,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def spelled_out(kind: pa.DataType) -> bool:
-    """Whether a plain type stands for exact decimals."""
+    """Whether a plain type stands for exact decimals or spelled numbers."""
     import pyarrow as pa
 
     return bool(kind == pa.large_string())
@@ -144,6 +171,8 @@ def plain(column: pa.Array) -> pa.Array:
     import pyarrow as pa
 
     kind = plain_type(column.type)
+    if _are_spelled(column.type):
+        return column.storage
     _refuse_expansion(column)
     if pa.types.is_dictionary(column.type):
         if pa.types.is_string_view(column.type.value_type):  # Arrow does not decode these
