@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from shoal.assess.disclosure.check import check
+from shoal.ledger.ledger import Ledger
+from shoal.ledger.look import Look
+from shoal.policy.policy import Policy
 from tests.cli.run import answer, refused, shoal
 
 CLINIC = Path(__file__).resolve().parents[2] / "examples" / "clinic"
@@ -81,3 +84,35 @@ def test_bad_files(tmp_path):
     refused("check", tmp_path / "no.csv", "--policy", CLINIC / "policy.yaml", code=5)
     refused("check", CLINIC / "clinic.csv", "--policy", tmp_path / "no.yaml", code=2)
     refused("check", CLINIC / "clinic.csv", code=2)
+
+
+# --- looks ---------------------------------------------------------------------------------------------------------
+
+
+def looks(path):
+    with Ledger(str(path)) as book:
+        return dict(book.account("clinic").looks_on_record)
+
+
+def test_a_look_at_an_original_goes_on_record_before_anything_is_printed(tmp_path):
+    ledger = tmp_path / "ledger.sqlite"
+    Ledger(str(ledger)).close()
+    lock = Policy.load(CLINIC / "policy.yaml").lock().sha256
+    done = shoal(*ASKED, "--ledger", ledger)
+    assert "this look is on record in the ledger" in done.stderr
+    assert looks(ledger) == {Look("check", lock): 1}
+    assert answer(*ASKED, "--ledger", ledger, "--level", "age=1")["rows"] == 24
+    assert looks(ledger) == {Look("check", lock): 2}
+    assert "on record" not in shoal(*ASKED, "--ledger", ledger, "--published").stderr
+    refused(*ASKED, "--ledger", ledger, "--level", "age=99", code=2)
+    assert looks(ledger) == {Look("check", lock): 2}
+
+
+def test_nothing_is_shown_where_the_look_cannot_go_on_record(tmp_path):
+    error = refused(*ASKED, "--ledger", tmp_path / "lodger.sqlite", code=4)
+    assert error["wrong"] == "there is no ledger here"
+    assert not (tmp_path / "lodger.sqlite").exists()
+
+
+def test_no_ledger_is_begun_for_a_look():
+    assert "there is no ledger yet, so this look at the table is on no record" in shoal(*ASKED).stderr

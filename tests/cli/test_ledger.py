@@ -101,6 +101,7 @@ def test_show_in_json(book):
         "unbounded_releases": 0,
         "questions": 0,
         "looks": 0,
+        "looks_on_record": [],
         "sample_used": False,
         "sampled": None,
         "ceiling": {"epsilon": "3", "delta": "0.01"},

@@ -59,6 +59,7 @@ PARSERS: list[Parser] = [
 def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
     document = Sybil(parsers=PARSERS, path=str(page.parent)).parse(page)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("platformdirs.user_data_dir", lambda *_: str(tmp_path / "user"))
     for example in document.examples():
         example.evaluate()
 

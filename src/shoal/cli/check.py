@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shoal.cli.terminal import numbers, output, progress
-from shoal.cli.terminal.command import command, json_option
+from shoal.cli.terminal.command import command, json_option, ledger_option
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
 from shoal.errors import UsageError
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 @click.option("--lenient", is_flag=True, help="A missing or suppressed cell matches anything; strict is the default.")
 @click.option("--k", "target", metavar="N", help="Exit with 3 if the smallest class has fewer than N rows.")
 @click.option("--c", metavar="C", default="4", show_default=True, help="The c of recursive (c, l)-diversity.")
+@click.option("--published", is_flag=True, help="The table is a published one: this is no look at real data.")
+@ledger_option
 @show_values_option
 @json_option
 @click.pass_context
@@ -51,14 +53,18 @@ def check(
     lenient: bool,
     target: str | None,
     c: str,
+    published: bool,
+    ledger: str | None,
     show_values: bool,
     as_json: bool,
 ) -> None:
     """Measure the k-anonymity, l-diversity and t-closeness of the table DATA, an original or a published one.
 
-    Only the columns that the policy calls quasi or confidential are read; no cell is printed.
+    Only the columns that the policy calls quasi or confidential are read; no cell is printed. A look at an original goes on
+    record in the ledger: a plan that is changed after it may have been chosen by what was seen, and its certificate says so.
     """
     from shoal.assess.disclosure.check import check as observe
+    from shoal.ledger.ledger import record_look
     from shoal.policy.policy import Policy
 
     least = None if target is None else numbers.read_whole(target, "k")
@@ -67,6 +73,7 @@ def check(
         found = observe(
             data, asked, levels=_levels(levels), lenient=lenient, recursive_c=float(numbers.read_number(c, "c"))
         )
+    place = None if published else record_look(asked.dataset, "check", lock=asked.lock().sha256, ledger=ledger)
     met = least is None or found.k >= least
     if as_json:
         output.print_json({**found.to_json(), "target": None if least is None else {"k": least, "met": met}})
@@ -78,7 +85,16 @@ def check(
         output.warn(
             f"k is {found.k}, below the {least} that was asked for: {found.smallest_classes:,} classes are that small"
         )
+    if not published:
+        output.note(_look_words(place))
+    if not met:
         context.exit(3)
+
+
+def _look_words(place: str | None) -> str:
+    if place is None:
+        return "there is no ledger yet, so this look at the table is on no record"
+    return f"this look is on record in the ledger: {place} (say --published of a table that is itself published)"
 
 
 def _levels(given: Sequence[str]) -> dict[str, int]:

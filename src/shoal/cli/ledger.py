@@ -15,6 +15,7 @@ from shoal.errors import UsageError, VerificationError
 if TYPE_CHECKING:
     from shoal.ledger.event import Budget
     from shoal.ledger.ledger import Ledger
+    from shoal.ledger.look import Look
     from shoal.ledger.state import Account
 
     Left = dict[str | None, Budget | None]
@@ -253,6 +254,9 @@ def _fields(account: Account, lefts: Left) -> dict[str, object]:
         "unbounded_releases": account.unbounded,
         "questions": account.questions,
         "looks": account.looks,
+        "looks_on_record": [
+            {"kind": look.kind, "lock": look.lock, "times": times} for look, times in account.looks_on_record or ()
+        ],
         "sample_used": account.sample_used,
         "sampled": None if account.rate is None else exact_text(account.rate),
         "ceiling": account.ceiling.to_saved() if account.ceiling else None,
@@ -338,5 +342,17 @@ def _print(account: Account, lefts: Left) -> None:
         ("  " + share.name, _budget_text(lefts[share.name]), f"left of {share.budget.words()}, or of the dataset")
         for share in account.analysts
     ]
+    rows += [
+        ("looks" if not place else "", str(times), _look_text(look))
+        for place, (look, times) in enumerate(account.looks_on_record or ())
+    ]
     output.print_line(account.dataset, bold=True)
     output.print_table(("", "", ""), rows)
+
+
+def _look_text(look: Look) -> str:
+    """What was seen of the real table, and with which plan."""
+    words = {"init": "draft of the policy", "check": "`shoal check`", "dry-run": "dry run"}.get(
+        look.kind, "of another kind"
+    )
+    return words if look.lock is None else f"{words}, with plan {look.lock[:16]}"

@@ -64,6 +64,29 @@ class Status(Enum):
     NONE = "none"
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What a plan may owe to the data: parts that were drafted from them, or results that were seen with another plan.
+
+    >>> bool(Tuning()), bool(Tuning(looked=True))
+    (False, True)
+    """
+
+    drafted: bool = False
+    """Whether a domain or hierarchy was drafted from the data and nobody has confirmed it."""
+    looked: bool = False
+    """Whether results on the data were seen with another plan before this one was charged."""
+    confirmed: bool = False
+    """Whether a draft was made from the data, and a person has confirmed what it read. By itself that is no tuning."""
+
+    def __bool__(self) -> bool:
+        return self.drafted or self.looked
+
+
+UNTUNED = Tuning()
+"""A plan of which nothing is known but that it was fixed without the data."""
+
+
 _MAKER = object()
 """Who holds it speaks for a plan, a method or a session."""
 

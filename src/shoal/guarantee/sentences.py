@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from shoal.guarantee.claim import UNTUNED, Tuning
 from shoal.guarantee.compose import people_at_risk
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.noisy_counts import CountsSetting
@@ -51,7 +52,7 @@ def sentences(
     total: ApproxDP | None = None,
     repeat: int = 1,
     drawn_before: bool = False,
-    tuned: bool = False,
+    tuned: Tuning = UNTUNED,
 ) -> list[str]:
     """What is promised, what the two numbers mean, and what it rests on; `unit` where a policy names it.
 
@@ -82,16 +83,20 @@ def _promise_sentence(ratio: str, delta: str, unit: Unit) -> str:
     )
 
 
-def _recoding_clause(paid: Fraction, tuned: bool) -> str:
+def _recoding_clause(paid: Fraction, tuned: Tuning) -> str:
     if paid:
         return f"chosen on the full table by a mechanism that spends epsilon {short(paid, cost=True)}"
-    return (
-        "fixed in the plan, parts of which were drafted from the data" if tuned else "fixed before the data were seen"
-    )
+    if tuned.drafted:
+        return "fixed in the plan, parts of which were drafted from the data"
+    if tuned.looked:
+        return "fixed in the plan, before which results on the data were seen with another plan"
+    if tuned.confirmed:
+        return "fixed in the plan, of which a person declared what had first been drafted from the data"
+    return "fixed before the data were seen"
 
 
 def view_sentences(
-    total: ApproxDP, settings: Sequence[Setting], unit: Unit | None = None, *, tuned: bool = False
+    total: ApproxDP, settings: Sequence[Setting], unit: Unit | None = None, *, tuned: Tuning = UNTUNED
 ) -> list[str]:
     """The three sentences of a release of many narrow tables that keep one promise together."""
     first = settings[0]
@@ -111,7 +116,7 @@ def view_sentences(
 
 
 def counts_sentences(
-    total: ApproxDP, setting: CountsSetting, *, merged: bool, widths: Mapping[Fraction, int], tuned: bool = False
+    total: ApproxDP, setting: CountsSetting, *, merged: bool, widths: Mapping[Fraction, int], tuned: Tuning = UNTUNED
 ) -> list[str]:
     """What a release with noisy counts promises, what the two numbers mean, what is counted, and what a reader gets.
 
@@ -120,12 +125,16 @@ def counts_sentences(
     """
     ratio, delta = growth(total.epsilon), plain(total.delta)
     whose = "" if setting.unit.column is None else f"{_contribution_clause(setting.unit)}. "
-    fixed = (
-        "Parts of the plan, which says what the cells are, were drafted from the data."
-        if tuned
-        else "What the declared cells are was fixed before the data were seen"
-        + ("; which of them are counted together follows from published counts alone." if merged else ".")
-    )
+    follows = "; which of them are counted together follows from published counts alone." if merged else "."
+    fixed = f"What the declared cells are was fixed before the data were seen{follows}"
+    if tuned.confirmed:
+        fixed = f"What the cells are was first drafted from the data and then declared by a person{follows}"
+    if tuned.looked:
+        fixed = (
+            "What the declared cells are was fixed in a plan before which results on the data were seen with another."
+        )
+    if tuned.drafted:
+        fixed = "Parts of the plan, which says what the cells are, were drafted from the data."
     counted = (
         f"{whose}Rows are counted in every cell of {_tables_clause(setting, merged=merged)}. To each count noise is added that "
         "is drawn for it alone, from the discrete Gaussian distribution, and the sum is published, whatever it is; nothing else "

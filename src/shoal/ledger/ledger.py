@@ -20,13 +20,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from shoal.errors import BudgetError, LedgerError, VerificationError
+from shoal.errors import BudgetError, LedgerError, UsageError, VerificationError
 from shoal.files.work_folder import is_alive
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger import file as ledger_file
 from shoal.ledger import question_lock, refusals
 from shoal.ledger.event import Budget, Cost, Event, Head, genesis
+from shoal.ledger.look import KINDS_OF_LOOK
 from shoal.ledger.state import (
     SPENDING,
     Account,
@@ -366,9 +367,18 @@ class Ledger:
                 writer.begin_run(event.number, dataset, work)
         return Receipt(event.number, event.hash)
 
-    def record_look(self, dataset: str, what: str) -> None:
-        """Note that somebody looked at results on the real data before the plan was locked."""
-        self._note(dataset, "look", {"what": what})
+    def record_look(self, dataset: str, what: str, *, kind: str | None = None, lock: str | None = None) -> None:
+        """Note that somebody looked at results on the real data before a charge.
+
+        `kind` is one of `KINDS_OF_LOOK`, `lock` the hash of the policy's lock that the results were made with. A look without
+        them counts as one with another plan than any that is charged later.
+        """
+        if kind is not None and kind not in KINDS_OF_LOOK:
+            raise UsageError("unknown kind of look", came=kind, allowed=", ".join(KINDS_OF_LOOK))
+        payload: dict[str, Any] = {"what": what}
+        if kind is not None:
+            payload |= {"kind": kind, "lock": lock}
+        self._note(dataset, "look", payload)
 
     def account(self, dataset: str, upto: Receipt | None = None) -> Account:
         """Where a dataset stands, now or as of the charge of a receipt; LedgerError where an event does not fit the chain."""
@@ -542,8 +552,7 @@ def open_ledger(url: str | None = None, *, new: bool = False) -> Ledger:
     path = file_of(url or default_url())
     if path is None:
         return Ledger(url)
-    named = url is not None or bool(os.environ.get(ENVIRONMENT))
-    if named and not new and not ledger_file.exists(path):
+    if is_ledger_named(url) and not new and not ledger_file.exists(path):
         raise LedgerError(
             "there is no ledger here",
             came=path,
@@ -567,3 +576,38 @@ def is_ledger_missing(url: str | None = None, *, new: bool = False) -> bool:
     if path is None:
         return False
     return not ledger_file.exists(path) or (new and ledger_file.refuse_special(path) == 0)
+
+
+def is_ledger_named(url: str | None) -> bool:
+    """Whether a person named the ledger, on the command line or in the environment, so that it has to be there."""
+    return url is not None or bool(os.environ.get(ENVIRONMENT))
+
+
+def record_look(
+    dataset: str,
+    kind: str,
+    *,
+    lock: str | None = None,
+    ledger: str | None = None,
+    new: bool = False,
+    begin: bool = False,
+) -> str | None:
+    """Note a look at results on the real table in the ledger that is meant; where it lies, or None where there is none.
+
+    `kind` is one of `KINDS_OF_LOOK`, `lock` the hash of the policy's lock, where there is a policy. The ledger in the user's data
+    folder is made for a look only where `begin` says so; `new` is as for `open_ledger`. What was seen is printed after this
+    returns, so that nothing is seen that is not on record.
+    """
+    if not begin and not is_ledger_named(ledger) and is_ledger_missing(ledger):
+        return None
+    with open_ledger(ledger, new=new) as book:
+        book.record_look(dataset, _WHAT.get(kind, kind), kind=kind, lock=lock)
+        return book.url
+
+
+_WHAT = {
+    "init": "a draft of the policy, by `shoal init`",
+    "check": "classes and disclosure, by `shoal check`",
+    "dry-run": "a dry run of a release",
+}
+"""What the record says of a look of each kind."""

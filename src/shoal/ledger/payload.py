@@ -6,6 +6,7 @@ each field is checked before anything is computed from it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from shoal.guarantee.rounding import exact
 from shoal.guarantee.safe_k.curve import check_beta
 from shoal.guarantee.unit import NEIGHBOURS, Unit
 from shoal.ledger.event import Budget, Cost
+from shoal.ledger.look import KINDS_OF_LOOK
 
 Field = Callable[[Any], bool]
 
@@ -85,6 +87,14 @@ def _or_nothing(fits: Field) -> Field:
     return lambda value: value is None or fits(value)
 
 
+def _kind_of_look(value: Any) -> bool:
+    return value in KINDS_OF_LOOK
+
+
+def _hash(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
 _TABLE: dict[str, Field] = {"fingerprints": _texts, "columns": _columns}
 
 SHAPES: dict[str, tuple[dict[str, Field], dict[str, Field]]] = {
@@ -97,7 +107,7 @@ SHAPES: dict[str, tuple[dict[str, Field], dict[str, Field]]] = {
     "release": ({"charge": _number, "certificate": _text}, {}),
     "sample_used": ({"charge": _number}, {}),
     "unbounded": ({"what": _text, "plan": _text}, _TABLE),
-    "look": ({"what": _text}, {}),
+    "look": ({"what": _text}, {"kind": _kind_of_look, "lock": _or_nothing(_hash)}),
     "registered": (
         {
             "policy": _text_or_nothing,

@@ -19,6 +19,7 @@ from shoal.guarantee.rounding import Number, exact, exact_text, up
 from shoal.guarantee.safe_k.curve import check_beta
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger.event import Budget, Cost, Event, Excerpt, Head
+from shoal.ledger.look import OTHER, Look, LookCount, count_looks
 from shoal.ledger.payload import check_payload
 
 _MOST_CELLS = 2e7
@@ -66,6 +67,12 @@ class Account:
     analysts: tuple[AnalystBudget, ...] = ()
     budget_event: Event | None = None
     """The event that the budget is from: its time, its reason, and what it was before."""
+    looks_on_record: tuple[tuple[Look, int], ...] | None = None
+    """The looks at results on the real table, and how often each was made; None where nothing is known of them."""
+
+    def count_looks(self, lock: str) -> tuple[LookCount, ...] | None:
+        """How many looks of each kind are on record, told from the plan of this lock; None where nothing is known of them."""
+        return None if self.looks_on_record is None else count_looks(self.looks_on_record, lock)
 
     @property
     def spent(self) -> Budget:
@@ -230,7 +237,8 @@ class AccountState:
     questions: int = 0
     releases: int = 0
     unbounded: int = 0
-    looks: int = 0
+    looks: dict[Look, int] = field(default_factory=dict)
+    """How often each look was made at results on the real table."""
     sample_used: bool = False
     registration: dict[str, Any] | None = None
     samples: set[str] = field(default_factory=set)
@@ -294,12 +302,13 @@ class AccountState:
             costs=tuple(self.charged.values()),
             releases=self.releases,
             unbounded=self.unbounded,
-            looks=self.looks,
+            looks=sum(self.looks.values()),
             sample_used=self.sample_used,
             questions=self.questions,
             rate=self.rate,
             analysts=tuple(self.analysts.values()),
             budget_event=self.budget_event,
+            looks_on_record=tuple(self.looks.items()),
         )
 
     def apply(self, event: Event) -> None:
@@ -321,11 +330,13 @@ class AccountState:
             self.answered.setdefault(given.question, set()).add(given.charge)
         elif event.kind == "registered":
             self._register(payload)
+        elif event.kind == "look":
+            look = Look(payload.get("kind", OTHER), payload.get("lock"))
+            self.looks[look] = self.looks.get(look, 0) + 1
         elif event.kind == "release":
             self.released.add(payload["charge"])
         self.releases += event.kind == "release"
         self.unbounded += event.kind == "unbounded"
-        self.looks += event.kind == "look"
         self.sample_used = self.sample_used or event.kind == "sample_used"
 
     def _charge(self, number: int, payload: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from shoal.engine.duckdb.table import DuckDBTable
 from shoal.ledger.ledger import Ledger
 from tests.cli.custodian import BEFORE, account, asked, furnished, nothing_happened
 from tests.cli.run import answer, refused, shoal
-from tests.publish.clinic import write_table
+from tests.publish.clinic import policy, write_table
 
 
 @pytest.mark.slow
@@ -37,7 +37,7 @@ def test_json_has_the_fields_that_others_rely_on(place):
     found = answer(*asked(place, "--no-report"))
     assert set(found) == {
         "version", "out", "holder", "rows_published", "guarantee", "seal", "charged", "budget", "left", "more_fit",
-        "ledger", "for_the_holder_only",
+        "ledger", "looks", "for_the_holder_only",
     }  # fmt: skip
     assert found["charged"] == {"epsilon": "1", "delta": "0.001"}
     assert found["left"] == {"epsilon": "2", "delta": "0.009"}
@@ -96,6 +96,30 @@ def test_a_dry_run_after_a_charge_says_how_many_more_fit(made):
     with Ledger(str(made / "ledger.sqlite")) as book:
         left = 3 - len(book.account("clinic").costs)
     assert answer(*asked(made, "--dry-run", out="later"))["forecast"] == left
+
+
+@pytest.mark.slow
+def test_a_dry_run_is_a_look_and_one_with_another_plan_is_said_in_the_certificate(place):
+    first = shoal(*asked(place, "--dry-run"))
+    assert "this look is on record in the ledger. Before this release no look" in " ".join(first.stderr.split())
+    assert answer(*asked(place, "--dry-run"))["looks"] == [{"kind": "dry-run", "times": 1, "other_plan": 0}]
+    (place / "policy.yaml").write_text(policy({"attributes.age.domain": [0, 119]}).dump())
+    dry = answer(*asked(place, "--dry-run"))
+    assert dry["looks"] == [{"kind": "dry-run", "times": 2, "other_plan": 2}]
+    assert dry["status"] == "proved for a plan tuned on the data"
+    done = shoal(*asked(place, "--no-report"))
+    said = " ".join(done.stdout.split())
+    assert "Results on the real table were seen with another plan before this one was charged (2 dry runs)" in said
+    assert "Before this release 3 looks at the real table are on record: 3 dry runs. 2 of them were" in said
+    assert shoal("verify", place / "out").exit_code == 0
+    found = answer(*asked(place, "--no-report", "--again", out="more"))
+    assert found["looks"] == [{"kind": "dry-run", "times": 3, "other_plan": 2}]
+    assert found["guarantee"]["status"] == "proved for a plan tuned on the data"
+    shown = shoal("ledger", "show", "clinic", "--ledger", place / "ledger.sqlite").stdout
+    assert "dry run, with plan" in shown
+    listed = answer("ledger", "show", "clinic", "--ledger", place / "ledger.sqlite")["datasets"][0]
+    assert listed["looks"] == 3
+    assert sorted(look["times"] for look in listed["looks_on_record"]) == [1, 2]
 
 
 @pytest.mark.slow

@@ -60,12 +60,17 @@ def every_model(model: type[Entry] = Entry) -> list[type[Entry]]:
     return [found for own in model.__subclasses__() for found in (own, *every_model(own))]
 
 
+LATER = {"LedgerEntry": {"looks"}, "CountedLedgerEntry": {"looks"}}
+"""Keys that came after the first certificates: those do not have them, and no other key may be left out."""
+
+
 def test_every_key_is_typed_and_has_no_default():
     assert len(every_model()) > 30
     for model in every_model():
         assert model.model_config["frozen"]
         assert model.model_config["extra"] == "forbid"
-        assert [name for name, field in model.model_fields.items() if not field.is_required()] == []
+        later = {name for name, field in model.model_fields.items() if not field.is_required()}
+        assert later == LATER.get(model.__name__, set())
         assert "Any" not in str([field.annotation for field in model.model_fields.values()])
 
 

@@ -280,6 +280,8 @@ def inherent(kind: str, edit: Edit) -> str | None:
         return "sentences of another wording are not compared, and that is said"
     if edit.path == ("ledger", "unbounded_releases") and edit.what == "larger":
         return "how many other releases there were is in the custodian's ledger alone"
+    if edit.path == ("ledger", "looks") and edit.what == "key removed":
+        return "whether somebody looked is in the custodian's ledger alone, and older releases do not say it"
     if kind in COUNTED and edit.path == ("ledger", "charges") and edit.what == "larger":
         return "what was charged before is in the custodian's ledger alone"
     return None

@@ -185,6 +185,7 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "ledger-parts": ("levels", cheap_entry),
     "ledger-budget": ("levels", edit("ledger", "budget", "epsilon", value="9")),
     "ledger-composed": ("views", edit("ledger", "epsilon_composed", value="0.1")),
+    "ledger-looks": ("new", edit("ledger", "looks", value=[{"kind": "init", "times": 1, "other_plan": 1}])),
     # the recoding
     "recoding-price": ("tree", edit("recoding_choice", "epsilon", value="0.1")),
     "recoding-noise": ("tree-on-sample", edit("recoding_choice", "sample_rate", value="0.1")),

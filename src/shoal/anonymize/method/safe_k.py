@@ -9,7 +9,7 @@ from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import RowWords, Table, bound_contributions
 from shoal.errors import PreconditionError
-from shoal.guarantee.claim import Claim, Status, make_claim
+from shoal.guarantee.claim import UNTUNED, Claim, Status, Tuning, make_claim
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.rounding import text_near
 from shoal.guarantee.safe_k.setting import Setting
@@ -100,8 +100,8 @@ class SafeK:
                 fix="label every published attribute, or give it the role drop",
             )
 
-    def claims(self, *, tuned: bool = False) -> tuple[Claim, ...]:
-        """The claims of a release by this method; `tuned` where the plan was made after a look at the data."""
+    def claims(self, *, tuned: Tuning = UNTUNED) -> tuple[Claim, ...]:
+        """The claims of a release by this method; `tuned` says what the plan may owe to the data."""
         plan = self.promise
         conditions: tuple[str, ...] = ()
         status = Status.TUNED if tuned else Status.PROVED
@@ -113,8 +113,11 @@ class SafeK:
             )
             conditions = (condition,)
             status = Status.CONDITION
-        if tuned and self.drawn_before:
+        if tuned.drafted and self.drawn_before:
             conditions = (*conditions, "the plan was not tuned on the data, though parts of it were drafted from them")
+        if tuned.looked and self.drawn_before:
+            seen = "the plan was not tuned on the data, though results on them were seen with another plan before"
+            conditions = (*conditions, seen)
         dp = ApproxDP(plan.epsilon, plan.delta)
         return (
             make_claim(dp, self.unit, status, self.theorems, conditions),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
 from shoal.cli.terminal.leftovers import recover_folder, recover_ledger
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
+from shoal.ledger.look import look_words
 
 if TYPE_CHECKING:
     from shoal.ledger.event import Budget
@@ -116,10 +118,10 @@ def release(
 
 
 def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bool, new: bool, as_json: bool) -> None:
-    """Print everything that can be known before the charge; no ledger is made for it."""
+    """Print everything that can be known before the charge, once the look is on record; no ledger is made for it."""
     from shoal.engine.base import open_engine
     from shoal.engine.digest import file_digest
-    from shoal.ledger.ledger import is_ledger_missing, open_ledger
+    from shoal.ledger.ledger import is_ledger_missing, is_ledger_named, open_ledger
     from shoal.publish.folder import refuse_target
     from shoal.publish.run.release import repeats
 
@@ -127,13 +129,17 @@ def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bo
     with progress.spinner("reading"):
         table = open_engine().scan(data, planned.schema)
         planned.check(table.schema)
-    forecast, repeat = None, None
-    fresh = is_ledger_missing(ledger, new=new) and (new or not _is_named(ledger))
+        rows = table.rows()
+    forecast, repeat, looks = None, None, None
+    fresh = is_ledger_missing(ledger, new=new) and (new or not is_ledger_named(ledger))
     if not fresh:
         with open_ledger(ledger, new=new) as book:
             recover_ledger(book)
             account = book.account(planned.policy.dataset)
             repeat = repeats(planned, table, file_digest(data), book)
+            looks = account.count_looks(planned.lock.sha256)
+            book.record_look(planned.policy.dataset, "a dry run of a release", kind="dry-run", lock=planned.lock.sha256)
+        planned = planned.after_looks(looks)
         forecast = account.forecast(planned.cost) if planned.cost is not None and account.budget else None
     fields = {
         **planned.to_json(),
@@ -142,7 +148,8 @@ def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bo
         "forecast": forecast,
         "new_ledger": fresh,
         "repeat": repeat,
-        "for_the_holder_only": {"mark": MARK, "rows_in": table.rows(), "notes": list(table.notes)},
+        "looks": None if looks is None else [asdict(count) for count in looks],
+        "for_the_holder_only": {"mark": MARK, "rows_in": rows, "notes": list(table.notes)},
     }
     if as_json:
         output.print_json(fields)
@@ -151,23 +158,19 @@ def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bo
         output.print_paragraph(sentence)
     output.print_line()
     output.print_line("The table fits the policy. Nothing was charged and nothing was written.")
-    output.note(f"for you alone: the table has {table.rows():,} rows")
+    output.note(f"for you alone: the table has {rows:,} rows")
     for note in table.notes:
         output.note(note)
     if fresh:
-        output.note("there is no ledger yet: the release would begin a new one, with nothing spent")
+        output.note(
+            "there is no ledger yet: the release would begin a new one, with nothing spent; this look is on no record"
+        )
+    else:
+        output.note(f"this look is on record in the ledger. {look_words(looks or ())}")
     if repeat is not None:
         output.warn(f"{repeat}; without --again it would be refused")
     if forecast == 0:
         output.warn("the budget that is left does not cover this release: it would be refused")
-
-
-def _is_named(ledger: str | None) -> bool:
-    import os
-
-    from shoal.ledger.store import ENVIRONMENT
-
-    return ledger is not None or bool(os.environ.get(ENVIRONMENT))
 
 
 def to_fields(made: Release) -> dict[str, Any]:
@@ -192,6 +195,7 @@ def to_fields(made: Release) -> dict[str, Any]:
         "left": _budget_fields(made.left),
         "more_fit": _count_more(made),
         "ledger": {"url": made.ledger, "new": made.new_ledger},
+        "looks": [asdict(count) for count in made.looks],
         "for_the_holder_only": {
             "mark": MARK,
             "rows_in": made.rows_in,
@@ -207,7 +211,7 @@ def _print(made: Release, plan: Plan) -> None:
     """For people: the promise and what it cost on standard output; what the custodian alone may know on standard error."""
     for note in made.notes:
         output.warn(note)
-    for sentence in plan.sentences():
+    for sentence in made.sentences:
         output.print_paragraph(sentence)
     output.print_line()
     counted = plan.counted_words(made.certificate)
@@ -216,6 +220,8 @@ def _print(made: Release, plan: Plan) -> None:
     output.print_line(f"certificate: {made.folder / 'certificate.html'}")
     if made.custodian_folder is not None:
         output.print_line(f"report, for the custodian alone: {made.custodian_folder / 'report.html'}")
+    if made.looks:
+        output.print_paragraph(look_words(made.looks))
     for line in account_lines(made, plan):
         output.print_line(line)
     named = shlex.quote(str(made.folder))

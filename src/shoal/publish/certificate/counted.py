@@ -15,6 +15,7 @@ from shoal.publish.certificate.model import (
     CountedTableEntry,
     GroupingEntry,
 )
+from shoal.publish.certificate.safe_k import look_fields
 from shoal.publish.certificate.seal import by_construction, by_custodian, by_program, opening_fields, seal_certificate
 from shoal.publish.plan.counted import SyntacticPlan
 
@@ -61,7 +62,7 @@ def certificate(
         method="microaggregation" if plan.method.name == "microaggregation" else "probabilistic-k",
         grouping=GroupingEntry.read(grouping),
         tables=(table,),
-        ledger=_ledger(account),
+        ledger=_ledger(account, plan.lock.sha256),
     )
     return seal_certificate(draft)
 
@@ -80,10 +81,11 @@ def _promise(plan: SyntacticPlan) -> CountedPromiseEntry:
     )
 
 
-def _ledger(account: Account) -> CountedLedgerEntry:
+def _ledger(account: Account, lock: str) -> CountedLedgerEntry:
     return CountedLedgerEntry(
         unbounded_releases=account.unbounded,
         charges=len(account.costs),
         epsilon=exact_text(sum((cost.epsilon for cost in account.costs), start=Fraction(0))),
         delta=exact_text(sum((cost.delta for cost in account.costs), start=Fraction(0))),
+        **look_fields(account, lock),
     )

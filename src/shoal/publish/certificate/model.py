@@ -7,8 +7,9 @@ model, and the JSON Schemas that ship beside this module are made from it:
 
     python -m shoal.publish.certificate.model        writes the schemas again, after a change of the models
 
-Every key is always there, and null where it does not apply. A number of a guarantee is exact text ("0.1", "1e-6", "1/3"), never a
-float. A class whose name ends in `Entry` is a part of the file.
+Every key is always there, and null where it does not apply; only a key that came later is absent from what was made before it.
+A number of a guarantee is exact text ("0.1", "1e-6", "1/3"), never a float. A class whose name ends in `Entry` is a part of the
+file.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from shoal.guarantee.claim import Randomness
 from shoal.guarantee.unit import Neighbours, Unit
@@ -460,6 +462,34 @@ class TotalEntry(Entry):
     delta: Number
 
 
+class LookEntry(Entry):
+    """Looks of one kind at results on the real table that the ledger had on record when this release was charged."""
+
+    kind: Literal["init", "check", "dry-run", "other"]
+    """A draft of the policy from the table, a check of the table, a dry run; `other` where the kind is not on record."""
+    times: Positive
+    other_plan: Natural
+    """How many of them were made with another plan than this one; of drafts, which are made without a plan, none."""
+
+
+def _check_stated(looks: tuple[LookEntry, ...] | None) -> tuple[LookEntry, ...] | None:
+    if looks is None:
+        raise ValueError("a key that is there has a value")
+    return looks
+
+
+Looks = Annotated[
+    tuple[LookEntry, ...] | SkipJsonSchema[None],
+    Field(
+        description="Looks at results on the real table before the charge, by kind. A release from before looks were on record "
+        "does not have this key.",
+        exclude_if=lambda looks: looks is None,
+        json_schema_extra=lambda schema: schema.pop("default", None),
+    ),
+    AfterValidator(_check_stated),
+]
+
+
 class LedgerEntry(Entry):
     """All charges of the dataset up to this release, which is the last."""
 
@@ -472,6 +502,7 @@ class LedgerEntry(Entry):
     """The custodian's ceiling for all charges added up."""
     unbounded_releases: Natural
     """Other releases whose guarantee does not compose, such as k-anonymity."""
+    looks: Looks = None
 
 
 class SafeKCertificate(Certificate):
@@ -630,6 +661,7 @@ class CountedLedgerEntry(Entry):
     epsilon: Number
     delta: Number
     """What was charged before, added up."""
+    looks: Looks = None
 
 
 class CountedCertificate(Certificate):

@@ -24,15 +24,14 @@ from shoal.publish.certificate.model import (
 from shoal.publish.certificate.safe_k import (
     CHECKED_WHEN_PLANNING,
     DIGITS,
-    DRAFTED,
     FIXED_WITHOUT_DATA,
     LOCKED,
-    UNSEEN,
     ledger_entry,
     recoding_choice,
     safe_k_answers,
     sample_entry,
     views_entry,
+    words_of_tuning,
 )
 from shoal.publish.certificate.seal import by_construction, by_custodian, by_program, opening_fields, seal_certificate
 from shoal.publish.plan.noisy_counts import NoisyCountsPlan
@@ -80,6 +79,7 @@ def certificate(
     date: str,
 ) -> NoisyCountsCertificate:
     """The certificate of a release that has been charged and written; `account` includes its charge."""
+    plan = plan.after_looks(account.count_looks(plan.lock.sha256))
     rows = plan.rows
     paid_once = rows is not None and bool(rows.promise.epsilon_recoding) and not rows.views
     draft = NoisyCountsCertificate(
@@ -105,14 +105,14 @@ def certificate(
         views=views_entry(rows) if rows is not None and rows.views else None,
         samples=tuple(sample_entry(promise, times) for promise, times in rows.distinct_settings) if rows else (),
         tables=tuple(tables),
-        ledger=ledger_entry(account),
+        ledger=ledger_entry(account, plan.lock.sha256),
     )
     return seal_certificate(draft)
 
 
 def noisy_counts_answers(plan: NoisyCountsPlan) -> dict[str, PremiseAnswer]:
     """For each premise that a plan of this kind may cite, how this plan meets it."""
-    unseen = DRAFTED if plan.is_tuned else UNSEEN
+    unseen = words_of_tuning(plan.tuning)
     own = {
         **{key: by_program(detail) for key, detail in CHECKED_WHEN_PLANNING.items()},
         **{key: by_custodian(f"{what} are {LOCKED}; {unseen}") for key, what in FIXED_WITHOUT_DATA.items()},

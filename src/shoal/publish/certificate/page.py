@@ -8,6 +8,7 @@ from typing import Any
 from shoal.guarantee.rounding import certificate_text, exact, exact_text, text_up
 from shoal.guarantee.sentences import growth, short
 from shoal.guarantee.unit import Unit
+from shoal.ledger.look import LookCount, look_words
 from shoal.page.html import page
 from shoal.page.picture import Mark, Picture, PlotAxis, Series
 from shoal.page.svg import draw_curve
@@ -17,6 +18,7 @@ from shoal.publish.certificate.model import (
     CountedCertificate,
     CountedLedgerEntry,
     LedgerEntry,
+    LookEntry,
     NoisyCountsCertificate,
     SafeKCertificate,
     SampleEntry,
@@ -317,7 +319,13 @@ def _about_ledger(ledger: LedgerEntry) -> str:
         else f"{count_words(others, 'earlier charge')} of this dataset {'was' if others == 1 else 'were'} in the custodian's "
         "ledger when this release was made."
     )
-    return f"{first} A charge stands even if nothing came of it. Later ones are in later certificates."
+    said = f"{first} A charge stands even if nothing came of it. Later ones are in later certificates."
+    return f"{said}{_about_looks(ledger.looks)}"
+
+
+def _about_looks(looks: Sequence[LookEntry] | None) -> str:
+    """What is on record of looks at the real table; nothing of a release from before there was such a record."""
+    return "" if looks is None else f" {look_words([LookCount(**each.to_json()) for each in looks])}"
 
 
 def _entries(entries: Sequence[ChargeEntry]) -> list[tuple[str, str, str, bool]]:
@@ -503,10 +511,11 @@ def _counted_warnings(unbounded: int) -> list[str]:
 def _about_counted_ledger(ledger: CountedLedgerEntry) -> str:
     first = "The custodian's ledger notes this release as unbounded: no epsilon says what it gives away together with others."
     if not ledger.charges:
-        return f"{first} Nothing had been charged for this dataset when it was made."
+        return f"{first} Nothing had been charged for this dataset when it was made.{_about_looks(ledger.looks)}"
     return (
         f"{first} When it was made, {count_words(ledger.charges, 'charge')} had been made for this dataset, "
         f"({ledger.epsilon}, {ledger.delta}) in all; those keep their promise, and this one is not covered by it."
+        f"{_about_looks(ledger.looks)}"
     )
 
 

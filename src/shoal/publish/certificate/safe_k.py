@@ -8,9 +8,12 @@ because nobody said otherwise. What only the custodian can know is said by the c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from fractions import Fraction
+from typing import Any
 
 from shoal.anonymize.generalize.base import Partition
+from shoal.guarantee.claim import Tuning
 from shoal.guarantee.compose import compose
 from shoal.guarantee.rounding import certificate_text, exact, exact_text
 from shoal.guarantee.safe_k.curve import delta_exactly
@@ -22,6 +25,7 @@ from shoal.publish.certificate.model import (
     ChargeEntry,
     CurvePointEntry,
     LedgerEntry,
+    LookEntry,
     MeasurementEntry,
     PromiseEntry,
     RecodingChoiceEntry,
@@ -55,6 +59,7 @@ def certificate(
     plan: SafeKPlan, files: Mapping[str, str], tables: Sequence[TableEntry], account: Account, date: str
 ) -> SafeKCertificate:
     """The certificate of a release that has been charged and written; `account` includes its charge."""
+    plan = plan.after_looks(account.count_looks(plan.lock.sha256))
     paid_once = bool(plan.promise.epsilon_recoding) and not plan.views
     draft = SafeKCertificate(
         **opening_fields(plan, files, date, safe_k_answers(plan), NOT_PROMISED),
@@ -66,7 +71,7 @@ def certificate(
         samples=tuple(sample_entry(promise, times) for promise, times in plan.distinct_settings),
         curve=curve_points(plan.curve),
         tables=tuple(tables),
-        ledger=ledger_entry(account),
+        ledger=ledger_entry(account, plan.lock.sha256),
     )
     return seal_certificate(draft)
 
@@ -164,8 +169,8 @@ def sample_entry(numbers: Setting, times: int) -> SampleEntry:
     )
 
 
-def ledger_entry(account: Account) -> LedgerEntry:
-    """All charges of a dataset, as a certificate states them."""
+def ledger_entry(account: Account, lock: str) -> LedgerEntry:
+    """All charges of a dataset, and the looks before them, as a certificate of the plan of this lock states them."""
     composed = account.total()
     return LedgerEntry(
         entries=tuple(
@@ -178,7 +183,14 @@ def ledger_entry(account: Account) -> LedgerEntry:
         epsilon_composed=None if composed is None else certificate_text(composed, DIGITS),
         budget=TotalEntry.read(account.budget.to_saved()) if account.budget else None,
         unbounded_releases=account.unbounded,
+        **look_fields(account, lock),
     )
+
+
+def look_fields(account: Account, lock: str) -> dict[str, Any]:
+    """The looks that are on record before a charge of the plan of this lock; no key where nothing is known of them."""
+    counts = account.count_looks(lock)
+    return {} if counts is None else {"looks": tuple(LookEntry.read(asdict(count)) for count in counts)}
 
 
 # --- how each premise is met ---------------------------------------------------------------------------------------
@@ -186,6 +198,14 @@ def ledger_entry(account: Account) -> LedgerEntry:
 LOCKED = "in the locked plan, which was charged before a row was drawn"
 UNSEEN = "that they were fixed without a look at the data, only the custodian can know"
 DRAFTED = "parts of the policy were drafted from the data and nobody has confirmed them: for those it is not met"
+LOOKED = "results on the data were seen with another plan before, so the plan may have been chosen by them"
+CONFIRMED = "a draft was made from the data, and that what it read is known without them, only the custodian can know"
+
+
+def words_of_tuning(tuning: Tuning) -> str:
+    """How it stands with what has to be fixed without the data."""
+    said = [words for words, holds in ((DRAFTED, tuning.drafted), (LOOKED, tuning.looked)) if holds]
+    return "; ".join(said) or (CONFIRMED if tuning.confirmed else UNSEEN)
 
 
 CHECKED_WHEN_PLANNING = {
@@ -219,7 +239,7 @@ FIXED_WITHOUT_DATA = {
 
 def safe_k_answers(plan: SafeKPlan) -> dict[str, PremiseAnswer]:
     """For each premise that a plan of this kind may cite, how this plan meets it."""
-    unseen = DRAFTED if plan.is_tuned else UNSEEN
+    unseen = words_of_tuning(plan.tuning)
     return {
         **{key: by_program(detail) for key, detail in CHECKED_WHEN_PLANNING.items()},
         **{key: by_custodian(f"{what} are {LOCKED}; {unseen}") for key, what in FIXED_WITHOUT_DATA.items()},

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from shoal.data.domain import Values, shorten
 from shoal.data.schema import Attribute, Schema
 from shoal.data.type import is_formula
 from shoal.errors import PolicyError
-from shoal.guarantee.claim import Claim
+from shoal.guarantee.claim import Claim, Tuning
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget, Cost
+from shoal.ledger.look import LookCount, other_plan_words
 from shoal.policy.model.method import MOST_COLUMNS
 from shoal.policy.model.release import ReleaseModel
 from shoal.policy.policy import Lock, Policy
@@ -64,6 +65,8 @@ class Plan(ABC):
     """Everything that will happen, resolved from the policy alone; no row has been read."""
 
     policy: Policy
+    looks: tuple[LookCount, ...] = field(default=(), kw_only=True)
+    """Looks at the real table that the ledger has on record; empty where they say nothing about how the plan came about."""
 
     methods: ClassVar[tuple[str, ...]]
     """The values of `release.method` that this class plans."""
@@ -165,9 +168,27 @@ class Plan(ABC):
         return self.policy.schema.with_names(self.unit.column)
 
     @property
+    def tuning(self) -> Tuning:
+        """What the plan may owe to the data: domains or hierarchies that nobody has confirmed, looks with another plan."""
+        drafted = bool(self.policy.profiled_keys())
+        return Tuning(
+            drafted=drafted,
+            looked=any(count.other_plan for count in self.looks),
+            confirmed=not drafted and any(count.kind == "init" for count in self.looks),
+        )
+
+    @property
     def is_tuned(self) -> bool:
-        """Whether a domain or hierarchy was drafted from the data and not confirmed."""
-        return bool(self.policy.profiled_keys())
+        """Whether the plan may have been chosen by the data, so that its promise does not cover that choice."""
+        return bool(self.tuning)
+
+    def after_looks(self, looks: Sequence[LookCount] | None) -> Self:
+        """The plan as it is known once the ledger is: with the looks that say something about how it came about.
+
+        `looks` tells those with this very plan from those with another (`Account.count_looks`); None where they are not known.
+        """
+        telling = tuple(count for count in looks or () if count.other_plan or count.kind == "init")
+        return self if telling == self.looks else replace(self, looks=telling)
 
     # --- in words -----------------------------------------------------------------------------------------------
 
@@ -211,6 +232,16 @@ class Plan(ABC):
             "file may take them for formulas. They are published as they are; open the file as text, or publish Parquet."
         )
         return [said]
+
+    def _tuning_words(self) -> list[str]:
+        """What was drafted from the data and not confirmed, and which results were seen with another plan."""
+        found, tuning = [], self.tuning
+        if tuning.drafted:
+            keys = ", ".join(self.policy.profiled_keys())
+            found.append(f"Parts of the policy were drafted from the data and nobody has confirmed them: {keys}.")
+        if tuning.looked:
+            found.append(other_plan_words(self.looks))
+        return found
 
     @abstractmethod
     def sentences(self) -> list[str]:

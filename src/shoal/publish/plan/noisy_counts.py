@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from shoal.anonymize.method.noisy_counts import MOST_CELLS, BinParameters, NoisyCounts
 from shoal.data.cells import MOST_COUNTED, AttributeCells, cells_of
@@ -30,6 +30,7 @@ from shoal.guarantee.noisy_counts import (
 from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.guarantee.sentences import as_float
 from shoal.ledger.event import Budget, Cost
+from shoal.ledger.look import LookCount
 from shoal.policy.model.release import CountsModel, Group, GroupsModel, ReleaseModel
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan, Verification
@@ -250,7 +251,7 @@ class NoisyCountsPlan(Plan):
             self.setting,
             merged=self.method.merged,
             widths=self.half_widths,
-            tuned=self.is_tuned,
+            tuned=self.tuning,
         )
         if self.rows is not None:
             found.append(f"Beside the counts rows of the table are published. {self.rows.sentences()[2]}")
@@ -259,10 +260,13 @@ class NoisyCountsPlan(Plan):
                 "From the noisy counts alone, without another look at the table, one synthetic table is drawn (theorem "
                 "post-processing). Its rows are nobody's."
             )
-        if self.is_tuned:
-            keys = ", ".join(self.policy.profiled_keys())
-            found.append(f"Parts of the policy were drafted from the data and nobody has confirmed them: {keys}.")
-        return found
+        return [*found, *self._tuning_words()]
+
+    def after_looks(self, looks: Sequence[LookCount] | None) -> Self:
+        known = super().after_looks(looks)
+        if known is self or self.rows is None:
+            return known
+        return replace(known, rows=self.rows.after_looks(looks))
 
     def recoding_words(self) -> str:
         own = ", ".join(f"{each.name} {len(each):,}" for each in self.method.cells[:40])

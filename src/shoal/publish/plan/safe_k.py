@@ -177,7 +177,7 @@ class SafeKPlan(Plan):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        first, *rest = self.method.claims(tuned=self.is_tuned)
+        first, *rest = self.method.claims(tuned=self.tuning)
         if self.repeat == 1:
             return (first, *rest)
         theorems = (*first.theorems, self.composition)
@@ -305,18 +305,11 @@ class SafeKPlan(Plan):
             total=self.total,
             repeat=self.repeat,
             drawn_before=self.method.drawn_before,
-            tuned=self.is_tuned,
+            tuned=self.tuning,
         )
         if self.method.drawn_before:
             found.append("The table itself is the sample: " + self.claims[0].conditions[0] + ".")
-        return [*found, *self._draft_words()]
-
-    def _draft_words(self) -> list[str]:
-        """What was drafted from the data and not confirmed, where anything was."""
-        if not self.is_tuned:
-            return []
-        keys = ", ".join(self.policy.profiled_keys())
-        return [f"Parts of the policy were drafted from the data and nobody has confirmed them: {keys}."]
+        return [*found, *self._tuning_words()]
 
     def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:
         from shoal.publish.plan.page import curve_fields, frontier_fields

@@ -108,7 +108,7 @@ class ViewsPlan(SafeKPlan):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        first = self.method.claims(tuned=self.is_tuned)[0]
+        first = self.method.claims(tuned=self.tuning)[0]
         names = dict.fromkeys(name for view in self.views for name in view.method.theorems)
         theorems = (*names, *(("view-choice",) if self.chooser else ()), "pld-composition")
         smallest = make_claim(KAnonymity(min(promise.k for promise in self.promises)), None, Status.CHECKED)
@@ -133,7 +133,7 @@ class ViewsPlan(SafeKPlan):
         return "Levels (0 is the value itself): " + ", ".join(f"{name} {level}" for name, level in levels.items()) + "."
 
     def sentences(self) -> list[str]:
-        return [*words.view_sentences(self.total, self.promises, self.unit, tuned=self.is_tuned), *self._draft_words()]
+        return [*words.view_sentences(self.total, self.promises, self.unit, tuned=self.tuning), *self._tuning_words()]
 
     def view_rows(self, most: int) -> list[tuple[str, str, str]]:
         if self.chooser is not None:

@@ -28,6 +28,7 @@ from shoal.files.work_folder import WorkFolder
 from shoal.guarantee.claim import Claim
 from shoal.ledger.event import Budget, Event
 from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat, RunState
+from shoal.ledger.look import LookCount
 from shoal.publish.folder import custodian_folder, refuse_name, refuse_target
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import plan as resolve
@@ -79,6 +80,10 @@ class Release:
     claims: tuple[Claim, ...]
     certificate: dict[str, Any]
     rows_published: int
+    sentences: tuple[str, ...] = ()
+    """The promise in sentences, as the certificate says it."""
+    looks: tuple[LookCount, ...] = ()
+    """Looks at the real table that were on record before the charge."""
     notes: tuple[str, ...] = ()
     """What the custodian should know: for the custodian alone."""
     charged: Budget | None = None
@@ -271,10 +276,14 @@ def _run(
             notes += _publish(job, work, ledger, content["seal"], replace=force)
             outcome.words = f"the release is there, whole: {folder}"
     private_folder = custodian_folder(folder)
+    looks = tuple(LookCount(**each) for each in content["ledger"]["looks"])
+    stated = plan.after_looks(looks)
     return Release(
         folder=folder,
         custodian_folder=private_folder if private_folder.is_dir() else None,
-        claims=plan.claims,
+        claims=stated.claims,
+        sentences=tuple(stated.sentences()),
+        looks=looks,
         certificate=content,
         rows_published=rows,
         notes=tuple(notes),

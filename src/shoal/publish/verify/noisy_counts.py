@@ -61,7 +61,7 @@ def noisy_counts_checks(folder: Path, policy: Policy, certificate: NoisyCountsCe
         return [Check("count-tables", False, "those of the locked plan, each once", promise=True)]
     plan = told.plan
     rows = [] if plan.rows is None else tables_as_published(folder, plan.rows, certificate.tables)
-    account, is_composed = account_as_told(plan.policy.dataset, plan.cost, certificate.ledger)
+    account, is_composed = account_as_told(plan, plan.cost, certificate.ledger)
     wanted = make_certificate(
         plan, certificate.files, told.tables(rows), rows, told.synthetic, account, certificate.date
     )

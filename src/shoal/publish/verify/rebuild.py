@@ -25,12 +25,14 @@ from shoal.guarantee.differential import ApproxDP, SafeKSampling
 from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.safe_k.setting import Setting
 from shoal.ledger.event import Budget, Cost
+from shoal.ledger.look import Look
 from shoal.ledger.state import Account
 from shoal.policy.model.release import Group, ViewsModel
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.model import (
     CountsTableEntry,
     LedgerEntry,
+    LookEntry,
     NoisyCountsCertificate,
     RecodingChoiceEntry,
     SafeKCertificate,
@@ -40,6 +42,7 @@ from shoal.publish.certificate.model import (
 from shoal.publish.certificate.safe_k import certificate as make_certificate
 from shoal.publish.certificate.safe_k import recoding_choice
 from shoal.publish.folder import box_file, plain_name, rule_file, table_file, view_file
+from shoal.publish.plan.base import Plan
 from shoal.publish.plan.noisy_counts import rows_alone
 from shoal.publish.plan.safe_k import SafeKPlan, partition
 from shoal.publish.plan.views import Chooser, ViewsPlan, view, view_index, view_names
@@ -56,7 +59,7 @@ def rebuild_checks(folder: Path, policy: Policy, certificate: SafeKCertificate) 
         return [Check("locked-views", False, "all of them, each once", promise=True)]
     plan = plan_with_numbers(known, certificate)
     tables = tables_as_published(folder, plan, certificate.tables)
-    account, is_composed = account_as_told(plan.policy.dataset, plan.cost, certificate.ledger)
+    account, is_composed = account_as_told(plan, plan.cost, certificate.ledger)
     wanted = make_certificate(plan, certificate.files, tables, account, certificate.date)
     if any(is_unread(policy, name) for name in policy.hashes):
         wanted = _with_unread_lattices(wanted, certificate)
@@ -261,7 +264,7 @@ class ToldAccount(Account):
         return self.told
 
 
-def account_as_told(dataset: str, cost: Cost, told: LedgerEntry) -> tuple[Account, bool]:
+def account_as_told(plan: Plan, cost: Cost, told: LedgerEntry) -> tuple[Account, bool]:
     """The account of the dataset as the certificate tells it, with the charge of this release at its end.
 
     And whether what it composes to is computed again; with a great many different charges that takes too long.
@@ -272,12 +275,21 @@ def account_as_told(dataset: str, cost: Cost, told: LedgerEntry) -> tuple[Accoun
     longest = max((part.k / part.beta for part in parts if isinstance(part, SafeKSampling)), default=0)
     is_composed = len(parts) <= MOST_DIFFERENT and longest <= LONGEST_PART
     account = (Account if is_composed else ToldAccount)(
-        dataset=dataset, budget=budget, neighbours=None, unit=None, costs=(*earlier, cost), releases=0,
+        dataset=plan.policy.dataset, budget=budget, neighbours=None, unit=None, costs=(*earlier, cost), releases=0,
         unbounded=told.unbounded_releases, looks=0, sample_used=False,
+        looks_on_record=_looks_as_told(told.looks, plan.lock.sha256),
     )  # fmt: skip
     if isinstance(account, ToldAccount) and told.epsilon_composed is not None:
         object.__setattr__(account, "told", float(exact(told.epsilon_composed)))
     return account, is_composed
+
+
+def _looks_as_told(told: Sequence[LookEntry] | None, lock: str) -> tuple[tuple[Look, int], ...] | None:
+    """Looks of the kinds that a certificate tells, as many with this plan and with another as it says."""
+    if told is None:
+        return None
+    own = [(Look(each.kind, lock), each.times - each.other_plan) for each in told]
+    return (*own, *((Look(each.kind), each.other_plan) for each in told))
 
 
 def _with_unread_lattices(wanted: SafeKCertificate, told: SafeKCertificate) -> SafeKCertificate:

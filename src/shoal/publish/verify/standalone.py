@@ -106,7 +106,7 @@ CHECKS = {
     "bound": "the bound is that of the locked plan",
     "guarantee": "epsilon and delta (or k, l and t) are those of the locked plan",
     "unit": "the unit of privacy is that of the locked plan",
-    "status": "the status is the one that the locked plan supports",
+    "status": "the status is the one that the locked plan and the looks on record support",
     "claims": "the claims are those of the locked plan, and no others",
     "conditions": "every claim has as many conditions as the locked plan implies",
     "theorems": "the theorems are those that the promise rests on",
@@ -137,6 +137,7 @@ CHECKS = {
     "ledger-parts": "no earlier charge is cheaper than its own parts",
     "ledger-budget": "the budget is that of the locked plan, if it names one, and the total is within it",
     "ledger-composed": "what all charges compose to is what is printed",
+    "ledger-looks": "looks at the real table are listed once for each kind, with as many of another plan as there can be",
     # the recoding
     "recoding-price": "the choice of the recoding cost what the locked plan sets aside for it",
     "recoding-noise": "the noise that the choice says it drew costs what is said",
@@ -528,6 +529,7 @@ def read_lock(text: str) -> dict[str, Any]:
 #     [form]                        a list of such things
 #     (form, form, ...)             a list of exactly these
 #     Optionally(form)              null, or such a thing
+#     Later(form)                   such a thing under a key that came later: what was made before does not have it
 #     ByName(form)                  an object whose keys are names that somebody chose
 #     OneOf(word, ...)              one of these words
 #     ByKind({kind: form, ...})     an object whose `kind` says which form it has
@@ -535,6 +537,12 @@ def read_lock(text: str) -> dict[str, Any]:
 
 class Optionally(NamedTuple):
     """Null, or something of a form."""
+
+    form: Any
+
+
+class Later(NamedTuple):
+    """Something of a form under a key that came later, so that what was made before does not have it."""
 
     form: Any
 
@@ -650,6 +658,11 @@ SCHEME_CHOICE = {
     "restriction": Optionally(str),
 }
 RECODING_CHOICE = ByKind({"tree": TREE_CHOICE, "choose": SCHEME_CHOICE})
+KINDS_OF_LOOK = ("init", "check", "dry-run", "other")
+"""What showed results on the real table before a charge: a draft of the policy, a check of the table, a dry run, or unknown."""
+
+
+LOOKS = Later([{"kind": OneOf(*KINDS_OF_LOOK), "times": FROM_ONE, "other_plan": int}])
 SAFE_K_CERTIFICATE = {
     **EVERY_CERTIFICATE,
     "guarantee": {
@@ -703,6 +716,7 @@ SAFE_K_CERTIFICATE = {
         "epsilon_composed": Optionally(EXACT_NUMBER),
         "budget": Optionally(COST),
         "unbounded_releases": int,
+        "looks": LOOKS,
     },
 }
 YES_OR_NO = OneOf(True, False)
@@ -771,7 +785,7 @@ COUNTED_CERTIFICATE = {
     "method": str,
     "grouping": {"name": str, "gain": Optionally(EXACT_NUMBER), "k_by_attribute": ByName(int)},
     "tables": [{"file": str, "k": int, "columns": [str], "quasi": [str], "confidential": [str], "shows": ByName(str)}],
-    "ledger": {"unbounded_releases": int, "charges": int, **COST},
+    "ledger": {"unbounded_releases": int, "charges": int, **COST, "looks": LOOKS},
 }
 CERTIFICATES = {
     "safe-k": SAFE_K_CERTIFICATE,
@@ -785,8 +799,9 @@ CERTIFICATES = {
 
 def misfit(value: Any, form: Any, place: str) -> Optional[str]:
     """The first place at which a value does not have a form, in words that name the key; None where it has it."""
-    if isinstance(form, Optionally):
-        return None if value is None else misfit(value, form.form, place)
+    if isinstance(form, (Optionally, Later)):
+        absent = value is None and isinstance(form, Optionally)
+        return None if absent else misfit(value, form.form, place)
     if isinstance(form, ByKind):
         if not isinstance(value, dict) or value.get("kind") not in form.forms:
             return f"{place} has no kind that is one of: {', '.join(form.forms)}"
@@ -849,7 +864,7 @@ def _misfit_inside(value: Any, form: Any, place: str) -> Optional[str]:
     else:
         forms = form.forms if isinstance(form, Known) else form
         for name in form if isinstance(form, dict) else ():
-            if name not in value:
+            if name not in value and not isinstance(form[name], Later):
                 return f"{place} has no key '{name}'"
         for name in value:
             if name not in forms:
@@ -1182,10 +1197,11 @@ class LockedPlan(NamedTuple):
     max_rows: int
     replaced: bool
     already_sampled: bool
-    tuned_on_data: bool
+    drafted: bool
     recoding: str
     epsilon_recoding: Fraction
     epsilon_view_choice: Fraction
+    looked: bool = False
 
     @property
     def rows_changed(self) -> int:
@@ -1212,7 +1228,7 @@ class LockedPlan(NamedTuple):
         """How the promise is known to hold."""
         if self.already_sampled:
             return "proved with condition"
-        return "proved for a plan tuned on the data" if self.tuned_on_data else "proved"
+        return "proved for a plan tuned on the data" if self.drafted or self.looked else "proved"
 
 
 def read_plan(lock: dict[str, Any]) -> LockedPlan:
@@ -1228,7 +1244,7 @@ def read_plan(lock: dict[str, Any]) -> LockedPlan:
         max_rows=unit["max_rows"] if isinstance(unit, dict) else 1,
         replaced=lock["neighbours"] == "replace_one",
         already_sampled=release["sampling"].get("already") is not None,
-        tuned_on_data=is_drafted(lock),
+        drafted=is_drafted(lock),
         recoding=recoding,
         epsilon_recoding=Fraction(0) if recoding == "levels" else number(release["recoding"][recoding]["epsilon"]),
         epsilon_view_choice=number(choice_of_views["epsilon"]) if choice_of_views else Fraction(0),
@@ -1249,6 +1265,15 @@ def is_drafted(lock: dict[str, Any]) -> bool:
         for own in lock["attributes"].values()
         for key in ("domain", "hierarchy")
     )
+
+
+def is_looked(certificate: dict[str, Any]) -> bool:
+    """Whether results on the real table were seen with another plan before this one was charged, by what is on record.
+
+    A plan that is changed after results were seen may be chosen by them. A draft of the policy is no such look: what it read off
+    the table is marked in the locked plan until a person confirms it.
+    """
+    return any(look["other_plan"] for look in certificate["ledger"].get("looks", []))
 
 
 def is_allowed(lock: dict[str, Any]) -> bool:
@@ -1326,7 +1351,7 @@ def subject_checks(certificate: dict[str, Any], lock: dict[str, Any], status: st
     yield must("method", certificate["method"] == certified_method(lock), "the one of the locked plan")
     yield must("unit", certificate["guarantee"]["unit"] == unit_of(lock), "the one of the locked plan")
     told = {certificate["status"], certificate["guarantee"]["status"], certificate["claims"][0]["status"]}
-    yield must("status", told == {status}, f"the locked plan supports '{status}'")
+    yield must("status", told == {status}, f"the locked plan and the looks on record support '{status}'")
 
 
 def claim_checks(certificate: dict[str, Any], wanted: list[dict[str, Any]], conditions: list[int]) -> Iterator[Check]:
@@ -1385,7 +1410,7 @@ def promise_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Ch
         "theorems": theorems_of(plan, len(tables)),
         "randomness": "operating system",
     }
-    conditions = int(plan.already_sampled) + int(plan.already_sampled and plan.tuned_on_data)
+    conditions = plan.already_sampled * (1 + plan.drafted + plan.looked)
     yield from claim_checks(certificate, [promise, counted_claim(certificate)], [conditions, 0])
 
 
@@ -2453,6 +2478,7 @@ def ledger_checks(
 ) -> Iterator[Check]:
     """The charges of the dataset: this release is the last, they add up, and they stay within the budget."""
     ledger = certificate["ledger"]
+    yield from look_checks(ledger)
     entries, budget = ledger["entries"], ledger["budget"]
     fits = bool(entries) and [entry["number"] for entry in entries] == list(range(1, len(entries) + 1))
     fits = fits and all(number(entry["delta"]) <= 1 and entry["parts"] for entry in entries)
@@ -2493,6 +2519,23 @@ def ledger_checks(
         about = whole if whole.can_speak_of(parts, composed) else ComposedLosses(parts, 2 * composed)
         fits = is_epsilon_of(about, composed, at_delta)
     yield Check("ledger-composed", fits, "recomputed, for information")
+
+
+def look_checks(ledger: dict[str, Any]) -> Iterator[Check]:
+    """The looks at the real table, where the certificate speaks of them: each kind once, in the order of the kinds.
+
+    A draft is made without a plan, so none is of another one; where the kind is not known, neither is the plan.
+    """
+    if "looks" not in ledger:
+        return
+    looks = ledger["looks"]
+    kinds = [look["kind"] for look in looks]
+    fits = kinds == [kind for kind in KINDS_OF_LOOK if kind in kinds]
+    for look in looks:
+        least = look["times"] if look["kind"] == "other" else 0
+        most = 0 if look["kind"] == "init" else look["times"]
+        fits = fits and least <= look["other_plan"] <= most
+    yield must("ledger-looks", fits, "each kind once; how many there were is the custodian's word")
 
 
 MOST_DIFFERENT = 200
@@ -3301,6 +3344,7 @@ def counted_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, An
     ledger = certificate["ledger"]
     spent = number(ledger["epsilon"]) > 0 or number(ledger["delta"]) > 0
     yield must("prior-charges", ledger["charges"] > 0 or not spent, "without charges there is nothing spent")
+    yield from look_checks(ledger)
     yield Check("display", None, "by which rule a column shows its values is not compared here")
     yield from counted_table_checks(folder, certificate, plan)
 
@@ -3595,8 +3639,9 @@ class CountsPlan(NamedTuple):
     delta: Fraction
     max_rows: int
     replaced: bool
-    tuned_on_data: bool
+    drafted: bool
     asked: dict[str, Any]
+    looked: bool = False
 
     @property
     def published(self) -> set[str]:
@@ -3627,7 +3672,7 @@ class CountsPlan(NamedTuple):
     @property
     def status(self) -> str:
         """How the promise is known to hold."""
-        return "proved for a plan tuned on the data" if self.tuned_on_data else "proved"
+        return "proved for a plan tuned on the data" if self.drafted or self.looked else "proved"
 
 
 class CountedGroups(NamedTuple):
@@ -3671,7 +3716,7 @@ def read_counts_plan(lock: dict[str, Any]) -> CountsPlan:
         delta=number(release["delta"]),
         max_rows=unit["max_rows"] if isinstance(unit, dict) else 1,
         replaced=lock["neighbours"] == "replace_one",
-        tuned_on_data=is_drafted(lock),
+        drafted=is_drafted(lock),
         asked=release["counts"] if release.get("counts") is not None else release["views"],
     )
 
@@ -4069,7 +4114,7 @@ def rows_beside_checks(
 
 def noisy_counts_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
     """Everything about a release with noisy counts, of rows beside them, and of synthetic rows."""
-    plan = read_counts_plan(lock)
+    plan = read_counts_plan(lock)._replace(looked=is_looked(certificate))
     asked, rows = counted_groups(plan), read_plan(lock) if plan.has_rows else None
     fits = noise_check(certificate, plan, asked)
     yield fits
@@ -4112,7 +4157,7 @@ def noisy_counts_checks(folder: Path, certificate: dict[str, Any], lock: dict[st
 
 def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
     """Everything about a release of random samples."""
-    plan = read_plan(lock)
+    plan = read_plan(lock)._replace(looked=is_looked(certificate))
     fits = samples_check(certificate, plan)
     yield fits
     if not fits.agrees:
@@ -4243,6 +4288,7 @@ def statement(folder: Path) -> list[str]:
         ]
     counts = certified_method(lock) in ("noisy-counts", "synthetic")
     plan: Any = read_counts_plan(lock) if counts else read_plan(lock)
+    plan = plan._replace(looked=is_looked(read_json(folder, "certificate.json")))
     unit, whose = lock["unit"], "one row"
     if isinstance(unit, dict):
         whose = f"all rows (at most {unit['max_rows']}) with one value of column '{visible(unit['column'], 100)}'"
@@ -4258,8 +4304,12 @@ def statement(folder: Path) -> list[str]:
             "Condition, which only the custodian can know: the table itself was drawn from a larger population, each person "
             f"independently with probability at most {release['sampling']['already']}, and nothing else is computed from it."
         )
-    if plan.tuned_on_data:
+    if plan.drafted:
         found.append("Parts of the plan were drafted from the data; what that gives away is not covered.")
+    if plan.looked:
+        found.append(
+            "Results on the data were seen with another plan before; what the choice of this plan gives away is not covered."
+        )
     return [*found, named]
 
 
