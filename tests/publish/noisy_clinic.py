@@ -23,7 +23,10 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "counts-rounds": (COUNTS % "adapt: {rounds: 2}", {"unit": {"column": "patient", "max_rows": 2}}),
     "counts-beside-rows": (ROWS % "counts: pairs", {}),
     "counts-beside-views": (ROWS % "views: pairs, counts: {every: singles, share: 0.3}", {"release.epsilon": 3}),
-    "synthetic": (SYNTHETIC % ("csv", "noisy", "{sex: m, diag: rare}"), {"attributes.age.provenance": "profiled"}),
+    "synthetic": (
+        SYNTHETIC % ("csv", "noisy", "{sex: m, diag: rare}"),
+        {"attributes.age.provenance": "profiled", "release.views": {"every": "pairs", "cells": "merged"}},
+    ),
     "synthetic-parquet": (SYNTHETIC % ("parquet", "300", "{age: [0, 15], diag: rare}"), {}),
 }
 """The release block of each kind, and what it changes in the policy."""

@@ -175,7 +175,9 @@ def solve_counts(
             came=f"epsilon = {text_near(compose(extra).epsilon_at(d), 4)} of {text_near(e)} at delta = {text_near(d)}",
             fix="raise epsilon or delta, or give the counts a larger share",
         )
-    found = _largest_precision(lambda precision: _reached(plan, precision, extra, d), float(e), _first_guess(e, d))
+    found = _largest_precision(
+        lambda precision: _reached(plan, precision, extra, d), float(e), gaussian_precision(e, d)
+    )
     if found is None or not composed_within([*(setting := plan.at(found)).parts, *extra], e, d):
         raise InfeasibleError(
             "no noise that a table can bear keeps the promise",
@@ -310,8 +312,8 @@ def _left(others: Parts, epsilon: Fraction, delta: Fraction) -> bool:
     return compose(others).epsilon_at(delta) < 0.999 * float(epsilon)
 
 
-def _first_guess(epsilon: Fraction, delta: Fraction) -> float:
-    """The precision of one Gaussian with the whole promise."""
+def gaussian_precision(epsilon: Fraction, delta: Fraction) -> float:
+    """The precision of one Gaussian with the whole promise: its squared change over its squared sigma."""
     low, high = 1e-9, 100.0
     for _ in range(40):
         middle = math.sqrt(low * high)

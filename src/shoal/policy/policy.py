@@ -21,6 +21,7 @@ from shoal.data.schema import Attribute, Schema, Type
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.policy.model.attribute import AttributeModel
+from shoal.policy.model.counted import settle_cells
 from shoal.policy.model.file import BudgetModel, PolicyModel
 from shoal.policy.model.method import method_of, settle_method
 from shoal.policy.model.release import ReleaseModel
@@ -147,9 +148,9 @@ class Policy:
         """What to publish, with every default written out; None for a policy that only checks."""
         if self.model.release is None:
             return None
-        published = [attribute.name for attribute in self.schema.published]
-        asked = settle_method(self.model.release, len(published))
-        return method_of(asked).fill(asked, published)
+        published = self.schema.published
+        asked = settle_cells(settle_method(self.model.release, len(published)), published, self.unit)
+        return method_of(asked).fill(asked, [attribute.name for attribute in published])
 
     def profiled_keys(self) -> tuple[str, ...]:
         """The domains and hierarchies that were drafted from the data and that nobody has confirmed, in alphabetical order.

@@ -30,7 +30,8 @@ def test_the_promise_in_words_and_numbers(tmp_path):
 
 def test_the_plan_of_noisy_counts(tmp_path):
     head, _, _ = POLICY.partition("release:")
-    policy = written(tmp_path, f"{head}release: {{method: synthetic, epsilon: 1, delta: 1e-6}}\n")
+    views = "views: {every: pairs, cells: merged}"
+    policy = written(tmp_path, f"{head}release: {{method: synthetic, epsilon: 1, delta: 1e-6, {views}}}\n")
     done = shoal("plan", policy)
     assert done.exit_code == 0
     words = " ".join(done.stdout.split())

@@ -192,7 +192,7 @@ def test_a_synthetic_table_follows_from_the_counts():
     assert found.synthetic.rows == 50
     (box,) = found.synthetic.never
     assert [None if mask is None else sum(mask) for mask in box] == [10, None, 1]
-    assert found.parts == shown(every="pairs").parts, "the rows cost nothing more"
+    assert found.parts == shown(every="pairs", cells="declared").parts, "the rows cost nothing more"
     assert planned(method="synthetic").synthetic.rows is None
 
 
@@ -315,7 +315,7 @@ def test_rows_are_not_planned_without_the_counts_beside_them():
         {"views": {"show": "counts", "every": "pairs"}},
         {"views": {"show": "counts", "choose": {}}},
         {"views": {"show": "counts", "adapt": {"rounds": 2}}},
-        {"method": "synthetic"},
+        {"method": "synthetic", "views": {"every": "pairs", "cells": "merged"}},
     ],
     ids=["pairs", "once", "rounds", "synthetic"],
 )

@@ -230,8 +230,9 @@ class GroupsModel(PolicyPart):
     )
     cells: Annotated[CellsWord, BeforeValidator(Word("merged", "declared"))] | None = Field(
         default=None,
-        description="Noisy counts alone: `merged`, small cells are put together (when left out; the tables of single "
-        "attributes are published too, and decide it), or `declared`, cells as the policy declares them.",
+        description="Noisy counts alone: `merged`, small cells are put together (the tables of single attributes are published "
+        "too, and decide it), or `declared`, cells as the policy declares them. When left out `merged`; for a synthetic table "
+        "from tables that are not chosen `declared`, unless domains and promise let noise drown such tables.",
     )
 
     @classmethod
