@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from math import prod
 from typing import Any, Literal
 
@@ -17,11 +18,11 @@ from shoal.anonymize.measure.count import ExactTables
 from shoal.anonymize.measure.tables import NoisyTable
 from shoal.chance.source import Source
 from shoal.datasets.marginals import Marginals, check_marginals
-from shoal.datasets.simulate import DEPENDENCE, SKEW, simulate
-from shoal.engine.base import Engine, Table
+from shoal.datasets.simulate import DEPENDENCE, SKEW
+from shoal.engine.base import Engine, Table, open_engine
 from shoal.guarantee.rounding import exact_text
 from shoal.publish.plan.noisy_counts import NoisyCountsPlan
-from shoal.publish.rehearse import ROWS, RUNS, STREAM, VERSION, Rehearsal, Spread, check_options, rehearse
+from shoal.publish.rehearse import ROWS, RUNS, VERSION, Rehearsal, Spread, rehearse, run_each
 from shoal.publish.run.noisy_counts import draw_codes
 
 Numbers = npt.NDArray[np.int64]
@@ -133,31 +134,15 @@ def rehearse_counts(
 
     Raises     ParameterError for sizes, runs or a seed out of range.
     """
-    sizes = [rows] if isinstance(rows, int) else list(rows)
-    check_options(sizes, runs, seed)
     check_marginals(plan.schema, marginals)
-    if engine is None:
-        from shoal.engine.base import open_engine
-
-        engine = open_engine()
-    expected = []
-    for size in sizes:
-        results = []
-        for number in range(runs):
-            with Source.seeded(f"rehearsal {seed} {number}") as source:
-                with source.stream(STREAM) as world:
-                    frame = simulate(
-                        plan.schema, size, world, unit=plan.unit, marginals=marginals, skew=skew, dependence=dependence
-                    )
-                results.append(_run(plan, engine.scan(frame, plan.schema), source))
-            tick()
-        expected.append(_expectation(size, results))
-    beside = None
-    if plan.rows is not None:
-        beside = rehearse(
-            plan.rows, rows=sizes, runs=runs, engine=engine, marginals=marginals, seed=seed, skew=skew,
-            dependence=dependence,
-        )  # fmt: skip
+    given: dict[str, Any] = {
+        "rows": rows, "runs": runs, "marginals": marginals, "seed": seed, "skew": skew, "dependence": dependence,
+        "engine": engine or open_engine(),
+    }  # fmt: skip
+    expected = [
+        _expectation(size, results) for size, results in run_each(partial(_run, plan), plan, tick=tick, **given)
+    ]
+    beside = None if plan.rows is None else rehearse(plan.rows, **given)
     return CountsRehearsal(
         dataset=plan.policy.dataset,
         plan=plan.lock.sha256,

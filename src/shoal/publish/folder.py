@@ -75,6 +75,11 @@ def rule_file(number: int, name: str) -> str:
     return f"recoding/{number:02d}-{plain_name(name)[:40]}.json"
 
 
+def rule_text(rule: Mapping[str, Any]) -> str:
+    """What a file of rules holds: what each label of one attribute stands for."""
+    return json.dumps(rule, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
 def hierarchy_file(digest: str) -> str:
     """The file that a hierarchy was read from, as it was; the lock names its hash."""
     return f"hierarchies/{digest[:32]}.txt"

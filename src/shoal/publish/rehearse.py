@@ -5,11 +5,12 @@ No row of anybody is read, so nothing is promised, nothing is charged, and it ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,9 +18,10 @@ from shoal.anonymize.generalize.base import Recoding
 from shoal.chance.source import Source
 from shoal.datasets.marginals import Marginals, check_marginals
 from shoal.datasets.simulate import DEPENDENCE, MOST_ROWS, SKEW, simulate
-from shoal.engine.base import Engine, Table
+from shoal.engine.base import Engine, Table, open_engine
 from shoal.errors import ParameterError
 from shoal.guarantee.rounding import text_near
+from shoal.publish.plan.base import Plan
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.report.column_detail import FEW, NOTHING, Original, SampleSize, by_label, column_detail
 from shoal.publish.report.safe_k import rows_taking_part
@@ -31,6 +33,7 @@ MOST_RUNS = 1000
 CONFIDENCE = 0.95
 STREAM = "stand-in"
 """The stream that tables are simulated from; another name would change what a seed repeats."""
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -220,20 +223,12 @@ def rehearse(
     The same seed gives the same tables, at every size and for every plan over the same schema, so that plans can be
     compared. `tick` is called after each run.
     """
-    sizes = [rows] if isinstance(rows, int) else list(rows)
-    check_options(sizes, runs, seed)
     known = check_marginals(plan.schema, marginals)
-    if engine is None:
-        from shoal.engine.base import open_engine
-
-        engine = open_engine()
     expected = []
-    for size in sizes:
-        results = []
-        for number in range(runs):
-            with Source.seeded(f"rehearsal {seed} {number}") as source:
-                results.append(_run(plan, size, source, engine, marginals, skew, dependence))
-            tick()
+    for size, results in run_each(
+        partial(_run, plan), plan, rows=rows, runs=runs, engine=engine, marginals=marginals, seed=seed, skew=skew,
+        dependence=dependence, tick=tick,
+    ):  # fmt: skip
         names = [attribute.name for attribute in plan.policy.schema.published]
         shown = {name for view in plan.views for name in view.columns} if plan.views else set(names)
         names = [name for name in names if name in shown or plan.chooser is not None]
@@ -251,6 +246,39 @@ def rehearse(
         dependence=dependence,
         expected=tuple(expected),
     )
+
+
+def run_each(
+    run: Callable[[Table, Source], Result],
+    plan: Plan,
+    *,
+    rows: int | Sequence[int],
+    runs: int,
+    engine: Engine | None,
+    marginals: Marginals | None,
+    seed: int,
+    skew: float,
+    dependence: float,
+    tick: Callable[[], None],
+) -> Iterator[tuple[int, list[Result]]]:
+    """For each size what `run` gave on `runs` tables, simulated from the schema and the unit of a plan, with chance of its own.
+
+    Raises     ParameterError for sizes, runs or a seed out of range.
+    """
+    sizes = [rows] if isinstance(rows, int) else list(rows)
+    check_options(sizes, runs, seed)
+    engine = engine or open_engine()
+    for size in sizes:
+        results = []
+        for number in range(runs):
+            with Source.seeded(f"rehearsal {seed} {number}") as source:
+                with source.stream(STREAM) as world:
+                    frame = simulate(
+                        plan.schema, size, world, unit=plan.unit, marginals=marginals, skew=skew, dependence=dependence
+                    )
+                results.append(run(engine.scan(frame, plan.schema), source))
+            tick()
+        yield size, results
 
 
 def check_options(sizes: list[int], runs: int, seed: int) -> None:
@@ -289,20 +317,9 @@ class _Result:
         return min(1.0, self.published / self.sampled) if self.sampled else 0.0
 
 
-def _run(
-    plan: SafeKPlan,
-    rows: int,
-    source: Source,
-    engine: Engine,
-    marginals: Marginals | None,
-    skew: float,
-    dependence: float,
-) -> _Result:
+def _run(plan: SafeKPlan, table: Table, source: Source) -> _Result:
     """One simulated table through the whole of the plan, with chance of its own."""
-    method, schema = plan.method, plan.schema
-    with source.stream(STREAM) as world:
-        frame = simulate(schema, rows, world, unit=method.unit, marginals=marginals, skew=skew, dependence=dependence)
-    table = engine.scan(frame, schema)
+    method = plan.method
     taking_part = rows_taking_part(plan, table)
     found = []
     with closing(plan.job().draw(table, source)) as drawn:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import prod
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +18,9 @@ from shoal.assess.release.view import (
     DeclaredDomain,
     Ints,
     LockedDomains,
-    as_frame,
+    PublishedFile,
     label_texts,
+    read_entry,
     read_meaning,
     read_table,
 )
@@ -39,7 +39,7 @@ _SIGMA = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,20})?|[1-9][0-9]{0,20}/[1-9
 
 
 @dataclass(frozen=True)
-class PublishedCountTable:
+class PublishedCountTable(PublishedFile):
     """A published table of noisy counts: every cell of its labels, each count with discrete Gaussian noise of `sigma`."""
 
     name: str
@@ -65,16 +65,6 @@ class PublishedCountTable:
     def to_arrow(self) -> pa.Table:
         """Give the published counts as an Arrow table: the labels, the count, and the ends of its 95 % interval."""
         return self._table
-
-    def to_pandas(self) -> Any:
-        """Give the published counts as a pandas frame, where pandas is installed."""
-        return as_frame("pandas", self._table.to_pandas)
-
-    def to_polars(self) -> Any:
-        """Give the published counts as a Polars frame, where Polars is installed."""
-        import importlib
-
-        return as_frame("polars", lambda: importlib.import_module("polars").from_arrow(self._table))
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -156,21 +146,13 @@ def read_counts(
     sealed: SealedFolder, entry: Mapping[str, Any], stage: int, plan: LockedDomains, cache: dict[Any, Any]
 ) -> PublishedCountTable:
     """Read a table of counts by its entry in the certificate; its file is read when it is asked for."""
-    file, columns, recoding = entry["file"], entry["columns"], entry["recoding"]
-    if any(name not in sealed.certificate["files"] for name in (file, *recoding.values())):
-        raise VerificationError(f"table '{file}' needs a file that the certificate does not list")
-    name = entry["name"] or PurePosixPath(file).stem
-    if not isinstance(name, str) or not columns or any(not isinstance(column, str) for column in columns):
-        raise VerificationError("a table of counts has a name or columns that are none")
-    if len(set(columns)) != len(columns) or set(recoding) != set(columns):
-        raise VerificationError(f"table '{name}' does not have one rule for each column")
+    name, columns, rules = read_entry(sealed, entry)
     sigma = entry["sigma"]
     if not isinstance(sigma, str) or not _SIGMA.fullmatch(sigma) or not 0 < Fraction(sigma) < 10**12:
         raise VerificationError(f"table '{name}': sigma is outside its range", came=str(sigma)[:40])
     cells = entry["cells"]
     if type(cells) is not int or not 1 <= cells <= MOST_CELLS:
         raise VerificationError(f"table '{name}': its number of cells is outside its range", came=str(cells)[:40])
-    rules = {column: sealed.read(recoding[column]) for column in columns}
     return PublishedCountTable(
-        name, tuple(columns), Fraction(sigma), stage, cells, sealed, file, rules, plan.domains, cache
+        name, columns, Fraction(sigma), stage, cells, sealed, entry["file"], rules, plan.domains, cache
     )

@@ -22,7 +22,7 @@ import numpy as np
 from shoal.assess.release.consistency import TINY, ConsistentViews, Floats, Ints
 from shoal.assess.release.load import LoadedRelease
 from shoal.assess.release.sealed_folder import reading
-from shoal.assess.release.view import UNKNOWN, DeclaredDomain, as_frame, read_table
+from shoal.assess.release.view import UNKNOWN, DeclaredDomain, PublishedFile, read_table
 from shoal.chance.source import Source
 from shoal.data.type import Type
 from shoal.errors import ParameterError, UsageError, VerificationError, visible
@@ -99,7 +99,7 @@ class SyntheticTable:
 
 
 @dataclass(frozen=True)
-class PublishedSyntheticTable:
+class PublishedSyntheticTable(PublishedFile):
     """The synthetic rows that a release holds as a file, with the columns and types of the original."""
 
     file: str
@@ -134,15 +134,9 @@ class PublishedSyntheticTable:
 
     def to_pandas(self) -> Any:
         """Give the rows as a pandas frame; `frame.attrs` says that they are synthetic."""
-        frame = as_frame("pandas", self.to_arrow().to_pandas)
+        frame = super().to_pandas()
         frame.attrs.update({"synthetic": True, "note": PUBLISHED_NOTE})
         return frame
-
-    def to_polars(self) -> Any:
-        """Give the rows as a Polars frame, where Polars is installed."""
-        import importlib
-
-        return as_frame("polars", lambda: importlib.import_module("polars").from_arrow(self.to_arrow()))
 
 
 def read_synthetic(loaded: LoadedRelease) -> PublishedSyntheticTable:

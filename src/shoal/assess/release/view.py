@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -95,8 +96,26 @@ def _domain(keys: dict[str, Any]) -> DeclaredDomain:
 Ints = npt.NDArray[np.int64]
 
 
+class PublishedFile(ABC):
+    """One file of a release, given in the forms that programs take."""
+
+    @abstractmethod
+    def to_arrow(self) -> pa.Table:
+        """Give what the file holds as an Arrow table."""
+
+    def to_pandas(self) -> Any:
+        """Give the same as a pandas frame, where pandas is installed."""
+        return as_frame("pandas", self.to_arrow().to_pandas)
+
+    def to_polars(self) -> Any:
+        """Give the same as a Polars frame, where Polars is installed."""
+        import importlib
+
+        return as_frame("polars", lambda: importlib.import_module("polars").from_arrow(self.to_arrow()))
+
+
 @dataclass(frozen=True)
-class PublishedView:
+class PublishedView(PublishedFile):
     """A published table: rows were sampled at rate beta, and tuples that the sample held fewer than k times are suppressed."""
 
     name: str
@@ -122,16 +141,6 @@ class PublishedView:
     def to_arrow(self) -> pa.Table:
         """Give the published rows as an Arrow table."""
         return self._table
-
-    def to_pandas(self) -> Any:
-        """Give the published rows as a pandas frame, where pandas is installed."""
-        return as_frame("pandas", self._table.to_pandas)
-
-    def to_polars(self) -> Any:
-        """Give the published rows as a Polars frame, where Polars is installed."""
-        import importlib
-
-        return as_frame("polars", lambda: importlib.import_module("polars").from_arrow(self._table))
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -226,20 +235,27 @@ def read_view(
     sealed: SealedFolder, entry: Mapping[str, Any], k: object, beta: object, plan: LockedDomains, cache: dict[Any, Any]
 ) -> PublishedView:
     """Read a view by its entry in the certificate; its table and its boxes are read when they are asked for."""
-    file, columns, boxes = entry["file"], entry["columns"], entry.get("boxes")
-    listed = sealed.certificate["files"]
-    if any(name not in listed for name in (file, *entry["recoding"].values(), *([] if boxes is None else [boxes]))):
+    file, boxes = entry["file"], entry.get("boxes")
+    name, columns, rules = read_entry(sealed, entry, () if boxes is None else (boxes,))
+    rate = _rate(beta)
+    if type(k) is not int or not 1 <= k <= MOST_ROWS or rate is None:
+        raise VerificationError(f"table '{name}': k or beta is outside its range", came=f"k = {k}, beta = {beta}")
+    return PublishedView(name, columns, k, rate, sealed, file, boxes, rules, plan.domains, cache)
+
+
+def read_entry(
+    sealed: SealedFolder, entry: Mapping[str, Any], others: Sequence[str] = ()
+) -> tuple[str, tuple[str, ...], dict[str, bytes]]:
+    """Read what every entry of a table has: its name, its columns, and the rule of each; `others` are files that it needs too."""
+    file, columns, recoding = entry["file"], entry["columns"], entry["recoding"]
+    if any(name not in sealed.certificate["files"] for name in (file, *recoding.values(), *others)):
         raise VerificationError(f"table '{file}' needs a file that the certificate does not list")
     name = entry["name"] or PurePosixPath(file).stem
     if not isinstance(name, str) or not columns or any(not isinstance(column, str) for column in columns):
         raise VerificationError("a table of the certificate has a name or columns that are none")
-    if len(set(columns)) != len(columns) or set(entry["recoding"]) != set(columns):
+    if len(set(columns)) != len(columns) or set(recoding) != set(columns):
         raise VerificationError(f"table '{name}' does not have one rule for each column")
-    rate = _rate(beta)
-    if type(k) is not int or not 1 <= k <= MOST_ROWS or rate is None:
-        raise VerificationError(f"table '{name}': k or beta is outside its range", came=f"k = {k}, beta = {beta}")
-    rules = {column: sealed.read(entry["recoding"][column]) for column in columns}
-    return PublishedView(name, tuple(columns), k, rate, sealed, file, boxes, rules, plan.domains, cache)
+    return name, tuple(columns), {column: sealed.read(recoding[column]) for column in columns}
 
 
 def _rate(beta: object) -> Fraction | None:

@@ -51,6 +51,16 @@ class Verification:
     """The checks of a release folder and its certificate against the locked policy."""
 
 
+def charged_before(when: str, state: RunState) -> str:
+    """What the ledger knows of the same plan on the same table: the entry, and what became of its run."""
+    return {
+        "appeared": f"this very release was charged before ({when})",
+        "running": f"another run is making this very release now ({when})",
+        "unknown": f"this very release was charged before ({when}), and the ledger has not noted whether it appeared",
+        "ended": f"this very release was charged before ({when}) and never appeared",
+    }[state]
+
+
 def _listed(attribute: Attribute) -> Iterator[str]:
     """The name of an attribute, and its declared values and labels as far as they are listed."""
     yield attribute.name
@@ -130,7 +140,8 @@ class Plan(ABC):
     @property
     def budget(self) -> Budget | None:
         """The ceiling that the policy names for the dataset; None where it names none or nothing is charged."""
-        return None
+        asked = self.policy.budget
+        return None if asked is None or self.cost is None else Budget.of(asked.epsilon, asked.delta)
 
     def price(self) -> Cost:
         """What the ledger is charged; PolicyError for a method that has no price."""

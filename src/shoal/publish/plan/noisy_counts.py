@@ -29,17 +29,18 @@ from shoal.guarantee.noisy_counts import (
 )
 from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.guarantee.sentences import as_float
-from shoal.ledger.event import Budget, Cost
+from shoal.ledger.event import Cost
 from shoal.ledger.look import LookCount
 from shoal.policy.model.release import CountsModel, Group, GroupsModel, ReleaseModel
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import Plan, Verification
+from shoal.publish.plan.base import Plan, Verification, charged_before
 from shoal.publish.plan.safe_k import ROWS_ASSUMED, SafeKPlan
 from shoal.publish.plan.views import views_plan
 
 if TYPE_CHECKING:
     from shoal.guarantee.safe_k.frontier import FrontierPoint
     from shoal.ledger.ledger import RunState
+    from shoal.publish.certificate.model import CountsTableEntry
     from shoal.publish.counts_rehearsal import CountsRehearsal
     from shoal.publish.run.noisy_counts import NoisyCountsJob
 
@@ -224,20 +225,8 @@ class NoisyCountsPlan(Plan):
     def cost(self) -> Cost:
         return Cost(self.total.epsilon, self.total.delta, tuple(self.parts))
 
-    @property
-    def budget(self) -> Budget | None:
-        asked = self.policy.budget
-        return None if asked is None else Budget.of(asked.epsilon, asked.delta)
-
     def repeat_words(self, when: str, state: RunState) -> str:
-        price = f"({text_up(self.total.epsilon)}, {text_up(self.total.delta)})"
-        said = {
-            "appeared": f"this very release was charged before ({when})",
-            "running": f"another run is making this very release now ({when})",
-            "unknown": f"this very release was charged before ({when}), and the ledger has not noted whether it appeared",
-            "ended": f"this very release was charged before ({when}) and never appeared",
-        }[state]
-        return f"{said}; a repeat draws new noise and costs {price} once more"
+        return f"{charged_before(when, state)}; a repeat draws new noise and costs {self.price().words()} once more"
 
     # --- in words -----------------------------------------------------------------------------------------------------
 
@@ -431,6 +420,27 @@ class NoisyCountsPlan(Plan):
             "plan": self.lock.sha256,
             "words": self.sentences(),
         }
+
+
+def count_index(plan: NoisyCountsPlan, tables: Sequence[CountsTableEntry], scores: Sequence[Any]) -> dict[str, Any]:
+    """What an analyst needs to find the right table of counts, and what decided which tables there are."""
+    return {
+        "version": 1,
+        "dataset": plan.policy.dataset,
+        "confidence": "0.95",
+        "tables": [
+            {
+                "name": table.name,
+                "file": table.file,
+                "attributes": list(table.columns),
+                "sigma": table.sigma,
+                "half_width": table.half_width,
+                "cells": table.cells,
+            }
+            for table in tables
+        ],
+        "scores": scores,
+    }
 
 
 # --- which tables ----------------------------------------------------------------------------------------------------

@@ -26,11 +26,11 @@ from shoal.guarantee.safe_k.frontier import ReleaseCurve, release_curve, setting
 from shoal.guarantee.safe_k.setting import Setting, solve
 from shoal.guarantee.sentences import as_float, plain
 from shoal.guarantee.unit import Unit
-from shoal.ledger.event import Budget, Cost
+from shoal.ledger.event import Cost
 from shoal.policy.model.method import MOST_COLUMNS
 from shoal.policy.model.release import ReleaseModel, TreeModel
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import Plan, Verification
+from shoal.publish.plan.base import Plan, Verification, charged_before
 
 if TYPE_CHECKING:
     from shoal.guarantee.safe_k.frontier import FrontierPoint
@@ -217,22 +217,10 @@ class SafeKPlan(Plan):
         """What the ledger is charged: one entry for all tables together."""
         return Cost(self.total.epsilon, self.total.delta, tuple(self.parts))
 
-    @property
-    def budget(self) -> Budget | None:
-        asked = self.policy.budget
-        return None if asked is None else Budget.of(asked.epsilon, asked.delta)
-
     def repeat_words(self, when: str, state: RunState) -> str | None:
         if self.method.drawn_before:
             return None  # it cannot be repeated at all, and the ledger says why
-        price = f"({text_up(self.total.epsilon)}, {text_up(self.total.delta)})"
-        said = {
-            "appeared": f"this very release was charged before ({when})",
-            "running": f"another run is making this very release now ({when})",
-            "unknown": f"this very release was charged before ({when}), and the ledger has not noted whether it appeared",
-            "ended": f"this very release was charged before ({when}) and never appeared",
-        }[state]
-        return f"{said}; a repeat draws a new sample and costs {price} once more"
+        return f"{charged_before(when, state)}; a repeat draws a new sample and costs {self.price().words()} once more"
 
     # --- in words -----------------------------------------------------------------------------------------------------
 

@@ -27,11 +27,11 @@ from shoal.assess.distortion.record_pairs import pair_columns
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
-from shoal.publish.folder import MARK, write_report
+from shoal.publish.folder import write_report
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.rehearse import Proportion
 from shoal.publish.report.columns import ColumnChange, as_numbers, column_change, picture
-from shoal.publish.report.safe_k import VERSION
+from shoal.publish.report.safe_k import report_opening
 from shoal.publish.verify.recount import distance_of, hidden_groups, observe_classes, without_hierarchy
 
 MUCH = 50.0
@@ -75,12 +75,7 @@ def counted_report(
     # Two clusters may look alike, and swapped records may be equal.
     combinations = len(masked.table.count_by(names))
     found: dict[str, Any] = {
-        "for_the_holder_only": MARK,
-        "version": VERSION,
-        "dataset": content["dataset"],
-        "date": content["date"],
-        "certificate": content["seal"],
-        "sentence": content["sentence"],
+        **report_opening(content),
         "method": plan.method.name,
         "kind": plan.kind,
         "k": plan.k,

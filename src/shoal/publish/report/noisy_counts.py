@@ -22,9 +22,9 @@ from shoal.engine.base import Table, open_engine
 from shoal.model.fit import fit
 from shoal.page.html import inline, page
 from shoal.page.picture import Picture, PlotAxis, Series
-from shoal.publish.folder import MARK, write_report
+from shoal.publish.folder import write_report
 from shoal.publish.plan.base import Plan
-from shoal.publish.report.safe_k import VERSION
+from shoal.publish.report.safe_k import page_opening, report_opening, rows_taking_part
 
 if TYPE_CHECKING:
     from shoal.anonymize.measure.tables import MeasuredCounts, NoisyTable
@@ -61,7 +61,7 @@ def noisy_counts_report(
     plan: Plan, table: Table, measured: MeasuredCounts, public: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
     """The custodian's report as the plain values that report.json holds."""
-    people, synthetic = _rows_taking_part(plan, table), content["synthetic"]
+    people, synthetic = rows_taking_part(plan, table), content["synthetic"]
     shown_in = Schema(tuple(plan.policy.schema.published))
     drawn = None if synthetic is None else open_engine().scan(public / synthetic["file"], shown_in)
     found = []
@@ -74,12 +74,7 @@ def noisy_counts_report(
         found.append(_table(entry, noisy, original, share, made, estimate))
     distances = _by_width(found, "distance")
     return {
-        "for_the_holder_only": MARK,
-        "version": VERSION,
-        "dataset": content["dataset"],
-        "date": content["date"],
-        "certificate": content["seal"],
-        "sentence": content["sentence"],
+        **report_opening(content),
         "rows": {
             "in": table.rows(),
             "taking_part": people,
@@ -94,14 +89,6 @@ def noisy_counts_report(
         "noise": content["noise"],
         "tables": sorted(found, key=lambda one: -(one["distance"] or 0.0)),
     }
-
-
-def _rows_taking_part(plan: Plan, table: Table) -> int:
-    """How many rows are left when each person has at most as many as the unit allows."""
-    unit = plan.unit
-    if unit.whose != "person" or unit.column is None:
-        return table.rows()
-    return sum(min(size, unit.max_rows) * often for size, often in table.class_sizes([unit.column]).items())
 
 
 def _count(table: Table, tables: Sequence[NoisyTable]) -> list[Numbers]:
@@ -224,19 +211,13 @@ def _worst(poor: Sequence[dict[str, Any]]) -> str:
 
 def noisy_counts_page(values: dict[str, Any]) -> str:
     """The report as a page of HTML without scripts, from its plain values."""
-    mark, tables, rows = values["for_the_holder_only"], values["tables"], values["rows"]
+    tables, rows = values["tables"], values["rows"]
     picture = error_picture(tables)
     drawn = rows["synthetic"] is not None
     return page(
         "noisy_counts_report",
         {
-            "title": f"For the custodian only: report on {values['dataset']}",
-            "mark": mark,
-            "dataset": values["dataset"],
-            "lead": f"Released on {values['date']}; the seal of the certificate begins {values['certificate'][:12]}.",
-            "sentence": values["sentence"],
-            "cautions": values["cautions"],
-            "notes": values["notes"],
+            **page_opening(values),
             "facts_of_all": _facts(values),
             "error_picture": inline(picture, "errors"),
             "error_caption": picture.caption,
@@ -272,7 +253,6 @@ def noisy_counts_page(values: dict[str, Any]) -> str:
                 *([FEWER_ROWS] if rows["taking_part"] != rows["in"] else []),
                 "Nothing was drawn again for this report: the key of the noise is destroyed.",
             ],
-            "footer": mark,
         },
     )
 

@@ -7,7 +7,7 @@ sample itself is gone with its key and is never drawn again: what was sampled an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -31,6 +31,7 @@ from shoal.guarantee.sentences import about_people, short
 from shoal.page.html import inline, page
 from shoal.publish.certificate.page import Fact
 from shoal.publish.folder import MARK, write_report
+from shoal.publish.plan.base import Plan
 from shoal.publish.plan.page import curve_picture, frontier_picture
 from shoal.publish.plan.safe_k import SafeKPlan, with_delta
 from shoal.publish.report.column_detail import (
@@ -111,12 +112,7 @@ def safe_k_report(
         spread = _spread(recoding, original, column["name"], published[column["name"]]) if says is None else None
         column["distance_spread_evenly"] = spread
     return {
-        "for_the_holder_only": MARK,
-        "version": VERSION,
-        "dataset": content["dataset"],
-        "date": content["date"],
-        "certificate": content["seal"],
-        "sentence": content["sentence"],
+        **report_opening(content),
         "rows": rows,
         "cautions": _cautions(plan, rows, columns, details),
         "notes": list(table.notes),
@@ -178,14 +174,40 @@ def sample_sizes(rows: int, rate: float, confidence: float = CONFIDENCE) -> tupl
     return least((1 - confidence) / 2), least((1 + confidence) / 2)
 
 
-def rows_taking_part(plan: SafeKPlan, table: Table) -> int:
+def report_opening(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What every custodian's report begins with: whom it is for, and of which release it speaks."""
+    return {
+        "for_the_holder_only": MARK,
+        "version": VERSION,
+        "dataset": content["dataset"],
+        "date": content["date"],
+        "certificate": content["seal"],
+        "sentence": content["sentence"],
+    }
+
+
+def page_opening(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page of every report on several tables begins with, and its footer."""
+    return {
+        "title": f"For the custodian only: report on {values['dataset']}",
+        "mark": values["for_the_holder_only"],
+        "dataset": values["dataset"],
+        "lead": f"Released on {values['date']}; the seal of the certificate begins {values['certificate'][:12]}.",
+        "sentence": values["sentence"],
+        "cautions": values["cautions"],
+        "notes": values["notes"],
+        "footer": values["for_the_holder_only"],
+    }
+
+
+def rows_taking_part(plan: Plan, table: Table) -> int:
     """How many rows are left when each person has at most as many as the unit allows."""
     return _rows_and_people(plan, table)[0]
 
 
-def _rows_and_people(plan: SafeKPlan, table: Table) -> tuple[int, int | None]:
+def _rows_and_people(plan: Plan, table: Table) -> tuple[int, int | None]:
     """The rows that take part, and how many people there are; None where a row is the unit."""
-    unit = plan.method.unit
+    unit = plan.unit
     if unit.whose != "person" or unit.column is None:
         return table.rows(), None
     sizes = table.class_sizes([unit.column])

@@ -17,7 +17,7 @@ from shoal.data.type import spell
 from shoal.engine.base import Counts, RecodeRequest, Table
 from shoal.guarantee.rounding import text_near
 from shoal.page.html import page
-from shoal.publish.folder import MARK, write_report
+from shoal.publish.folder import write_report
 from shoal.publish.plan.views import ViewsPlan
 from shoal.publish.report.column_detail import (
     DETAIL,
@@ -30,7 +30,7 @@ from shoal.publish.report.column_detail import (
     count_labels,
     distance,
 )
-from shoal.publish.report.safe_k import VERSION, read_published, rows_taking_part
+from shoal.publish.report.safe_k import page_opening, read_published, report_opening, rows_taking_part
 from shoal.publish.run.safe_k import DrawnTable
 
 if TYPE_CHECKING:
@@ -71,12 +71,7 @@ def views_report(
     distances = [view["distance"] for view in views if view["distance"] is not None]
     attributes = _attributes(views)
     return {
-        "for_the_holder_only": MARK,
-        "version": VERSION,
-        "dataset": content["dataset"],
-        "date": content["date"],
-        "certificate": content["seal"],
-        "sentence": content["sentence"],
+        **report_opening(content),
         "rows": {
             "in": table.rows(),
             "taking_part": people,
@@ -172,18 +167,12 @@ def _view(
 
 def views_page(values: dict[str, Any]) -> str:
     """The custodian's report on views as a page of HTML without scripts, from its plain values."""
-    mark, views, rows = values["for_the_holder_only"], values["views"], values["rows"]
+    views, rows = values["views"], values["rows"]
     mean = values["mean_distance"]
     return page(
         "view_report",
         {
-            "title": f"For the custodian only: report on {values['dataset']}",
-            "mark": mark,
-            "dataset": values["dataset"],
-            "lead": f"Released on {values['date']}; the seal of the certificate begins {values['certificate'][:12]}.",
-            "sentence": values["sentence"],
-            "cautions": values["cautions"],
-            "notes": values["notes"],
+            **page_opening(values),
             "facts_of_all": [
                 ("rows in the original", f"{rows['in']:,}", ""),
                 *(
@@ -230,7 +219,6 @@ def views_page(values: dict[str, Any]) -> str:
                 DETAIL,
                 "Nothing was drawn again for this report: the keys of the samples are destroyed.",
             ],
-            "footer": mark,
         },
     )
 

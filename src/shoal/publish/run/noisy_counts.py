@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +17,7 @@ from shoal.engine.base import Table
 from shoal.errors import UsageError
 from shoal.guarantee.noisy_counts import noise_half_width
 from shoal.guarantee.rounding import exact_text
-from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat
+from shoal.ledger.ledger import Ledger
 from shoal.publish.certificate.model import CountsTableEntry, SyntheticEntry, TableEntry
 from shoal.publish.certificate.noisy_counts import certificate
 from shoal.publish.folder import (
@@ -34,10 +32,11 @@ from shoal.publish.folder import (
     write_hierarchies,
     write_text,
 )
-from shoal.publish.plan.noisy_counts import NUMBERS, NoisyCountsPlan, SyntheticRows
+from shoal.publish.plan.noisy_counts import NUMBERS, NoisyCountsPlan, SyntheticRows, count_index
 from shoal.publish.plan.views import view_names
-from shoal.publish.run.release import Job, Stage, today
-from shoal.publish.run.safe_k import BYTES_OF_CELL, SafeKJob, key, write_rules
+from shoal.publish.run.charge import ChargedJob
+from shoal.publish.run.release import Stage, today
+from shoal.publish.run.safe_k import BYTES_OF_CELL, RuleFiles, SafeKJob, key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,14 +47,14 @@ NOBODY = "rows of nobody: synthetic, drawn from noisy counts"
 """What the metadata of a Parquet file of synthetic rows say under the key `shoal`."""
 
 
-class NoisyCountsJob(Job):
+class NoisyCountsJob(ChargedJob):
     """The run of a plan of noisy counts; everything in it is charged once, before the first random draw."""
 
+    plan: NoisyCountsPlan
     report_modules: tuple[str, ...] = ("shoal.publish.report.noisy_counts",)
 
     def __init__(self, plan: NoisyCountsPlan) -> None:
         self.plan = plan
-        self.receipt: Receipt | None = None
         self.hierarchies: dict[str, bytes] = {}
         self.measured: MeasuredCounts | None = None
         self.rows: SafeKJob | None = plan.rows.job() if plan.rows is not None else None
@@ -66,10 +65,6 @@ class NoisyCountsJob(Job):
             *(("shoal.datasets.cell_values",) if plan.synthetic is not None else ()),
         )
 
-    @property
-    def dataset(self) -> str:
-        return self.plan.policy.dataset
-
     def notes(self, rows: int) -> list[str]:
         """A warning, and no refusal: whether a release appears must not depend on one row more or less."""
         width = min(self.plan.half_widths.values())
@@ -79,9 +74,6 @@ class NoisyCountsJob(Job):
                 f"the table has fewer rows than ten times the least error of a count ({width:,}); expect counts that say little"
             )
         return found
-
-    def cells(self, rows: int) -> int:
-        return rows * len(self.plan.schema.published)
 
     def expected_bytes(self, rows: int) -> int:
         """About how many bytes are written; of merged cells there are at most so many."""
@@ -97,8 +89,7 @@ class NoisyCountsJob(Job):
         """Compile what takes long, and draw the certificate with names in the place of what is not settled yet."""
         plan = self.plan
         self.hierarchies = read_hierarchies(plan.policy)
-        account = ledger.account(plan.policy.dataset)
-        paid = replace(account, costs=(*account.costs, plan.cost), budget=account.budget or plan.budget)
+        paid = self.account_after(ledger)
         beside = [table for table, _ in self.rows.draft_tables()] if self.rows is not None else []
         synthetic = self.synthetic_entry(0) if plan.synthetic is not None else None
         certificate(plan, {LOCK: plan.lock.sha256}, self.draft_counts(), beside, synthetic, paid, today())
@@ -125,31 +116,6 @@ class NoisyCountsJob(Job):
             for name, group in zip(view_names(groups), groups, strict=True)
         ]
 
-    def charge(
-        self,
-        ledger: Ledger,
-        table: Table,
-        file: bytes | None,
-        work: str | None = None,
-        repeat: RefuseRepeat | None = None,
-    ) -> None:
-        plan = self.plan
-        contents = table.contents()
-        self.receipt = ledger.charge(
-            plan.policy.dataset,
-            plan.cost,
-            budget=plan.budget,
-            neighbours=plan.policy.neighbours,
-            plan=plan.lock.sha256,
-            table=contents.whole,
-            columns=contents.columns,
-            file=file,
-            unit=plan.unit,
-            uses_sample=False,
-            work=work,
-            repeat=repeat,
-        )
-
     def write(
         self, table: Table, folder: Path, source: Source | None, ledger: Ledger, stage: Stage
     ) -> tuple[dict[str, Any], int]:
@@ -168,7 +134,11 @@ class NoisyCountsJob(Job):
                 synthetic = self._write_synthetic(measured, folder, chance)
                 rows += synthetic.rows
         stage("writing")
-        index = count_index(plan, measured, counts)
+        scores = [
+            {"attributes": list(each.attributes), "score": each.score, "chosen": each.chosen}
+            for each in measured.scores
+        ]
+        index = count_index(plan, counts, scores)
         write_text(folder / COUNTS, json.dumps(index, indent=1, ensure_ascii=False) + "\n")
         write_text(folder / LOCK, plan.lock.text)
         write_hierarchies(folder, self.hierarchies)
@@ -201,38 +171,21 @@ class NoisyCountsJob(Job):
         self, table: Table, folder: Path, source: Source | None, stage: Stage
     ) -> tuple[list[TableEntry], int]:
         """The rows beside the counts, as the job of the rows draws them."""
-        job, rows = self.rows, 0
-        if job is None:
+        if self.rows is None:
             (folder / "recoding").mkdir()
             return [], 0
-        with closing(job.draw(table, source, stage)) as drawn:
-            for one, published in drawn:
-                stage(job.writing(len(job.drawn) + 1))
-                (folder / one.file).parent.mkdir(exist_ok=True)
-                published.write(folder / one.file)
-                rows += published.rows()
-                job.drawn.append(one)
-        tables = write_rules(job.drawn, folder)
-        job.write_index(folder, tables)
-        return tables, rows
+        return self.rows.write_tables(table, folder, source, stage)
 
     def _write_rules(
         self, measured: MeasuredCounts, counts: Sequence[CountsTableEntry], folder: Path
     ) -> list[CountsTableEntry]:
         """What each label of the counts stands for, the same rule once; the numbers go on where those of the rows end."""
         first = sum(1 for path in (folder / "recoding").iterdir() if path.suffix == ".json")
-        places: dict[tuple[str, str], str] = {}
-        found = []
-        for entry, each in zip(counts, measured.tables, strict=True):
-            own: dict[str, str] = {}
-            for name, rule in each.rules().items():
-                text = json.dumps(rule, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-                if (name, text) not in places:
-                    places[name, text] = rule_file(first + len(places) + 1, name)
-                    write_text(folder / places[name, text], text)
-                own[name] = places[name, text]
-            found.append(entry.model_copy(update={"recoding": own}))
-        return found
+        rules = RuleFiles(folder, first)
+        return [
+            entry.model_copy(update={"recoding": rules.write(each.rules())})
+            for entry, each in zip(counts, measured.tables, strict=True)
+        ]
 
     def _write_synthetic(self, measured: MeasuredCounts, folder: Path, source: Source) -> SyntheticEntry:
         """One table drawn from a model of the published counts; the original is not here."""
@@ -261,10 +214,6 @@ class NoisyCountsJob(Job):
         if self.measured is None:
             raise UsageError("nothing was counted yet")
         return write_noisy_counts_report(self.plan, table, self.measured, public, private, content)
-
-    def fix_after_failure(self, fix: str | None) -> str:
-        """Say that the charge stands."""
-        return f"{fix}; the charge stands" if fix else "the charge stands: what failed may have been seen"
 
 
 def draw_codes(plan: NoisyCountsPlan, measured: MeasuredCounts, source: Source) -> npt.NDArray[np.int64]:
@@ -319,27 +268,3 @@ def write_frame(path: Path, frame: pa.Table, metadata: Mapping[str, str] | None 
 
 def _batches(frame: pa.Table, rows: int) -> Iterator[pa.RecordBatch]:
     yield from frame.combine_chunks().to_batches(max_chunksize=rows)
-
-
-def count_index(plan: NoisyCountsPlan, measured: MeasuredCounts, counts: Sequence[CountsTableEntry]) -> dict[str, Any]:
-    """What an analyst needs to find the right table of counts, and what decided which tables there are."""
-    return {
-        "version": 1,
-        "dataset": plan.policy.dataset,
-        "confidence": "0.95",
-        "tables": [
-            {
-                "name": table.name,
-                "file": table.file,
-                "attributes": list(table.columns),
-                "sigma": table.sigma,
-                "half_width": table.half_width,
-                "cells": table.cells,
-            }
-            for table in counts
-        ],
-        "scores": [
-            {"attributes": list(each.attributes), "score": each.score, "chosen": each.chosen}
-            for each in measured.scores
-        ],
-    }

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from shoal.anonymize.generalize.tree.boxes import BoxRecoding
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.guarantee.safe_k.setting import Setting
-from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat
+from shoal.ledger.ledger import Ledger
 from shoal.publish.certificate.model import RecodingChoiceEntry, TableEntry
 from shoal.publish.certificate.safe_k import certificate
 from shoal.publish.folder import (
@@ -23,13 +22,15 @@ from shoal.publish.folder import (
     hashes,
     read_hierarchies,
     rule_file,
+    rule_text,
     table_file,
     write_certificate,
     write_hierarchies,
     write_text,
 )
 from shoal.publish.plan.safe_k import SafeKPlan
-from shoal.publish.run.release import Job, Stage, today
+from shoal.publish.run.charge import ChargedJob
+from shoal.publish.run.release import Stage, today
 
 BYTES_OF_CELL = {"csv": 16, "parquet": 2}
 """About how many bytes a published cell takes: a label with its comma; a number of a label, compressed."""
@@ -50,16 +51,21 @@ class DrawnTable:
     """How its recoding was chosen, where that was paid for and it is a view's."""
 
 
-class SafeKJob(Job):
-    """The run of a plan that is charged before the first random draw."""
+class SafeKJob(ChargedJob):
+    """The run of a plan that publishes rows of a sample."""
+
+    plan: SafeKPlan
 
     report_modules: tuple[str, ...] = ("shoal.publish.report.safe_k", "shoal.assess.release.estimate")
 
     def __init__(self, plan: SafeKPlan) -> None:
         self.plan = plan
         self.drawn: list[DrawnTable] = []
-        self.receipt: Receipt | None = None
         self.hierarchies: dict[str, bytes] = {}
+
+    @property
+    def uses_sample(self) -> bool:
+        return self.plan.method.drawn_before
 
     def notes(self, rows: int) -> list[str]:
         """A warning, and no refusal: whether a release appears must not depend on one row more or less."""
@@ -69,13 +75,6 @@ class SafeKJob(Job):
         few = f"the table has fewer than 2k = {2 * k} rows"
         return [f"{few}, so hardly a class can reach k = {k}; expect an empty release"]
 
-    @property
-    def dataset(self) -> str:
-        return self.plan.policy.dataset
-
-    def cells(self, rows: int) -> int:
-        return rows * len(self.plan.schema.published)
-
     def expected_bytes(self, rows: int) -> int:
         shown = sum(float(promise.beta) * len(table.columns) for table, promise in self.draft_tables())
         return int(rows * shown * BYTES_OF_CELL[self.plan.format])
@@ -84,8 +83,7 @@ class SafeKJob(Job):
         """Compile what takes long, and draw the certificate with names in the place of what is not settled yet."""
         plan = self.plan
         self.hierarchies = read_hierarchies(plan.policy)
-        account = ledger.account(plan.policy.dataset)
-        paid = replace(account, costs=(*account.costs, plan.cost), budget=account.budget or plan.budget)
+        paid = self.account_after(ledger)
         tables = [table for table, _ in self.draft_tables()]
         certificate(plan, {LOCK: plan.lock.sha256}, tables, paid, today())
         return self.load_kernels(rows)
@@ -105,31 +103,6 @@ class SafeKJob(Job):
     def file(self, number: int) -> str:
         """The file of the table of this number."""
         return table_file(self.plan.format, number if self.plan.repeat > 1 else None)
-
-    def charge(
-        self,
-        ledger: Ledger,
-        table: Table,
-        file: bytes | None,
-        work: str | None = None,
-        repeat: RefuseRepeat | None = None,
-    ) -> None:
-        plan = self.plan
-        contents = table.contents()
-        self.receipt = ledger.charge(
-            plan.policy.dataset,
-            plan.cost,
-            budget=plan.budget,
-            neighbours=plan.policy.neighbours,
-            plan=plan.lock.sha256,
-            table=contents.whole,
-            columns=contents.columns,
-            file=file,
-            unit=plan.method.unit,
-            uses_sample=plan.method.drawn_before,
-            work=work,
-            repeat=repeat,
-        )
 
     def draw(
         self, table: Table, source: Source | None, stage: Stage = lambda _: None
@@ -153,7 +126,20 @@ class SafeKJob(Job):
         self, table: Table, folder: Path, source: Source | None, ledger: Ledger, stage: Stage
     ) -> tuple[dict[str, Any], int]:
         """Write the tables, the rules of their labels, the lock and the certificate; every key is gone when this returns."""
-        plan, rows = self.plan, 0
+        plan = self.plan
+        tables, rows = self.write_tables(table, folder, source, stage)
+        write_text(folder / LOCK, plan.lock.text)
+        write_hierarchies(folder, self.hierarchies)
+        account = ledger.account(plan.policy.dataset, self.receipt)
+        made = certificate(plan, hashes(folder), tables, account, today())
+        write_certificate(folder, made)
+        return made.to_json(), rows
+
+    def write_tables(
+        self, table: Table, folder: Path, source: Source | None, stage: Stage
+    ) -> tuple[list[TableEntry], int]:
+        """Draw and write every table, the rules of their labels and their index; the tables as listed, and how many rows."""
+        rows = 0
         with closing(self.draw(table, source, stage)) as drawn:
             for one, published in drawn:
                 stage(self.writing(len(self.drawn) + 1))
@@ -164,12 +150,7 @@ class SafeKJob(Job):
         stage("writing")
         tables = write_rules(self.drawn, folder)
         self.write_index(folder, tables)
-        write_text(folder / LOCK, plan.lock.text)
-        write_hierarchies(folder, self.hierarchies)
-        account = ledger.account(plan.policy.dataset, self.receipt)
-        made = certificate(plan, hashes(folder), tables, account, today())
-        write_certificate(folder, made)
-        return made.to_json(), rows
+        return tables, rows
 
     def writing(self, number: int) -> str:  # noqa: ARG002 - a view's
         """The stage of the run in which the table of this number is written."""
@@ -182,10 +163,6 @@ class SafeKJob(Job):
         from shoal.publish.report.safe_k import write_safe_k_report
 
         return write_safe_k_report(self.plan, table, self.drawn[0].recoding, public, private, content)
-
-    def fix_after_failure(self, fix: str | None) -> str:
-        """Say that the charge stands."""
-        return f"{fix}; the charge stands" if fix else "the charge stands: what failed may have been seen"
 
 
 def draft_table(
@@ -214,20 +191,34 @@ def key(source: Source | None, purpose: str) -> Source:
     return source.stream(purpose) if source is not None else Source.secure()
 
 
+class RuleFiles:
+    """The files in which a release says what its labels stand for, each rule once; numbers go on where others end."""
+
+    def __init__(self, folder: Path, before: int = 0) -> None:
+        """`before` is how many files of rules the folder has already."""
+        self._folder, self._before = folder, before
+        self._places: dict[tuple[str, str], str] = {}
+
+    def write(self, rules: Mapping[str, Any]) -> dict[str, str]:
+        """Write the rules that are new; for each attribute the file of its rule."""
+        found = {}
+        for name, rule in rules.items():
+            text = rule_text(rule)
+            if (name, text) not in self._places:
+                place = self._places[name, text] = rule_file(self._before + len(self._places) + 1, name)
+                write_text(self._folder / place, text)
+            found[name] = self._places[name, text]
+        return found
+
+
 def write_rules(tables: Sequence[DrawnTable], folder: Path) -> list[TableEntry]:
     """Write what each label stands for, the same rule once; the tables as the certificate lists them."""
     (folder / "recoding").mkdir()
-    places: dict[tuple[str, str], str] = {}
+    rules = RuleFiles(folder)
     listings: dict[int, str] = {}
     found = []
     for each in tables:
-        own: dict[str, str] = {}
-        for name, rule in each.recoding.rules().items():
-            text = json.dumps(rule, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-            if (name, text) not in places:
-                places[name, text] = rule_file(len(places) + 1, name)
-                write_text(folder / places[name, text], text)
-            own[name] = places[name, text]
+        own = rules.write(each.recoding.rules())
         boxes = _write_boxes(each, each.recoding, folder, listings) if isinstance(each.recoding, BoxRecoding) else None
         found.append(
             TableEntry(

@@ -40,8 +40,8 @@ from shoal.publish.certificate.model import (
     TableEntry,
 )
 from shoal.publish.certificate.noisy_counts import certificate as make_certificate
-from shoal.publish.folder import COUNTS, counts_file, rule_file, synthetic_file
-from shoal.publish.plan.noisy_counts import CountedTables, NoisyCountsPlan, synthetic_rows
+from shoal.publish.folder import COUNTS, counts_file, rule_file, rule_text, synthetic_file
+from shoal.publish.plan.noisy_counts import CountedTables, NoisyCountsPlan, count_index, synthetic_rows
 from shoal.publish.plan.views import view_names
 from shoal.publish.verify.compare import compare
 from shoal.publish.verify.lock import is_unread
@@ -190,7 +190,9 @@ class ToldCounts:
     def index_check(self) -> Check:
         """The index of the tables, to the letter; scores are those of the file, each as a whole number."""
         scores = read_json(self.folder, COUNTS)["scores"]
-        wanted = json.dumps(index_of(self.plan, self.certificate.counts, scores), indent=1, ensure_ascii=False) + "\n"
+        wanted = (
+            json.dumps(count_index(self.plan, self.certificate.counts, scores), indent=1, ensure_ascii=False) + "\n"
+        )
         return Check(
             "count-index", read_bytes(self.folder, COUNTS) == wanted.encode("utf-8"), "to the letter", promise=True
         )
@@ -235,35 +237,9 @@ class ToldCounts:
         return NoisyTable(bins, values.reshape(tuple(map(len, bins))), exact(told.sigma))
 
 
-def rule_text(rule: Mapping[str, Any]) -> str:
-    """A rule as its file holds it."""
-    return json.dumps(rule, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-
-
 def _division(rule: Mapping[str, Any]) -> list[Any]:
     """How a rule divides its cells, and what it calls the parts."""
     return [rule[key] for key in ("cells", "labels", "members")]
-
-
-def index_of(plan: NoisyCountsPlan, counts: Sequence[CountsTableEntry], scores: Any) -> dict[str, Any]:
-    """What counts.json has to hold, with the scores as they are told."""
-    return {
-        "version": 1,
-        "dataset": plan.policy.dataset,
-        "confidence": "0.95",
-        "tables": [
-            {
-                "name": table.name,
-                "file": table.file,
-                "attributes": list(table.columns),
-                "sigma": table.sigma,
-                "half_width": table.half_width,
-                "cells": table.cells,
-            }
-            for table in counts
-        ],
-        "scores": scores,
-    }
 
 
 def setting_of(noise: NoiseEntry, unit: Unit) -> CountsSetting:

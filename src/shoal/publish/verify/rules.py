@@ -16,6 +16,7 @@ from shoal.data.domain import Values
 from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, Schema, Type
 from shoal.publish.certificate.model import TableEntry
+from shoal.publish.folder import rule_text
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.verify.lock import is_unread
 from shoal.publish.verify.standalone import Check, read_text, strict_json
@@ -36,7 +37,7 @@ def rule_checks(folder: Path, plan: SafeKPlan, tables: Sequence[TableEntry]) -> 
                 continue
             text = read_text(folder, place)
             rule = strict_json(text)
-            if text != json.dumps(rule, indent=1, ensure_ascii=False, sort_keys=True) + "\n":
+            if text != rule_text(rule):
                 found[column, place] = Check(
                     "label-meaning", False, "the rule is not written as we write it", about=column
                 )

@@ -1,0 +1,63 @@
+"""A run that has a price: charged before the first random draw, and the charge stands whatever happens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shoal.engine.base import Table
+from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat
+from shoal.ledger.state import Account
+from shoal.publish.plan.base import Plan
+from shoal.publish.run.release import Job
+
+
+class ChargedJob(Job):
+    """The run of a plan with a differential promise, whose price the ledger is charged once, for everything in it."""
+
+    plan: Plan
+    receipt: Receipt | None = None
+
+    @property
+    def dataset(self) -> str:
+        return self.plan.policy.dataset
+
+    @property
+    def uses_sample(self) -> bool:
+        """Whether the promise rests on the table being a sample itself, which can be used once."""
+        return False
+
+    def cells(self, rows: int) -> int:
+        return rows * len(self.plan.schema.published)
+
+    def account_after(self, ledger: Ledger) -> Account:
+        """The account of the dataset as it will be when this run has been charged."""
+        plan, account = self.plan, ledger.account(self.dataset)
+        return replace(account, costs=(*account.costs, plan.price()), budget=account.budget or plan.budget)
+
+    def charge(
+        self,
+        ledger: Ledger,
+        table: Table,
+        file: bytes | None,
+        work: str | None = None,
+        repeat: RefuseRepeat | None = None,
+    ) -> None:
+        plan, contents = self.plan, table.contents()
+        self.receipt = ledger.charge(
+            self.dataset,
+            plan.price(),
+            budget=plan.budget,
+            neighbours=plan.policy.neighbours,
+            plan=plan.lock.sha256,
+            table=contents.whole,
+            columns=contents.columns,
+            file=file,
+            unit=plan.unit,
+            uses_sample=self.uses_sample,
+            work=work,
+            repeat=repeat,
+        )
+
+    def fix_after_failure(self, fix: str | None) -> str:
+        """Say that the charge stands."""
+        return f"{fix}; the charge stands" if fix else "the charge stands: what failed may have been seen"
