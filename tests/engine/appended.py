@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import gzip
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+from openpyxl.utils.exceptions import IllegalCharacterError
 from pyarrow import feather, parquet
 
+from shoal.data.date_format import DateFormat
 from shoal.data.domain import Interval, Values
 from shoal.data.schema import Attribute, FileFormat, Outside, Role, Schema, Type
 from shoal.engine.read.storage import READS, Storage, storage_of
 from shoal.errors import ShoalError
+from tests.engine.read.foreign.workbooks import write_ods, write_xlsx
 
 D = decimal.Decimal
 TOWNS = ("Bern", "Zürich", "a;b", "1", "01", "true", "£10", "x,y", "it's")
@@ -290,6 +296,93 @@ def _stored_as(kind, table, folder, name):
         parquet.write_table(table.slice(middle), parts / "b.parquet")
         return parts
     return table
+
+
+FOREIGN = ("packed", "lines", "xlsx", "ods", "stream")
+"""Kinds of inputs that come from other programs."""
+CELL_KINDS = (bool, int, float, str, dt.date)
+
+
+def foreign_case(draw, folder: Path):
+    """As `case`, for inputs of other programs: compressed text, cells that have kinds of their own, streams."""
+    kind = draw.choice(FOREIGN)
+    try:
+        if kind == "packed":
+            schema, base, more, at = csv_case(draw, folder, raw=draw.random() < 0.5)
+            return kind, schema, _packed(base, draw), _packed(more, draw), at
+        if kind == "stream":
+            schema, base, more, at = typed_case(draw)
+            return kind, schema, StreamAgain(base), StreamAgain(more), at
+        return kind, *cell_case(draw, folder, kind)
+    except (pa.ArrowException, IllegalCharacterError, TypeError, ValueError, OverflowError):
+        return None
+
+
+class StreamAgain:
+    """An Arrow stream, as another library hands it over; each reader gets a new one."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.to_reader(max_chunksize=2).__arrow_c_stream__(requested_schema)
+
+
+def _packed(path, draw):
+    packed = path.with_name(path.name + draw.choice([".gz", ".zst"]))
+    data = path.read_bytes()
+    packed.write_bytes(gzip.compress(data) if packed.suffix == ".gz" else pa.compress(data, "zstd", asbytes=True))
+    return packed
+
+
+def cell_case(draw, folder: Path, kind):
+    """Two files whose cells have kinds of their own; columns may declare a form of dates and a decimal mark."""
+    schema, _ = schema_and_names(draw)
+    told = {Type.DATE: {"format": DateFormat("%d.%m.%Y")}, Type.DATETIME: {"format": DateFormat("%d.%m.%Y %H:%M")}}
+    told[Type.DECIMAL] = {"decimal": ","}
+    schema = replace(
+        schema,
+        attributes=tuple(
+            replace(one, **told.get(one.type, {})) if draw.random() < 0.5 and one.role is not Role.DROP else one
+            for one in schema.attributes
+        ),
+        file=replace(schema.file, encoding="utf-8"),
+    )
+    rows, odd = object_rows(draw, schema)
+    if draw.random() < 0.5:
+        odd[draw.choice(schema.names)] = draw.choice(HOSTILE)
+    at = draw.randrange(len(rows) + 1)
+    write = {"lines": _write_lines, "xlsx": _write_workbook(write_xlsx), "ods": _write_workbook(write_ods)}[kind]
+    both = rows, [*rows[:at], odd, *rows[at:]]
+    files = [folder / f"{name}.{'jsonl' if kind == 'lines' else kind}" for name in ("base", "more")]
+    for path, each in zip(files, both, strict=True):
+        write(path, [[_as_cell(row[name]) for name in schema.names] for row in each], schema.names)
+    if kind != "lines":  # a row without any cell is no row
+        at = sum(any(_as_cell(value) not in (None, "") for value in row.values()) for row in rows[:at])
+    return schema, *files, at
+
+
+def _as_cell(value):
+    """A value that a file of cells can hold; a ValueError where it cannot."""
+    if value is None or value is pd.NaT or (isinstance(value, float) and not np.isfinite(value)):
+        return None
+    if (
+        not isinstance(value, CELL_KINDS)
+        or getattr(value, "tzinfo", None) is not None
+        or isinstance(value, pd.Timestamp)
+    ):
+        raise ValueError
+    return value if not isinstance(value, dt.date) or value.year >= 1900 else value.isoformat()
+
+
+def _write_lines(path, rows, names):
+    path.write_text(
+        "".join(json.dumps(dict(zip(names, row, strict=True)), default=str) + "\n" for row in rows), encoding="utf-8"
+    )
+
+
+def _write_workbook(write):
+    return lambda path, rows, names: write(path, {"s": [list(names), *rows]})
 
 
 def read(engine, source, schema):

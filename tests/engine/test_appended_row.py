@@ -14,10 +14,10 @@ from tests.engine.oracle import OracleEngine
 ENGINES = (DuckDB(threads=1), OracleEngine())
 
 
-def compared(seed, folder, engines):
+def compared(seed, folder, engines, case=appended.case):
     """How many cases of each kind were compared, refused, or changed."""
     draw = random.Random(seed)  # noqa: S311 - which tables are tried is no secret
-    drawn = appended.case(draw, folder)
+    drawn = case(draw, folder)
     if drawn is None:
         return {("none", "not built")}
     found = {appended.changed(engine, drawn) for engine in engines}
@@ -33,6 +33,23 @@ def test_one_more_row_does_not_change_how_others_are_read(tmp_path):
     for seed in range(250):
         seen.update(compared(seed, tmp_path, ENGINES if seed % 5 == 0 else ENGINES[1:]))
     assert all(seen[kind, "same"] for kind in appended.KINDS), seen
+
+
+@pytest.mark.slow
+def test_one_more_row_in_a_file_of_another_program_does_not_change_how_others_are_read(tmp_path):
+    seen = Counter()
+    for seed in range(80):
+        seen.update(compared(seed, tmp_path, ENGINES if seed % 5 == 0 else ENGINES[1:], appended.foreign_case))
+    assert all(seen[kind, "same"] for kind in appended.FOREIGN), seen
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(5))
+def test_one_more_row_in_a_file_of_another_program_does_not_change_how_others_are_read_at_length(tmp_path, block):
+    seen = Counter()
+    for seed in range(10_000 + 500 * block, 10_000 + 500 * (block + 1)):
+        seen.update(compared(seed, tmp_path, ENGINES, appended.foreign_case))
+    assert all(seen[kind, "same"] for kind in appended.FOREIGN), seen
 
 
 @pytest.mark.long

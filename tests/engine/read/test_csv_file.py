@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import itertools
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shoal.data.schema import STANDARD, Attribute, FileFormat, Role, Schema, Type
+from shoal.data.schema import ENCODINGS, STANDARD, Attribute, FileFormat, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.read import csv_file
 from shoal.engine.read.csv_file import check_structure, read_header
@@ -220,3 +221,55 @@ def test_a_row_that_ends_otherwise_swallows_no_empty_row_of_one_column(path, add
         read(path)
     path.write_text(f"a,b\n1,2\n{added.rstrip()},y\r\n\n2,3\n", newline="")
     assert read(path)[1] == [("1", "2"), ("x", "y"), ("2", "3")]
+
+
+LETTERS = {
+    "shift_jis": "東",
+    "cp932": "東",
+    "euc_jp": "東",
+    "gb18030": "😀東",
+    "big5": "東",
+    "euc_kr": "한",
+    "koi8-r": "ж",
+}
+LETTERS |= {"koi8-u": "ї", "cp866": "ж", "cp437": "é", "cp850": "é", "cp852": "ł", "mac-roman": "é"}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_encoding_is_that_of_python_and_leaves_delimiters_and_line_ends_alone(tmp_path, encoding):
+    """The letters of each byte are Python's; none of them swallows the sign or the line end after it."""
+    letters = LETTERS.get(encoding) or bytes(range(0xA1, 0x100)).decode(
+        "utf-8" if "utf" in encoding else encoding, "ignore"
+    )
+    letters = letters or "Zürich 東京 😀"
+    path = tmp_path / "t.csv"
+    path.write_bytes(f"x;y\n{letters};1\n{letters}\n".replace(f"\n{letters}\n", "\n2;2\n").encode(encoding))
+    assert read(path, FileFormat(encoding, ";"))[1] == [(letters, "1"), ("2", "2")]
+
+
+def test_no_bytes_before_a_line_end_swallow_it():
+    """In every encoding, broken bytes at the end of a line are refused, or the line ends where it ended."""
+    for encoding in (name for name in ENCODINGS if "utf" not in name):
+        for broken in (
+            [bytes([byte]) for byte in range(0x80, 0x100)],
+            [bytes([0x81, byte]) for byte in range(0x30, 0x100)],
+        ):
+            for ending in (each for byte in broken for each in (byte + b"\n", byte + b"\r\n")):
+                with contextlib.suppress(UnicodeDecodeError):
+                    assert (ending + b"2;z").decode(encoding).split("\n")[1:] == ["2;z"], encoding
+
+
+def test_utf_16_needs_its_mark(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("x;y\n1;2\n".encode("utf-16-be"))
+    with pytest.raises(DataError, match=r"no byte order mark.*`file: {encoding: utf-16-le}` or `utf-16-be`"):
+        read(path, FileFormat("utf-16"))
+    path.write_bytes(b"\xfe\xff" + "x;y\n1;ü\n".encode("utf-16-be"))
+    assert read(path, FileFormat("utf-16", ";"))[1] == [("1", "ü")]
+
+
+def test_where_no_column_is_declared_the_header_shows_most_columns(tmp_path):
+    path = tmp_path / "t.csv"
+    for text, names in (("a,b;c\td;e\n", ("a,b", "c\td", "e")), ("one\n", ("one",)), ("a;b,c\n", ("a;b", "c"))):
+        path.write_text(text)
+        assert read_header(path, STANDARD, ()).names == names
