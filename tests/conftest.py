@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import gate
-from tests.postgresql import ABSENT, find_programs, run_server
 
 # No deadlines: a machine with two shared cores makes them a source of noise, not of news.
 settings.register_profile("default", deadline=None, print_blob=True)
@@ -64,6 +63,8 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """The address of a real PostgreSQL server, which this run starts and ends; skipped where none is installed."""
+    from tests.postgresql import ABSENT, find_programs, run_server
+
     programs = find_programs()
     if programs is None:
         pytest.skip(ABSENT)
