@@ -23,6 +23,7 @@ SECTIONS = {
         "compose": ("guarantee.compose", "What several releases and mechanisms cost together."),
     },
     "Publish a table": {
+        "policy": ("policy", "Check, show, compare and confirm policies, before any row is read."),
         "plan": ("publish.plan", "What a policy promises, before any row is read."),
         "rehearse": ("publish.rehearse", "What to expect of a release, from simulated tables."),
         "release": ("publish.release", "Publish a table as its policy says, with a certificate."),

@@ -163,6 +163,34 @@ def tell_trace(error: BaseException) -> None:
     tell_lines("".join(traceback.format_exception(error)).rstrip("\n"))
 
 
+# --- questions ---------------------------------------------------------------------------------------------------------
+
+
+def can_ask() -> bool:
+    """Whether a person sits at a terminal and can be asked."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+def ask(question: str, answers: Sequence[str]) -> str:
+    """Put a question on standard error until one of the answers, or the beginning of one alone, comes back.
+
+    Raises     EOFError where the answers end.
+    """
+    while True:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            click.echo(
+                click.wrap_text(visible(question), width=96, subsequent_indent="  ") + " ", nl=False, file=sys.stderr
+            )
+        line = "" if sys.stdin is None else sys.stdin.readline()
+        if not line:
+            raise EOFError
+        given = line.strip().lower()
+        meant = [answer for answer in answers if given and answer.startswith(given)]
+        if len(meant) == 1:
+            return meant[0]
+        tell(f"  answer with {', '.join(answers)}")
+
+
 # --- what stands although printing fails -------------------------------------------------------------------------------
 
 

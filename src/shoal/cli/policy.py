@@ -1,0 +1,313 @@
+"""`shoal policy`: check, show and compare policies, print their JSON Schema, and confirm what a draft read off the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.terminal import output
+from shoal.cli.terminal.command import command, group, json_option
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    from shoal.policy.confirmation import ProfiledKey
+    from shoal.policy.policy import Policy
+
+LOCK = "policy.lock.yaml"
+"""The locked plan of a release folder."""
+LONGEST = 60
+"""Letters of a value that are shown in a line; JSON has all."""
+
+
+@group(
+    "policy",
+    examples=("shoal policy check policy.yaml", "shoal policy confirm policy.yaml"),
+    next_step=("See what the policy promises.", "shoal plan policy.yaml"),
+)
+def policy() -> None:
+    """Check a policy, show it with its defaults, compare two, and confirm what a draft read off the data."""
+
+
+@command(
+    "check",
+    parent=policy,
+    examples=("shoal policy check policy.yaml", "shoal policy check policy.yaml --json"),
+    next_step=("Confirm what was drafted from the data, then plan.", "shoal policy confirm policy.yaml"),
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def check_policy(file: Path, as_json: bool) -> None:
+    """Read a policy, and say what it asks for, what it promises, and what nobody has confirmed yet; no table is opened."""
+    from shoal.policy.policy import Policy
+
+    found = Policy.load(file)
+    roles: dict[str, list[str]] = {}
+    for attribute in found.schema.attributes:
+        roles.setdefault(attribute.role.value, []).append(attribute.name)
+    profiled = list(found.profiled_keys())
+    planned = _plan_fields(found)
+    fields = {
+        "file": str(file),
+        "dataset": found.dataset,
+        "unit": found.unit.words(),
+        "attributes": roles,
+        "profiled": profiled,
+        "plan": planned,
+        "lock": found.lock().sha256,
+    }
+    if as_json:
+        output.print_json(fields)
+        return
+    rows = [
+        ("dataset", found.dataset),
+        ("unit", found.unit.words()),
+        *((role, _shown(", ".join(names))) for role, names in roles.items()),
+        ("plan", "none: it asks for no release" if planned is None else planned["words"]),
+        ("lock", found.lock().sha256[:16]),
+    ]
+    output.print_line(f"{file} is a policy without errors")
+    output.print_facts(rows)
+    for note in planned["notes"] if planned is not None else ():
+        output.note(note)
+    if profiled:
+        output.print_line(f"drafted from the data, confirmed by nobody: {', '.join(profiled)}")
+        output.note(f"confirm what is known without the data: shoal policy confirm {file}")
+
+
+def _plan_fields(found: Policy) -> dict[str, Any] | None:
+    """The plan in short; None for a policy that asks for no release."""
+    from shoal.publish.plan.methods import plan
+
+    if found.release is None:
+        return None
+    made = plan(found)
+    first = made.claims[0]
+    return {
+        "method": found.release.method,
+        "guarantee": first.guarantee.to_saved(),
+        "status": first.status.value,
+        "words": first.words(),
+        "notes": made.notes,
+    }
+
+
+@command(
+    "show",
+    parent=policy,
+    examples=("shoal policy show policy.yaml", "shoal policy show visits-2026 --json"),
+    next_step=("Compare it with what was released.", "shoal policy diff visits-2026 policy.yaml"),
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def show_policy(file: Path, as_json: bool) -> None:
+    """Show a policy, or the plan of a release folder, with all defaults written out, as it is locked and hashed."""
+    text = _lock_text(file)
+    if as_json:
+        output.print_json({"file": str(file), "sha256": _hash(text), "keys": dict(_leaves(_read_lock(text)))})
+    else:
+        output.print_lines(text.rstrip("\n"))
+        output.note(f"lock {_hash(text)}")
+
+
+@command(
+    "diff",
+    parent=policy,
+    examples=("shoal policy diff visits-2026 policy.yaml", "shoal policy diff policy.yaml policy.yaml --json"),
+    next_step=("See what the second one promises.", "shoal plan policy.yaml"),
+)
+@click.argument("first", type=click.Path(path_type=Path))
+@click.argument("second", type=click.Path(path_type=Path))
+@json_option
+def diff_policies(first: Path, second: Path, as_json: bool) -> None:
+    """List the keys in which two policies differ in meaning; comments, order, spelling and defaults do not count.
+
+    Each of the two is a policy file, a locked plan (policy.lock.yaml), or a release folder, which holds one.
+    """
+    texts = [_lock_text(each) for each in (first, second)]
+    one, other = (dict(_leaves(_read_lock(text))) for text in texts)
+    differs = [key for key in dict.fromkeys((*one, *other)) if one.get(key, _ABSENT) != other.get(key, _ABSENT)]
+    if as_json:
+        fields = [{"key": key, "first": one.get(key), "second": other.get(key)} for key in differs]
+        output.print_json({"same": not differs, "locks": [_hash(text) for text in texts], "differences": fields})
+        return
+    if not differs:
+        output.print_line(f"no difference in meaning: both have the lock {_hash(texts[0])[:16]}")
+        return
+    rows = [(key, _value_text(one.get(key, _ABSENT)), _value_text(other.get(key, _ABSENT))) for key in differs]
+    output.print_table(("key", str(first), str(second)), rows)
+
+
+@command(
+    "schema",
+    parent=policy,
+    examples=("shoal policy schema", "shoal policy schema --json"),
+    next_step=(
+        "Save it, name it in the first line of a policy (# yaml-language-server: $schema=FILE), and an editor knows its keys.",
+        "shoal policy check policy.yaml",
+    ),
+)
+@json_option
+def print_schema(as_json: bool) -> None:
+    """Print the JSON Schema (draft 7) of policy files, for editors and other programs."""
+    from shoal.policy.text.keys import json_schema, json_schema_text
+
+    if as_json:
+        output.print_json({"schema": json_schema()})
+    else:
+        output.print_lines(json_schema_text().rstrip("\n"))
+
+
+# --- confirming ------------------------------------------------------------------------------------------------------
+
+
+@command(
+    "confirm",
+    parent=policy,
+    examples=("shoal policy confirm policy.yaml", "shoal policy confirm policy.yaml --yes age.domain --yes zip"),
+    next_step=("See what the policy promises now.", "shoal plan policy.yaml"),
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--yes", "keys", multiple=True, metavar="KEY", help="Confirm this one, such as age.domain, or age for all of it."
+)
+@click.option("--all", "every", is_flag=True, help="Confirm everything that was drafted from the data.")
+@json_option
+def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) -> None:
+    """Declare, one by one, what a draft read off the data and you know without them: from a codebook, a law, an instrument.
+
+    What is confirmed becomes `declared` in FILE; comments stay. What is not stays `profiled`, and the certificate says so.
+    """
+    from shoal.files.write import write
+    from shoal.policy.confirmation import confirm, find_profiled, profiled
+    from shoal.policy.policy import Policy
+
+    found = Policy.load(file)
+    waiting = profiled(found)
+    if not every and not keys and waiting:
+        _refuse_nobody(waiting, as_json=as_json)
+        chosen = tuple(_ask(waiting))
+    else:
+        chosen = waiting if every else find_profiled(found, keys)
+    made = confirm(found, chosen)
+    if chosen:
+        _refuse_changed(file, found)
+        write(file, made.dump(), force=True)
+        output.note_effect(f"{output.count_text(len(chosen), 'key')} of {file} became declared")
+    left = [each.key for each in profiled(made)]
+    if as_json:
+        output.print_json({"file": str(file), "confirmed": [each.key for each in chosen], "left": left})
+        return
+    for each in chosen:
+        output.print_line(f"declared: {each.statement}")
+    if not waiting:
+        output.print_line("nothing in the policy was drafted from the data: there is nothing to confirm")
+    elif not left:
+        output.print_line("everything in the policy is declared")
+    else:
+        output.print_line(f"still drafted from the data: {', '.join(left)}")
+        output.note(
+            "write what is known into the file and say `provenance: declared`, or let the certificate say how it is"
+        )
+
+
+def _refuse_nobody(waiting: Sequence[ProfiledKey], *, as_json: bool) -> None:
+    """Refuse to ask where nobody can answer."""
+    if as_json or not output.can_ask():
+        raise UsageError(
+            "nobody is here to be asked",
+            came=f"{output.count_text(len(waiting), 'key')} that a draft read off the data",
+            allowed=f"a terminal, --yes KEY, or --all; keys: {', '.join(each.key for each in waiting)}",
+            fix="confirm only what is known without the data",
+        )
+
+
+def _ask(waiting: Sequence[ProfiledKey]) -> Iterator[ProfiledKey]:
+    """Put each question; what is answered with yes."""
+    output.tell(f"{output.count_text(len(waiting), 'key')} of the policy came from the data.", bold=True)
+    for number, each in enumerate(waiting, 1):
+        output.tell()
+        output.tell(f"{number} of {len(waiting)}: {each.key}", bold=True)
+        output.tell_paragraph(each.statement, indent="  ", further="  ")
+        output.tell_paragraph(each.why, indent="  ", further="  ")
+        answer = output.ask(f"  {each.question} [yes/no/stop] ", ("yes", "no", "stop"))
+        if answer == "stop":
+            return
+        if answer == "yes":
+            yield each
+        else:
+            output.tell("  It stays as it is.")
+
+
+def _refuse_changed(file: Path, found: Policy) -> None:
+    """Refuse to write over what somebody else wrote while the questions were answered."""
+    from shoal.policy.policy import Policy
+
+    if Policy.load(file).text != found.text:
+        raise UsageError(
+            "the policy was changed while it was being confirmed",
+            came=file,
+            fix="nothing was written: confirm it again",
+        )
+
+
+# --- locks -----------------------------------------------------------------------------------------------------------
+
+_ABSENT = object()
+"""What stands for a key that is not there."""
+
+
+def _lock_text(path: Path) -> str:
+    """The canonical text of a policy file, or the one that a release folder or a lock file holds."""
+    from shoal.data.plain_file import LARGEST_YAML, read_plain_file
+    from shoal.errors import PolicyError
+    from shoal.policy.policy import Policy
+
+    place = path / LOCK if path.is_dir() else path
+    try:
+        text = read_plain_file(place, LARGEST_YAML).decode("utf-8-sig")
+        _read_lock(text)
+    except OSError as error:
+        raise PolicyError(
+            "the policy cannot be read",
+            came=f"{place} ({error.strerror})",
+            fix="name a policy file or a release folder",
+        ) from None
+    except ValueError:  # no lock: a policy as a person writes it
+        return Policy.load(path).lock().text
+    return text
+
+
+def _read_lock(text: str) -> dict[str, Any]:
+    from shoal.publish.verify.standalone import read_lock
+
+    return read_lock(text)
+
+
+def _hash(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _leaves(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every key of a lock that holds a value, with dots between its parts."""
+    for name, item in value.items():
+        if isinstance(item, dict) and item:
+            yield from _leaves(item, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", item
+
+
+def _value_text(value: object) -> str:
+    import json
+
+    if value is _ABSENT:
+        return "-"
+    return _shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _shown(text: str, most: int = LONGEST) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,159 @@
+"""What a draft read off the data, key by key, and a person's word that it is known without them.
+
+A domain or a hierarchy that was read off a table gives something of that table away which no promise covers. It stays `profiled`
+until a person says that it is known independently: from a codebook, a law, an instrument. Only a person can say that, so
+nothing here decides it; it puts the question in plain words, and writes down the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from shoal.data.domain import Interval, Pattern, Values, shorten
+from shoal.errors import UsageError
+from shoal.policy.policy import Policy
+
+_INDEPENDENT = "a codebook, a law, an instrument or common knowledge"
+
+
+@dataclass(frozen=True)
+class ProfiledKey:
+    """One thing that was read off the data: what would be declared, why that matters, and the question to a person.
+
+    `keys` are the keys of the policy that become declared: of a domain that is read off its hierarchy, both.
+    """
+
+    attribute: str
+    part: str
+    keys: tuple[str, ...]
+    statement: str
+    why: str
+    question: str
+
+    @property
+    def key(self) -> str:
+        """The key as a person names it."""
+        return self.keys[-1]
+
+
+def profiled(policy: Policy) -> tuple[ProfiledKey, ...]:
+    """Everything that was drafted from the data and that nobody has confirmed, in the order of the policy."""
+    left = set(policy.profiled_keys())
+    found = []
+    for name, asked in policy.attributes.items():
+        domain, hierarchy = f"attributes.{name}.domain", f"attributes.{name}.hierarchy"
+        if asked.domain is not None and domain in left:
+            found.append(_domain(policy, name, domain))
+        if hierarchy in left:
+            keys = (hierarchy,) if asked.domain is not None or domain not in left else (domain, hierarchy)
+            found.append(_hierarchy(policy, name, keys))
+    return tuple(found)
+
+
+def find_profiled(policy: Policy, wanted: Iterable[str]) -> tuple[ProfiledKey, ...]:
+    """The keys that a person names: `attributes.age.domain`, `age.domain`, or `age` for both.
+
+    Raises     UsageError for a name of nothing that is profiled.
+    """
+    every = profiled(policy)
+    found: dict[str, ProfiledKey] = {}
+    for name in wanted:
+        meant = [
+            each
+            for each in every
+            if name in (*each.keys, *(key.removeprefix("attributes.") for key in each.keys), each.attribute)
+        ]
+        if not meant:
+            raise UsageError(
+                "nothing of this name is profiled in the policy",
+                came=name,
+                allowed=shorten([each.key for each in every]) if every else "nothing: everything is declared",
+            )
+        found |= {each.key: each for each in meant}
+    return tuple(each for each in every if each.key in found)
+
+
+def confirm(policy: Policy, confirmed: Sequence[ProfiledKey]) -> Policy:
+    """The policy in which these keys are declared; comments and order stay as they are.
+
+    >>> drafted = Policy.of(
+    ...     {
+    ...         "version": 1,
+    ...         "dataset": "visits",
+    ...         "unit": "row",
+    ...         "neighbours": "add_remove",
+    ...         "attributes": {
+    ...             "age": {"role": "quasi", "type": "integer", "domain": [17, 90], "provenance": "profiled"}
+    ...         },
+    ...     }
+    ... )
+    >>> (age,) = profiled(drafted)
+    >>> age.question
+    "Is it known independently of this table that every value of 'age' lies from 17 to 90?"
+    >>> confirm(drafted, [age]).profiled_keys()
+    ()
+    """
+    declared: dict[str, set[str]] = {}
+    for each in confirmed:
+        declared.setdefault(each.attribute, set()).add(each.part)
+    changes: dict[str | tuple[str, ...], object] = {}
+    for name, parts in declared.items():
+        asked = policy.attributes[name]
+        origin = {part: getattr(asked.provenance, part) for part in ("domain", "hierarchy")}
+        origin |= dict.fromkeys(parts, "declared")
+        if asked.domain is None and "hierarchy" in parts:
+            origin["domain"] = "declared"
+        if asked.hierarchy is None:
+            origin["hierarchy"] = origin["domain"]
+        words = set(origin.values())
+        changes["attributes", name, "provenance"] = words.pop() if len(words) == 1 else origin
+    return policy.with_changes(changes) if changes else policy
+
+
+def _domain(policy: Policy, name: str, key: str) -> ProfiledKey:
+    domain = policy.schema[name].domain
+    if isinstance(domain, Interval):
+        said = f"every value of '{name}' lies from {domain.low} to {domain.high}"
+        why = (
+            "These bounds were read off the table. The lowest and the highest value are often one person's, so the bounds tell "
+            f"of that person. Bounds that are known from {_INDEPENDENT} tell of nobody."
+        )
+    elif isinstance(domain, Values):
+        said = f"the values of '{name}' are {_listed(domain.values)}"
+        why = (
+            "This list was read off the table. A value that one person alone has would be in it because of that person. A list "
+            f"that is known from {_INDEPENDENT} tells of nobody."
+        )
+    else:
+        form = domain.words() if isinstance(domain, Pattern) else "texts"
+        said = f"the values of '{name}' are {form}"
+        why = f"This form was read off the table. One that is known from {_INDEPENDENT} tells of nobody."
+    return _asked(name, "domain", (key,), said, why, f"Is it known independently of this table that {said}?")
+
+
+def _hierarchy(policy: Policy, name: str, keys: tuple[str, ...]) -> ProfiledKey:
+    attribute = policy.schema[name]
+    levels = attribute.hierarchy
+    shown = [] if levels is None else [levels.labels(index) for index in range(1, len(levels))]
+    groups = "; then ".join("labels that are not listed" if labels is None else _listed(labels) for labels in shown)
+    said = f"the values of '{name}' are grouped into {groups}"
+    if len(keys) > 1 and isinstance(attribute.domain, Values):
+        said = f"the values of '{name}' are {_listed(attribute.domain.values)}, grouped into {groups}"
+    why = (
+        "These groups were formed from the values that the table holds. Groups that a classification or common practice has tell "
+        "of nobody; groups that were drawn around the values of this table may tell of the people in it."
+    )
+    what = "these values and groups" if len(keys) > 1 else "these groups"
+    question = f"Would you have written {what} for '{name}' without this table?"
+    return _asked(name, "hierarchy", keys, said, why, question)
+
+
+def _asked(name: str, part: str, keys: tuple[str, ...], said: str, why: str, question: str) -> ProfiledKey:
+    return ProfiledKey(name, part, keys, f"{said[:1].upper()}{said[1:]}.", why, question)
+
+
+def _listed(values: Sequence[str], most: int = 12) -> str:
+    if len(values) <= most:
+        return ", ".join(values)
+    return f"{', '.join(values[:most])} and {len(values) - most:,} more, {len(values):,} in all"

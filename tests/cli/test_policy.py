@@ -1,0 +1,210 @@
+"""`shoal policy`: what is said of a policy, in which keys two differ, and what a person confirms."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from shoal.cli import main
+from shoal.policy.policy import Policy
+from tests.cli.run import answer, refused, shoal
+from tests.policy.test_confirmation import DRAFT, KEYS
+from tests.publish.clinic import POLICY, publish
+
+RELEASE = "release: {epsilon: 1, delta: 1e-3, recoding: {levels: {age: 1}}}\nbudget: {epsilon: 2, delta: 1e-2}\n"
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text(DRAFT + RELEASE)
+    return path
+
+
+# --- check, show, schema ----------------------------------------------------------------------------------------------
+
+
+def test_a_check_says_what_is_asked_for_and_what_nobody_has_confirmed(file):
+    done = shoal("policy", "check", file)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stdout.split())
+    assert "is a policy without errors" in said
+    assert "quasi age, sex, zip" in said
+    assert "Proved for a plan tuned on the data" in said
+    assert "drafted from the data, confirmed by nobody: attributes.age.domain" in said
+    assert f"shoal policy confirm {file}" in done.stderr
+    found = answer("policy", "check", file)
+    assert found["attributes"]["confidential"] == ["diag"]
+    assert found["lock"] == Policy.load(file).lock().sha256
+    assert found["plan"]["status"] == "proved for a plan tuned on the data"
+    assert found["profiled"] == list(Policy.load(file).profiled_keys())
+
+
+def test_a_check_of_a_policy_without_a_release(tmp_path):
+    (tmp_path / "p.yaml").write_text(DRAFT)
+    assert answer("policy", "check", tmp_path / "p.yaml")["plan"] is None
+    assert "it asks for no release" in shoal("policy", "check", tmp_path / "p.yaml").stdout
+
+
+def test_a_check_names_what_is_wrong(tmp_path):
+    (tmp_path / "p.yaml").write_text(DRAFT.replace("role: other", "role: secret"))
+    assert "attributes.stay.role" in refused("policy", "check", tmp_path / "p.yaml", code=2)["wrong"]
+    refused("policy", "check", tmp_path / "none.yaml", code=2)
+
+
+def test_show_writes_every_default_out(file):
+    done = shoal("policy", "show", file)
+    assert done.stdout == Policy.load(file).lock().text
+    found = answer("policy", "show", file)
+    assert found["sha256"] == Policy.load(file).lock().sha256
+    assert found["keys"]["attributes.stay.missing"] == "value"
+
+
+def test_the_schema_is_the_one_that_ships():
+    from shoal.policy.text.keys import SCHEMA_FILE
+
+    assert shoal("policy", "schema").stdout == SCHEMA_FILE.read_text("utf-8")
+    assert answer("policy", "schema")["schema"] == json.loads(SCHEMA_FILE.read_text("utf-8"))
+
+
+# --- diff ------------------------------------------------------------------------------------------------------------
+
+
+def test_comments_order_and_spelling_are_no_difference(file, tmp_path):
+    other = tmp_path / "other.yaml"
+    other.write_text("# mine\n" + (DRAFT + RELEASE).replace("epsilon: 1,", "epsilon: 1.0,"))
+    assert answer("policy", "diff", file, other)["same"] is True
+    assert "no difference in meaning" in shoal("policy", "diff", file, other).stdout
+
+
+def test_a_difference_is_named_with_both_values(file, tmp_path):
+    other = tmp_path / "other.yaml"
+    changed = DRAFT.replace("[17, 90]", "[0, 110]").replace("domain: [0, 30]", "domain: [0, 30], outside: clamp")
+    other.write_text(changed + RELEASE.partition("budget")[0])
+    found = answer("policy", "diff", file, other)
+    assert found["same"] is False
+    keys = {each["key"]: (each["first"], each["second"]) for each in found["differences"]}
+    assert keys["attributes.age.domain"] == (["17", "90"], ["0", "110"])
+    assert keys["attributes.stay.outside"] == ("error", "clamp")
+    assert keys["budget"] == (None, None)
+    assert keys["budget.epsilon"] == ("2", None)
+    said = " ".join(shoal("policy", "diff", file, other).stdout.split())
+    assert 'attributes.age.domain ["17", "90"] ["0", "110"]' in said
+    assert "budget.epsilon 2 -" in said
+
+
+@pytest.mark.slow
+def test_a_release_is_compared_with_the_policy_of_today(tmp_path):
+    made = publish(tmp_path)
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    assert answer("policy", "diff", made.folder, tmp_path / "policy.yaml")["same"] is True
+    (tmp_path / "policy.yaml").write_text(POLICY.replace("delta: 1e-3", "delta: 1e-4"))
+    found = answer("policy", "diff", made.folder / "policy.lock.yaml", tmp_path / "policy.yaml")["differences"]
+    assert [each["key"] for each in found] == ["release.delta"]
+    assert answer("policy", "show", made.folder)["sha256"] == made.certificate["plan_sha256"]
+
+
+def test_a_folder_without_a_plan_is_refused(tmp_path, file):
+    error = refused("policy", "diff", tmp_path, file, code=2)
+    assert error["fix"] == "name a policy file or a release folder"
+
+
+# --- confirm ---------------------------------------------------------------------------------------------------------
+
+
+def confirmed(file):
+    return [key for key in KEYS if key not in Policy.load(file).profiled_keys()]
+
+
+def test_keys_are_confirmed_by_name(file):
+    done = shoal("policy", "confirm", file, "--yes", "age.domain", "--yes", "sex")
+    assert done.exit_code == 0, done.output
+    assert "declared: Every value of 'age' lies from 17 to 90." in done.stdout
+    assert confirmed(file) == ["attributes.age.domain", "attributes.sex.domain"]
+    assert file.read_text().startswith("# drafted by a program\n")
+    assert "# two codes" in file.read_text()
+    found = answer("policy", "confirm", file, "--yes", "zip")
+    assert found["confirmed"] == ["attributes.zip.domain"]
+    assert found["left"] == ["attributes.age.hierarchy", "attributes.diag.hierarchy"]
+
+
+def test_all_are_confirmed_at_once(file):
+    assert "everything in the policy is declared" in shoal("policy", "confirm", file, "--all").stdout
+    assert Policy.load(file).profiled_keys() == ()
+    before = file.read_text()
+    assert "there is nothing to confirm" in shoal("policy", "confirm", file).stdout
+    assert file.read_text() == before
+
+
+def test_nothing_is_written_where_a_name_is_wrong_or_nobody_can_answer(file):
+    before = file.read_bytes()
+    refused("policy", "confirm", file, "--yes", "age", "--yes", "aeg", code=2)
+    error = refused("policy", "confirm", file, code=2)
+    assert error["wrong"] == "nobody is here to be asked"
+    assert "attributes.diag.hierarchy" in error["allowed"]
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == ["policy.yaml"]
+
+
+def typed(monkeypatch, file, text):
+    monkeypatch.setattr("shoal.cli.terminal.output.can_ask", lambda: True)
+    return CliRunner().invoke(main, ["policy", "confirm", str(file)], input=text)
+
+
+def test_each_is_asked_and_what_is_answered_with_yes_is_declared(file, monkeypatch):
+    done = typed(monkeypatch, file, "yes\nn\nperhaps\n\nY\nstop\n")
+    assert done.exit_code == 0, done.output
+    asked = " ".join(done.stderr.split())
+    assert "5 keys of the policy came from the data." in asked
+    assert (
+        "Is it known independently of this table that every value of 'age' lies from 17 to 90? [yes/no/stop]" in asked
+    )
+    assert asked.count("answer with yes, no, stop") == 2
+    assert "'diag'" not in asked
+    assert confirmed(file) == ["attributes.age.domain", "attributes.sex.domain"]
+    assert "still drafted from the data: attributes.age.hierarchy" in done.stdout
+
+
+def test_answers_that_end_early_change_nothing(file, monkeypatch):
+    before = file.read_bytes()
+    assert typed(monkeypatch, file, "yes\nyes\n").exit_code == 130
+    assert file.read_bytes() == before
+
+
+def test_a_file_that_changes_meanwhile_is_not_written_over(file, monkeypatch):
+    def change(question, _):
+        file.write_text(file.read_text() + "# somebody else\n")
+        return "yes"
+
+    monkeypatch.setattr("shoal.cli.terminal.output.ask", change)
+    done = typed(monkeypatch, file, "")
+    assert done.exit_code == 2
+    assert "was changed while it was being confirmed" in done.stderr
+    assert len(Policy.load(file).profiled_keys()) == 6
+
+
+@pytest.mark.slow
+def test_a_person_at_a_terminal_is_asked(file):
+    terminal, other = os.openpty()
+    program = [sys.executable, "-c", "from shoal.cli import main; main()", "policy", "confirm", str(file)]
+    child = subprocess.Popen(program, stdin=other, stdout=other, stderr=other)
+    os.close(other)
+    for word in (b"yes\n", b"no\n", b"stop\n"):
+        wait_for(terminal, b"[yes/no/stop]")
+        os.write(terminal, word)
+    wait_for(terminal, b"still drafted from the data")
+    assert child.wait() == 0
+    os.close(terminal)
+    assert confirmed(file) == ["attributes.age.domain"]
+
+
+def wait_for(terminal, words):
+    """Read what the terminal shows up to some words."""
+    shown = b""
+    while words not in shown:
+        shown += os.read(terminal, 4096)
