@@ -113,6 +113,14 @@ def cells_of(attribute: Attribute, finest: int = 0, most: int = MOST) -> Attribu
     >>> cells_of(size).span(0, 2)
     'S to M'
     """
+    key = ("cells", finest, most)
+    if key not in attribute.derived:
+        attribute.derived[key] = _cells(attribute, finest, most)
+    found: AttributeCells = attribute.derived[key]
+    return found
+
+
+def _cells(attribute: Attribute, finest: int, most: int) -> AttributeCells:
     if attribute.domain is None:
         raise PolicyError(
             f"attribute '{attribute.name}': boxes are pieces of a declared domain, and it has none",
@@ -225,7 +233,7 @@ def label_values(attribute: Attribute, level: Level, values: Sequence[str]) -> l
     if isinstance(level, GroupLevel):
         return [level.table[value] for value in values]
     if isinstance(level, MaskLevel):
-        return [level.mask(value) for value in values]
+        return level.mask_all(values)
     if isinstance(level, IntervalLevel):
         edges = [point(attribute.type, at) for at in level.edges]
         if attribute.type.discrete:  # whole numbers are compared ten times as fast as fractions

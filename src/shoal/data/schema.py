@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from shoal.data.date_format import DateFormat
 from shoal.data.domain import Domain
@@ -86,6 +86,11 @@ class Attribute:
     """How its dates or times are written where they are stored as text; None: as in 2024-12-31."""
     decimal: str | None = None
     """The decimal mark of its numbers where they are stored as text; None: that of its file."""
+
+    @cached_property
+    def derived(self) -> dict[Any, Any]:
+        """What was computed from these declarations alone, by what was asked for: nothing in it is computed twice."""
+        return {}
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -126,7 +126,7 @@ class Hierarchy:
             raw = np.array(values, dtype=DTYPES[self.type or Type.INTEGER])
             return list(level.apply(raw).tolist())
         if isinstance(level, MaskLevel):
-            return [level.mask(value) for value in values]
+            return level.mask_all(values)
         return list(level.apply(np.array(values, dtype=object)).tolist())
 
     def label_losses(self, index: int) -> Mapping[str, float] | float:

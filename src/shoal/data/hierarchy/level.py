@@ -194,8 +194,15 @@ class MaskLevel(Level):
             else self.letter * hidden + value[hidden:]
         )
 
+    def mask_all(self, values: Sequence[str]) -> list[str]:
+        """Many texts with their letters on one side hidden; what hides a text depends on its length alone."""
+        kept, hiding = self.kept, {size: self.letter * max(0, size - self.kept) for size in set(map(len, values))}
+        if self.side == "right":
+            return [value[:kept] + hiding[len(value)] for value in values]
+        return [hiding[len(value)] + value[max(0, len(value) - kept) :] for value in values]
+
     def apply(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.array([self.mask(value) for value in values.tolist()], dtype=object)
+        return np.array(self.mask_all(values.tolist()), dtype=object)
 
 
 def coarsens(fine: Level, coarse: Level) -> bool:
