@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         compare,
         compose,
         delta,
+        draft,
         frontier,
         load,
         microaggregate,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from shoal.query.session import Session, register, session
 
 _API = (
-    "allowance amplify check compare compose delta frontier load microaggregate plan rehearse release sample_rate solve "
+    "allowance amplify check compare compose delta draft frontier load microaggregate plan rehearse release sample_rate solve "
     "verify"
 )
 _WHERE = {
@@ -109,6 +110,7 @@ __all__ = [
     "compare",
     "compose",
     "delta",
+    "draft",
     "frontier",
     "load",
     "microaggregate",

@@ -36,6 +36,7 @@ from shoal.guarantee.safe_k.setting import Setting, frontier, solve
 if TYPE_CHECKING:
     from shoal.assess.release.load import LoadedRelease
     from shoal.datasets.marginals import Marginals
+    from shoal.draft.draft import Draft
     from shoal.engine.base import Engine
     from shoal.policy.policy import Policy
     from shoal.publish.compare import WaysComparison
@@ -57,6 +58,7 @@ __all__ = [
     "compare",
     "compose",
     "delta",
+    "draft",
     "frontier",
     "load",
     "microaggregate",
@@ -165,6 +167,49 @@ def microaggregate(
     from shoal.anonymize.cluster.clustering import microaggregate as group
 
     return group(values, k, method, scale=scale, gain=gain, domain=domain)
+
+
+def draft(
+    data: object,
+    *,
+    schema_only: bool = False,
+    dataset: str | None = None,
+    sheet: str | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    ledger: str | Path | None = None,
+    new_ledger: bool = False,
+) -> Draft:
+    """Draft a policy for a table that has none: type and role of each column with the reason, domains and hierarchies.
+
+    What is read off the rows is `profiled` until a person confirms it, and the ledger notes the look under the dataset's name.
+    `save` writes the draft; `policy` is the same as a `Policy`.
+
+    Arguments  `data` is a path, the address of a database, or a frame; `schema_only` looks at names and types alone, and needs
+               no ledger; `dataset` is the name in the ledger, that of the file when left out; `sheet`, `table` and `query` say
+               which table of a workbook or database is meant; `ledger` and `new_ledger` are as for `release`.
+    Raises     DataError for a table that cannot be read; LedgerError for a ledger that is not there.
+
+    >>> found = draft("visits.csv", ledger="ledger.sqlite")
+    >>> found["zip"].role.value, found["zip"].reason
+    ('quasi', 'its name says that it is a postal code')
+    >>> found.unit.column
+    'patient_id'
+    >>> print(found.save("drafted").name)
+    policy.yaml
+    """
+    from shoal.draft.request import draft as make
+
+    return make(
+        data,
+        schema_only=schema_only,
+        dataset=dataset,
+        sheet=sheet,
+        table=table,
+        query=query,
+        ledger=ledger,
+        new_ledger=new_ledger,
+    )
 
 
 def plan(policy: Policy | str | Path) -> Plan:

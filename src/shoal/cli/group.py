@@ -23,6 +23,7 @@ SECTIONS = {
         "compose": ("guarantee.compose", "What several releases and mechanisms cost together."),
     },
     "Publish a table": {
+        "init": ("init", "Draft a policy for your own table, with a reason for each column."),
         "policy": ("policy", "Check, show, compare and confirm policies, before any row is read."),
         "plan": ("publish.plan", "What a policy promises, before any row is read."),
         "rehearse": ("publish.rehearse", "What to expect of a release, from simulated tables."),

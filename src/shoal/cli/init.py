@@ -1,0 +1,105 @@
+"""`shoal init`: a first policy for a table, with a reason for each column, for a person to read and confirm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.terminal import output, progress
+from shoal.cli.terminal.command import command, json_option, ledger_option
+
+if TYPE_CHECKING:
+    from shoal.draft.draft import Draft, DraftedColumn
+
+_FILE = click.Path(path_type=Path)
+
+
+@command(
+    "init",
+    examples=(
+        "shoal init visits.csv --out visits",
+        "shoal init visits.csv --schema-only --out visits-by-name",
+    ),
+    next_step=(
+        "Read policy.yaml, correct it, confirm what was read off the table; then see what it promises.",
+        "shoal policy confirm policy.yaml",
+        "shoal plan policy.yaml",
+    ),
+)
+@click.argument("data")
+@click.option(
+    "--out",
+    metavar="FOLDER",
+    type=_FILE,
+    default=Path(),
+    help="Where policy.yaml and hierarchies/ go; here if left out.",
+)
+@click.option("--dataset", metavar="NAME", help="The name of the table in the ledger; that of the file if left out.")
+@click.option("--schema-only", is_flag=True, help="Look at names and types alone, and at no value.")
+@click.option("--sheet", metavar="NAME", help="The sheet of a workbook.")
+@click.option("--table", metavar="NAME", help="The table of a database.")
+@click.option("--query", metavar="SQL", help="The query that a database answers with the table.")
+@ledger_option
+@click.option("--new-ledger", is_flag=True, help="Begin a new ledger at that path, with nothing spent.")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@json_option
+def init(
+    data: str, out: Path, new_ledger: bool, ledger: str | None, force: bool, as_json: bool, **options: Any
+) -> None:
+    """Draft a policy for the table DATA, a file or the address of a database: types, roles, domains and hierarchies.
+
+    Every proposal has a reason. What is read off the rows is marked as profiled until a person confirms it, and the ledger
+    notes that somebody looked.
+    """
+    from shoal.draft.request import draft
+
+    with progress.spinner("reading"):
+        found = draft(
+            data,
+            ledger=ledger,
+            new_ledger=new_ledger,
+            check=lambda made: made.refuse_overwriting(out, force=force),
+            **options,
+        )
+        written = found.save(out, force=force)
+    output.note_effect(f"the draft was written: {written}")
+    if as_json:
+        output.print_json(_fields(found, written))
+        return
+    _print(found, written)
+
+
+def _print(found: Draft, written: Path) -> None:
+    head = ("column", "type", "role", "why")
+    output.print_table(head, [_row(column) for column in found.columns])
+    output.print_line()
+    for sentence in found.sentences():
+        output.print_paragraph(sentence)
+    output.print_line()
+    files = found.files()
+    beside = f", {output.count_text(len(files), 'hierarchy file')}" if files else ""
+    output.print_paragraph(f"Written: {written}{beside}. Read it line by line, and correct what is wrong.")
+    output.print_line()
+    output.print_line("Next:")
+    for line in _next(found, written):
+        output.print_line(f"  {line}")
+
+
+def _row(column: DraftedColumn) -> tuple[str, str, str, str]:
+    return (column.name, column.type.value if column.type else "-", column.role.value, column.reason)
+
+
+def _next(found: Draft, written: Path) -> list[str]:
+    confirm = [f"shoal policy confirm {written}"] if found.profiled else []
+    return [*confirm, f"shoal plan {written}"]
+
+
+def _fields(found: Draft, written: Path) -> dict[str, Any]:
+    return {
+        "policy": str(written),
+        "files": [str(written.parent / name) for name in found.files()],
+        **found.to_json(),
+        "next": _next(found, written),
+    }

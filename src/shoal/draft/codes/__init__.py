@@ -1,0 +1,1 @@
+"""Public codes that are recognized without a network: countries, regions, diagnoses, occupations, industries, ordered words."""

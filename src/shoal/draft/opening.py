@@ -1,0 +1,90 @@
+"""Open a table that no policy describes yet, and find out how its file is written; what is found is written into the policy."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from shoal.data.schema import DELIMITERS, STANDARD, FileFormat
+from shoal.engine.read.csv_file import read_header
+from shoal.engine.read.foreign.compressed import blocks_of, inner_ending, is_packed
+from shoal.engine.read.input import CSV, recognize
+from shoal.engine.read.source import StoredColumns
+from shoal.errors import DataError
+
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_ENCODINGS = ("utf-8", "windows-1252", "iso-8859-1")
+"""What is tried, in this order; every file decodes in the last one."""
+
+
+@dataclass(frozen=True)
+class OpenedTable:
+    """The columns of a table, how its file is written, and what a person should check about that."""
+
+    stored: StoredColumns
+    form: FileFormat
+    notes: tuple[str, ...] = ()
+
+
+def open_table(
+    data: object, *, sheet: str | None = None, table: str | None = None, query: str | None = None
+) -> OpenedTable:
+    """Open a file, a database or a frame.
+
+    Arguments  `data`, a path, a URL or a frame; the sheet of a workbook, or the table or the query of a database.
+    Raises     DataError where it cannot be read; UsageError where more than one place is named.
+    """
+    form = replace(STANDARD, sheet=sheet, table=table, query=query)
+    notes: tuple[str, ...] = ()
+    if isinstance(data, str | Path) and _holds_text(Path(data)):
+        form, notes = _form_of_text(Path(data), form)
+    return OpenedTable(recognize(data, form), form, notes)
+
+
+def _holds_text(path: Path) -> bool:
+    """Whether a path names a CSV file, packed or not; what cannot be opened is left to the reader, which says why."""
+    try:
+        if not path.is_file() or path.stat().st_size == 0:
+            return False
+        return (inner_ending(path) if is_packed(path) else path.suffix.lower()) in CSV
+    except (OSError, ValueError):
+        return False
+
+
+def _form_of_text(path: Path, form: FileFormat) -> tuple[FileFormat, tuple[str, ...]]:
+    """The encoding and the delimiter of a CSV file, and what is to be checked."""
+    encoding = _encoding_of(path)
+    notes: tuple[str, ...] = ()
+    if encoding in _ENCODINGS[1:]:
+        notes = (f"the file is not in UTF-8 and was read as {encoding}: check that letters with accents are right",)
+    form = replace(form, encoding=encoding)
+    counted = {sign: _count_names(path, replace(form, delimiter=sign)) for sign in DELIMITERS}
+    delimiter = max(counted, key=lambda sign: counted[sign])
+    return replace(form, delimiter=delimiter), notes
+
+
+def _count_names(path: Path, form: FileFormat) -> int:
+    """The columns that the header line has in this form; 0 where it does not read so."""
+    try:
+        return len(read_header(path, form, ()).names)
+    except DataError:
+        return 0
+
+
+def _encoding_of(path: Path) -> str:
+    """The first encoding in which every byte is a letter; a byte order mark decides before."""
+    head = next(blocks_of(path), b"")[:4]
+    marked = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    return marked or next(name for name in _ENCODINGS if _decodes(path, name))
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        for block in blocks_of(path):
+            decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True

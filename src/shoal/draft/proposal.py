@@ -1,0 +1,415 @@
+"""A domain and a hierarchy for a column that was recognized: whole code lists, round bounds, round intervals, groups of words.
+
+Bounds never are the lowest and the highest value of the people in a table, but round numbers beyond them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from shoal.data.domain import Interval, Pattern
+from shoal.data.hierarchy.level import MISSING, SUPPRESSED
+from shoal.data.hierarchy.suggest import neighbours, round_number, suggest
+from shoal.data.type import Type, decimal_text
+from shoal.draft.codes.table import Labels, plain_words
+from shoal.draft.profile import ColumnProfile
+from shoal.draft.recognize.column import Recognition
+from shoal.engine.read.storage import Storage
+
+Origin = Literal["declared", "profiled"]
+WRITTEN = 40
+"""Values that are written into the policy itself; longer lists go into a file beside it."""
+GROUPED = 12
+"""From this many values on, a category without known groups gets some."""
+RARE = 0.02
+"""A value with a smaller share of the rows is put into the group `other`."""
+_SENTINELS = frozenset(
+    sign * int(digit * length) for sign in (1, -1) for digit in "98" for length in (1, 2, 3, 4, 5, 6, 8)
+) | {-1, -2, -3, -4, -5, -6, -7}
+"""Numbers that often stand for a missing value."""
+RESERVED = (MISSING, SUPPRESSED)
+"""Texts that no value may be: they are labels of releases."""
+
+_NATURAL: Mapping[str, tuple[int, int, dict[str, Any]]] = {
+    "age": (0, 120, {"intervals": [5, 10, 20, 40]}),
+    "month": (1, 12, {"cuts": [[4, 7, 10], [7]]}),
+    "birth month": (1, 12, {"cuts": [[4, 7, 10], [7]]}),
+    "quarter": (1, 4, {"cuts": [[3]]}),
+    "week": (1, 53, {"intervals": [4, 12], "origin": 1}),
+    "day": (1, 31, {"intervals": [5, 10], "origin": 1}),
+    "hour": (0, 23, {"cuts": [[6, 12, 18], [12]]}),
+    "birth year": (1900, 2039, {"intervals": [5, 10, 20, 40]}),
+}
+"""Bounds and intervals that follow from what a column is about, whatever its values are."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A domain and a hierarchy as a policy writes them, where each came from, and what is to be said about them.
+
+    `rows` is what a hierarchy file lists: each value with its labels. `codes` are values that may stand for a missing one, and
+    `without` the domain that would do if they did.
+    """
+
+    domain: Any = None
+    hierarchy: Any = None
+    rows: tuple[Labels, ...] | None = None
+    provenance: Origin = "profiled"
+    notes: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+    without: Any = None
+    missing_values: tuple[str, ...] = ()
+    hierarchy_provenance: Origin | None = None
+    """Where the hierarchy came from, if not from where the domain did."""
+
+
+def propose(profile: ColumnProfile, found: Recognition) -> Proposal:
+    """The domain and the hierarchy of a column that is published."""
+    kind = found.type
+    if kind is None:
+        return Proposal()
+    if kind is Type.BOOLEAN:
+        return Proposal(hierarchy="auto", provenance="declared")
+    if kind in (Type.INTEGER, Type.DECIMAL):
+        return _numbers(profile, found, kind)
+    if not profile.looked_at:
+        return Proposal(provenance="declared")
+    if kind in (Type.DATE, Type.DATETIME):
+        return _dates(profile, found, kind)
+    if kind is Type.TEXT:
+        return _forms(profile)
+    return _categories(profile, found, kind)
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------------
+
+
+def _numbers(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal:
+    natural = _NATURAL.get(found.subject or "")
+    if natural is not None and (kind is Type.INTEGER or found.subject == "age"):
+        low, high, hierarchy = natural
+        inside = not profile.looked_at or (low <= (profile.lowest or 0) and (profile.highest or 0) <= high)
+        if inside:
+            codes = tuple(code for code in _sentinels(profile))
+            active = _words_missing(profile)
+            return Proposal([low, high], hierarchy, None, "declared", (), codes, None, active)
+    if not profile.looked_at or profile.lowest is None or profile.highest is None:
+        return Proposal(provenance="declared")
+    codes = _sentinels(profile)
+    domain = _round_ends(profile.lowest, profile.highest, found, whole=kind is Type.INTEGER)
+    if kind is Type.INTEGER and profile.storage is Storage.FLOAT and _coded(profile, found):
+        listed = sorted(int(float(value)) for value in profile.counts or ())
+        return Proposal({"values": listed}, "auto", None, "profiled", (), codes, None, _words_missing(profile))
+    rest = [value for value in (*profile.lows, *profile.highs) if _spell(value) not in codes]
+    without = _round_ends(min(rest), max(rest), found, whole=kind is Type.INTEGER) if codes and rest else None
+    if natural is not None and without is not None and natural[0] <= min(rest) <= max(rest) <= natural[1]:
+        without = [natural[0], natural[1]]
+    hierarchy = _steps(profile, domain, kind, codes)
+    return Proposal(domain, hierarchy, None, "profiled", (), codes, without, _words_missing(profile))
+
+
+def _coded(profile: ColumnProfile, found: Recognition) -> bool:
+    """Whether whole numbers were stored as floating point ones, and stand for something."""
+    few = profile.counts is not None and profile.distinct <= 30
+    return few and found.subject in (
+        "sex",
+        "race",
+        "marital",
+        "education",
+        "region",
+        "state",
+        "employment",
+        "relationship",
+    )
+
+
+def _words_missing(profile: ColumnProfile) -> tuple[str, ...]:
+    """Words among numbers: without taking them for missing the column would not read as numbers at all."""
+    return tuple(sorted(profile.gaps))
+
+
+def _sentinels(profile: ColumnProfile) -> tuple[str, ...]:
+    """Numbers at either end that look like codes for missing values: all nines or eights, or negative beside no other."""
+    lows, highs = list(profile.lows), list(profile.highs)
+    found: list[float] = []
+    while len(highs) > 1 and _is_sentinel(highs[-1]) and highs[-1] >= 88 and highs[-1] - highs[-2] >= 2:
+        found.append(highs.pop())
+    while len(lows) > 1 and _is_sentinel(lows[0]) and lows[0] < 0 and (lows[-1] >= 0):
+        found.append(lows.pop(0))
+    return tuple(_spell(value) for value in sorted(set(found)))
+
+
+def _is_sentinel(value: float) -> bool:
+    return value == math.floor(value) and int(value) in _SENTINELS
+
+
+def _spell(value: float) -> str:
+    return str(int(value)) if value == math.floor(value) else repr(value)
+
+
+def _round_ends(low: float, high: float, found: Recognition, *, whole: bool) -> list[Any]:
+    """Round numbers beyond both ends; nought stays an end of what is never negative."""
+    if found.subject in ("year", "birth year") and 1000 <= low <= high <= 3000:
+        return [int(low // 10 * 10), int(high // 10 * 10 + 10)]
+    exact_low, exact_high = Fraction(low), Fraction(high)
+    span = max(exact_high - exact_low, abs(exact_high), abs(exact_low)) or Fraction(1)
+    step = round_number(span / 10)
+    if whole:
+        step = max(step, Fraction(1))
+    top = (math.floor(exact_high / step) + 1) * step
+    if exact_high <= 0:
+        top = Fraction(0) if exact_high < 0 or exact_low < 0 else step
+    bottom = Fraction(0) if 0 <= exact_low <= span / 2 else (math.ceil(exact_low / step) - 1) * step
+    return [_number(bottom), _number(top)]
+
+
+def _number(value: Fraction) -> Any:
+    """A number as a policy writes it."""
+    return int(value) if value.denominator == 1 else decimal_text(value)
+
+
+def _steps(profile: ColumnProfile, domain: Sequence[Any], kind: Type, codes: Sequence[str]) -> Any:
+    """Round intervals; where most people are crowded at one end, intervals that widen with the number."""
+    low, high = (Fraction(str(end)) for end in domain)
+    if not codes and profile.quantiles is not None and _crowded(profile.quantiles, float(high)):
+        cuts = _widening(profile.quantiles, low, high, kind)
+        if cuts is not None:
+            return {"cuts": cuts}
+    ends = (int(low), int(high)) if kind is Type.INTEGER else (low, high)
+    return suggest(kind, Interval(*ends)) or "auto"
+
+
+def _crowded(quantiles: Sequence[float], high: float) -> bool:
+    """Whether three quarters of the rows lie in the lowest twelfth of the domain, so that equal intervals tell little apart."""
+    return quantiles[0] >= 0 and high > 100 and quantiles[3] < high / 12
+
+
+def _widening(quantiles: Sequence[float], low: Fraction, high: Fraction, kind: Type) -> list[list[Any]] | None:
+    """Cut points 1, 2 and 5 times the powers of ten, and the powers of ten alone."""
+    middle = max(quantiles[2], quantiles[3], 1.0)
+    first = max(0, math.floor(math.log10(middle)) - 1)
+    last = math.floor(math.log10(float(high)))
+    fine = [Fraction(step * 10**power) for power in range(first, last + 1) for step in (1, 2, 5)]
+    if quantiles[1] == 0 and kind is Type.INTEGER:
+        fine = [Fraction(1), *fine]  # none is something else than little
+    if low < 0:
+        fine = [Fraction(0), *fine]
+    fine = [at for at in dict.fromkeys(fine) if low < at < high]
+    coarse = [at for at in fine if not at or str(int(at)).rstrip("0") == "1"]
+    if len(fine) < 3:
+        return None
+    return (
+        [[_number(at) for at in fine], [_number(at) for at in coarse]]
+        if 1 < len(coarse) < len(fine)
+        else [[_number(at) for at in fine]]
+    )
+
+
+# --- dates, forms -------------------------------------------------------------------------------------------------------------
+
+
+def _dates(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal:
+    """Whole years around the dates; whole decades where they lie far apart, as dates of birth do."""
+    if profile.years is None:
+        return Proposal()
+    first, last = profile.years
+    if last - first > 10 or found.subject == "birth date":
+        first, last = first // 10 * 10, last // 10 * 10 + 9
+    first, last = max(first, 1), min(last, 9998)
+    domain = [f"{first:04d}-01-01", f"{last:04d}-12-31" if kind is Type.DATE else f"{last + 1:04d}-01-01"]
+    ends = [dt.datetime.fromisoformat(end) for end in domain]
+    interval = Interval(*(ends if kind is Type.DATETIME else [end.date() for end in ends]))
+    hierarchy = suggest(kind, interval) or "auto"
+    return Proposal(domain, hierarchy, None, "profiled", (), (), None, tuple(sorted(profile.gaps)))
+
+
+def _forms(profile: ColumnProfile) -> Proposal:
+    """Codes of one length, described place by place; their ends are hidden one after another."""
+    pattern = profile.pattern
+    if pattern is None and profile.highest is not None:
+        pattern = f"[0-9]{{{len(f'{profile.highest:.0f}')}}}"
+    active = tuple(sorted(profile.gaps))
+    if pattern is None or Pattern(pattern).letters is None:
+        return Proposal()
+    return Proposal({"pattern": pattern}, {"mask": "right"}, None, "profiled", (), (), None, active)
+
+
+# --- categories -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ValueGroups:
+    """Labels above values, value by value, and what is to be said about them."""
+
+    rows: tuple[Labels, ...]
+    words: str = ""
+
+    def levels(self) -> list[dict[str, list[str]]]:
+        """The levels of `groups`, where each lists members of the level before."""
+        levels: list[dict[str, list[str]]] = []
+        for depth in range(1, len(self.rows[0])):
+            level: dict[str, list[str]] = {}
+            for row in self.rows:
+                members = level.setdefault(row[depth], [])
+                if row[depth - 1] not in members:
+                    members.append(row[depth - 1])
+            levels.append(level)
+        return levels
+
+
+def groups_of(profile: ColumnProfile, found: Recognition, values: Sequence[str]) -> tuple[ValueGroups | None, bool]:
+    """Labels above values, if there are any, and whether they were chosen by how often each value occurs."""
+    if found.type is Type.ORDINAL:
+        return _ordinal_groups(found, values), False
+    made = _category_groups(profile, found, values)
+    return made, made is not None and made.words.startswith(_BY_SHARE)
+
+
+_BY_SHARE = "values with less than"
+
+
+def _categories(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal:
+    counts = profile.counts or {}
+    reserved = tuple(value for value in counts if value in RESERVED)
+    present = [value for value in counts if value not in reserved]
+    if not present:
+        return Proposal()
+    codes = tuple(sorted(value for value in present if value in profile.gaps)) or _code_numbers(profile)
+    values = _domain_values(profile, found, present)
+    groups, _ = groups_of(profile, found, values)
+    rare = sum(count < 5 for value, count in counts.items() if value in set(present))
+    notes = []
+    if found.codes is None and found.order is None and rare and profile.rows > 100:
+        some = "1 of these values occurs" if rare == 1 else f"{rare} of these values occur"
+        notes.append(f"{some} in fewer than five rows, and the list is published: take it from a codebook")
+    if groups is None:
+        return Proposal(values, _ordinal_hierarchy(values, kind), None, "profiled", tuple(notes), codes, None, reserved)
+    if len(values) > WRITTEN:
+        return Proposal(None, None, groups.rows, "profiled", (*notes, groups.words), codes, None, reserved)
+    return Proposal(
+        values, {"groups": groups.levels()}, None, "profiled", (*notes, groups.words), codes, None, reserved
+    )
+
+
+def _code_numbers(profile: ColumnProfile) -> tuple[str, ...]:
+    return _sentinels(profile) if profile.numeric else ()
+
+
+def _domain_values(profile: ColumnProfile, found: Recognition, present: Sequence[str]) -> list[str]:
+    """The values that may occur: a whole list of codes, all steps of a scale from the first to the last, or what was seen."""
+    whole = None if found.codes is None else found.codes.domain_of(present)
+    if whole is not None:
+        return list(whole)
+    if found.codes is not None and found.codes.ordered and found.codes.codes is not None:
+        place = {plain_words(code): at for at, code in enumerate(found.codes.codes)}
+        return sorted(present, key=lambda value: (place.get(plain_words(value), len(place)), value))
+    if found.order is not None:
+        return [*found.order, *(value for value in sorted(present) if value not in found.order)]
+    if profile.numeric:
+        numbers = sorted(present, key=lambda text: (float(text.replace(",", ".")), text))
+        low, high = (int(float(numbers[end])) for end in (0, -1))
+        steps = [str(step) for step in range(low, high + 1)] if high - low < 30 else []
+        return steps if found.type is Type.ORDINAL and set(present) <= set(steps) else numbers
+    return sorted(present)
+
+
+def _ordinal_hierarchy(values: Sequence[str], kind: Type) -> Any:
+    return "auto" if kind is not Type.ORDINAL or len(values) > 2 else {"groups": []}
+
+
+def _ordinal_groups(found: Recognition, values: Sequence[str]) -> ValueGroups | None:
+    """Labels that a scale or a table of codes has; neighbours together where there are none."""
+    labelled = _scale_rows(found, values) or (None if found.codes is None else found.codes.rows(values))
+    if labelled is not None and len({row[1:] for row in labelled}) > 1:
+        return ValueGroups(tuple(labelled))
+    if len(values) > WRITTEN:
+        return ValueGroups(tuple(_rows_of_levels(values, neighbours(values))))
+    return None
+
+
+def _scale_rows(found: Recognition, values: Sequence[str]) -> list[Labels] | None:
+    scale = found.scale
+    if scale is None or not scale.labels:
+        return None
+    rows: list[Labels] = []
+    for value in values:
+        at = scale.place(value)
+        rows.append((value, *(scale.labels[at] if at is not None else ("other",) * len(scale.labels[0]))))
+    return rows
+
+
+def _rows_of_levels(values: Sequence[str], levels: Sequence[Mapping[str, Sequence[str]]]) -> list[Labels]:
+    """Each value with its label at every level, where a level groups labels of the level before."""
+    rows = {value: [value] for value in values}
+    for level in levels:
+        above = {member: label for label, members in level.items() for member in members}
+        for row in rows.values():
+            row.append(above[row[-1]])
+    return [tuple(row) for row in rows.values()]
+
+
+def _category_groups(profile: ColumnProfile, found: Recognition, values: Sequence[str]) -> ValueGroups | None:
+    """ValueGroups of a table of codes, of a scale, of common beginnings, or `other` for what is rare."""
+    if found.codes is not None:
+        return _known(found.codes.rows(values), found.codes.words)
+    scaled = _scale_rows(found, values)
+    if scaled is not None:
+        return _known(scaled, "")
+    if len(values) < GROUPED:
+        return None
+    prefix = _by_prefix(values)
+    if prefix is not None:
+        return ValueGroups(tuple(prefix), "the groups are common beginnings of the values: name better ones")
+    rare = _by_share(profile, values)
+    if rare is not None:
+        return ValueGroups(
+            tuple(rare), f"{_BY_SHARE} {RARE:.0%} of the rows are grouped as `other`: name better groups"
+        )
+    return ValueGroups(tuple((value,) for value in values)) if len(values) > WRITTEN else None
+
+
+def _known(rows: Iterable[Labels], words: str) -> ValueGroups | None:
+    listed = list(rows)
+    said = f"the groups are those of {words}" if words else ""
+    return (
+        ValueGroups(tuple(listed), said)
+        if listed and len(listed[0]) > 1 and len({row[1:] for row in listed}) > 1
+        else None
+    )
+
+
+def _by_prefix(values: Sequence[str]) -> list[Labels] | None:
+    """ValueGroups by the first word, or by the first letters of codes of one length; None where they tell nothing."""
+    firsts = [plain_words(value).split(" ")[0] or value for value in values]
+    if _tells(firsts):
+        return [(value, f"{first}…") for value, first in zip(values, firsts, strict=True)]
+    lengths = {len(value) for value in values}
+    if len(lengths) > 1 or max(lengths) < 2 or any(" " in value for value in values):
+        return None
+    for letters in range(1, max(lengths)):
+        heads = [value[:letters] for value in values]
+        if _tells(heads):
+            return [(value, f"{head}…") for value, head in zip(values, heads, strict=True)]
+    return None
+
+
+def _tells(heads: Sequence[str]) -> bool:
+    """Whether beginnings make a few groups, most of which have several members."""
+    groups = len(set(heads))
+    single = sum(heads.count(head) == 1 for head in set(heads))
+    return 2 <= groups <= len(heads) / 2 and single <= groups / 3
+
+
+def _by_share(profile: ColumnProfile, values: Sequence[str]) -> list[Labels] | None:
+    """What is rare in one group; every frequent value in its own."""
+    counts = profile.counts or {}
+    rare = {value for value in values if counts.get(value, 0) < RARE * profile.present}
+    if len(rare) < 2 or len(rare) == len(values):
+        return None
+    label = "other" if "other" not in values else "all other values"
+    return [(value, label if value in rare else value) for value in values]

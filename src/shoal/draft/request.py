@@ -1,0 +1,36 @@
+"""One request for a draft: the table is opened and looked at, and the ledger notes the look before anything is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from shoal.draft.draft import Draft, draft_table
+from shoal.draft.opening import open_table
+from shoal.ledger.ledger import open_ledger, record_look
+
+
+def draft(
+    data: object,
+    *,
+    schema_only: bool = False,
+    dataset: str | None = None,
+    sheet: str | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    ledger: str | Path | None = None,
+    new_ledger: bool = False,
+    check: Callable[[Draft], None] = lambda _: None,
+) -> Draft:
+    """Draft a policy for a table; see `shoal.draft`. `check` may refuse the draft before the look is noted."""
+    opened = open_table(data, sheet=sheet, table=table, query=query)
+    if schema_only:
+        made = draft_table(opened, schema_only=True, dataset=dataset)
+        check(made)
+        return made
+    named = None if ledger is None else str(ledger)
+    open_ledger(named, new=new_ledger).close()  # a ledger that is not there is an error before anything is looked at
+    made = draft_table(opened, dataset=dataset)
+    check(made)
+    noted = record_look(made.dataset, "init", ledger=named, begin=True)
+    return made if noted is None else made.with_look(noted)
