@@ -2,7 +2,7 @@
 
 `expand` and `refine` are ordinary Python on arrays: the compiled one and the plain one do the same arithmetic in the same
 order. They see no rows: what a tree grows on are masses that were paid for. `route` has a NumPy twin, which goes down the
-tree one level at a time.
+tree one level at a time, and `refine` one with lists.
 
 Layout. All attributes' sides stand in one array of nodes; `kids[v]` are node numbers (−1 for none), `starts` and `stops`
 the run of cells of a node. A tree is two arrays: `splits[t]`, the attribute that tree node t divides (−1: it is a box), and
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,36 @@ def refine(
     return masses
 
 
+def refine_lists(
+    masses: Any, first: int, side: int, stop: int, kids: Any, starts: Any, stops: Any,
+    noisy: Any, count: float, variance: float, share_variance: float,
+) -> Any:  # fmt: skip
+    """The same as `refine`, to the last bit, with lists: without a compiler they are several times as fast as arrays."""
+    ends = [0.0, *accumulate(noisy.tolist())]
+    within = masses[side:stop].tolist()
+    widths = (stops[side:stop] - starts[side:stop]).tolist()
+    begin, end = (starts[side:stop] - first).tolist(), (stops[side:stop] - first).tolist()
+    fresh = [0.0] * (stop - side)
+    fresh[0] = 1.0
+    for node, own_kids in enumerate((kids[side:stop] - side).tolist()):
+        if own_kids[0] < 0:
+            continue
+        whole, expected, total = fresh[node], within[node], 0.0
+        people = max(count * whole, 1.0)
+        held = [kid for kid in own_kids if kid >= 0]
+        for kid in held:
+            share = within[kid] / expected if expected > 0.0 else 0.0
+            share = min(max(share, 1e-9), 1.0 - 1e-9)
+            own = share_variance * share * (1.0 - share)
+            weight = own / (own + variance * widths[kid] / (people * people))
+            fresh[kid] = max(weight * (ends[end[kid]] - ends[begin[kid]]) / people + (1.0 - weight) * share, 1e-9)
+            total += fresh[kid]
+        for kid in held:
+            fresh[kid] = whole * fresh[kid] / total
+    masses[side:stop] = fresh
+    return masses
+
+
 @takes(
     "int32[::1], int32[:,::1], float64[::1], float64[::1], float64[::1], boolean[::1], float64, float64, boolean[::1]"
 )
@@ -279,7 +310,7 @@ def expander(work: float) -> Callable[..., Any]:
 
 def refiner(work: float) -> Callable[..., Any]:
     """`refine` for so many nodes."""
-    return compile_kernel(refine) if work > MUCH else refine
+    return compile_kernel(refine, refine_lists) if work > MUCH else refine_lists
 
 
 def regrouper(nodes: int) -> Callable[..., Any]:
