@@ -169,6 +169,36 @@ def test_a_workbook_that_bursts_is_refused(tmp_path, monkeypatch):
         recognize(path)
 
 
+def rezip(path, change):
+    """The same workbook with its parts changed, and checksums that fit."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, change(name, content))
+    return path
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda name, content: content[: len(content) // 2] if name.endswith(("sheet1.xml", "content.xml")) else content,
+        lambda name, content: (
+            content.replace(b"</", b"<", 1) if name.endswith(("sheet1.xml", "content.xml")) else content
+        ),
+        lambda name, content: content.replace(b"?>", b"?><!DOCTYPE x [<!ENTITY a 'b'>]>", 1),
+    ],
+    ids=["cut short", "never closed", "entities"],
+)
+def test_xml_that_is_not_well_formed_is_refused_before_the_library_waits_for_its_end(write, change):
+    path = write({"s": [["a"], ["SECRET"]]})
+    if path.suffix == ".xlsx":  # openpyxl writes no declaration
+        rezip(path, lambda name, content: b"<?xml version='1.0'?>" + content.split(b"?>")[-1])
+    assert outcome(path, "SECRET") == "read"
+    with pytest.raises(DataError, match="the workbook cannot be read"):
+        recognize(rezip(path, change))
+
+
 def test_a_part_that_is_there_twice_is_refused(tmp_path):
     path = write_xlsx(tmp_path / "t.xlsx", {"s": [["a"], [1]]})
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):

@@ -4,7 +4,7 @@ The columns of a workbook have no type, so every cell is spelled by its own kind
 error such as #DIV/0!, and a formula whose result was not stored are missing; a row without any cell is no row.
 
 The library keeps the cells of a sheet in memory once, as a rectangle: two cells in far corners would take all of it. So where the
-cells lie is looked at before it is asked, and every byte of the archive is held against its checksum.
+cells lie is looked at before it is asked, every byte of the archive is held against its checksum, and XML must be well formed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from xml.parsers import expat
 
 from shoal.data.archive import list_size
 from shoal.engine.read.foreign.spelling import PLAIN, spell_cell, text_batches
@@ -173,7 +174,7 @@ def _refuse_burst(path: Path) -> None:
             raise _broken(path.name)
         with zipfile.ZipFile(path) as archive:
             _walk(archive, path)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OverflowError):
+    except (zipfile.BadZipFile, zlib.error, expat.ExpatError, EOFError, NotImplementedError, RuntimeError, ValueError):
         pass
     else:
         return
@@ -187,14 +188,31 @@ def _walk(archive: zipfile.ZipFile, path: Path) -> None:
     size, found = path.stat().st_size, 0
     for entry in archive.infolist():
         box = _Box(path.name)
-        tail = b""
+        parser = _well_formed(path.name)
+        is_xml, tail = entry.filename.lower().endswith((".xml", ".rels")), b""
         with archive.open(entry) as part:
             while block := part.read(_BLOCK):
                 found += len(block)
                 refuse_expansion(path.name, size, found)
-                if entry.filename.lower().endswith(".xml"):
+                if is_xml:
+                    parser.Parse(block, False)
                     box.look(tail + block)
                     tail = block[-_OVERLAP:]
+        if is_xml:
+            parser.Parse(b"", True)
+
+
+def _well_formed(name: str) -> Any:
+    """A parser that raises where XML is not well formed, at which the library would wait for an end that never comes, or
+    declares entities, which may unpack to any length.
+    """
+
+    def refuse(*_: object) -> None:
+        raise _broken(name)
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = refuse
+    return parser
 
 
 class _Box:
