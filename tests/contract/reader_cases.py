@@ -17,12 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyreadstat
 from pyarrow import feather, parquet
 
 from shoal.data.schema import STANDARD, FileFormat
+from shoal.engine.write_foreign import write_database
 from tests.engine.appended import StreamAgain
 from tests.engine.read.foreign.workbooks import write_ods, write_xlsx
 
@@ -174,6 +177,38 @@ def _polars(folder: Path) -> pl.DataFrame:
     return pl.from_arrow(arrow_table())  # type: ignore[return-value]
 
 
+def _statistical(name: str) -> Callable[[Path], Path]:
+    """A file of Stata, SPSS or SAS, with the labels of `status`, and in SPSS the code of missing ages."""
+
+    def write(folder: Path) -> Path:
+        frame = arrow_table().to_pandas(types_mapper={pa.int32(): pd.Int32Dtype(), pa.int8(): pd.Int32Dtype()}.get)
+        labels = {} if name.endswith("xpt") else {"variable_value_labels": {"status": LABELS}}
+        spss = {"missing_ranges": {"age": [-9]}, "compress": name.endswith("zsav")} if name.endswith("sav") else {}
+        writers = {".dta": pyreadstat.write_dta, ".xpt": pyreadstat.write_xport}
+        path = folder / name
+        writers.get(path.suffix, pyreadstat.write_sav)(frame, path, **labels, **spss)
+        return path
+
+    return write
+
+
+def _database(address: str) -> None:
+    write_database(address, "visits", arrow_table())
+
+
+def _sqlite(folder: Path) -> Path:
+    _database(f"sqlite:///{folder / 't.sqlite'}")
+    return folder / "t.sqlite"
+
+
+def _duckdb(folder: Path) -> Path:
+    connection = duckdb.connect(str(folder / "t.duckdb"))
+    connection.register("given", arrow_table())
+    connection.execute("CREATE TABLE visits AS SELECT * FROM given")
+    connection.close()
+    return folder / "t.duckdb"
+
+
 GERMAN = texts(decimal=",", date="%d.%m.%Y", moment="%d.%m.%Y %H:%M")
 GERMAN_KEYS = (
     ("attributes.income.decimal", ","),
@@ -198,6 +233,17 @@ CASES: dict[str, ReaderCase] = {
     "xlsx": ReaderCase(lambda folder: write_xlsx(folder / "t.xlsx", _sheets()), SHEET),
     "xlsx, dates told": ReaderCase(lambda folder: write_xlsx(folder / "t.xlsx", _sheets()), SHEET, GERMAN_KEYS),
     "ods": ReaderCase(lambda folder: write_ods(folder / "t.ods", _sheets()), SHEET),
+    "stata": ReaderCase(_statistical("t.dta")),
+    "spss": ReaderCase(_statistical("t.sav")),
+    "compressed spss": ReaderCase(_statistical("t.zsav")),
+    "sas transport": ReaderCase(_statistical("t.xpt")),
+    "spss, decimal comma told": ReaderCase(_statistical("t.sav"), told=GERMAN_KEYS[:1]),
+    "sqlite": ReaderCase(_sqlite),
+    "sqlite, decimal comma told": ReaderCase(_sqlite, FileFormat(table="visits"), GERMAN_KEYS[:1]),
+    "sqlite, by address and query": ReaderCase(
+        lambda folder: f"sqlite:///{_sqlite(folder)}", FileFormat(query="SELECT * FROM visits ORDER BY id;")
+    ),
+    "duckdb": ReaderCase(_duckdb, FileFormat(table="visits")),
     "pandas": ReaderCase(_pandas),
     "polars": ReaderCase(_polars),
     "arrow": ReaderCase(lambda folder: arrow_table()),
@@ -205,5 +251,17 @@ CASES: dict[str, ReaderCase] = {
     "record batches": ReaderCase(lambda folder: arrow_table().to_reader(max_chunksize=70)),
 }
 """Every form by its name."""
-PUBLISHED = ("csv", "german csv", "parquet", "json lines", "xlsx", "ods", "arrow stream")
+PUBLISHED = (
+    "csv",
+    "german csv",
+    "parquet",
+    "json lines",
+    "xlsx",
+    "ods",
+    "arrow stream",
+    "stata",
+    "spss",
+    "sqlite",
+    "duckdb",
+)
 """The forms of which a release is made: one of each family of readers."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import sqlalchemy
 
 from shoal.chance.source import Source
 from shoal.data.schema import FileFormat
 from shoal.engine.duckdb.engine import DuckDB
+from shoal.engine.read.foreign.address import parse_address
 from shoal.engine.read.input import recognize
+from shoal.engine.write_foreign import write_database
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
@@ -64,13 +67,33 @@ def test_every_reader_tells_columns_and_rows_without_a_schema(tmp_path, name):
         ]
 
 
+@pytest.fixture
+def server(postgresql):
+    """The address of a real server that has the table, and nothing of it afterwards."""
+    write_database(postgresql, "visits", arrow_table())
+    yield postgresql
+    engine = sqlalchemy.create_engine(parse_address(postgresql), poolclass=sqlalchemy.pool.NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE visits")
+
+
 @pytest.mark.slow
-def test_releases_of_every_family_of_readers_have_the_same_bytes(tmp_path, monkeypatch):
+def test_a_server_gives_the_same_rows_in_the_same_order(server, expected):
+    schema = policy_of(ReaderCase(lambda _: server, FileFormat(table="visits"))).schema
+    table = DuckDB(threads=1).scan(server, schema)
+    rows, digest = expected
+    assert {column: values.tolist() for column, values in table.collect(NAMES).items()} == rows
+    assert table.digest() == digest
+    assert recognize(server, FileFormat(query="SELECT * FROM visits")).names == NAMES
+
+
+@pytest.mark.slow
+def test_releases_of_every_family_of_readers_have_the_same_bytes(tmp_path, monkeypatch, server):
     """The lock says how a table is written, so folders differ in that; the published rows do not."""
     monkeypatch.setattr("shoal.chance.source.Source.carries_guarantee", True)
     made = set()
-    for name in PUBLISHED:
-        case = CASES[name]
+    on_server = ReaderCase(lambda _: server, FileFormat(table="visits"))
+    for name, case in {"server": on_server, **{name: CASES[name] for name in PUBLISHED}}.items():
         folder = tmp_path / name.replace(" ", "-")
         folder.mkdir()
         with Ledger(str(folder / "ledger.sqlite")) as ledger:

@@ -326,8 +326,8 @@ class Connection:
         shown = [f"{value} AS v{i}" for i, (value, _) in enumerate(read)]
         shown += [f"{wrong} AS u{i}" for i, (_, wrong) in enumerate(read) if wrong != sql.NEVER]
         typed = f"SELECT {', '.join([*shown, 'r'])} FROM stream"
-        if self.input.from_files:
-            # A file is read once, and what was checked is what is used afterwards. It spills if it is large.
+        if not self.input.in_memory:
+            # A file or a database is read once, and what was checked is what is used afterwards. It spills if it is large.
             typed = f"SELECT * FROM {self.store_stream(typed)}"
         outside = [self._outside(f"v{i}", attribute, typed) for i, attribute in enumerate(attributes)]
         counted = ["count(*)"]

@@ -16,9 +16,12 @@ from shoal.data.schema import STANDARD, Attribute, FileFormat, Role, Schema
 from shoal.data.type import Type
 from shoal.engine.read.arrow_file import open_arrow
 from shoal.engine.read.csv_file import COUNTED, read_header
+from shoal.engine.read.foreign.address import is_address, show_address
 from shoal.engine.read.foreign.compressed import PACKINGS, inner_ending, is_packed
+from shoal.engine.read.foreign.database import DATABASES, open_database
 from shoal.engine.read.foreign.json_lines import open_json_lines
 from shoal.engine.read.foreign.spreadsheet import open_workbook
+from shoal.engine.read.foreign.statistical import STATISTICAL, open_statistical
 from shoal.engine.read.parquet_file import open_parquet
 from shoal.engine.read.source import (
     STEP,
@@ -50,9 +53,11 @@ FAMILIES: tuple[Any, ...] = (bool, str, dt.datetime, dt.date, NUMBERS, decimal.D
 """Kinds of Python objects, each before those that it also counts as."""
 TEXT = CSV + JSON_LINES
 """Endings of lines of text, which may be compressed: `.csv.gz`."""
+BINARY = PARQUET + ARROW + WORKBOOKS + STATISTICAL + DATABASES
 ALLOWED = (
     f"a path that ends in {', '.join(TEXT)} (and perhaps {', '.join(PACKINGS)} after it), "
-    f"{', '.join(PARQUET + ARROW + WORKBOOKS)}, a folder of Parquet files, or a frame"
+    f"{', '.join(BINARY)}, a folder of Parquet files, the address of a database "
+    "(postgresql://ann@db.example.org/clinic), or a frame"
 )
 
 
@@ -60,7 +65,8 @@ ALLOWED = (
 class Input:
     """An opened input: the columns that the schema asks for, in the schema's order, and how to read them, as often as needed.
 
-    `kinds` are plain Arrow types (`storage.plain_type`). An input from files is read once: an engine keeps what was checked.
+    `kinds` are plain Arrow types (`storage.plain_type`). What does not lie in memory is read once: an engine keeps what it
+    has checked.
     """
 
     name: str
@@ -75,6 +81,8 @@ class Input:
     """How a message says where the numbers of rows begin."""
     form: FileFormat = STANDARD
     """How its text is written, as the policy says."""
+    in_memory: bool = False
+    """Whether the rows lie in memory already, as those of a frame do."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read all rows in order, as columns c0, c1, …, each in its plain type."""
@@ -121,7 +129,7 @@ class Input:
             batch = next(stream, None)
             if batch is None:
                 return None
-            if self.from_files:  # a frame was validated when it was opened
+            if not self.in_memory:  # a frame was validated when it was opened
                 batch.validate(full=True)
             return pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], names=batch.schema.names)
         except ShoalError as error:
@@ -180,6 +188,7 @@ def open_input(data: object, schema: Schema) -> Input:
         notes=_not_read(found, schema, asked),
         counted_from=found.counted,
         form=schema.file,
+        in_memory=found.in_memory,
     )
 
 
@@ -208,7 +217,9 @@ def _spelled_opener(found: StoredColumns, asked: Sequence[Attribute], form: File
 
 
 def _open(data: object, form: FileFormat, declared: Sequence[str], wanted: Sequence[str] | None) -> StoredColumns:
-    name = str(data) if isinstance(data, str | Path) else "the input"
+    name = "the input"
+    if isinstance(data, str | Path):
+        name = show_address(data) if isinstance(data, str) and is_address(data) else str(data)
     return _open_silently(lambda: _recognize(data, form, declared, wanted), name)
 
 
@@ -312,23 +323,27 @@ def _some(places: Sequence[int]) -> str:
 def _recognize(data: object, form: FileFormat, declared: Sequence[str], wanted: Sequence[str] | None) -> StoredColumns:
     if not isinstance(data, str | Path):
         return _frame(data, wanted)
+    if isinstance(data, str) and is_address(data):
+        return open_database(data, form)
     path = Path(data)
     if path.is_dir():
         return open_parquet(path.name, parquet_files(path))
     suffix = path.suffix.lower()
-    if suffix in TEXT + tuple(PACKINGS) + PARQUET + ARROW + WORKBOOKS:
+    if suffix in TEXT + tuple(PACKINGS) + BINARY:
         refuse_special(path)
     ending = inner_ending(path) if is_packed(path) else suffix
-    if ending in CSV:
-        return _csv(path, form, declared, wanted or ())
-    if ending in JSON_LINES:
-        return open_json_lines(path, form.encoding, wanted or ())
-    if suffix in PARQUET:
-        return open_parquet(path.name, [path])
-    if suffix in ARROW:
-        return open_arrow(path)
-    if suffix in WORKBOOKS:
-        return open_workbook(path, form.sheet)
+    readers: tuple[tuple[str, tuple[str, ...], Callable[[], StoredColumns]], ...] = (
+        (ending, CSV, lambda: _csv(path, form, declared, wanted or ())),
+        (ending, JSON_LINES, lambda: open_json_lines(path, form.encoding, wanted or ())),
+        (suffix, PARQUET, lambda: open_parquet(path.name, [path])),
+        (suffix, ARROW, lambda: open_arrow(path)),
+        (suffix, WORKBOOKS, lambda: open_workbook(path, form.sheet)),
+        (suffix, STATISTICAL, lambda: open_statistical(path, form)),
+        (suffix, DATABASES, lambda: open_database(path, form)),
+    )
+    for found, endings, reader in readers:
+        if found in endings:
+            return reader()
     came = suffix or "a name without an ending"
     raise DataError(
         "this kind of file is not known",
@@ -377,7 +392,9 @@ def _frame(data: object, wanted: Sequence[str] | None) -> StoredColumns:
         yield from table.select(list(places)).to_batches(max_chunksize=STEP)
 
     shape = table.schema
-    return StoredColumns("the frame", tuple(shape.names), tuple(shape.types), table.num_rows, Stamp(()), opener)
+    return StoredColumns(
+        "the frame", tuple(shape.names), tuple(shape.types), table.num_rows, Stamp(()), opener, in_memory=True
+    )
 
 
 def as_arrow(data: object, asked: Sequence[str] | None) -> pa.Table:

@@ -125,6 +125,8 @@ class StoredColumns:
     counted: str = ", counted from 1"
     codebook: Codebook | None = None
     speller: Speller | None = None
+    in_memory: bool = False
+    """Whether the rows lie in memory already, as those of a frame do."""
 
 
 def load_library(module: str, what: str) -> Any:

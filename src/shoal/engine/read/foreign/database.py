@@ -281,7 +281,7 @@ def _plain_column(name: str, kind: pa.DataType) -> _Column:
     return _Column(name, kind, lambda cells: pa.array(cells, kind))
 
 
-def _text_column(name: str, spell: Callable[[Any], str | None] = spell_cell) -> _Column:
+def _text_column(name: str, spell: Callable[[Any], str | None]) -> _Column:
     import pyarrow as pa
 
     return _Column(name, pa.string(), lambda cells: pa.array([spell(cell) for cell in cells], pa.string()))
@@ -325,7 +325,7 @@ def _postgresql_column(name: str, code: int, connection: sa.Connection) -> _Colu
         return _decimal_column(name)
     driver: Any = connection.connection.driver_connection
     driver.adapters.register_loader(code, TextLoader)
-    return _text_column(name, (lambda cell: cell and cell.rstrip(" ")) if code == _PADDED else spell_cell)
+    return _text_column(name, (lambda cell: cell and cell.rstrip(" ")) if code == _PADDED else lambda cell: cell)
 
 
 def _mysql_column(name: str, code: int, _: sa.Connection) -> _Column:
@@ -344,9 +344,9 @@ def _mysql_column(name: str, code: int, _: sa.Connection) -> _Column:
     }
     if code in typed:
         return _plain_column(name, typed[code])
-    return _decimal_column(name) if code in (F.DECIMAL, F.NEWDECIMAL) else _text_column(name)
+    return _decimal_column(name) if code in (F.DECIMAL, F.NEWDECIMAL) else _text_column(name, spell_cell)
 
 
 def _other_column(name: str, _code: Any, _: sa.Connection) -> _Column:
     """Of a database whose types are not known here, each value is spelled by its own kind."""
-    return _text_column(name)
+    return _text_column(name, spell_cell)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from shoal.data.schema import STANDARD, FileFormat
-from shoal.engine.read.foreign.cell import spell_cell
 from shoal.engine.read.foreign.relation import choose_relation, quote_name
-from shoal.engine.read.source import STEP, Stamp, StoredColumns, refuse_rows
+from shoal.engine.read.foreign.spelling import PLAIN, text_batches
+from shoal.engine.read.source import Spelling, Stamp, StoredColumns, refuse_rows
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 1 << 28
 """Bytes that one value may have."""
-MOST_CELLS: Final = 1 << 20
-"""Values that are fetched at a time."""
+ROWS: Final = 1000
+"""Rows that are fetched at a time."""
 T = TypeVar("T")
 _ALLOWED: Final = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
@@ -31,7 +31,7 @@ _ALLOWED: Final = frozenset(
 
 
 def open_sqlite(path: Path, form: FileFormat = STANDARD) -> StoredColumns:
-    """Open a table, a view or a query of an SQLite file; every column is text."""
+    """Open a table, a view or a query of an SQLite file; every column is text, and an empty text is missing."""
     import pyarrow as pa
 
     beside = [path.with_name(path.name + ending) for ending in ("-wal", "-journal")]
@@ -49,22 +49,29 @@ def open_sqlite(path: Path, form: FileFormat = STANDARD) -> StoredColumns:
     relation, names, rows = _attempt(path, form, look)
     refuse_rows(path.name, rows)
 
-    def opener(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    def speller(places: Sequence[int], spellings: Sequence[Spelling]) -> Iterator[pa.RecordBatch]:
         if not places:
             return
         asked = ", ".join(quote_name(names[place]) for place in places)
-        step = max(1, min(STEP, MOST_CELLS // len(places)))
         with contextlib.closing(_attempt(path, form, connect)) as connection:
             cursor = _attempt(path, form, lambda: connection.execute(f"SELECT {asked} FROM {relation}"))
-            while held := _attempt(path, form, lambda: cursor.fetchmany(step)):
-                columns = [
-                    pa.array([spell_cell(cell, form.decimal) for cell in column], pa.string())
-                    for column in zip(*held, strict=True)
-                ]
-                yield pa.RecordBatch.from_arrays(columns, names=[names[place] for place in places])
+            yield from text_batches(fetch(cursor), spellings)
+
+    def fetch(cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+        while held := _attempt(path, form, lambda: cursor.fetchmany(ROWS)):
+            if any(isinstance(cell, bytes) for row in held for cell in row):
+                raise DataError(
+                    "a column holds bytes that are no text",
+                    came=path.name,
+                    fix="leave the column out of the policy, or give it with a query that converts it",
+                )
+            yield from held
+
+    def opener(places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        return speller(places, [PLAIN for _ in places])
 
     kinds = tuple(itertools.repeat(pa.string(), len(names)))
-    return StoredColumns(path.name, names, kinds, rows, stamp, opener)
+    return StoredColumns(path.name, names, kinds, rows, stamp, opener, speller=speller)
 
 
 def _connect(path: Path, *, unfinished: bool) -> sqlite3.Connection:
