@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.draft.codes.table import CodeTable, Labels, listed
+from shoal.draft.codes.table import CodeList, Labels, listed
 
 _REGIONS = """
 Northern Africa, Africa: DZ DZA 012 Algeria | EG EGY 818 Egypt | LY LBY 434 Libya | MA MAR 504 Morocco |
@@ -123,7 +123,7 @@ def _blocks(text: str) -> list[tuple[Labels, list[str]]]:
 
 _TWO, _THREE, _NUMBER, _NAME = _entries()
 
-COUNTRIES: tuple[CodeTable, ...] = (
+COUNTRIES: tuple[CodeList, ...] = (
     listed(
         "iso-3166-2-letters",
         "countries in two letters (ISO 3166-1)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from shoal.draft.codes.table import CodeTable, Labels
+from shoal.draft.codes.table import CodeList, Labels
 
 _CODE = re.compile(r"([A-Z][0-9][0-9A-Z])(?:\.?([0-9A-Z]{1,4}))?")
 
@@ -81,7 +81,7 @@ def _categories(code: str) -> Labels | None:
     return None if found is None or len(code.strip()) != 3 else found[1:]
 
 
-DISEASES: tuple[CodeTable, ...] = (
-    CodeTable("icd-10-categories", "ICD-10 categories of three letters", "diagnosis", _categories, least=12),
-    CodeTable("icd-10", "ICD-10 codes", "diagnosis", icd10_labels, least=12, share=0.95),
+DISEASES: tuple[CodeList, ...] = (
+    CodeList("icd-10-categories", "ICD-10 categories of three letters", "diagnosis", _categories, least=12),
+    CodeList("icd-10", "ICD-10 codes", "diagnosis", icd10_labels, least=12, share=0.95),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.draft.codes.table import CodeTable, Labels, listed, plain_words
+from shoal.draft.codes.table import CodeList, Labels, listed, plain_words
 
 _SEX = frozenset(
     "m f male female man woman men women boy girl males females mann frau mannlich weiblich w homme femme hombre mujer h "
@@ -51,8 +51,8 @@ def names_sexes(values: set[str]) -> bool:
 
 _BLOOD = ("O-", "O+", "A-", "A+", "B-", "B+", "AB-", "AB+")
 
-PEOPLE: tuple[CodeTable, ...] = (
-    CodeTable("marital-status", "words for marital status", "marital", marital_labels, share=0.8),
+PEOPLE: tuple[CodeList, ...] = (
+    CodeList("marital-status", "words for marital status", "marital", marital_labels, share=0.8),
     listed(
         "blood-groups",
         "blood groups",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shoal.draft.codes.table import CodeTable, Labels, listed
+from shoal.draft.codes.table import CodeList, Labels, listed
 
 _STATES = """
 New England, Northeast: CT 09 Connecticut | ME 23 Maine | MA 25 Massachusetts | NH 33 New Hampshire | RI 44 Rhode Island | VT 50 Vermont
@@ -60,14 +60,14 @@ def nuts_labels(code: str) -> Labels | None:
     return tuple(text[:length] for length in range(len(text) - 1, 1, -1))
 
 
-def _nuts(level: int) -> CodeTable:
+def _nuts(level: int) -> CodeList:
     def find(code: str) -> Labels | None:
         return nuts_labels(code) if len(code.strip()) == level + 2 else None
 
-    return CodeTable(f"nuts-{level}", f"NUTS regions of level {level}", "region", find, least=8)
+    return CodeList(f"nuts-{level}", f"NUTS regions of level {level}", "region", find, least=8)
 
 
-STATES: tuple[CodeTable, ...] = (
+STATES: tuple[CodeList, ...] = (
     listed(
         "us-states",
         "states of the United States in two letters",
@@ -87,7 +87,7 @@ STATES: tuple[CodeTable, ...] = (
         spelled=False,
     ),
 )
-REGIONS: tuple[CodeTable, ...] = (_nuts(3), _nuts(2), _nuts(1))
+REGIONS: tuple[CodeList, ...] = (_nuts(3), _nuts(2), _nuts(1))
 
 # --- the calendar ----------------------------------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ def _of_days(names: list[str]) -> dict[str, Labels]:
     return {name: ("working day" if place < 5 else "weekend",) for place, name in enumerate(names)}
 
 
-CALENDAR: tuple[CodeTable, ...] = (
+CALENDAR: tuple[CodeList, ...] = (
     listed("months", "names of months", "month", _of_months(_MONTHS), complete=True, least=4, share=0.8, ordered=True),
     listed(
         "months-short",

@@ -22,7 +22,7 @@ def plain_words(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class CodeTable:
+class CodeList:
     """A public list of codes: what its values are called, and the labels above each of them.
 
     `meaning` is the subject of a column that holds such codes (`country`, `diagnosis`). `find` gives the labels above a value,
@@ -72,7 +72,7 @@ def listed(
     share: float = 1.0,
     ordered: bool = False,
     spelled: bool = True,
-) -> CodeTable:
+) -> CodeList:
     """A table of codes that are written out.
 
     `spelled`: capital letters and signs do not count; else a code is recognized in its own spelling alone.
@@ -83,4 +83,4 @@ def listed(
         return known.get(plain_words(value) if spelled else value.strip())
 
     codes = tuple(entries) if complete else None
-    return CodeTable(key, words, meaning, find, codes, least, share, ordered=ordered)
+    return CodeList(key, words, meaning, find, codes, least, share, ordered=ordered)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.draft.codes.table import CodeTable, Labels, listed
+from shoal.draft.codes.table import CodeList, Labels, listed
 
 _MAJOR = {
     "0": "Armed forces occupations",
@@ -41,11 +41,11 @@ def isco_labels(code: str) -> Labels | None:
     return (*prefixes, major, top) if len(text) > 1 else (top,)
 
 
-def _isco(digits: int) -> CodeTable:
+def _isco(digits: int) -> CodeList:
     def find(code: str) -> Labels | None:
         return isco_labels(code) if len(code.strip()) == digits else None
 
-    return CodeTable(f"isco-08-{digits}", f"occupations of ISCO-08 in {digits} digits", "occupation", find)
+    return CodeList(f"isco-08-{digits}", f"occupations of ISCO-08 in {digits} digits", "occupation", find)
 
 
 _SECTIONS = """
@@ -99,15 +99,15 @@ def nace_labels(code: str) -> Labels | None:
     return None
 
 
-def _nace(digits: int) -> CodeTable:
+def _nace(digits: int) -> CodeList:
     def find(code: str) -> Labels | None:
         bare = code.strip().replace(".", "").lstrip("ABCDEFGHIJKLMNOPQRSTU")
         return nace_labels(code) if len(bare) == digits else None
 
-    return CodeTable(f"nace-{digits}", f"industries of NACE Rev. 2 in {digits} digits", "industry", find, share=0.95)
+    return CodeList(f"nace-{digits}", f"industries of NACE Rev. 2 in {digits} digits", "industry", find, share=0.95)
 
 
-WORK: tuple[CodeTable, ...] = (
+WORK: tuple[CodeList, ...] = (
     _isco(4),
     _isco(3),
     _isco(2),

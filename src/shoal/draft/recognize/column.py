@@ -12,13 +12,13 @@ from shoal.draft.codes.diseases import DISEASES
 from shoal.draft.codes.people import PEOPLE, names_sexes
 from shoal.draft.codes.regions import CALENDAR, REGIONS, STATES
 from shoal.draft.codes.scales import EDUCATION, SCALES, OrdinalScale, order_of_bands
-from shoal.draft.codes.table import CodeTable
+from shoal.draft.codes.table import CodeList
 from shoal.draft.codes.work import WORK
 from shoal.draft.profile import FORMS, ColumnProfile
 from shoal.draft.recognize.subjects import CODED, COUNTING, ITEMS, Subject, subjects_of
 from shoal.engine.read.storage import Storage
 
-TABLES: tuple[CodeTable, ...] = (*CALENDAR, *STATES, *COUNTRIES, *DISEASES, *REGIONS, *WORK, *PEOPLE)
+TABLES: tuple[CodeList, ...] = (*CALENDAR, *STATES, *COUNTRIES, *DISEASES, *REGIONS, *WORK, *PEOPLE)
 """Every table of codes; of several that have all values of a column, the first is taken."""
 FEW = 60
 """Numbers of which there are no more than this many different ones may be codes."""
@@ -65,7 +65,7 @@ class Recognition:
     type: Type | None
     reason: str
     subject: str | None = None
-    codes: CodeTable | None = None
+    codes: CodeList | None = None
     scale: OrdinalScale | None = None
     order: tuple[str, ...] | None = None
     """The values in their order, where they have one."""
@@ -399,7 +399,7 @@ class _Column:
             return replace(base, type=Type.ORDINAL if not profile.gaps else Type.CATEGORY, order=bands)
         return replace(base, type=Type.TEXT if self._has_form() else Type.CATEGORY)
 
-    def _codes(self, subject: Subject | None) -> CodeTable | None:
+    def _codes(self, subject: Subject | None) -> CodeList | None:
         """The table of codes that has the values, if the name agrees or there are enough of them to be sure."""
         values = self.profile.values()
         if len(values) < 2:
@@ -412,7 +412,7 @@ class _Column:
                 return table
         return None
 
-    def _plausible(self, table: CodeTable, values: Iterable[str]) -> bool:
+    def _plausible(self, table: CodeList, values: Iterable[str]) -> bool:
         """Two or three small numbers are no occupations, whatever the column is called."""
         if not table.key.startswith(("isco", "nace", "us-state-numbers", "iso-3166-numbers")):
             return True
