@@ -74,6 +74,16 @@ def test_what_is_confirmed_is_declared_and_nothing_else(chosen):
     assert made.schema == POLICY.schema
 
 
+def test_a_hierarchy_that_follows_from_its_domain_is_confirmed_with_it():
+    auto = POLICY.with_changes({"attributes.sex.hierarchy": "auto", "attributes.sex.provenance": "profiled"})
+    sex = find_profiled(auto, ["sex"])
+    assert [each.keys for each in sex] == [("attributes.sex.hierarchy", "attributes.sex.domain")]
+    assert sex == find_profiled(auto, ["sex.hierarchy"])
+    assert "attributes.sex" not in " ".join(confirm(auto, sex).profiled_keys())
+    declared = auto.with_changes({"attributes.sex.provenance": {"domain": "declared", "hierarchy": "profiled"}})
+    assert [each.key for each in find_profiled(declared, ["sex"])] == ["attributes.sex.hierarchy"]
+
+
 def test_nothing_is_changed_where_nothing_is_confirmed():
     assert confirm(POLICY, []).dump() == DRAFT
 

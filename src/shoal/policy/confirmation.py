@@ -21,11 +21,12 @@ _INDEPENDENT = "a codebook, a law, an instrument or common knowledge"
 class ProfiledKey:
     """One thing that was read off the data: what would be declared, why that matters, and the question to a person.
 
-    `keys` are the keys of the policy that become declared: of a domain that is read off its hierarchy, both.
+    `parts` are what becomes declared, `keys` their keys: of a domain that is read off its hierarchy both, and of a hierarchy that
+    follows from its domain (`hierarchy: auto`) both as well.
     """
 
     attribute: str
-    part: str
+    parts: tuple[str, ...]
     keys: tuple[str, ...]
     statement: str
     why: str
@@ -43,11 +44,13 @@ def profiled(policy: Policy) -> tuple[ProfiledKey, ...]:
     found = []
     for name, asked in policy.attributes.items():
         domain, hierarchy = f"attributes.{name}.domain", f"attributes.{name}.hierarchy"
+        follows = asked.domain is not None and asked.hierarchy is not None and asked.hierarchy.auto
         if asked.domain is not None and domain in left:
-            found.append(_domain(policy, name, domain))
-        if hierarchy in left:
-            keys = (hierarchy,) if asked.domain is not None or domain not in left else (domain, hierarchy)
-            found.append(_hierarchy(policy, name, keys))
+            keys = (hierarchy, domain) if follows and hierarchy in left else (domain,)
+            found.append(_domain(policy, name, keys))
+        if hierarchy in left and not (follows and domain in left):
+            both = asked.domain is None and domain in left
+            found.append(_hierarchy(policy, name, (domain, hierarchy) if both else (hierarchy,)))
     return tuple(found)
 
 
@@ -96,14 +99,12 @@ def confirm(policy: Policy, confirmed: Sequence[ProfiledKey]) -> Policy:
     """
     declared: dict[str, set[str]] = {}
     for each in confirmed:
-        declared.setdefault(each.attribute, set()).add(each.part)
+        declared.setdefault(each.attribute, set()).update(each.parts)
     changes: dict[str | tuple[str, ...], object] = {}
     for name, parts in declared.items():
         asked = policy.attributes[name]
         origin = {part: getattr(asked.provenance, part) for part in ("domain", "hierarchy")}
         origin |= dict.fromkeys(parts, "declared")
-        if asked.domain is None and "hierarchy" in parts:
-            origin["domain"] = "declared"
         if asked.hierarchy is None:
             origin["hierarchy"] = origin["domain"]
         words = set(origin.values())
@@ -111,7 +112,7 @@ def confirm(policy: Policy, confirmed: Sequence[ProfiledKey]) -> Policy:
     return policy.with_changes(changes) if changes else policy
 
 
-def _domain(policy: Policy, name: str, key: str) -> ProfiledKey:
+def _domain(policy: Policy, name: str, keys: tuple[str, ...]) -> ProfiledKey:
     domain = policy.schema[name].domain
     if isinstance(domain, Interval):
         said = f"every value of '{name}' lies from {domain.low} to {domain.high}"
@@ -129,14 +130,14 @@ def _domain(policy: Policy, name: str, key: str) -> ProfiledKey:
         form = domain.words() if isinstance(domain, Pattern) else "texts"
         said = f"the values of '{name}' are {form}"
         why = f"This form was read off the table. One that is known from {_INDEPENDENT} tells of nobody."
-    return _asked(name, "domain", (key,), said, why, f"Is it known independently of this table that {said}?")
+    return _asked(name, keys, said, why, f"Is it known independently of this table that {said}?")
 
 
 def _hierarchy(policy: Policy, name: str, keys: tuple[str, ...]) -> ProfiledKey:
     attribute = policy.schema[name]
     levels = attribute.hierarchy
     shown = [] if levels is None else [levels.labels(index) for index in range(1, len(levels))]
-    groups = "; then ".join("labels that are not listed" if labels is None else _listed(labels) for labels in shown)
+    groups = "; then ".join("labels that are not listed" if labels is None else _listed(labels, 6) for labels in shown)
     said = f"the values of '{name}' are grouped into {groups}"
     if len(keys) > 1 and isinstance(attribute.domain, Values):
         said = f"the values of '{name}' are {_listed(attribute.domain.values)}, grouped into {groups}"
@@ -146,11 +147,12 @@ def _hierarchy(policy: Policy, name: str, keys: tuple[str, ...]) -> ProfiledKey:
     )
     what = "these values and groups" if len(keys) > 1 else "these groups"
     question = f"Would you have written {what} for '{name}' without this table?"
-    return _asked(name, "hierarchy", keys, said, why, question)
+    return _asked(name, keys, said, why, question)
 
 
-def _asked(name: str, part: str, keys: tuple[str, ...], said: str, why: str, question: str) -> ProfiledKey:
-    return ProfiledKey(name, part, keys, f"{said[:1].upper()}{said[1:]}.", why, question)
+def _asked(name: str, keys: tuple[str, ...], said: str, why: str, question: str) -> ProfiledKey:
+    parts = tuple(key.rpartition(".")[2] for key in keys)
+    return ProfiledKey(name, parts, keys, f"{said[:1].upper()}{said[1:]}.", why, question)
 
 
 def _listed(values: Sequence[str], most: int = 12) -> str:
