@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +22,7 @@ from shoal.draft.proposal import Origin, propose
 from shoal.draft.recognize.column import Recognition
 from shoal.draft.recognize.table import recognize_table
 from shoal.engine.read.storage import Storage
+from shoal.files.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
@@ -161,13 +160,13 @@ class Draft:
         from shoal.draft.text import POLICY_FILE
         from shoal.policy.policy import Policy
 
-        folder = Path(tempfile.mkdtemp(prefix="shoal-draft-"))
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        folder = WorkFolder.temporary("draft")
+        weakref.finalize(self, folder.remove)
         for name, content in self.files().items():
-            path = folder / name
+            path = folder.path / name
             path.parent.mkdir(exist_ok=True)
             path.write_text(content, "utf-8", newline="")
-        return Policy.parse(self.policy_text(), folder, POLICY_FILE)
+        return Policy.parse(self.policy_text(), folder.path, POLICY_FILE)
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write policy.yaml, hierarchies/ and the schema for editors into a folder; the policy comes last, and whole.
