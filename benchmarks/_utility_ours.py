@@ -7,11 +7,14 @@ measured as well.
 
 import resource
 import time
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from _utility_measures import Rows, measure
 
+TARGET = "pairs and triples of the target"
+"""The workload of all pairs, and of every pair together with the attribute that is predicted."""
 CANDIDATES: dict[str, dict] = {
     "one wide table": {"method": "safe-k", "recoding": "tree"},
     "views of rows": {"method": "safe-k", "views": "pairs"},
@@ -26,6 +29,7 @@ CANDIDATES: dict[str, dict] = {
     "synthetic, chosen": {"method": "synthetic", "views": {"choose": {}}},
     "synthetic, adapted": {"method": "synthetic", "views": {"adapt": {}}},
     "synthetic, adapted, up to triples": {"method": "synthetic", "views": {"adapt": {"width": 3}}},
+    "synthetic, pairs and triples of the target": {"method": "synthetic", "views": {"workload": TARGET}},
     "synthetic, default": {"method": "synthetic"},
 }
 """The keys of the release; epsilon and delta are added."""
@@ -56,6 +60,8 @@ def policy_of(table, keys: dict, epsilon, delta) -> dict:
         }
         for column in table.columns
     }
+    if keys.get("views") == {"workload": TARGET}:
+        keys = {**keys, "views": {"workload": workload_of(table)}}
     return {
         "version": 1,
         "dataset": table.name,
@@ -64,6 +70,13 @@ def policy_of(table, keys: dict, epsilon, delta) -> dict:
         "attributes": attributes,
         "release": {**keys, "epsilon": str(epsilon), "delta": str(delta)},
     }
+
+
+def workload_of(table) -> list[list[str]]:
+    """All pairs, and each pair of predictors with the target."""
+    names = [column.name for column in table.columns]
+    pairs = [list(pair) for pair in combinations(names, 2)]
+    return pairs + [[*pair, table.target] for pair in pairs if table.target not in pair]
 
 
 def write_values(table, path: Path) -> None:
