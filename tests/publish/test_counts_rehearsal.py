@@ -11,7 +11,7 @@ from shoal.publish.plan.methods import plan
 from tests.cli.run import answer, shoal
 from tests.publish import clinic
 
-RELEASE = {"method": "synthetic", "epsilon": 1, "delta": "1e-6"}
+RELEASE = {"method": "synthetic", "epsilon": 1, "delta": "1e-6", "views": {"every": "pairs", "cells": "merged"}}
 
 
 @pytest.mark.slow
