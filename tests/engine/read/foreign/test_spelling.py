@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.data.date_format import DateFormat
-from shoal.engine.read.foreign.spelling import spell_cell, text_batches
+from shoal.engine.read.foreign.spelling import spell_as, text_batches
 from shoal.engine.read.source import STEP, Spelling
 
 GERMAN = Spelling(",", DateFormat("%d.%m.%Y"))
@@ -46,19 +46,19 @@ CELLS = [
 
 @pytest.mark.parametrize(("cell", "plain", "german"), CELLS, ids=[repr(cell)[:40] for cell, *_ in CELLS])
 def test_how_a_cell_is_spelled(cell, plain, german):
-    assert spell_cell(cell) == plain
+    assert spell_as(cell) == plain
     if german is not None or plain is None:
-        assert spell_cell(cell, GERMAN) == german
+        assert spell_as(cell, GERMAN) == german
 
 
 @given(st.floats(allow_nan=False))
 def test_a_float_is_read_back_from_its_spelling(value):
-    assert float(spell_cell(value) or "") == value
+    assert float(spell_as(value) or "") == value
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False))
 def test_a_decimal_is_read_back_from_its_spelling(value):
-    assert Decimal(spell_cell(value) or "") == value
+    assert Decimal(spell_as(value) or "") == value
 
 
 def test_rows_come_in_batches_of_a_size():

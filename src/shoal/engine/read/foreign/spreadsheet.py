@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from xml.parsers import expat
 
 from shoal.data.archive import list_size
-from shoal.engine.read.foreign.spelling import PLAIN, spell_cell, text_batches
+from shoal.engine.read.foreign.spelling import PLAIN, spell_as, text_batches
 from shoal.engine.read.source import Spelling, Stamp, StoredColumns, load_library, refuse_expansion
 from shoal.errors import DataError
 
@@ -55,13 +55,13 @@ def open_workbook(path: Path, sheet: str | None = None) -> StoredColumns:
         raise DataError(
             "the sheet is empty", came=path.name, allowed="a first row with the names of the columns, and rows below it"
         )
-    filled = [place for place, cell in enumerate(header) if spell_cell(cell) is not None]
+    filled = [place for place, cell in enumerate(header) if spell_as(cell) is not None]
     first, stop = filled[0], filled[-1] + 1
-    names = tuple(spell_cell(cell) or "" for cell in header[first:stop])
+    names = tuple(spell_as(cell) or "" for cell in header[first:stop])
     _refuse_merged(held, first, stop, path.name)
     count = 0
     for count, row in enumerate(rows, start=1):
-        if any(spell_cell(cell) is not None for cell in itertools.chain(row[:first], row[stop:])):
+        if any(spell_as(cell) is not None for cell in itertools.chain(row[:first], row[stop:])):
             raise DataError(
                 "a row has cells beside the named columns",
                 came=f"{path.name}, row {count}{COUNTED}",
@@ -148,7 +148,7 @@ def _rows(sheet: Any, name: str) -> Iterator[list[Any]]:
             raise _broken(name)
         if row is None:
             return
-        if any(spell_cell(cell) is not None for cell in row):
+        if any(spell_as(cell) is not None for cell in row):
             yield row
 
 
