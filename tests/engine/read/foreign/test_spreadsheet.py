@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 import sys
 import zipfile
 
@@ -19,7 +20,7 @@ from shoal.engine.read.input import recognize
 from shoal.errors import DataError, UsageError
 from tests.engine.oracle import OracleEngine
 from tests.engine.read.foreign.refusals import outcome
-from tests.engine.read.foreign.workbooks import write_content, write_ods, write_xlsx
+from tests.engine.read.foreign.workbooks import write_content, write_ods, write_xlsb, write_xlsx
 
 ROWS = [
     ["n", "x", "t", "b", "d", "when"],
@@ -132,6 +133,26 @@ def test_errors_and_formulas_without_a_result_are_missing(tmp_path):
     assert next(found.opener([0, 1])).to_pydict() == {"0": [None, None], "1": ["1", "2"]}
 
 
+@pytest.mark.slow
+def test_a_binary_workbook(tmp_path):
+    cells = {(0, 0): "a", (0, 1): "b", (1, 0): 1.5, (1, 1): True, (3, 0): 30, (3, 1): "Zürich"}
+    found = recognize(write_xlsb(tmp_path / "t.xlsb", cells))
+    assert (found.names, found.rows) == (("a", "b"), 2)
+    assert next(found.opener([0, 1])).to_pydict() == {"0": ["1.5", "30"], "1": ["true", "Zürich"]}
+    assert recognize(tmp_path / "t.xlsb", FileFormat(sheet="s")).rows == 2
+    with pytest.raises(DataError, match=r"no such sheet; got t.xlsb without 'x'; allowed: 's'"):
+        recognize(tmp_path / "t.xlsb", FileFormat(sheet="x"))
+
+
+@pytest.mark.slow
+def test_a_binary_workbook_that_crashes_the_library_is_refused(tmp_path):
+    """Two cells in far corners: the library asks for a rectangle of 17 billion cells, and ends its process."""
+    path = write_xlsb(tmp_path / "t.xlsb", {(0, 0): "SECRET", (1_048_575, 16_383): 1})
+    with pytest.raises(DataError, match="the workbook cannot be read") as caught:
+        recognize(path)
+    assert "SECRET" not in str(caught.value)
+
+
 # --- hostile workbooks ------------------------------------------------------------------------------------------------
 
 
@@ -220,6 +241,27 @@ def test_altered_bytes_are_refused_or_read(write):
         path.write_bytes(altered[: draw.choice([len(whole)] * 4 + [len(whole) // 2])])
         outcomes.add(outcome(path, "SECRET"))
     assert "refused" in outcomes
+
+
+@pytest.mark.slow
+def test_altered_parts_with_checksums_that_fit_are_refused_or_read(write):
+    """Numbers of the XML become others: sizes, places, styles, repetitions. Some of them crash the library, and not us."""
+    path = write({"s": [["n", "t"], *([number, f"SECRET{number}"] for number in range(20))]})
+    whole = path.read_bytes()
+    draw = random.Random(5)  # noqa: S311
+    outcomes = set()
+    for _ in range(25):
+        path.write_bytes(whole)
+        chosen, number = draw.random(), draw.choice([b"0", b"-1", b"1000", b"4294967296", b"99999999999999999999"])
+
+        def change(_, content, chosen=chosen, number=number):
+            digits = list(re.finditer(rb"[0-9]+", content))
+            place = digits[int(chosen * len(digits))] if digits else None
+            return content if place is None else content[: place.start()] + number + content[place.end() :]
+
+        outcomes.add(outcome(rezip(path, change), "SECRET"))
+    assert "read" in outcomes
+    assert path.suffix != ".xlsx" or "refused" in outcomes
 
 
 def test_what_is_no_workbook(tmp_path):

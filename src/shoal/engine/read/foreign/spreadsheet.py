@@ -5,12 +5,18 @@ error such as #DIV/0!, and a formula whose result was not stored are missing; a 
 
 The library keeps the cells of a sheet in memory once, as a rectangle: two cells in far corners would take all of it. So where the
 cells lie is looked at before it is asked, every byte of the archive is held against its checksum, and XML must be well formed.
+What is left can still crash the library (a number in a workbook may ask it for any memory), so a process that may crash reads the
+sheet first.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import os
 import re
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -30,6 +36,8 @@ MOST_CELLS: Final = 1 << 27
 """Cells of the rectangle around all cells of a sheet: each takes some 32 bytes."""
 LONGEST_LIST: Final = 1 << 22
 """Bytes of the list of parts in a workbook."""
+MOST_MEMORY, MOST_SECONDS = 1 << 33, 600
+"""Bytes and seconds that the process which tries a sheet out may take."""
 COUNTED: Final = ", counted from 1 after the header without empty rows"
 _BLOCK: Final = 1 << 22
 _OVERLAP: Final = 1 << 10
@@ -48,6 +56,7 @@ def open_workbook(path: Path, sheet: str | None = None) -> StoredColumns:
     stamp = Stamp.of([path])
     if path.suffix.lower() != ".xls":
         _refuse_burst(path)
+    _try_out(path, sheet)
     held = _load(path, sheet)
     rows = _rows(held, path.name)
     header = next(rows, None)
@@ -162,6 +171,40 @@ def _refuse_merged(sheet: Any, first: int, stop: int, name: str) -> None:
                 came=name,
                 fix="separate them, and write the value into each",
             )
+
+
+def _try_out(path: Path, sheet: str | None) -> None:
+    """Raise where a process that reads the sheet as `_load` does comes to a bad end: the library may crash, and not raise."""
+    load_library("python_calamine", "workbooks")
+    command = [sys.executable, "-P", "-c", _TRIAL, str(MOST_MEMORY), str(path.absolute())]
+    command += [] if sheet is None else [sheet]
+    there = os.environ | {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(  # noqa: S603 - this interpreter and the text below
+            command, check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=MOST_SECONDS, env=there
+        )
+        if not done.returncode:
+            return
+    raise _broken(path.name)
+
+
+_TRIAL: Final = """
+import contextlib, sys
+import python_calamine
+
+with contextlib.suppress(ImportError, ValueError, OSError):
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+with contextlib.suppress(python_calamine.PasswordError):
+    book = python_calamine.CalamineWorkbook.from_path(sys.argv[2])
+    seen = [each.name for each in book.sheets_metadata if each.visible == python_calamine.SheetVisibleEnum.Visible]
+    named = [name for name in sys.argv[3:] if name in book.sheet_names] if sys.argv[3:] else seen[:1] if len(seen) == 1 else []
+    for name in named:
+        for _ in book.get_sheet_by_name(name).iter_rows():
+            pass
+"""
+"""What that process does: it imports nothing of Shoal, and prints nothing that is read."""
 
 
 # --- what a workbook may unpack to ------------------------------------------------------------------------------------
