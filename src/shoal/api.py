@@ -173,6 +173,10 @@ def draft(
     data: object,
     *,
     schema_only: bool = False,
+    codebook: str | Path | None = None,
+    population: str | Path | None = None,
+    hierarchies: str | Path | None = None,
+    settings: str | Path | None = None,
     dataset: str | None = None,
     sheet: str | None = None,
     table: str | None = None,
@@ -186,9 +190,13 @@ def draft(
     `save` writes the draft; `policy` is the same as a `Policy`.
 
     Arguments  `data` is a path, the address of a database, or a frame; `schema_only` looks at names and types alone, and needs
-               no ledger; `dataset` is the name in the ledger, that of the file when left out; `sheet`, `table` and `query` say
+               no ledger; `codebook` is a file that says what columns and codes mean (CSV, JSON, DDI, or the labels of a file
+               of SPSS or Stata), `population` a public table to take domains from, `hierarchies` a folder of hierarchy
+               files, matched by name, `settings` an ARX project or key variables of sdcMicro: what these say is declared;
+               `dataset` is the name in the ledger, that of the file when left out; `sheet`, `table` and `query` say
                which table of a workbook or database is meant; `ledger` and `new_ledger` are as for `release`.
-    Raises     DataError for a table that cannot be read; LedgerError for a ledger that is not there.
+    Raises     DataError for a table that cannot be read; UsageError for a codebook, settings or hierarchies that cannot be
+               read; LedgerError for a ledger that is not there.
 
     >>> found = draft("visits.csv", ledger="ledger.sqlite")
     >>> found["zip"].role.value, found["zip"].reason
@@ -203,6 +211,10 @@ def draft(
     return make(
         data,
         schema_only=schema_only,
+        codebook=codebook,
+        population=population,
+        hierarchies=hierarchies,
+        settings=settings,
         dataset=dataset,
         sheet=sheet,
         table=table,

@@ -38,6 +38,15 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--dataset", metavar="NAME", help="The name of the table in the ledger; that of the file if left out.")
 @click.option("--schema-only", is_flag=True, help="Look at names and types alone, and at no value.")
+@click.option(
+    "--codebook",
+    metavar="FILE",
+    type=_FILE,
+    help="What columns and codes mean: CSV, JSON, DDI, or labels of SPSS, Stata.",
+)
+@click.option("--population", metavar="FILE", type=_FILE, help="A public table to take domains from.")
+@click.option("--hierarchies", metavar="FOLDER", type=_FILE, help="Hierarchy files as ARX has them, matched by name.")
+@click.option("--settings", metavar="FILE", type=_FILE, help="An ARX project (.deid), or key variables as CSV or JSON.")
 @click.option("--sheet", metavar="NAME", help="The sheet of a workbook.")
 @click.option("--table", metavar="NAME", help="The table of a database.")
 @click.option("--query", metavar="SQL", help="The query that a database answers with the table.")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from shoal.draft.draft import Draft, draft_table
 from shoal.draft.opening import open_table
+from shoal.draft.sources import read_sources
 from shoal.ledger.ledger import open_ledger, record_look
 
 
@@ -14,6 +16,10 @@ def draft(
     data: object,
     *,
     schema_only: bool = False,
+    codebook: str | Path | None = None,
+    population: str | Path | None = None,
+    hierarchies: str | Path | None = None,
+    settings: str | Path | None = None,
     dataset: str | None = None,
     sheet: str | None = None,
     table: str | None = None,
@@ -24,13 +30,17 @@ def draft(
 ) -> Draft:
     """Draft a policy for a table; see `shoal.draft`. `check` may refuse the draft before the look is noted."""
     opened = open_table(data, sheet=sheet, table=table, query=query)
+    beside, notes = read_sources(
+        opened.stored.names, codebook=codebook, population=population, hierarchies=hierarchies, settings=settings
+    )
+    opened = replace(opened, notes=(*opened.notes, *notes))
     if schema_only:
-        made = draft_table(opened, schema_only=True, dataset=dataset)
+        made = draft_table(opened, schema_only=True, beside=beside, dataset=dataset)
         check(made)
         return made
     named = None if ledger is None else str(ledger)
     open_ledger(named, new=new_ledger).close()  # a ledger that is not there is an error before anything is looked at
-    made = draft_table(opened, dataset=dataset)
+    made = draft_table(opened, beside=beside, dataset=dataset)
     check(made)
     noted = record_look(made.dataset, "init", ledger=named, begin=True)
     return made if noted is None else made.with_look(noted)
