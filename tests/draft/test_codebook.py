@@ -188,3 +188,18 @@ def test_the_labels_that_a_statistical_file_carries_are_a_codebook(monkeypatch):
     carried = None
     with pytest.raises(UsageError, match="carries no labels"):
         read_codebook("people.sav")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["people.sav", "people.dta"])
+def test_labels_of_spss_and_stata_are_read(tmp_path, name):
+    import pandas as pd
+    import pyreadstat
+
+    frame = pd.DataFrame({"age": [31.0, 45.0], "sex": [1.0, 2.0]})
+    write = pyreadstat.write_sav if name.endswith(".sav") else pyreadstat.write_dta
+    labels = {"sex": {1: "male", 2: "female"}}
+    write(frame, str(tmp_path / name), column_labels=["Age in years", "Sex"], variable_value_labels=labels)
+    found = read_codebook(tmp_path / name)
+    assert found.get("age").label == "Age in years"
+    assert [(each.value, each.label) for each in found.get("sex").values] == [("1", "male"), ("2", "female")]
