@@ -75,6 +75,8 @@ def place(tmp_path, word) -> Path:
 
 
 def test_words_of_the_command_line(tmp_path, word):
+    table = tmp_path / "small.csv"
+    table.write_text("age\n1\n")
     for words in (
         (word,),
         ("solve", f"--{word}"),
@@ -87,6 +89,17 @@ def test_words_of_the_command_line(tmp_path, word):
         ("verify", word),
         ("share", word),
         ("check", word, "--policy", word),
+        ("policy", word),
+        ("policy", "check", word),
+        ("policy", "show", tmp_path / word),
+        ("policy", "diff", word, word),
+        ("policy", "confirm", word, "--yes", word),
+        ("init", word),
+        ("init", table, "--schema-only", "--codebook", f"{word}.csv"),
+        ("init", table, "--schema-only", "--settings", f"{word}.json"),
+        ("init", table, "--schema-only", "--settings", f"{word}.deid"),
+        ("init", table, "--schema-only", "--hierarchies", word),
+        ("init", table, "--schema-only", "--population", f"{word}.csv"),
         ("ledger", word),
         ("ledger", "show", word, "--ledger", tmp_path / "none"),
         ("dataset", "show", word, "--ledger", tmp_path / word),
@@ -110,6 +123,10 @@ def test_names_of_a_policy_and_of_a_table(place):
                 run("dataset", "register", place / own, place / table, *ledger, "--show-values", *form)
                 run("check", place / table, "--policy", place / own, *form)
             run("plan", place / own, *form)
+            for act in ("check", "show"):
+                run("policy", act, place / own, *form)
+            run("policy", "diff", place / own, place / "policy.yaml", *form)
+            run("policy", "confirm", place / own, "--all", *form)
             run("rehearse", place / own, "--rows", "40", "--runs", "2", *form)
         run("release", place / "hostile.yaml", place / "hostile.csv", "--out", place / "out", *ledger, *form)
         run("dataset", "show", *ledger, *form)

@@ -201,10 +201,9 @@ def read_settings(path: str | os.PathLike[str]) -> Settings:
         text = read_plain_file(where, LARGEST_HIERARCHY, UsageError).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError("the settings are not UTF-8 text", came=where, fix="save them as UTF-8") from None
-    except OSError as error:
-        raise UsageError(
-            "the settings cannot be read", came=f"{where} ({error.strerror})", fix="check the path"
-        ) from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "not a name of a file"
+        raise UsageError("the settings cannot be read", came=f"{where} ({why})", fix="check the path") from None
     pairs = _pairs_of_csv(text, where.name) if ending == ".csv" else _pairs_of_json(text, where.name)
     return _of_pairs(pairs, where.name)
 
