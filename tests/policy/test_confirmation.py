@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import UsageError
@@ -64,6 +64,8 @@ def test_a_long_list_is_not_shown_whole():
     assert profiled(made)[2].statement.endswith("v11 and 28 more, 40 in all.")
 
 
+@pytest.mark.slow
+@settings(max_examples=12)
 @given(st.sets(st.sampled_from(KEYS)))
 def test_what_is_confirmed_is_declared_and_nothing_else(chosen):
     made = confirm(POLICY, [each for each in profiled(POLICY) if each.key in chosen])

@@ -61,12 +61,11 @@ def test_looks_with_the_very_plan_and_a_draft_change_nothing_but_the_record(tmp_
     "changes",
     [
         {},
-        {"release.delta": "1e-4", "release.views": "pairs"},
+        {"release.delta": "1e-4", "release.views": {"groups": [["age", "sex"], ["diag"]]}},
         COUNTS,
-        COUNTS | {"release.method": "synthetic", "release.views": None},
         {"attributes.age.provenance": "profiled"},
     ],
-    ids=["wide", "views", "counts", "synthetic", "profiled too"],
+    ids=["wide", "views", "counts", "profiled too"],
 )
 def test_a_look_with_another_plan_makes_it_a_plan_tuned_on_the_data(tmp_path, changes):
     looked(tmp_path, ("check", ANOTHER), ("check", planned(changes).lock.sha256))
