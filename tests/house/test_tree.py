@@ -26,6 +26,7 @@ APART = {
     "shoal.anonymize.kernel": "loops that Numba compiles, each for its own algorithm",
     "shoal.data": "a zip archive is opened before anything is known of what it holds",
     "shoal.datasets": "tables that are simulated from a policy, and the hospital visits of the guides",
+    "shoal.publish.handbook": "the reader that lies in every release stands alone, as the one-file verifier does",
 }
 
 OTHER_TESTS = {"contract", "docs", "faults", "golden", "house", "statistical"}

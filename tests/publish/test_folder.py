@@ -11,6 +11,7 @@ import pytest
 
 from shoal.errors import UsageError
 from shoal.publish import folder
+from shoal.publish.verify.standalone import HANDBOOK
 from tests.publish import clinic, counted_clinic
 
 PLACES = (
@@ -19,7 +20,7 @@ PLACES = (
     r"recoding/boxes\.csv",
     r"recoding/boxes/[\w-]+\.csv",
     r"views/[\w-]+\.(csv|parquet)",
-    *(re.escape(name) for name in (folder.CERTIFICATE, folder.PAGE, folder.LOCK, folder.VIEWS)),
+    *(re.escape(name) for name in (folder.CERTIFICATE, folder.PAGE, folder.LOCK, folder.VIEWS, *HANDBOOK)),
 )
 KINDS = {
     "levels": lambda place: clinic.publish(place, report=True),
@@ -38,7 +39,7 @@ def test_a_release_holds_the_files_that_are_listed_and_no_others(tmp_path, kind)
     made = KINDS[kind](tmp_path)
     files = [path.relative_to(made.folder).as_posix() for path in made.folder.rglob("*") if path.is_file()]
     assert [name for name in files if not any(re.fullmatch(place, name) for place in PLACES)] == []
-    assert {folder.CERTIFICATE, folder.PAGE, folder.LOCK} <= set(files)
+    assert {folder.CERTIFICATE, folder.PAGE, folder.LOCK, *HANDBOOK} <= set(files)
     private = made.custodian_folder
     if private is None:  # reports are made where they are looked at
         return

@@ -12,6 +12,10 @@ NAME/                        the release: everything in it may be passed on
     recoding/boxes/          the boxes of each view
     counts.json, counts/     the list of tables of noisy counts and their files, where the release has some
     synthetic.csv            a table of synthetic rows, which are nobody's (or synthetic.parquet)
+    README.html, README.md   how to read, weight and verify all this, and what not to do with it
+    codebook.html, .csv      every column, every label and what it stands for
+    datapackage.json         the tables and their columns as a Frictionless Data Package
+    read_release.py          a reader of the tables that needs Python alone
 NAME.holder/                 for the custodian alone: computed from the original, readable by its owner alone
     report.json, report.html what went in, what came out, what was lost
 .NAME.shoal-work/            while a run works on NAME; after a kill, until the next command on it
@@ -33,7 +37,7 @@ from shoal.publish.verify.standalone import hash_of, list_folder, open_inside, p
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
-    from shoal.publish.certificate.model import AnyModel
+    from shoal.publish.certificate.seal import AnyCertificate
 
 CERTIFICATE, PAGE, LOCK, VIEWS = "certificate.json", "certificate.html", "policy.lock.yaml", "views.json"
 COUNTS = "counts.json"
@@ -112,12 +116,21 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_certificate(folder: Path, certificate: AnyModel) -> None:
-    """The certificate, for programs and for people."""
+def write_certificate(folder: Path, draft: AnyCertificate) -> AnyCertificate:
+    """The handbook, and the certificate that lists it too, for programs and for people; the certificate as it was sealed."""
     from shoal.publish.certificate.page import certificate_page
+    from shoal.publish.certificate.seal import seal_certificate
+    from shoal.publish.handbook.files import handbook_files, handbook_of
 
+    lock = (folder / LOCK).read_text(encoding="utf-8")
+    own = handbook_files(handbook_of(folder, draft.to_json(), lock))
+    for name, text in own.items():
+        write_text(folder / name, text)
+    listed = {**draft.files, **{name: sha256(folder / name) for name in own}}
+    certificate = seal_certificate(draft.model_copy(update={"files": dict(sorted(listed.items()))}))
     write_text(folder / CERTIFICATE, certificate.text())
     write_text(folder / PAGE, certificate_page(certificate))
+    return certificate
 
 
 def write_report(folder: Path, values: Mapping[str, Any], page: str) -> None:

@@ -21,6 +21,7 @@ from shoal.publish.plan.methods import plan
 from shoal.publish.share import pack
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import verify
+from shoal.publish.verify.standalone import HANDBOOK
 from tests.publish.clinic import publish as publish_paid
 from tests.publish.clinic import write_table
 from tests.publish.counted_clinic import METHODS, policy, publish
@@ -46,7 +47,7 @@ def test_a_release_verifies_and_fits_its_schema(tmp_path, which, output):
     assert failed(made.folder) == set()
     CHECK.validate(json.loads((made.folder / "certificate.json").read_text()))
     assert {path.name for path in made.folder.iterdir()} == {
-        "certificate.html", "certificate.json", "policy.lock.yaml", f"table.{output}",
+        "certificate.html", "certificate.json", "policy.lock.yaml", f"table.{output}", *HANDBOOK,
     }  # fmt: skip
     assert made.custodian_folder is not None
     assert "not promise" in (made.folder / "certificate.html").read_text()

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "certificates.md"
 Change = Callable[[Path, dict[str, Any]], object]
 
-LEFT_OPEN = {"wording", "label-meaning", "recoding-lattice", "display", *NOISY_LEFT_OPEN}
+LEFT_OPEN = {"handbook", "wording", "label-meaning", "recoding-lattice", "display", *NOISY_LEFT_OPEN}
 """What the one-file verifier does not compare."""
 
 
@@ -138,6 +138,7 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "no-other-files": ("levels", lambda folder, _: (folder / "notes.txt").write_text("mine")),
     "no-idle-files": ("levels", added),
     "plan-hash": ("levels", edit("plan_sha256", value="0" * 64)),
+    "handbook": ("new", replaced("README.md", "Do not read absence as zero", "Read absence as zero")),
     "wording": ("new", edit("sentence", value="Nobody can learn anything.")),
     # the locked plan
     "lock-text": ("levels", replaced("policy.lock.yaml", "unit:", "unit: ")),

@@ -20,6 +20,7 @@ from shoal.publish.folder import (
     write_hierarchies,
     write_text,
 )
+from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.run.release import Job, Stage, today
 from shoal.publish.verify.recount import recount, refuse_alike
@@ -53,7 +54,8 @@ class SyntacticJob(Job):
         plan = self.plan
         self.hierarchies = read_hierarchies(plan.policy)
         file = table_file(plan.format)
-        certificate(plan, file, {LOCK: plan.lock.sha256}, ledger.account(plan.policy.dataset), today())
+        draft = certificate(plan, file, {LOCK: plan.lock.sha256}, ledger.account(plan.policy.dataset), today())
+        try_handbook(draft.to_json(), plan.lock.text)
         return list(plan.method.load_kernels(plan.schema, rows))
 
     def charge(
@@ -83,8 +85,7 @@ class SyntacticJob(Job):
         write_hierarchies(folder, self.hierarchies)
         account = ledger.account(plan.policy.dataset)
         made = certificate(plan, file, hashes(folder), account, today())
-        write_certificate(folder, made)
-        return made.to_json(), self.masked.table.rows()
+        return write_certificate(folder, made).to_json(), self.masked.table.rows()
 
     def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Write what was lost, and what an intruder could still find."""

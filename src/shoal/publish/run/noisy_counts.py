@@ -32,6 +32,7 @@ from shoal.publish.folder import (
     write_hierarchies,
     write_text,
 )
+from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.noisy_counts import NUMBERS, NoisyCountsPlan, SyntheticRows, count_index
 from shoal.publish.plan.views import view_names
 from shoal.publish.run.charge import ChargedJob
@@ -92,7 +93,8 @@ class NoisyCountsJob(ChargedJob):
         paid = self.account_after(ledger)
         beside = [table for table, _ in self.rows.draft_tables()] if self.rows is not None else []
         synthetic = self.synthetic_entry(0) if plan.synthetic is not None else None
-        certificate(plan, {LOCK: plan.lock.sha256}, self.draft_counts(), beside, synthetic, paid, today())
+        draft = certificate(plan, {LOCK: plan.lock.sha256}, self.draft_counts(), beside, synthetic, paid, today())
+        try_handbook(draft.to_json(), plan.lock.text)
         _warm_up()
         notes = [] if self.rows is None else self.rows.load_kernels(rows)
         return [*notes, *(_load_loops() if plan.synthetic is not None else ())]
@@ -144,8 +146,7 @@ class NoisyCountsJob(ChargedJob):
         write_hierarchies(folder, self.hierarchies)
         account = ledger.account(plan.policy.dataset, self.receipt)
         made = certificate(plan, hashes(folder), counts, tables, synthetic, account, today())
-        write_certificate(folder, made)
-        return made.to_json(), rows
+        return write_certificate(folder, made).to_json(), rows
 
     def _write_counts(self, measured: MeasuredCounts, folder: Path) -> list[CountsTableEntry]:
         """A file for each table, with a line for each of its cells; their rules are not named yet."""

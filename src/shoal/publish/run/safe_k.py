@@ -28,6 +28,7 @@ from shoal.publish.folder import (
     write_hierarchies,
     write_text,
 )
+from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.run.charge import ChargedJob
 from shoal.publish.run.release import Stage, today
@@ -85,7 +86,8 @@ class SafeKJob(ChargedJob):
         self.hierarchies = read_hierarchies(plan.policy)
         paid = self.account_after(ledger)
         tables = [table for table, _ in self.draft_tables()]
-        certificate(plan, {LOCK: plan.lock.sha256}, tables, paid, today())
+        draft = certificate(plan, {LOCK: plan.lock.sha256}, tables, paid, today())
+        try_handbook(draft.to_json(), plan.lock.text)
         return self.load_kernels(rows)
 
     def load_kernels(self, rows: int) -> list[str]:
@@ -132,8 +134,7 @@ class SafeKJob(ChargedJob):
         write_hierarchies(folder, self.hierarchies)
         account = ledger.account(plan.policy.dataset, self.receipt)
         made = certificate(plan, hashes(folder), tables, account, today())
-        write_certificate(folder, made)
-        return made.to_json(), rows
+        return write_certificate(folder, made).to_json(), rows
 
     def write_tables(
         self, table: Table, folder: Path, source: Source | None, stage: Stage

@@ -17,6 +17,7 @@ from ruamel.yaml.error import YAMLError
 
 from shoal.data.archive import UnpackedRelease, is_archive
 from shoal.errors import ShoalError, UsageError, VerificationError
+from shoal.publish.handbook.files import handbook_checks
 from shoal.publish.plan.methods import CERTIFIED
 from shoal.publish.verify import standalone
 from shoal.publish.verify.compare import page_check
@@ -96,6 +97,9 @@ def _own_checks(where: Path, content: dict[str, Any], alone: list[Check]) -> lis
             checks += _against_the_lock(where, certificate)
         if not any(check.agrees is False for check in (*alone, *checks)):  # else it may not be possible to draw it
             checks.append(page_check(standalone.read_text(where, "certificate.html"), certificate))
+        if not any(check.agrees is False and check.promise for check in (*alone, *checks)):
+            with _reading(checks, "handbook"):
+                checks += handbook_checks(where, content)
     return checks
 
 

@@ -89,10 +89,11 @@ CHECKS = {
     "seal": "the certificate is as it was sealed",
     "file-hash": "a file has the SHA-256 that the certificate lists",
     "no-other-files": "the folder holds no file that the certificate does not list, and no folder without one",
-    "no-idle-files": "every listed file is the plan, a table, a rule, a hierarchy, a list of boxes or an index",
+    "no-idle-files": "every listed file is the plan, a table, a rule, a hierarchy, a list of boxes, an index or of the handbook",
     "plan-hash": "the locked plan is the one whose hash was charged",
     "wording-hash": "the sentences are those whose hash the certificate holds",
     "page-hash": "certificate.html is the page whose hash the certificate holds",
+    "handbook": "README, codebook, datapackage.json and read_release.py are what the version that made them writes",
     "wording": "every sentence is the one that this wording has for this plan",
     # the locked plan
     "lock-text": "the locked plan is written as locked plans are",
@@ -1017,7 +1018,27 @@ def idle_file_check(certificate: dict[str, Any], lock: dict[str, Any]) -> Check:
     for table in [*certificate["tables"], *certificate.get("counts", [])]:
         used |= {table["file"], *table.get("recoding", {}).values()}
         used |= {table["boxes"]} if table.get("boxes") is not None else set()
-    return must("no-idle-files", set(certificate["files"]) == used, "every file is there for something")
+    return must("no-idle-files", beside_handbook(certificate) == used, "every file is there for something")
+
+
+HANDBOOK = frozenset(
+    {"README.html", "README.md", "codebook.csv", "codebook.html", "datapackage.json", "read_release.py"}
+)
+"""What a recipient reads first. The promise does not rest on it; `shoal verify` makes it again and compares."""
+
+
+def beside_handbook(certificate: dict[str, Any]) -> set[str]:
+    """The listed files without the handbook, where all of it is listed; earlier releases have none."""
+    listed = set(certificate["files"])
+    return listed - HANDBOOK if listed >= HANDBOOK else listed
+
+
+def handbook_check(certificate: dict[str, Any]) -> Iterator[Check]:
+    """That the handbook has the hashes that are listed is checked before; what it says is not compared here."""
+    if set(certificate["files"]) >= HANDBOOK:
+        yield Check(
+            "handbook", None, "what README, codebook, datapackage.json and read_release.py say is not compared here"
+        )
 
 
 # === 5. The locked plan ============================================================================================
@@ -3370,7 +3391,7 @@ def counted_table_checks(folder: Path, certificate: dict[str, Any], plan: Counte
     tables, attributes = certificate["tables"], plan.lock["attributes"]
     name = f"table.{plan.release['output']['format']}"
     wanted = {name, "policy.lock.yaml", *carried_files(certificate, plan.lock)}
-    fits = len(tables) == 1 and tables[0]["file"] == name and set(certificate["files"]) == wanted
+    fits = len(tables) == 1 and tables[0]["file"] == name and beside_handbook(certificate) == wanted
     yield must("single-table", fits, "beside the locked plan, and nothing else")
     if not tables:
         return
@@ -4265,6 +4286,7 @@ def content_checks(folder: Path, certificate: Any, found: Listing) -> Iterator[C
         return
     own = noisy_counts_checks if method in ("noisy-counts", "synthetic") else counted_checks
     yield from (safe_k_checks if method == "safe-k" else own)(folder, certificate, lock)
+    yield from handbook_check(certificate)
     yield Check(
         "wording", None, "sentences, premises and the page are not compared here; read what this program says below"
     )

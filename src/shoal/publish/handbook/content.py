@@ -1,0 +1,143 @@
+"""What the handbook of a release speaks of: its tables and columns, from the certificate, the locked plan and the rules alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from shoal.assess.frame.column import PublishedColumn, describe_column
+from shoal.data.type import Type
+
+ROWS, COUNTS, SYNTHETIC, RECORDS = "rows", "counts", "synthetic", "records"
+Kind = Literal["rows", "counts", "synthetic", "records"]
+"""What the lines of a table are: sampled rows, cells with noisy counts, rows of nobody, or masked records."""
+NUMBERS = ("count", "low", "high")
+"""The columns of a table of counts after its attributes."""
+LABELLED = ("interval", "set", "concept", "ancestor")
+"""What a column of masked records may show that is no value of the attribute."""
+
+
+@dataclass(frozen=True)
+class HandbookTable:
+    """One published table as its recipient has to know it."""
+
+    name: str
+    file: str
+    kind: Kind
+    columns: tuple[str, ...]
+    rules: Mapping[str, str]
+    """The rule file of each column, where its labels have one."""
+    shows: Mapping[str, str]
+    """What each column of masked records shows; empty for other tables."""
+    k: int | None = None
+    beta: Fraction | None = None
+    sigma: str | None = None
+    half_width: int | None = None
+    lines: int | None = None
+    """How many lines it has, where the certificate says it."""
+
+    @property
+    def weight(self) -> float | None:
+        """How many records a row stands for on average; None where rows have no weights."""
+        return None if self.beta is None else float(1 / self.beta)
+
+    @property
+    def form(self) -> str:
+        """csv or parquet."""
+        return PurePosixPath(self.file).suffix[1:]
+
+
+@dataclass(frozen=True)
+class Handbook:
+    """The content of every file of the handbook."""
+
+    certificate: Mapping[str, Any]
+    """As plain values; its hashes and its seal are not used, because they are made later."""
+    lock: Mapping[str, Any]
+    tables: tuple[HandbookTable, ...]
+    columns: tuple[PublishedColumn, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, PublishedColumn]:
+        """The columns by their names."""
+        return {column.name: column for column in self.columns}
+
+    def of_kind(self, kind: Kind) -> tuple[HandbookTable, ...]:
+        """The tables of one kind."""
+        return tuple(table for table in self.tables if table.kind == kind)
+
+    @property
+    def has_views(self) -> bool:
+        """Whether rows come as views: narrow tables, each from a sample of its own."""
+        return bool(self.certificate.get("views"))
+
+    @property
+    def was_sampled_before(self) -> bool:
+        """Whether the original was itself a sample of a population."""
+        sampling = self.lock["release"].get("sampling")
+        return isinstance(sampling, dict) and sampling.get("already") is not None
+
+    def shows_values(self, table: HandbookTable, name: str) -> bool:
+        """Whether the cells of a column are values of the attribute in its own type; else they are labels, which are text."""
+        if table.kind == SYNTHETIC:
+            return True
+        if table.kind == RECORDS:
+            return table.shows[name] not in LABELLED
+        return table.kind == ROWS and table.rules[name] in self.by_name[name].kept
+
+    def cell_type(self, table: HandbookTable, name: str) -> Type:
+        """The type of a column's cells: text for labels; a mean or a median of whole numbers need not be whole."""
+        own = self.by_name[name].type
+        if not self.shows_values(table, name):
+            return Type.TEXT
+        return Type.DECIMAL if own is Type.INTEGER and table.shows.get(name) in ("mean", "median") else own
+
+
+ReadRule = Callable[[str], Mapping[str, Any]]
+"""The rule that a file of the folder holds, by the file's name."""
+
+
+def make_handbook(certificate: Mapping[str, Any], lock: Mapping[str, Any], read_rule: ReadRule) -> Handbook:
+    """The handbook of a release from its certificate and its locked plan, as plain values, and its rules."""
+    tables = tuple(_tables(certificate))
+    rules: dict[str, dict[str, None]] = {}
+    for table in tables:
+        for name in table.columns:
+            own = rules.setdefault(name, {})
+            if name in table.rules:
+                own[table.rules[name]] = None
+    attributes = lock["attributes"]
+    columns = tuple(
+        describe_column(name, attributes[name], ((file, read_rule(file)) for file in files))
+        for name, files in rules.items()
+    )
+    return Handbook(certificate, lock, tables, columns)
+
+
+def _tables(certificate: Mapping[str, Any]) -> Iterator[HandbookTable]:
+    """Every published table: rows or records, counts, synthetic rows."""
+    names: set[str] = set()
+    for entry in certificate["tables"]:
+        name = entry.get("name") or PurePosixPath(entry["file"]).stem
+        names.add(name)
+        if "shows" in entry:
+            yield HandbookTable(name, entry["file"], "records", tuple(entry["columns"]), {}, entry["shows"], entry["k"])
+            continue
+        beta = Fraction(certificate["samples"][entry["sample"]]["beta"])
+        yield HandbookTable(
+            name, entry["file"], "rows", tuple(entry["columns"]), entry["recoding"], {}, entry["k"], beta
+        )
+    for entry in certificate.get("counts", ()):
+        name = f"counts/{entry['name']}" if entry["name"] in names else entry["name"]
+        yield HandbookTable(
+            name, entry["file"], "counts", tuple(entry["columns"]), entry["recoding"], {},
+            sigma=entry["sigma"], half_width=entry["half_width"], lines=entry["cells"],
+        )  # fmt: skip
+    synthetic = certificate.get("synthetic")
+    if synthetic:
+        file, columns = synthetic["file"], tuple(synthetic["columns"])
+        yield HandbookTable(PurePosixPath(file).stem, file, "synthetic", columns, {}, {}, lines=synthetic["rows"])

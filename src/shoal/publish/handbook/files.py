@@ -1,0 +1,77 @@
+"""The files of the handbook: written before a release is sealed, and made again by whoever verifies it.
+
+README.md, README.html        how to use the release
+codebook.csv, codebook.html   every column, every label and what it stands for
+datapackage.json              the tables and their columns as a Frictionless Data Package
+read_release.py               a reader for Python alone; the same file in every release
+
+All of them follow from the certificate, the locked plan and the rules of the labels. Nothing in them comes from the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files as resources
+from pathlib import Path
+from typing import Any
+
+from shoal import __version__
+from shoal.publish.handbook.codebook import codebook_page, codebook_text
+from shoal.publish.handbook.content import Handbook, make_handbook
+from shoal.publish.handbook.data_package import data_package_text
+from shoal.publish.handbook.readme import readme_page, readme_text
+from shoal.publish.verify.standalone import HANDBOOK, Check, read_bytes, read_json, read_lock, read_text
+
+READER = "read_release.py"
+
+
+def handbook_of(folder: Path, certificate: Mapping[str, Any], lock: str) -> Handbook:
+    """The handbook of a release folder, from its certificate as plain values, the text of its lock, and its rules."""
+    return make_handbook(certificate, read_lock(lock), lambda name: read_json(folder, name))
+
+
+def handbook_files(handbook: Handbook) -> dict[str, str]:
+    """The text of every file of the handbook."""
+    return {
+        "README.html": readme_page(handbook),
+        "README.md": readme_text(handbook),
+        "codebook.csv": codebook_text(handbook),
+        "codebook.html": codebook_page(handbook),
+        "datapackage.json": data_package_text(handbook),
+        READER: reader_text(),
+    }
+
+
+def try_handbook(certificate: Mapping[str, Any], lock: str) -> None:
+    """Make the handbook of a release to come, with one label for each column: what fails, fails before the charge."""
+    plan = read_lock(lock)
+    entries = [*certificate["tables"], *certificate.get("counts", ())]
+    names = {file: name for entry in entries for name, file in entry.get("recoding", {}).items()}
+
+    def one_label(file: str) -> dict[str, Any]:
+        name = names[file]
+        return {"kind": "whole", "attribute": name, "type": plan["attributes"][name]["type"], "labels": ["*"]}
+
+    handbook_files(make_handbook(certificate, plan, one_label))
+
+
+@cache
+def reader_text() -> str:
+    """The one-file reader."""
+    return resources("shoal.publish.handbook").joinpath(READER).read_text(encoding="utf-8")
+
+
+def handbook_checks(folder: Path, certificate: Mapping[str, Any]) -> list[Check]:
+    """Whether the handbook is what this version makes of the release; None for one of another version, nothing for none."""
+    if not certificate["files"].keys() >= HANDBOOK:
+        return []
+    made_by = certificate["software"]["shoal"]
+    if made_by != __version__:
+        detail = f"made by version {made_by}, and this is {__version__}: hashes are compared, the words are not"
+        return [Check("handbook", None, detail)]
+    own = handbook_files(handbook_of(folder, certificate, read_text(folder, "policy.lock.yaml")))
+    return [
+        Check("handbook", read_bytes(folder, name) == text.encode("utf-8"), "to the letter", about=name)
+        for name, text in own.items()
+    ]

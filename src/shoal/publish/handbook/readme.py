@@ -1,0 +1,490 @@
+"""The first page of a release: what it is, what was promised, how to read, weight and verify it, and what not to do with it.
+
+README.md and README.html are written from one list of blocks, so both say the same. In a block, `words` between backticks are
+names or commands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from shoal.assess.frame.column import EVERY, INTERVAL, SET, PublishedColumn, PublishedLabel
+from shoal.data.hierarchy.level import MISSING, SUPPRESSED
+from shoal.errors import visible
+from shoal.guarantee.sentences import short
+from shoal.page.html import page
+from shoal.publish.handbook.content import Handbook, HandbookTable
+from shoal.publish.handbook.snippets import snippets
+
+MOST_TABLES = 40
+"""Tables that are listed one by one; the certificate and datapackage.json list all."""
+
+
+class Paragraph(NamedTuple):
+    """Some sentences."""
+
+    text: str
+
+
+class Points(NamedTuple):
+    """A list of sentences."""
+
+    items: tuple[str, ...]
+
+
+class Listing(NamedTuple):
+    """A table with a head."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Code(NamedTuple):
+    """Lines of a program."""
+
+    language: str
+    text: str
+
+
+Block = Paragraph | Points | Listing | Code
+
+
+class Section(NamedTuple):
+    """A heading with its blocks."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+def sections(handbook: Handbook) -> tuple[Section, ...]:
+    """Everything that the first page says after its head."""
+    certificate = handbook.certificate
+    promised: tuple[Block, ...] = (
+        Paragraph(certificate["sentence"]),
+        *(Paragraph(sentence) for sentence in certificate["explanation"]),
+        Paragraph("What the promise does not say, in the words of the certificate, which has the list of charges:"),
+        Points(tuple(certificate["not_promised"])),
+    )
+    verify = certificate["how_to_verify"]
+    return (
+        Section("What this is", (*(Paragraph(words) for words in _about(handbook)), *_table_list(handbook))),
+        Section("What was promised", promised),
+        Section("How to read a label", tuple(_labels(handbook))),
+        Section("How to weight", tuple(Paragraph(words) for words in _weights(handbook))),
+        Section("What not to do", (Points(tuple(_warnings(handbook))),)),
+        Section("How to open it", tuple(_programs(handbook))),
+        Section("How to verify it", (Paragraph(f"{verify[:1].upper()}{verify[1:]}."),)),
+        Section("The other files", (_files(handbook),)),
+    )
+
+
+def _name(text: object) -> str:
+    """A name from the policy between backticks, whatever is in it."""
+    return f"`{visible(text).replace('`', chr(39))}`"
+
+
+def _names(texts: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(map(_name, texts[:most]))
+    return shown if len(texts) <= most else f"{shown} and {len(texts) - most:,} more"
+
+
+# --- what this is ----------------------------------------------------------------------------------------------------------
+
+
+def _about(handbook: Handbook) -> Iterator[str]:
+    """What was published, in words that need no statistics."""
+    rows, counts = handbook.of_kind("rows"), handbook.of_kind("counts")
+    synthetic, records = handbook.of_kind("synthetic"), handbook.of_kind("records")
+    yield from _about_rows(handbook, rows)
+    if counts:
+        many = "A table" if len(counts) == 1 else f"{len(counts):,} tables"
+        yield (
+            f"{many} of noisy counts, in `counts/`: a line for each combination of labels, with the number of records that have "
+            "it. To every number noise was added, so it is not the true one: the true number lies from `low` to `high` in at "
+            "least 95 of 100 cases. A number may be negative."
+        )
+    for table in synthetic:
+        yield (
+            f"{_name(table.file)}: {table.lines or 0:,} synthetic rows, drawn from a model of the noisy counts. They are rows of "
+            "nobody: no row of the original is among them, except by chance."
+        )
+    for table in records:
+        yield _about_records(handbook, table)
+
+
+def _about_rows(handbook: Handbook, rows: Sequence[HandbookTable]) -> Iterator[str]:
+    if not rows:
+        return
+    drawn = "each record that may take part was drawn by itself"
+    labelled = "values were replaced by labels, and combinations of labels that too few drawn rows share were left out"
+    if handbook.has_views:
+        yield (
+            f"{len(rows):,} narrow tables of rows (views), in `views/`. Each has some of the columns and comes from a random "
+            f"sample of its own: {drawn}, {labelled}. Rows are sorted by their labels, so their order says nothing."
+        )
+        return
+    first = rows[0]
+    many = (
+        f"{_name(first.file)}: rows"
+        if len(rows) == 1
+        else f"{len(rows):,} tables of rows, {_names([t.file for t in rows])}"
+    )
+    yield (
+        f"{many} that are a random sample of the original: {drawn} with probability {_rate(first)}, {labelled} (fewer than k = "
+        f"{first.k:,}). Rows are sorted by their labels, so their order says nothing."
+    )
+    if len(rows) > 1:
+        yield (
+            "The tables are samples of the same original, drawn one after another by the same rules, so a record may be in "
+            "several of them."
+        )
+
+
+def _about_records(handbook: Handbook, table: HandbookTable) -> str:
+    certificate = handbook.certificate
+    column = certificate["guarantee"]["unit"]["column"]
+    whose = "the records of the original" if column is None else f"one record of each {_name(column)} of the original"
+    if certificate["method"] == "microaggregation":
+        quasi = _names(certificate["tables"][0]["quasi"])
+        return (
+            f"{_name(table.file)}: {whose}, in groups of at least k = {table.k:,} near ones. In the columns {quasi} each record "
+            "shows what its group has in common; the other columns are as they were. Rows are sorted by what they show."
+        )
+    moved = [name for name in table.columns if table.shows[name] != "as it is"]
+    return (
+        f"{_name(table.file)}: {whose}. In groups of at least k = {table.k:,} near ones the values of {_names(moved)} were "
+        "exchanged at random; the other columns are as they were. Rows are sorted by what they show."
+    )
+
+
+def _rate(table: HandbookTable) -> str:
+    return "1" if table.beta is None else short(table.beta, cost=False)
+
+
+def _table_list(handbook: Handbook) -> Iterator[Block]:
+    """Every table in a line, where there are several."""
+    tables = handbook.tables
+    if len(tables) == 1:
+        yield Paragraph(f"Its columns: {_names(tables[0].columns, 60)}. `codebook.html` says what each of them is.")
+        return
+    counts, rows = bool(handbook.of_kind("counts")), bool(handbook.of_kind("rows"))
+    head = ("file", "columns", *(["a row stands for"] if rows else []), *(["95 of 100 within"] if counts else []))
+    lines = []
+    for table in tables[:MOST_TABLES]:
+        weight = [f"{table.weight:.4g} records" if table.weight is not None else ""] if rows else []
+        width = [f"{table.half_width:,}" if table.half_width is not None else ""] if counts else []
+        lines.append((_name(table.file), _names(table.columns, 8), *weight, *width))
+    yield Listing(head, tuple(lines))
+    if len(tables) > MOST_TABLES:
+        yield Paragraph(f"{len(tables) - MOST_TABLES:,} more tables are listed in `datapackage.json`.")
+
+
+# --- how to read a label ---------------------------------------------------------------------------------------------------
+
+
+def _labels(handbook: Handbook) -> Iterator[Block]:
+    """What the labels of this release look like; only what occurs is explained."""
+    columns = handbook.columns
+    items = [item for explain in (_intervals, _sets, _whole) for item in explain(columns)]
+    labelled = any(label.missing for column in columns for label in column.labels)
+    empty = any(
+        column.may_be_missing and column.name in table.columns and handbook.shows_values(table, column.name)
+        for column in columns
+        for table in handbook.tables
+    )
+    if labelled:
+        items.append(f"`{MISSING}`: the record has no value in this column.")
+    if empty:
+        items.append("An empty cell in a column that shows values themselves: the record has no value there.")
+    if handbook.of_kind("records"):
+        items += _record_items(handbook)
+    if any(label.rules for column in columns for label in column.labels):
+        items.append(
+            "The same text stands for one set of values in one table and for another in another: look it up by its table's rule "
+            "(`rule` in `codebook.csv`), or use the codes, which differ."
+        )
+    if items:
+        yield Points(tuple(items))
+    else:
+        yield Paragraph("Every cell is a value of its column.")
+    yield Paragraph(
+        "`codebook.html` lists every column with its labels, and `codebook.csv` has the same for programs: the two ends of every "
+        "interval, every value of every set, and a short code for each set."
+    )
+
+
+def _first(columns: Sequence[PublishedColumn], kind: str) -> tuple[PublishedColumn, PublishedLabel] | None:
+    found = ((column, label) for column in columns for label in column.labels if label.kind == kind)
+    return next(found, None)
+
+
+def _intervals(columns: Sequence[PublishedColumn]) -> Iterator[str]:
+    spelled = [
+        (column, label) for column in columns for label in column.labels
+        if label.kind == INTERVAL and label.text.startswith("[") and label.text.endswith(")")
+    ]  # fmt: skip
+    other = next(
+        (
+            (c, label)
+            for c in columns
+            for label in c.labels
+            if label.kind == INTERVAL and not label.text.startswith("[")
+        ),
+        None,
+    )
+    if spelled:
+        column, label = spelled[0]
+        low, high, included = column.end_texts(label) or ("", "", False)
+        up = f"to {high}" if included else f"up to, but not including, {high}"
+        yield f"{_name(label.text)} (in {_name(column.name)}): from {low} {up}."
+    if other is not None:
+        column, label = other
+        low, high, included = column.end_texts(label) or ("", "", False)
+        ends = f"from {low}" * bool(low) + " " * bool(low and high)
+        ends += (f"to {high}" if included else f"up to, but not including, {high}") * bool(high)
+        yield f"{_name(label.text)} (in {_name(column.name)}): {ends or 'every value'}."
+
+
+def _sets(columns: Sequence[PublishedColumn]) -> Iterator[str]:
+    found = _first(columns, SET)
+    if found is not None:
+        column, label = found
+        many = len(label.values) or len(label.spans)
+        yield (
+            f"{_name(label.text)} (in {_name(column.name)}): one of {many:,} values, and it is not said which. Its code is "
+            f"{_name(label.code)}; the codebook lists the values."
+        )
+
+
+def _whole(columns: Sequence[PublishedColumn]) -> Iterator[str]:
+    found = _first(columns, EVERY)
+    if found is not None:
+        column, label = found
+        also = ", or none" if label.missing else ""
+        yield f"{_name(label.text)} (in {_name(column.name)}): any value of the column{also}."
+    masked = any(column.pattern is not None and column.unlisted for column in columns)
+    if masked:
+        yield f"`{SUPPRESSED}` inside a text hides a letter: `031**` stands for every text that begins with 031."
+
+
+def _record_items(handbook: Handbook) -> list[str]:
+    table = handbook.of_kind("records")[0]
+    shown = {
+        each: [name for name in table.columns if table.shows[name] == each]
+        for each in dict.fromkeys(table.shows.values())
+    }
+    words = {
+        "as it is": "the record's own values",
+        "mean": "the mean of the record's group",
+        "median": "the median of the record's group",
+        "mode": "the most frequent value of the record's group",
+        "interval": "`[low, high]`, the lowest and the highest value of the record's group, both included, or the one value",
+        "set": "`{A, B}`, the different values of the record's group, or the one value",
+        "concept": "the concept of the column's hierarchy that lies nearest to the record's group",
+        "ancestor": "the lowest concept of the column's hierarchy that lies above the record's group",
+    }
+    return [f"{_names(names)}: {words.get(each, each)}." for each, names in shown.items()]
+
+
+# --- how to weight ---------------------------------------------------------------------------------------------------------
+
+
+def _weights(handbook: Handbook) -> Iterator[str]:
+    rows, counts = handbook.of_kind("rows"), handbook.of_kind("counts")
+    if rows:
+        whose = (
+            "the population that the original was itself sampled from"
+            if handbook.was_sampled_before
+            else "the original"
+        )
+        weights = {table.weight for table in rows}
+        weight = rows[0].weight or 1.0
+        if len(weights) == 1:
+            yield f"A row stands for 1/beta = {weight:.6g} records of {whose} on average: multiply a number of rows by it."
+        else:
+            yield (
+                f"A row stands for 1/beta records of {whose} on average, and beta is not the same for all tables: the list "
+                "above, `views.json` and `datapackage.json` have the weight of each."
+            )
+        yield (
+            "Combinations that too few drawn rows share are left out, so numbers of rows add up to less than all, and shares "
+            "among published rows lean towards what is common. `shoal.load` estimates numbers with intervals that allow for it."
+        )
+    unit = handbook.certificate["guarantee"]["unit"]
+    if unit["column"] is not None and not handbook.of_kind("records"):
+        yield (
+            f"Only {unit['max_rows']:,} rows of each {_name(unit['column'])} took part at most: numbers are of those rows."
+        )
+    if counts:
+        yield "A noisy count has no weight: it is by itself an estimate of how many records the cell has."
+    for table in handbook.of_kind("synthetic"):
+        declared = handbook.certificate["synthetic"]["declared"]
+        said = (
+            "was declared beforehand and does not say how many records there are"
+            if declared
+            else "follows from the noisy counts"
+        )
+        yield f"Synthetic rows have no weights. Their number, {table.lines or 0:,}, {said}."
+    if handbook.of_kind("records"):
+        yield "There are no weights: a row is one record."
+
+
+# --- what not to do --------------------------------------------------------------------------------------------------------
+
+
+def _warnings(handbook: Handbook) -> Iterator[str]:
+    rows = handbook.of_kind("rows")
+    if handbook.has_views:
+        yield (
+            "Do not join views row by row: the first row of one and the first row of another have nothing to do with each other. "
+            "Views can be compared by what they say of the columns that they share."
+        )
+    elif len(rows) > 1:
+        yield "Do not stack the tables as if their rows were different people. Compute what you want from each, and average."
+    if rows:
+        yield (
+            "Do not read absence as zero: a combination that is not there may have many records; fewer than k of them were drawn."
+        )
+    if handbook.of_kind("counts"):
+        yield (
+            "Do not set negative counts to zero before you add them up: that makes every sum too large. Errors grow when many "
+            "cells are added; a table of fewer columns says the same with less noise."
+        )
+        yield "Do not expect tables to agree: each has noise of its own. `shoal.load(...).consistent()` makes them agree."
+    if handbook.of_kind("synthetic"):
+        yield (
+            "Do not treat synthetic rows as people, and do not test hypotheses on them as if they were a sample: what the model "
+            "does not know is not in them, and the usual errors come out too small. Check results on the noisy counts."
+        )
+    if handbook.certificate["method"] == "microaggregation":
+        yield (
+            "Do not take what a record shows for its own value: it is its group's. Differences within groups are gone, so "
+            "variances come out too small."
+        )
+    if handbook.certificate["method"] == "probabilistic-k":
+        yield (
+            "Do not take a row for one person's: part of it may be another's of the same group. Relations between exchanged and "
+            "other columns are weaker than they were."
+        )
+    yield "Do not open the CSV files by a double click: spreadsheets turn labels such as 2020-01 or 3-4 into dates."
+    yield "Do not pass a table on alone: without `certificate.json` nobody can verify it, and without this page it is misread."
+
+
+# --- how to open it --------------------------------------------------------------------------------------------------------
+
+
+def _programs(handbook: Handbook) -> Iterator[Block]:
+    for words, language, text in snippets(handbook):
+        yield Paragraph(words)
+        yield Code(language, text)
+
+
+def _files(handbook: Handbook) -> Listing:
+    """The files beside the tables."""
+    found = [
+        (
+            "`certificate.html`, `certificate.json`",
+            "what is promised, on what grounds, and the hash of every other file",
+        ),
+        ("`codebook.html`, `codebook.csv`", "every column, every label and what it stands for"),
+        ("`datapackage.json`", "the tables and their columns as a Frictionless Data Package"),
+        ("`read_release.py`", "reads the tables with proper types; needs Python alone"),
+        ("`policy.lock.yaml`", "the plan that was fixed before the data were touched"),
+    ]
+    if any(table.rules for table in handbook.tables):
+        found.append(("`recoding/`", "the rules of the labels, from which the codebook was made"))
+    if handbook.has_views:
+        found.append(("`views.json`", "the list of the views with their weights"))
+    if handbook.of_kind("counts"):
+        found.append(("`counts.json`", "the list of the tables of counts with their noise"))
+    return Listing(("file", "what it is"), tuple(found))
+
+
+# --- Markdown and HTML -----------------------------------------------------------------------------------------------------
+
+
+def _lead(handbook: Handbook) -> str:
+    certificate = handbook.certificate
+    return (
+        f"Released on {certificate['date']} with Shoal {certificate['software']['shoal']}, method {certificate['method']}, "
+        f"status: {certificate['status']}. This page says how to use the files; `certificate.html` says what was promised and "
+        "why it holds."
+    )
+
+
+def readme_text(handbook: Handbook) -> str:
+    """The text of README.md."""
+    lines = [f"# {_plain(visible(handbook.certificate['dataset']))}", "", _inline(_lead(handbook)), ""]
+    for section in sections(handbook):
+        lines += [f"## {section.title}", ""]
+        for block in section.blocks:
+            lines += [*_markdown(block), ""]
+    return "\n".join(lines)
+
+
+def _markdown(block: Block) -> Iterator[str]:
+    if isinstance(block, Paragraph):
+        yield _inline(block.text)
+    elif isinstance(block, Points):
+        yield from (f"- {_inline(item)}" for item in block.items)
+    elif isinstance(block, Listing):
+        yield f"| {' | '.join(block.head)} |"
+        yield f"|{' --- |' * len(block.head)}"
+        for row in block.rows:
+            yield f"| {' | '.join(_inline(cell).replace('|', chr(92) + '|') for cell in row)} |"
+    else:
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", block.text)), default=0))
+        yield f"{fence}{block.language}"
+        yield block.text
+        yield fence
+
+
+def _inline(text: str) -> str:
+    """A sentence in Markdown: what is between backticks stays, and nothing else is taken for markup."""
+    parts = visible(text).split("`")
+    return "`".join(part if place % 2 else _plain(part) for place, part in enumerate(parts))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"([\\*_\[\]<>#])", r"\\\1", text)
+
+
+def readme_page(handbook: Handbook) -> str:
+    """The same as script-free HTML."""
+    certificate = handbook.certificate
+    return page(
+        "readme",
+        {
+            "title": f"{certificate['dataset']}: how to use this release",
+            "dataset": certificate["dataset"],
+            "lead": _pieces(_lead(handbook)),
+            "sections": [_html(section) for section in sections(handbook)],
+            "footer": "This page was made from the certificate, the locked plan and the rules of the labels. README.md says the "
+            "same without markup.",
+        },
+    )
+
+
+Pieces = list[tuple[str, bool]]
+
+
+def _pieces(text: str) -> Pieces:
+    """A text as pieces, each with whether it is a name or a command."""
+    return [(piece, place % 2 == 1) for place, piece in enumerate(visible(text).split("`")) if piece]
+
+
+def _html(section: Section) -> dict[str, object]:
+    blocks: list[dict[str, object]] = []
+    for block in section.blocks:
+        if isinstance(block, Paragraph):
+            blocks.append({"kind": "paragraph", "pieces": _pieces(block.text)})
+        elif isinstance(block, Points):
+            blocks.append({"kind": "points", "items": [_pieces(item) for item in block.items]})
+        elif isinstance(block, Listing):
+            rows = [[_pieces(cell) for cell in row] for row in block.rows]
+            blocks.append({"kind": "listing", "head": block.head, "rows": rows})
+        else:
+            blocks.append({"kind": "code", "text": block.text})
+    return {"title": section.title, "blocks": blocks, "promise": section.title == "What was promised"}

@@ -1,0 +1,120 @@
+"""Short programs that open a release: Python with the folder's own reader, pandas, R, Stata and DuckDB, run in the folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from shoal.assess.frame.column import INTERVAL, PublishedColumn
+from shoal.publish.handbook.content import Handbook, HandbookTable
+
+Snippet = tuple[str, str, str]
+"""What it is in a sentence, the language, and the lines."""
+
+
+def snippets(handbook: Handbook) -> Iterator[Snippet]:
+    """One program for each way of opening the release; they are run where the files are."""
+    table = next(iter(handbook.tables))
+    column = _example(handbook, table)
+    options = 'intervals="columns", sets="codes"' if table.rules else ""
+    call = f"release.to_pandas({table.name!r}{', ' * bool(options)}{options})"
+    yield (
+        "Python, with the reader in this folder (the standard library gives rows, pandas and pyarrow give frames):",
+        "python",
+        "\n".join(
+            [
+                "from read_release import open_release",
+                "",
+                'release = open_release(".")',
+                f"rows = release.rows({table.name!r})        # a list of dictionaries, without any library",
+                f"frame = {call}",
+            ]
+        ),
+    )
+    yield "pandas alone, every cell as text:", "python", _pandas(table, column)
+    yield "DuckDB:", "sql", _duckdb(table, column)
+    yield "R:", "r", _r(handbook, table, column)
+    if table.form == "csv":
+        yield "Stata:", "stata", _stata(table)
+    else:
+        yield "Stata reads no Parquet; `shoal export` writes a file for it:", "console", "shoal export . table.dta"
+
+
+def _example(handbook: Handbook, table: HandbookTable) -> str:
+    """A column to show something with: one with intervals, if there is one."""
+    by_name = handbook.by_name
+    held = (name for name in table.columns if _has_intervals(by_name[name], table))
+    return next(held, table.columns[0])
+
+
+def _has_intervals(column: PublishedColumn, table: HandbookTable) -> bool:
+    rule = table.rules.get(column.name)
+    return rule is not None and any(label.kind == INTERVAL for label in column.labels_of(rule))
+
+
+def _weight(table: HandbookTable) -> str:
+    return "" if table.weight is None else f" * {table.weight:.6g}"
+
+
+def _about_weight(table: HandbookTable, mark: str) -> str:
+    return "" if table.weight is None else f"   {mark} a row stands for so many records on average"
+
+
+def _pandas(table: HandbookTable, column: str) -> str:
+    if table.form == "csv":
+        read = f"pd.read_csv({table.file!r}, dtype=str, keep_default_na=False)"
+    else:
+        read = f"pd.read_parquet({table.file!r})"
+    counted = f"table.groupby({column!r}, observed=True).size(){_weight(table)}"
+    if table.kind == "counts":
+        counted = f'table.astype({{"count": int}}).groupby({column!r}, observed=True)["count"].sum()'
+    return "\n".join(["import pandas as pd", "", f"table = {read}", f"print({counted})" + _about_weight(table, "#")])
+
+
+def _sql_text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _sql_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _duckdb(table: HandbookTable, column: str) -> str:
+    read = f"read_csv({_sql_text(table.file)}, all_varchar = true, header = true)"
+    if table.form != "csv":
+        read = f"read_parquet({_sql_text(table.file)})"
+    counted = f"count(*){_weight(table)}"
+    if table.kind == "counts":
+        counted = 'sum("count"::BIGINT)'
+    return f"SELECT {_sql_name(column)}, {counted} AS records\nFROM {read}\nGROUP BY ALL ORDER BY ALL;"
+
+
+def _r_text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _r(handbook: Handbook, table: HandbookTable, column: str) -> str:
+    every = 'colClasses = "character", na.strings = character(0), check.names = FALSE, encoding = "UTF-8"'
+    name = _r_text(column)
+    if table.form == "csv":
+        lines = [f"table <- read.csv({_r_text(table.file)}, {every})"]
+    else:
+        lines = [f"table <- arrow::read_parquet({_r_text(table.file)})"]
+    if _has_intervals(handbook.by_name[column], table):
+        lines += [
+            f'codebook <- read.csv("codebook.csv", {every})',
+            f'ends <- codebook[codebook$column == {name} & codebook$low != "", ]',
+            f"low <- ends$low[match(table[[{name}]], ends$label)]     # the lower end of every row's interval",
+        ]
+    if table.kind == "counts":
+        lines.append(f'tapply(as.numeric(table[["count"]]), table[[{name}]], sum)')
+    else:
+        lines.append(f"table(table[[{name}]]){_weight(table)}{_about_weight(table, '#')}")
+    return "\n".join(lines)
+
+
+def _stata(table: HandbookTable) -> str:
+    how = 'varnames(1) case(preserve) stringcols(_all) bindquotes(strict) encoding("UTF-8") clear'
+    read = f'import delimited using "{table.file}", {how}'
+    last = "count" if table.weight is None else f"count\ndisplay r(N){_weight(table)}"
+    return f"{read}\n{last}"

@@ -1,0 +1,57 @@
+"""The codebook of a release: every label that a table shows is in it, and stands for what its rule says."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+
+import pytest
+
+from shoal.publish.handbook.codebook import FIELDS
+from shoal.publish.handbook.read_release import open_release
+from tests.publish.handbook.survey import released
+
+pytestmark = pytest.mark.slow
+
+
+def lines_of(folder):
+    with (folder / "codebook.csv").open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        assert tuple(reader.fieldnames) == FIELDS
+        return list(reader)
+
+
+def test_every_label_that_is_shown_is_listed(made):
+    listed, unlisted = defaultdict(set), set()
+    for line in lines_of(made):
+        listed[line["column"]].add(line["label"])
+        if line["kind"] == "values":
+            unlisted.add(line["column"])
+    release = open_release(made)
+    for name in release.names:
+        for row in release.rows(name):
+            for column, cell in row.items():
+                if column not in listed or column in unlisted or cell is None:
+                    continue
+                text = str(cell).lower() if isinstance(cell, bool) else str(cell)
+                if made == released("labels"):
+                    continue  # what groups show is read off the table, so it is in no codebook
+                assert text in listed[column]
+
+
+def test_intervals_and_sets_are_spelled_out():
+    by_label = defaultdict(list)
+    for line in lines_of(released("rows")):
+        by_label[line["column"], line["label"]].append(line)
+    (age,) = by_label["age", "[0, 50)"]
+    assert (age["kind"], age["low"], age["high"], age["high_included"]) == ("interval", "0", "50", "false")
+    (rich,) = by_label["income", ">= 700"]
+    assert (rich["low"], rich["high"], rich["high_included"]) == ("700", "1000", "true")
+    low = by_label["edu", "low"]
+    assert [(line["code"], line["value"]) for line in low] == [("edu-01", "none"), ("edu-01", "school")]
+    (high,) = by_label["edu", "high"]
+    assert (high["kind"], high["value"], high["code"]) == ("value", "phd", "")
+    (year,) = by_label["seen", "2020"]
+    assert (year["low"], year["high"]) == ("2020-01-01", "2021-01-01")
+    (gone,) = by_label["age", "(missing)"]
+    assert gone["kind"] == "missing"

@@ -1,0 +1,196 @@
+"""The handbook: written with every release, made again from the certificate, the lock and the rules, and forged in vain."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from shoal.publish.handbook import files
+from shoal.publish.verify.release import verify
+from shoal.publish.verify.standalone import HANDBOOK, checks_of, read_json
+from tests.publish.handbook.survey import released
+from tests.publish.release_folder import alone, certificate, failures, forge
+from tests.publish.verify.forgery import redraw, write
+
+pytestmark = pytest.mark.slow
+
+
+def test_every_release_has_one_that_verifies(made):
+    assert certificate(made)["files"].keys() >= HANDBOOK
+    own = [check for check in verify(made) if check.id == "handbook"]
+    assert {check.about for check in own} == HANDBOOK
+    assert all(check.agrees for check in own)
+
+
+def test_it_follows_from_certificate_lock_and_rules_alone(made, tmp_path):
+    content = certificate(made)
+    for name in ("policy.lock.yaml", *(name for name in content["files"] if name.startswith("recoding/"))):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(made / name, tmp_path / name)
+    for key in ("files", "seal", "wording"):
+        content[key] = {} if key == "files" else None
+    again = files.handbook_files(files.handbook_of(tmp_path, content, (tmp_path / "policy.lock.yaml").read_text()))
+    assert again == {name: (made / name).read_text(encoding="utf-8") for name in HANDBOOK}
+
+
+def test_pages_have_no_script_and_load_nothing(made):
+    for name in ("README.html", "codebook.html"):
+        page = (made / name).read_text(encoding="utf-8")
+        assert not re.search(r"<script|<link|<img|src=|@import|url\(|\son\w+=", page)
+        assert "<2026>" not in page
+
+
+@pytest.fixture
+def forged(tmp_path) -> Path:
+    """A copy of a release to change."""
+    return Path(shutil.copytree(released("rows"), tmp_path / "out"))
+
+
+@pytest.mark.parametrize("name", sorted(HANDBOOK))
+def test_another_text_is_found_although_every_hash_is_made_anew(forged, name):
+    (forged / name).write_text((forged / name).read_text() + "\n")
+    write(forged, certificate(forged))
+    assert failures(forged) == {"handbook", "page-hash"}  # the page lists the hashes
+    redraw(forged)
+    assert failures(forged) == {"handbook"}
+
+
+def test_the_one_file_verifier_leaves_its_words_open_and_takes_no_other_file(forged):
+    assert alone(forged) == 0
+    left = [check for check in checks_of(forged, read_json(forged, "certificate.json")) if check.id == "handbook"]
+    assert [(check.agrees, check.promise) for check in left] == [(None, False)]
+    (forged / "read_me.py").write_text("print(1)\n")
+    forge(forged, lambda content: content["files"].update({"read_me.py": "0" * 64}))
+    assert alone(forged) == 3
+
+
+def test_part_of_a_handbook_is_no_handbook(forged):
+    (forged / "codebook.csv").unlink()
+    forge(forged, lambda content: content["files"].pop("codebook.csv"))
+    assert "no-idle-files" in failures(forged)
+
+
+def test_that_of_another_version_is_compared_by_its_hashes_alone(forged):
+    (forged / "README.md").write_text("# Another wording\n")
+    forge(forged, lambda content: content["software"].update({"shoal": "0.0.9"}))
+    own = files.handbook_checks(forged, certificate(forged))
+    assert [(check.agrees, "made by version 0.0.9" in check.detail) for check in own] == [(None, True)]
+
+
+def test_a_release_without_one_is_said_nothing_of(forged):
+    content = certificate(forged)
+    content["files"] = {name: own for name, own in content["files"].items() if name not in HANDBOOK}
+    assert files.handbook_checks(forged, content) == []
+
+
+# --- what it says ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_page_says_what_the_certificate_says(made):
+    text, content = (made / "README.md").read_text(encoding="utf-8"), certificate(made)
+    plain = re.sub(r"\\(.)", r"\1", text)
+    for sentence in (content["sentence"], *content["explanation"], *content["not_promised"]):
+        assert sentence in plain
+    for heading in ("What this is", "What was promised", "How to read a label", "How to weight", "What not to do"):
+        assert f"\n## {heading}\n" in text
+    assert content["dataset"] in plain
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "unsaid"),
+    [
+        ("rows", "stands for 1/beta = ", "Do not join views"),
+        ("repeat", "Do not stack the tables", "Do not join views"),
+        ("trees", "Do not join views row by row", "no weights"),
+        ("mixed", "Do not set negative counts to zero", "Synthetic rows"),
+        ("counts-declared", "A noisy count has no weight", "1/beta"),
+        ("synthetic-parquet", "Do not treat synthetic rows as people", "1/beta"),
+        ("groups", "it is its group's", "1/beta"),
+        ("labels", "both included", "1/beta"),
+        ("exchanged", "exchanged at random", "1/beta"),
+    ],
+)
+def test_the_first_page_says_what_is_true_of_its_kind(kind, said, unsaid):
+    text = (released(kind) / "README.md").read_text(encoding="utf-8")
+    assert said in text
+    assert unsaid not in text
+
+
+def snippets(folder: Path, language: str) -> list[str]:
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)\n```", text, re.DOTALL)
+
+
+@pytest.mark.parametrize("kind", ["rows", "parquet", "trees", "counts-declared", "groups"])
+def test_its_programs_run(kind, monkeypatch, capsys):
+    folder = released(kind)
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(__import__("sys").modules, "read_release", raising=False)
+    programs = snippets(folder, "python")
+    assert len(programs) == 2
+    for program in programs:
+        exec(program, {})  # noqa: S102 - the program of the page
+    capsys.readouterr()
+    (question,) = snippets(folder, "sql")
+    assert duckdb.sql(question).fetchall()
+    monkeypatch.delitem(__import__("sys").modules, "read_release", raising=False)
+
+
+# --- the data package ------------------------------------------------------------------------------------------------------
+
+
+def test_the_data_package_keeps_the_rules_of_the_standard(made):
+    """What versions 1 and 2 of the Data Package and Table Schema specifications ask for, written down as checks."""
+    package = json.loads((made / "datapackage.json").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"[-a-z0-9._/]+", package["name"])
+    assert package["$schema"].endswith("/2.0/datapackage.json")
+    names = [resource["name"] for resource in package["resources"]]
+    assert len(set(names)) == len(names) > 1
+    for resource in package["resources"]:
+        assert re.fullmatch(r"[-a-z0-9._/]+", resource["name"])
+        assert not re.match(r"/|.*\.\./|.*\\", resource["path"])
+        assert (made / resource["path"]).is_file()
+        assert resource["profile"] in ("tabular-data-resource", "data-resource")
+        assert resource["mediatype"].count("/") == 1
+        own = resource["schema"]
+        assert all(isinstance(text, str) for text in own["missingValues"])
+        fields = [field["name"] for field in own["fields"]]
+        assert len(set(fields)) == len(fields) > 0
+        for field in own["fields"]:
+            check_field(field)
+        if resource["path"].endswith(".csv"):
+            first = (made / resource["path"]).read_text(encoding="utf-8").splitlines()[0]
+            assert next(__import__("csv").reader([first])) == fields
+
+
+def check_field(field):
+    assert field["type"] in ("string", "integer", "number", "boolean", "date", "datetime")
+    allowed = {
+        "name",
+        "type",
+        "format",
+        "title",
+        "description",
+        "constraints",
+        "categories",
+        "categoriesOrdered",
+        "shoal",
+    }
+    assert field.keys() <= allowed | ({"trueValues", "falseValues"} if field["type"] == "boolean" else set())
+    limits = field.get("constraints", {})
+    assert limits.keys() <= {"enum", "minimum", "maximum"}
+    if "enum" in limits:
+        assert limits["enum"]
+        assert len(set(limits["enum"])) == len(limits["enum"])
+    if "minimum" in limits:
+        assert limits["minimum"] <= limits["maximum"]
+    categories = field.get("categories", [])
+    values = [each["value"] if isinstance(each, dict) else each for each in categories]
+    assert len(set(values)) == len(values)
+    assert len({type(each) for each in categories}) <= 1
