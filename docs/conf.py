@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import gc
+import logging
 import sys
 from importlib import metadata
 from pathlib import Path
+
+from sphinx.pycode.parser import Parser
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 # Trees of pages are large and live long: looking for garbage in them as often as usual is a tenth of a build.
 gc.set_threshold(100_000, 50, 100)
+
+# A debug line for every event that nobody reads, and where each definition begins and ends, which is for links to source code
+# that the pages do not have: another tenth.
+logging.disable(logging.DEBUG)
+Parser.parse_definition = lambda _: None  # type: ignore[method-assign]
 
 project = "Shoal"
 author = "the Shoal authors"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import jinja2
 import pytest
@@ -26,6 +27,16 @@ def test_an_inline_picture_has_its_own_ids_and_words():
         assert text.startswith('<svg role="img" aria-label="A &lt;picture&gt;. Words &amp; &#34;more&#34;."')
         assert "<?xml" not in text
         assert "<metadata" not in text
+
+
+@pytest.mark.slow
+def test_a_picture_of_a_plan_is_drawn_once_and_is_the_same():
+    other = replace(PICTURE, title="Another")
+    first, kept, changed = (html.inline_once(each, "one") for each in (PICTURE, PICTURE, other))
+    assert kept is first
+    assert first == html.inline(PICTURE, "one")
+    assert changed == html.inline(other, "one") != first
+    assert html.inline_once(PICTURE, "two") == html.inline(PICTURE, "two") != first
 
 
 def test_a_forgotten_value_is_an_error():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from shoal.page.picture import Picture
+
+
+MOST_DRAWN = 32
+_DRAWN: dict[bytes, str] = {}
+"""Pictures of plans that were drawn for pages, by what is in them."""
 
 
 def page(template: str, values: Mapping[str, Any]) -> str:
@@ -35,6 +41,19 @@ def inline(picture: Picture, name: str) -> str:
     text = re.sub(r' (?:width|height)="[^"]*pt"', "", text, count=2)
     words = escape(f"{picture.title}. {picture.caption}")
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{words}"', 1))  # noqa: S704 - our own drawing
+
+
+def inline_once(picture: Picture, name: str) -> str:
+    """The same for pictures of a plan: its page, its report and those of its repeats show one that is drawn once.
+
+    What is drawn is kept, so it is not for pictures that were computed from a table.
+    """
+    key = pickle.dumps((picture, name))
+    if key not in _DRAWN:
+        if len(_DRAWN) >= MOST_DRAWN:
+            _DRAWN.clear()
+        _DRAWN[key] = inline(picture, name)
+    return _DRAWN[key]
 
 
 @cache

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from shoal.errors import InfeasibleError, PreconditionError, UsageError
 from shoal.guarantee.base import Guarantee
@@ -89,21 +89,27 @@ def frontier(setting: Setting, tick: Tick) -> list[FrontierPoint]:
     """
     found: list[tuple[int, Fraction]] = []
     for k in sorted({*class_sizes(setting.unit), setting.k}):
-        try:
-            other = solve(
-                epsilon=setting.epsilon, delta=setting.delta, k=k,
-                bound=setting.bound, epsilon_recoding=setting.epsilon_recoding, unit=setting.unit,
-            )  # fmt: skip
-        except (InfeasibleError, PreconditionError):
-            continue
-        finally:
-            tick()
-        if not found or other.beta > found[-1][1]:
-            found.append((k, other.beta))
+        beta = _largest_rate(setting, k)
+        tick()
+        if beta is not None and (not found or beta > found[-1][1]):
+            found.append((k, beta))
     if not found:
         return []
     finest = min(found, key=lambda pair: pair[0] / pair[1])[0]
     return [FrontierPoint(k, beta, _meaning(k, finest, found[-1][0])) for k, beta in found]
+
+
+@lru_cache(maxsize=1024)
+def _largest_rate(setting: Setting, k: int) -> Fraction | None:
+    """The largest rate at the setting's epsilon and delta for another class size; None where there is none."""
+    try:
+        found = solve(
+            epsilon=setting.epsilon, delta=setting.delta, k=k,
+            bound=setting.bound, epsilon_recoding=setting.epsilon_recoding, unit=setting.unit,
+        )  # fmt: skip
+    except (InfeasibleError, PreconditionError):
+        return None
+    return found.beta
 
 
 def _meaning(k: int, finest: int, most: int) -> str:

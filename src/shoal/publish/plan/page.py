@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from shoal import __version__
@@ -73,7 +74,7 @@ def curve_fields(plan: SafeKPlan) -> dict[str, Any]:
     said = [ELSEWHERE if "other publications" in text else text for text in plan.not_promised]
     return {
         "cautions": [*([limited] if unit.whose == "person" else []), *said],
-        "curve": html.inline(curve, "curve"),
+        "curve": html.inline_once(curve, "curve"),
         "curve_caption": curve.caption,
         "about_curve": "A release does not have one epsilon. For every epsilon there is the delta that goes with it, and all of "
         f"them hold at once, for everything that is published and for {plan.unit.words()}.",
@@ -85,7 +86,7 @@ def frontier_fields(promise: Setting, choices: list[FrontierPoint] | None) -> di
     choices = frontier(promise, lambda: None) if choices is None else choices
     picture = frontier_picture(promise, choices)
     return {
-        "frontier": html.inline(picture, "frontier"),
+        "frontier": html.inline_once(picture, "frontier"),
         "frontier_caption": picture.caption,
         "about_frontier": "Each line keeps the same epsilon and delta. A larger sample needs larger classes; k / beta is about "
         "how many rows of the whole table must share a description before it is shown.",
@@ -108,6 +109,7 @@ def _theorem(name: str) -> dict[str, Any]:
 # --- pictures -----------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=16)
 def curve_picture(curve: ReleaseCurve) -> Picture:
     """delta of a whole release against epsilon, for its unit: what is promised lies on the curve or above it.
 

@@ -28,7 +28,7 @@ from shoal.engine.column import Column
 from shoal.guarantee.rounding import exact, exact_text, text_near
 from shoal.guarantee.safe_k.frontier import FrontierPoint, frontier
 from shoal.guarantee.sentences import about_people, short
-from shoal.page.html import inline, page
+from shoal.page.html import inline_once, page
 from shoal.publish.certificate.page import Fact
 from shoal.publish.folder import MARK, write_report
 from shoal.publish.plan.base import Plan
@@ -468,7 +468,7 @@ def safe_k_page(plan: SafeKPlan, report: dict[str, Any]) -> str:
     choices = [FrontierPoint(choice["k"], exact(choice["beta"]), choice["meaning"]) for choice in report["frontier"]]
     if choices:
         pictures["frontier"] = frontier_picture(plan.promise, choices)
-    drawn = {name: inline(picture, name) for name, picture in pictures.items()}
+    drawn = {name: inline_once(picture, name) for name, picture in pictures.items()}
     mark = report["for_the_holder_only"]
     columns = sorted(report["columns"], key=lambda column: _RANK.get(column["says"], len(_RANK)))
     return page(
