@@ -1,4 +1,4 @@
-"""A form of dates is a text with signs; what it cannot tell is refused before any row is read."""
+"""A date format is a text with signs; what it cannot tell is refused before any row is read."""
 
 from __future__ import annotations
 

@@ -336,7 +336,7 @@ def _packed(path, draw):
 
 
 def cell_case(draw, folder: Path, kind):
-    """Two files whose cells have kinds of their own; columns may declare a form of dates and a decimal mark."""
+    """Two files whose cells have kinds of their own; columns may declare a date format and a decimal mark."""
     schema, _ = schema_and_names(draw)
     told = {Type.DATE: {"format": DateFormat("%d.%m.%Y")}, Type.DATETIME: {"format": DateFormat("%d.%m.%Y %H:%M")}}
     told[Type.DECIMAL] = {"decimal": ","}

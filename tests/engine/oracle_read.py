@@ -48,7 +48,7 @@ def read_columns(opened: Input) -> list[list[Value]]:
 
 
 def _text_reader(attribute: Attribute, form: FileFormat) -> Callable[[Value], Value]:
-    """What reads a cell of text: codes of missing values, the decimal mark and the form of dates are the policy's."""
+    """What reads a cell of text: codes of missing values, the decimal mark and the date format are the policy's."""
     wanted, mark = attribute.type, attribute.decimal or form.decimal
     codes = {*form.missing, *attribute.missing_values}
     swapped = str.maketrans({mark: ".", ".": mark})

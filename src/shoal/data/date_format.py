@@ -72,7 +72,7 @@ _WORDS: Final = {
 
 @dataclass(frozen=True)
 class DateFormat:
-    """A form of dates or times, such as `%d.%m.%Y` or `%m/%d/%y %I:%M %p`.
+    """A format of dates or times, such as `%d.%m.%Y` or `%m/%d/%y %I:%M %p`.
 
     A number takes one digit or two (`1.3.2024`), unless another number stands right beside it (`%Y%m%d`): then it takes two. Case
     does not count in the names of months and in am and pm.
@@ -88,7 +88,7 @@ class DateFormat:
     def __post_init__(self) -> None:
         allowed = ", ".join(SIGNS)
         if len(self.text) > LONGEST or not self.text.isprintable() or self.text != self.text.strip():
-            raise PolicyError("not a form of dates", allowed=f"up to {LONGEST} letters on one line, no blanks around")
+            raise PolicyError("not a date format", allowed=f"up to {LONGEST} letters on one line, no blanks around")
         for part in self.parts:
             if part.startswith("%") and part not in SIGNS:
                 raise PolicyError("a sign of dates that is not known here", came=part, allowed=allowed)

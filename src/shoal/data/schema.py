@@ -139,7 +139,7 @@ class Attribute:
             return
         if self.type not in (Type.DATE, Type.DATETIME) or (self.type is Type.DATE and self.format.has_time):
             raise UsageError(
-                f"attribute '{self.name}': a form of dates belongs to dates, one with a time of day to times",
+                f"attribute '{self.name}': a date format belongs to dates, one with a time of day to times",
                 came=f"{self.format.text} for {self.type.value}",
                 allowed="type: date or type: datetime",
             )

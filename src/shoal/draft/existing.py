@@ -95,7 +95,7 @@ class Settings:
 
     @property
     def codebook(self) -> Codebook:
-        """The types and forms of dates as a codebook, which a draft reads like any other."""
+        """The types and date formats as a codebook, which a draft reads like any other."""
         names = dict.fromkeys((*self.types, *self.formats))
         return Codebook(
             tuple(ColumnDescription(name, type=self.types.get(name), format=self.formats.get(name)) for name in names),
@@ -378,7 +378,7 @@ def _take_type(
     if kind is Type.DATE and form is not None:
         signs = date_signs(form)
         if signs is None:
-            notes.append(f"'{name}': ARX's form of dates {form} is not known here; write the format into the policy")
+            notes.append(f"'{name}': ARX's date format {form} is not known here; write the format into the policy")
             return
         formats[name] = signs
         kind = Type.DATETIME if re.search("[Hhms]", form) else Type.DATE
@@ -392,7 +392,7 @@ _JAVA_SIGNS = {
 
 
 def date_signs(form: str) -> str | None:
-    """A form of dates in the signs of Java, as ARX has them, in those of a policy; None where a sign is not known.
+    """A date format in the signs of Java, as ARX has them, in those of a policy; None where a sign is not known.
 
     >>> date_signs("dd.MM.yyyy"), date_signs("yyyy-MM-dd HH:mm"), date_signs("w yyyy")
     ('%d.%m.%Y', '%Y-%m-%d %H:%M', None)

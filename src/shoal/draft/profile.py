@@ -101,7 +101,7 @@ _RANGES: Final = {
 
 
 def pattern_of(form: str) -> str:
-    """A regular expression with a named group for each sign of a form of dates, in which a month is no more than 12.
+    """A regular expression with a named group for each sign of a date format, in which a month is no more than 12.
 
     >>> pattern_of("%Y%m%d")
     '(?P<g0>[0-9]{4})(?P<g1>0[1-9]|1[0-2])(?P<g2>0[1-9]|[12][0-9]|3[01])'
@@ -134,7 +134,7 @@ class ColumnProfile:
     """The rows of a value in the middle of all values, sorted by how often they occur."""
     readings: frozenset[str] = frozenset()
     """What all texts read as, those left out that look like missing codes: `integer`, `decimal`, `decimal comma`, `boolean`,
-    `date`, `datetime`, or a form of dates."""
+    `date`, `datetime`, or a date format."""
     shapes: frozenset[str] = frozenset()
     """Forms that all texts have, such as `email`."""
     lowest: float | None = None

@@ -265,7 +265,7 @@ def _attribute(
 
 
 def _spelling(path: Path, asked: AttributeModel, kind: Type) -> Iterator[Problem]:
-    """A form of dates belongs to dates and times, a decimal mark to decimals."""
+    """A date format belongs to dates and times, a decimal mark to decimals."""
     if asked.decimal is not None and kind is not Type.DECIMAL:
         yield Problem(
             (*path, "decimal"),
@@ -278,7 +278,7 @@ def _spelling(path: Path, asked: AttributeModel, kind: Type) -> Iterator[Problem
         return
     if kind not in (Type.DATE, Type.DATETIME):
         fix = "leave it out, or declare type: date or type: datetime"
-        yield Problem((*path, "format"), "a form of dates for a column without dates", kind.value, None, fix)
+        yield Problem((*path, "format"), "a date format for a column without dates", kind.value, None, fix)
     elif kind is Type.DATE and DateFormat(asked.format).has_time:
         fix = "declare type: datetime, or leave the time of day out of the form"
         yield Problem((*path, "format"), "dates have no time of day", asked.format, None, fix)

@@ -167,7 +167,7 @@ def test_missing_codes_of_one_column_are_values_of_another(engine):
     assert column(engine, table, schema, "y") == [-9, 1]
 
 
-# --- declared forms of dates ------------------------------------------------------------------------------------------
+# --- declared date formats ------------------------------------------------------------------------------------------
 
 FORMS = [
     "%d.%m.%Y",

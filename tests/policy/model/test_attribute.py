@@ -1,4 +1,4 @@
-"""What the text of a column means is the policy's word: labels, missing codes, forms of dates, decimal marks."""
+"""What the text of a column means is the policy's word: labels, missing codes, date formats, decimal marks."""
 
 from __future__ import annotations
 

@@ -448,7 +448,7 @@ def _one_or_two(profile: ColumnProfile) -> bool:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether two forms of dates differ in the order of day and month alone."""
+    """Whether two date formats differ in the order of day and month alone."""
     return one != other and sorted(one) == sorted(other)
 
 

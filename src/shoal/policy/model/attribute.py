@@ -178,7 +178,7 @@ class _Member:
 
 
 def _date_format(value: Any) -> str:
-    """The text of a form of dates, if it is one."""
+    """The text of a date format, if it is one."""
     try:
         return DateFormat(one_value(value)).text
     except PolicyError as error:
