@@ -120,3 +120,50 @@ def _sheet_records(cells: dict[tuple[int, int], Any]) -> bytes:
             else:
                 found += _record(5, head + struct.pack("<d", value))
     return found + _record(0x92) + _record(0x82)
+
+
+def write_xls(path: Path, cells: dict[tuple[int, int], Any]) -> Path:
+    """The workbook of Excel 97 to 2003 with one sheet `s`, as a compound file of one stream."""
+    begin = struct.pack("<HHHHII", 0x0600, 0x0005, 0, 0, 0, 6)
+    head = _old_record(0x0809, begin)
+    named = 4 + 4 + 2 + 2 + 1
+    at = len(head) + named + 4
+    globals_ = head + _old_record(0x0085, struct.pack("<IBBBB", at, 0, 0, 1, 0) + b"s") + _old_record(0x000A)
+    sheet = _old_record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0010, 0, 0, 0, 6))
+    for (row, column), value in sorted(cells.items()):
+        where = struct.pack("<HHH", row, column, 0)
+        if isinstance(value, bool):
+            sheet += _old_record(0x0205, where + bytes([value, 0]))
+        elif isinstance(value, str):
+            sheet += _old_record(0x0204, where + struct.pack("<HB", len(value), 1) + value.encode("utf-16-le"))
+        else:
+            sheet += _old_record(0x0203, where + struct.pack("<d", value))
+    path.write_bytes(_compound_file(globals_ + sheet + _old_record(0x000A)))
+    return path
+
+
+def _old_record(kind: int, content: bytes = b"") -> bytes:
+    return struct.pack("<HH", kind, len(content)) + content
+
+
+def _compound_file(stream: bytes) -> bytes:
+    """A compound file with one stream, `Workbook`: a header, a table of sectors, a folder, and the stream in 512 bytes each."""
+    free, end, table = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+    stream = stream.ljust(max(4096, -(-len(stream) // 512) * 512), b"\0")  # a shorter one would need small sectors
+    count = len(stream) // 512
+    header = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
+    header += (
+        struct.pack("<IIIIIIIII", 0, 1, 1, 0, 4096, end, 0, end, 0)
+        + struct.pack("<I", 0)
+        + struct.pack("<I", free) * 108
+    )
+    sectors = [table, end, *(place + 3 for place in range(count - 1)), end]
+    fat = struct.pack(f"<{len(sectors)}I", *sectors).ljust(512, b"\xff")
+
+    def entry(name: str, kind: int, child: int, start: int, size: int) -> bytes:
+        named = name.encode("utf-16-le")
+        known = named.ljust(64, b"\0") + struct.pack("<HBBIII", len(named) + 2, kind, 1, free, free, child)
+        return known + bytes(36) + struct.pack("<IQ", start, size)
+
+    folder = entry("Root Entry", 5, 1, end, 0) + entry("Workbook", 2, free, 2, len(stream)) + bytes(256)
+    return header + fat + folder + stream

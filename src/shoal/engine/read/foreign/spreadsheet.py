@@ -42,7 +42,7 @@ COUNTED: Final = ", counted from 1 after the header without empty rows"
 _BLOCK: Final = 1 << 22
 _OVERLAP: Final = 1 << 10
 _ROW: Final = re.compile(rb"<(?:\w+:)?row\b[^>]*?\sr\s*=\s*[\"']([0-9]{1,9})")
-_COLUMN: Final = re.compile(rb"<(?:\w+:)?c\b[^>]*?\sr\s*=\s*[\"']([A-Za-z]{1,7})([0-9]{1,9})")
+_CELL: Final = re.compile(rb"<(?:\w+:)?c\b[^>]*?\sr\s*=\s*[\"']([A-Za-z]{1,7})([0-9]{1,9})")
 _REPEATED: Final = re.compile(rb"number-(rows|columns)-repeated\s*=\s*[\"']([0-9]{1,18})")
 
 
@@ -266,9 +266,9 @@ class _Box:
 
     def look(self, block: bytes) -> None:
         """Look at the cells that a block has; DataError where they spread over too many."""
-        self.rows = max([self.rows, *map(int, _ROW.findall(block))])
-        for letters in {letters for letters, _ in _COLUMN.findall(block)}:
-            self.columns = max(self.columns, _column_number(letters))
+        cells = _CELL.findall(block)
+        self.rows = max([self.rows, *map(int, {*_ROW.findall(block), *(row for _, row in cells)})])
+        self.columns = max([self.columns, *map(_column_number, {letters for letters, _ in cells})])
         self.repeated += _repeated_cells(block)
         if self.rows * self.columns > MOST_CELLS or self.repeated > MOST_CELLS:
             raise DataError(
