@@ -49,6 +49,7 @@ class DraftedColumn:
     missing_values: tuple[str, ...] = ()
     format: str | None = None
     decimal: str | None = None
+    outside: str | None = None
     notes: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
     domain_without: Any = None
@@ -242,6 +243,10 @@ def dataset_name(source: str) -> str:
     return name if name and source != "the frame" else "table"
 
 
+_UNNAMED = {Storage.FLOAT: Type.DECIMAL, Storage.DATE: Type.DATE, Storage.MOMENT: Type.DATETIME}
+"""Types of identifiers that are not stored as texts or whole numbers: a policy has to name them to read the table."""
+
+
 def _drafted(
     profile: ColumnProfile,
     found: Recognition,
@@ -251,7 +256,8 @@ def _drafted(
     """One column: what is said beside the table comes before what was read off it."""
     label = None if said is None else said.column.label
     if found.role in (Role.IDENTIFIER, Role.DROP):
-        return DraftedColumn(profile.name, found.role, None, found.reason, label=label, subject=found.subject)
+        kind = None if found.role is Role.DROP else _UNNAMED.get(profile.storage)
+        return DraftedColumn(profile.name, found.role, kind, found.reason, label=label, subject=found.subject)
     notes: list[str] = []
     made = None if file is None else apply_rows(profile, found, *file)
     if file is not None and made is None:
@@ -281,6 +287,7 @@ def _drafted(
         proposal.missing_values,
         found.format,
         found.decimal,
+        proposal.outside,
         tuple(note for note in (*notes, *proposal.notes) if note),
         proposal.codes,
         proposal.without,
@@ -344,7 +351,14 @@ def _unit(profile: TableProfile, recognized: Sequence[Recognition], given: str |
 def _as_unit(column: DraftedColumn, unit: DraftedUnit) -> DraftedColumn:
     if column.name != unit.column:
         return column
-    return replace(column, role=Role.IDENTIFIER, type=None, reason=f"{column.reason}; it is the unit of privacy")
+    return replace(
+        column,
+        role=Role.IDENTIFIER,
+        type=None,
+        reason=f"{column.reason}; it is the unit of privacy",
+        rows=None,
+        file=None,
+    )
 
 
 def _decimal_marks(form: FileFormat, columns: Sequence[DraftedColumn]) -> tuple[FileFormat, list[DraftedColumn]]:

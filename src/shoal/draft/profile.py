@@ -398,6 +398,8 @@ class _TextWatch(_Watch):
         texts = compute.replace_substring(bare, ",", ".") if comma else bare
         found = compute.replace_substring_regex(texts, r"^\+", "").cast("float64").to_numpy(zero_copy_only=False)
         self.whole = self.whole and bool(np.all(found == np.floor(found)))
+        if np.abs(found).max() >= 2.0**63:
+            self.readings.pop("integer", None)  # digits that are no whole number of 64 bits
         self.numbers.add(found, numbers)
 
     def _dates(self, bare: pa.Array) -> None:

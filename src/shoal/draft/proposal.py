@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -32,6 +32,13 @@ _SENTINELS = frozenset(
     sign * int(digit * length) for sign in (1, -1) for digit in "98" for length in (1, 2, 3, 4, 5, 6, 8)
 ) | {-1, -2, -3, -4, -5, -6, -7}
 """Numbers that often stand for a missing value."""
+_MOST_WHOLE = Fraction(2**63 - 1)
+_SMALLEST_STEP = Fraction(1, 10**12)
+"""The finest bounds of decimals: those of finer numbers would have to be written with an exponent."""
+_LAST_YEAR = 9999
+_LONGEST_VALUE = 1000
+_LONGEST_BY_MONTH = 500
+"""Years of a domain beyond which months are not told apart: such dates are mistakes or fillers."""
 RESERVED = (MISSING, SUPPRESSED)
 """Texts that no value may be: they are labels of releases."""
 
@@ -66,6 +73,8 @@ class Proposal:
     missing_values: tuple[str, ...] = ()
     hierarchy_provenance: Origin | None = None
     """Where the hierarchy came from, if not from where the domain did."""
+    outside: str | None = None
+    """What happens to values that no domain can hold, where there are such."""
 
 
 def propose(profile: ColumnProfile, found: Recognition) -> Proposal:
@@ -83,7 +92,7 @@ def propose(profile: ColumnProfile, found: Recognition) -> Proposal:
         return _dates(profile, found, kind)
     if kind is Type.TEXT:
         return _forms(profile)
-    return _categories(profile, found, kind)
+    return _categories(profile, found)
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------------
@@ -159,12 +168,13 @@ def _round_ends(low: float, high: float, found: Recognition, *, whole: bool) -> 
     exact_low, exact_high = Fraction(low), Fraction(high)
     span = max(exact_high - exact_low, abs(exact_high), abs(exact_low)) or Fraction(1)
     step = round_number(span / 10)
-    if whole:
-        step = max(step, Fraction(1))
+    step = max(step, Fraction(1) if whole else _SMALLEST_STEP)
     top = (math.floor(exact_high / step) + 1) * step
     if exact_high <= 0:
         top = Fraction(0) if exact_high < 0 or exact_low < 0 else step
     bottom = Fraction(0) if 0 <= exact_low <= span / 2 else (math.ceil(exact_low / step) - 1) * step
+    if whole:
+        bottom, top = (max(-_MOST_WHOLE, min(_MOST_WHOLE, end)) for end in (bottom, top))
     return [_number(bottom), _number(top)]
 
 
@@ -220,12 +230,20 @@ def _dates(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal:
     first, last = profile.years
     if last - first > 10 or found.subject == "birth date":
         first, last = first // 10 * 10, last // 10 * 10 + 9
-    first, last = max(first, 1), min(last, 9998)
-    domain = [f"{first:04d}-01-01", f"{last:04d}-12-31" if kind is Type.DATE else f"{last + 1:04d}-01-01"]
+    first, last = max(first, 1), min(last, 9999)
+    filled = last == _LAST_YEAR
+    end = "9999-12-30" if filled else f"{last:04d}-12-31" if kind is Type.DATE else f"{last + 1:04d}-01-01"
+    domain = [f"{first:04d}-01-01", end]
     ends = [dt.datetime.fromisoformat(end) for end in domain]
     interval = Interval(*(ends if kind is Type.DATETIME else [end.date() for end in ends]))
-    hierarchy = suggest(kind, interval) or "auto"
-    return Proposal(domain, hierarchy, None, "profiled", (), (), None, tuple(sorted(profile.gaps)))
+    hierarchy = suggest(kind, interval) if last - first < _LONGEST_BY_MONTH else {"date": ["year", "decade"]}
+    notes = (
+        ("dates in the year 9999 look like fillers; 9999-12-31 counts as missing (outside: suppress)",)
+        if filled
+        else ()
+    )
+    outside = "suppress" if filled else None
+    return Proposal(domain, hierarchy, None, "profiled", notes, (), None, tuple(sorted(profile.gaps)), outside=outside)
 
 
 def _forms(profile: ColumnProfile) -> Proposal:
@@ -273,10 +291,10 @@ def groups_of(profile: ColumnProfile, found: Recognition, values: Sequence[str])
 _BY_SHARE = "values with less than"
 
 
-def _categories(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal:
+def _categories(profile: ColumnProfile, found: Recognition) -> Proposal:
     counts = profile.counts or {}
     reserved = tuple(value for value in counts if value in RESERVED)
-    present = [value for value in counts if value not in reserved]
+    present = [value for value in counts if value not in reserved and not _unwritable(value)]
     if not present:
         return Proposal()
     codes = tuple(sorted(value for value in present if value in profile.gaps)) or _code_numbers(profile)
@@ -284,16 +302,23 @@ def _categories(profile: ColumnProfile, found: Recognition, kind: Type) -> Propo
     groups, _ = groups_of(profile, found, values)
     rare = sum(count < 5 for value, count in counts.items() if value in set(present))
     notes = []
+    outside = "suppress" if len(present) + len(reserved) < len(counts) else None
+    if outside is not None:
+        notes.append(
+            "some cells hold an empty text, or one that no policy can hold; they count as missing (outside: suppress)"
+        )
+    if reserved:
+        notes.append(f"{_quoted(reserved)} cannot be a value, because releases use it as a label; it counts as missing")
     if found.codes is None and found.order is None and rare and profile.rows > 100:
         some = "1 of these values occurs" if rare == 1 else f"{rare} of these values occur"
         notes.append(f"{some} in fewer than five rows, and the list is published: take it from a codebook")
+    made = Proposal(values, "auto", None, "profiled", tuple(notes), codes, None, reserved, outside=outside)
     if groups is None:
-        return Proposal(values, _ordinal_hierarchy(values, kind), None, "profiled", tuple(notes), codes, None, reserved)
+        return made
+    made = replace(made, notes=(*notes, groups.words))
     if len(values) > WRITTEN:
-        return Proposal(None, None, groups.rows, "profiled", (*notes, groups.words), codes, None, reserved)
-    return Proposal(
-        values, {"groups": groups.levels()}, None, "profiled", (*notes, groups.words), codes, None, reserved
-    )
+        return replace(made, domain=None, hierarchy=None, rows=groups.rows)
+    return replace(made, hierarchy={"groups": groups.levels()})
 
 
 def _code_numbers(profile: ColumnProfile) -> tuple[str, ...]:
@@ -311,15 +336,27 @@ def _domain_values(profile: ColumnProfile, found: Recognition, present: Sequence
     if found.order is not None:
         return [*found.order, *(value for value in sorted(present) if value not in found.order)]
     if profile.numeric:
-        numbers = sorted(present, key=lambda text: (float(text.replace(",", ".")), text))
-        low, high = (int(float(numbers[end])) for end in (0, -1))
+        numbers = sorted(
+            (value for value in present if value not in profile.gaps),
+            key=lambda text: (float(text.replace(",", ".")), text),
+        )
+        low, high = (int(float(numbers[end].replace(",", "."))) for end in (0, -1))
         steps = [str(step) for step in range(low, high + 1)] if high - low < 30 else []
-        return steps if found.type is Type.ORDINAL and set(present) <= set(steps) else numbers
+        if found.type is Type.ORDINAL and set(numbers) <= set(steps):
+            numbers = steps
+        return [*numbers, *sorted(value for value in present if value in profile.gaps)]
     return sorted(present)
 
 
-def _ordinal_hierarchy(values: Sequence[str], kind: Type) -> Any:
-    return "auto" if kind is not Type.ORDINAL or len(values) > 2 else {"groups": []}
+def _quoted(values: Sequence[str]) -> str:
+    return ", ".join(f"'{value}'" for value in values)
+
+
+def _unwritable(value: str) -> bool:
+    """Whether no policy can hold a text: an empty one, one with a NUL or half a surrogate pair, or a very long one."""
+    return (
+        not value or len(value) > _LONGEST_VALUE or any(each == "\0" or "\ud800" <= each <= "\udfff" for each in value)
+    )
 
 
 def _ordinal_groups(found: Recognition, values: Sequence[str]) -> ValueGroups | None:

@@ -125,8 +125,7 @@ def _attribute(column: DraftedColumn) -> Iterator[str]:
     for note in column.notes:
         yield from _comment(f"{note[0].upper()}{note[1:]}.", "  ")
     if not column.published:
-        label = {} if column.label is None else {"label": column.label}
-        yield f"  {scalar(column.name)}: {flow({'role': column.role.value, **label})}"
+        yield f"  {scalar(column.name)}: {flow(keys_of(column))}"
         return
     yield f"  {scalar(column.name)}:"
     for key, value in keys_of(column).items():
@@ -139,11 +138,12 @@ def _attribute(column: DraftedColumn) -> Iterator[str]:
 def keys_of(column: DraftedColumn) -> dict[str, Any]:
     """The keys of a column as the policy holds them, in the order in which they are written."""
     found: dict[str, Any] = {"role": column.role.value}
-    if not column.published:
-        return found | ({} if column.label is None else {"label": column.label})
     if column.label is not None:
         found["label"] = column.label
-    found["type"] = column.type.value if column.type is not None else None
+    if column.type is not None:
+        found["type"] = column.type.value
+    if not column.published:
+        return found
     for key in ("format", "decimal", "domain", "hierarchy"):
         if getattr(column, key) is not None:
             found[key] = getattr(column, key)
@@ -151,6 +151,8 @@ def keys_of(column: DraftedColumn) -> dict[str, Any]:
         found["value_labels"] = dict(column.value_labels)
     if column.missing_values:
         found["missing_values"] = list(column.missing_values)
+    if column.outside is not None:
+        found["outside"] = column.outside
     origins = {
         key: origin
         for key, origin in (("domain", column.domain_provenance), ("hierarchy", column.hierarchy_provenance))

@@ -316,7 +316,7 @@ class _Column:
         codes = self._codes(subject) if profile.whole or profile.storage is Storage.TEXT else None
         if codes is not None:
             return replace(base, type=self._code_type(), codes=codes)
-        if profile.leading_zero or (subject is not None and subject.kind == "code"):
+        if profile.leading_zero or (profile.whole and subject is not None and subject.kind == "code"):
             return replace(base, type=self._code_type())
         if self._is_truth(subject):
             return replace(base, type=Type.BOOLEAN)

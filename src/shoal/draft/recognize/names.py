@@ -24,6 +24,7 @@ def words_of(name: str, vocabulary: frozenset[str] = frozenset(), prefix: str = 
     ('death', 'mon')
     """
     bare = "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each))
+    bare = bare.replace("ß", "ss")
     bare = bare.removeprefix(prefix) if len(bare) > len(prefix) else bare
     found: list[str] = []
     for part in _SPLIT.findall(bare):

@@ -1,0 +1,77 @@
+"""Rules for columns whose names say nothing: their values decide, and the cautious choice where they do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shoal.data.schema import Role
+from shoal.draft.opening import open_table
+from shoal.draft.profile import profile_table
+from shoal.draft.recognize.table import recognize_table
+from tests.draft.tables import KINDS
+
+
+def recognized(values, name="xyz", **others):
+    table = pa.table({name: pa.array(list(values)), **{key: pa.array(list(given)) for key, given in others.items()}})
+    return recognize_table(profile_table(open_table(table).stored))[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "role", "type_"),
+    [
+        ("male female", Role.QUASI, "category"),
+        ("email", Role.IDENTIFIER, None),
+        ("phone", Role.IDENTIFIER, None),
+        ("ssn", Role.IDENTIFIER, None),
+        ("ip", Role.IDENTIFIER, None),
+        ("iban", Role.IDENTIFIER, None),
+        ("code letters", Role.IDENTIFIER, None),
+        ("counting", Role.IDENTIFIER, None),
+        ("long number", Role.IDENTIFIER, None),
+        ("free text", Role.DROP, None),
+        ("constant", Role.DROP, None),
+        ("icd", Role.CONFIDENTIAL, "category"),
+        ("iso3", Role.QUASI, "category"),
+        ("month words", Role.QUASI, "ordinal"),
+        ("education", Role.QUASI, "ordinal"),
+        ("agreement", Role.CONFIDENTIAL, "ordinal"),
+        ("date", Role.QUASI, "date"),
+        ("datetime", Role.QUASI, "datetime"),
+        ("money", Role.CONFIDENTIAL, "decimal"),
+        ("bp", Role.CONFIDENTIAL, "integer"),
+        ("yes no", Role.QUASI, "boolean"),
+        ("letters", Role.QUASI, "category"),
+        ("zip", Role.IDENTIFIER, None),
+    ],
+)
+def test_values_decide_where_a_name_says_nothing(kind, role, type_):
+    found = recognized(KINDS[kind](np.random.default_rng(7), 400))
+    assert (found.role, found.type.value if found.type else None) == (role, type_), found.reason
+
+
+def test_codes_that_look_like_numbers_are_categories():
+    assert recognized([1, 2, 1, 2] * 20, "region_code").type.value == "category"
+    assert recognized(["01", "02", "10"] * 20).type.value == "category"
+    assert recognized([3, 1, 0, 2] * 20, "num_children").type.value == "integer"
+
+
+def test_floating_point_numbers_are_no_categories_because_nothing_reads_them_so():
+    assert recognized([1.0, 2.0, None] * 20, "sex").type.value == "integer"
+
+
+def test_a_weight_is_of_a_body_where_other_columns_are_about_bodies():
+    kilos = [60.5 + place % 30 for place in range(60)]
+    assert recognized(kilos, "weight").role is Role.WEIGHT
+    assert recognized(kilos, "weight", height=[170] * 60).role is Role.QUASI
+    assert recognized([0.5 + place / 60 for place in range(60)], "weight", bmi=[22.5] * 60).role is Role.WEIGHT
+
+
+def test_a_date_that_reads_in_two_ways_says_so():
+    found = recognized(["01/02/2024", "03/04/2024"] * 20, "visit_date")
+    assert (found.format, found.other_format) == ("%d/%m/%Y", "%m/%d/%Y")
+
+
+def test_a_name_that_promises_dates_over_words_is_not_believed():
+    assert recognized(["urgent", "planned"] * 20, "admission").subject is None

@@ -1,0 +1,40 @@
+"""The words of a name say what a column is about; the last words weigh more, and so does what stands before `of` and `per`."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.data.schema import Role
+from shoal.draft.recognize.names import words_of
+from shoal.draft.recognize.subjects import SUBJECTS, subject_of, vocabulary
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("year_of_diagnosis", "year"),
+        ("diagnosis_date", "event date"),
+        ("diagnosis", "diagnosis"),
+        ("age_at_diagnosis", "age"),
+        ("mother_age", "age"),
+        ("drinks_per_week", "habit"),
+        ("hours_per_week", "hours"),
+        ("country_name", "country"),
+        ("patient_name", "person name"),
+        ("member_no", "person id"),
+        ("birth_weight", "body"),
+        ("sampling_weight", "weight"),
+        ("property_tax", "money"),
+        ("e-mail", "email"),
+        ("foo", None),
+    ],
+)
+def test_a_name_has_its_subject(name, key):
+    found = subject_of(words_of(name, vocabulary()))
+    assert (None if found is None else found.key) == key
+
+
+def test_every_subject_is_listed_once_and_no_phrase_is_empty():
+    assert len({subject.key for subject in SUBJECTS}) == len(SUBJECTS)
+    assert all(phrase and all(phrase) for subject in SUBJECTS for phrase in subject.phrases)
+    assert {subject.role for subject in SUBJECTS} >= {*Role} - {Role.OTHER}
