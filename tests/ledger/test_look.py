@@ -38,6 +38,8 @@ def test_a_kind_that_is_not_on_the_list_is_refused():
     with Ledger("sqlite://") as book:
         with pytest.raises(UsageError, match="unknown kind of look; got peek; allowed: init, check, dry-run"):
             book.record_look("visits", "x", kind="peek")
+        with pytest.raises(UsageError, match="named by the hash of its lock; got abc"):
+            book.record_look("visits", "x", kind="check", lock="abc")
         assert book.events() == []
 
 

@@ -28,6 +28,7 @@ from shoal.ledger import file as ledger_file
 from shoal.ledger import question_lock, refusals
 from shoal.ledger.event import Budget, Cost, Event, Head, genesis
 from shoal.ledger.look import KINDS_OF_LOOK
+from shoal.ledger.payload import is_hash
 from shoal.ledger.state import (
     SPENDING,
     Account,
@@ -375,6 +376,8 @@ class Ledger:
         """
         if kind is not None and kind not in KINDS_OF_LOOK:
             raise UsageError("unknown kind of look", came=kind, allowed=", ".join(KINDS_OF_LOOK))
+        if lock is not None and not is_hash(lock):
+            raise UsageError("a plan is named by the hash of its lock", came=lock, allowed="64 hexadecimal digits")
         payload: dict[str, Any] = {"what": what}
         if kind is not None:
             payload |= {"kind": kind, "lock": lock}

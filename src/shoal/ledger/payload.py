@@ -91,7 +91,8 @@ def _kind_of_look(value: Any) -> bool:
     return value in KINDS_OF_LOOK
 
 
-def _hash(value: Any) -> bool:
+def is_hash(value: Any) -> bool:
+    """Whether a value is a SHA-256 in hexadecimal."""
     return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
@@ -107,7 +108,7 @@ SHAPES: dict[str, tuple[dict[str, Field], dict[str, Field]]] = {
     "release": ({"charge": _number, "certificate": _text}, {}),
     "sample_used": ({"charge": _number}, {}),
     "unbounded": ({"what": _text, "plan": _text}, _TABLE),
-    "look": ({"what": _text}, {"kind": _kind_of_look, "lock": _or_nothing(_hash)}),
+    "look": ({"what": _text}, {"kind": _kind_of_look, "lock": _or_nothing(is_hash)}),
     "registered": (
         {
             "policy": _text_or_nothing,
