@@ -73,7 +73,9 @@ def check(
         found = observe(
             data, asked, levels=_levels(levels), lenient=lenient, recursive_c=float(numbers.read_number(c, "c"))
         )
-    place = None if published else record_look(asked.dataset, "check", lock=asked.lock().sha256, ledger=ledger)
+    place = (
+        None if published else record_look(asked.dataset, "check", lock=asked.confirmed_lock().sha256, ledger=ledger)
+    )
     met = least is None or found.k >= least
     if as_json:
         output.print_json({**found.to_json(), "target": None if least is None else {"k": least, "met": met}})

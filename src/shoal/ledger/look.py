@@ -25,7 +25,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Look:
-    """A look that is on record: its kind, and the hash of the policy's lock, where there was a policy."""
+    """A look that is on record: its kind, and the hash of the policy's `confirmed_lock`, where there was a policy."""
 
     kind: str = OTHER
     lock: str | None = None

@@ -20,7 +20,7 @@ from shoal.data.plain_file import LARGEST_YAML, read_plain_file
 from shoal.data.schema import Attribute, Schema, Type
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Neighbours, Unit
-from shoal.policy.model.attribute import AttributeModel
+from shoal.policy.model.attribute import AttributeModel, ProvenanceModel
 from shoal.policy.model.counted import settle_cells
 from shoal.policy.model.file import BudgetModel, PolicyModel
 from shoal.policy.model.method import method_of, settle_method
@@ -206,6 +206,16 @@ class Policy:
     def lock(self) -> Lock:
         """The canonical text and its hash, the same for every file that means the same."""
         return lock_of(self.model.model_copy(update={"release": self.release}), self.schema, self.hashes)
+
+    def confirmed_lock(self) -> Lock:
+        """The lock that the policy would have if everything in it were confirmed: what will happen, whoever has confirmed it."""
+        if not self.profiled_keys():
+            return self.lock()
+        attributes = {
+            name: each.model_copy(update={"provenance": ProvenanceModel()}) for name, each in self.attributes.items()
+        }
+        confirmed = self.model.model_copy(update={"release": self.release, "attributes": attributes})
+        return lock_of(confirmed, self.schema, self.hashes)
 
 
 # --- the lock --------------------------------------------------------------------------------------------------------

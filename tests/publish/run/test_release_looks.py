@@ -68,7 +68,7 @@ def test_looks_with_the_very_plan_and_a_draft_change_nothing_but_the_record(tmp_
     ids=["wide", "views", "counts", "profiled too"],
 )
 def test_a_look_with_another_plan_makes_it_a_plan_tuned_on_the_data(tmp_path, changes):
-    looked(tmp_path, ("check", ANOTHER), ("check", planned(changes).lock.sha256))
+    looked(tmp_path, ("check", ANOTHER), ("check", planned(changes).confirmed_lock.sha256))
     made = publish(tmp_path, changes)
     assert made.certificate["ledger"]["looks"] == [{"kind": "check", "times": 2, "other_plan": 1}]
     assert made.certificate["status"] == made.certificate["guarantee"]["status"] == TUNED
@@ -82,6 +82,16 @@ def test_a_look_with_another_plan_makes_it_a_plan_tuned_on_the_data(tmp_path, ch
     assert ANOTHER not in (made.folder / "certificate.json").read_text()
     assert verifies(made.folder)
     assert any("seen with another plan before" in line for line in verifier.statement(made.folder))
+
+
+def test_a_confirmation_is_no_change_of_the_plan(tmp_path):
+    drafted = planned({"attributes.age.provenance": "profiled"})
+    assert drafted.lock.sha256 != planned().lock.sha256
+    looked(tmp_path, ("dry-run", drafted.confirmed_lock.sha256))
+    made = publish(tmp_path)
+    assert made.certificate["ledger"]["looks"] == [{"kind": "dry-run", "times": 1, "other_plan": 0}]
+    assert made.certificate["status"] == "proved"
+    assert planned({"attributes.age.domain": [0, 98]}).confirmed_lock.sha256 != drafted.confirmed_lock.sha256
 
 
 def test_a_look_of_an_unknown_kind_counts_as_one_with_another_plan(tmp_path):

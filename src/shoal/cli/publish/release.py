@@ -137,8 +137,9 @@ def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bo
             recover_ledger(book)
             account = book.account(planned.policy.dataset)
             repeat = repeats(planned, table, file_digest(data), book)
-            looks = account.count_looks(planned.lock.sha256)
-            book.record_look(planned.policy.dataset, "a dry run of a release", kind="dry-run", lock=planned.lock.sha256)
+            own = planned.confirmed_lock.sha256
+            looks = account.count_looks(own)
+            book.record_look(planned.policy.dataset, "a dry run of a release", kind="dry-run", lock=own)
         planned = planned.after_looks(looks)
         forecast = account.forecast(planned.cost) if planned.cost is not None and account.budget else None
     fields = {

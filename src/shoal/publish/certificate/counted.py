@@ -62,7 +62,7 @@ def certificate(
         method="microaggregation" if plan.method.name == "microaggregation" else "probabilistic-k",
         grouping=GroupingEntry.read(grouping),
         tables=(table,),
-        ledger=_ledger(account, plan.lock.sha256),
+        ledger=_ledger(account, plan.confirmed_lock.sha256),
     )
     return seal_certificate(draft)
 

@@ -79,7 +79,7 @@ def certificate(
     date: str,
 ) -> NoisyCountsCertificate:
     """The certificate of a release that has been charged and written; `account` includes its charge."""
-    plan = plan.after_looks(account.count_looks(plan.lock.sha256))
+    plan = plan.after_looks(account.count_looks(plan.confirmed_lock.sha256))
     rows = plan.rows
     paid_once = rows is not None and bool(rows.promise.epsilon_recoding) and not rows.views
     draft = NoisyCountsCertificate(
@@ -105,7 +105,7 @@ def certificate(
         views=views_entry(rows) if rows is not None and rows.views else None,
         samples=tuple(sample_entry(promise, times) for promise, times in rows.distinct_settings) if rows else (),
         tables=tuple(tables),
-        ledger=ledger_entry(account, plan.lock.sha256),
+        ledger=ledger_entry(account, plan.confirmed_lock.sha256),
     )
     return seal_certificate(draft)
 

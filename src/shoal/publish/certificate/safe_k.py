@@ -59,7 +59,7 @@ def certificate(
     plan: SafeKPlan, files: Mapping[str, str], tables: Sequence[TableEntry], account: Account, date: str
 ) -> SafeKCertificate:
     """The certificate of a release that has been charged and written; `account` includes its charge."""
-    plan = plan.after_looks(account.count_looks(plan.lock.sha256))
+    plan = plan.after_looks(account.count_looks(plan.confirmed_lock.sha256))
     paid_once = bool(plan.promise.epsilon_recoding) and not plan.views
     draft = SafeKCertificate(
         **opening_fields(plan, files, date, safe_k_answers(plan), NOT_PROMISED),
@@ -71,7 +71,7 @@ def certificate(
         samples=tuple(sample_entry(promise, times) for promise, times in plan.distinct_settings),
         curve=curve_points(plan.curve),
         tables=tuple(tables),
-        ledger=ledger_entry(account, plan.lock.sha256),
+        ledger=ledger_entry(account, plan.confirmed_lock.sha256),
     )
     return seal_certificate(draft)
 

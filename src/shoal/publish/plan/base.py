@@ -168,6 +168,11 @@ class Plan(ABC):
         """The canonical text of the policy and its hash."""
         return self.policy.lock()
 
+    @cached_property
+    def confirmed_lock(self) -> Lock:
+        """The lock as if everything were confirmed: by it a look with this plan is known, before and after a confirmation."""
+        return self.policy.confirmed_lock()
+
     @property
     def unit(self) -> Unit:
         """The unit of privacy: whose data are hidden."""
