@@ -1,21 +1,12 @@
-"""Releases of every kind, removed when the tests are done."""
+"""Releases of every kind."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.publish.handbook import survey
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _removed_afterwards():
-    yield
-    for kind in survey.EVERY:
-        if survey.is_released(kind):
-            shutil.rmtree(survey.released(kind).parent)
 
 
 @pytest.fixture(params=survey.EVERY)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import random
+import shutil
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from tempfile import mkdtemp
@@ -74,11 +76,6 @@ def write_table(path: Path, rows: int = 1500) -> Path:
 _PLACES: dict[str, Path] = {}
 
 
-def is_released(kind: str) -> bool:
-    """Whether a kind was asked for."""
-    return kind in _PLACES
-
-
 def released(kind: str) -> Path:
     """A release of one kind; made once for all tests of a process, and not to be changed."""
     if kind not in _PLACES:
@@ -88,6 +85,7 @@ def released(kind: str) -> Path:
 
 def _release(kind: str) -> Path:
     place = Path(mkdtemp(prefix="survey-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
     if kind in OF_CLINIC:
         return noisy_clinic.publish(place, kind, rows=200).folder
     table = write_table(place / "table.csv")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from shoal.assess.release.sealed_folder import SealedFolder, reading
 from shoal.assess.release.view import (
     DeclaredDomain,
     Ints,
+    LabelledFile,
     LockedDomains,
-    PublishedFile,
     label_texts,
     read_entry,
     read_meaning,
@@ -39,7 +39,7 @@ _SIGMA = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,20})?|[1-9][0-9]{0,20}/[1-9
 
 
 @dataclass(frozen=True)
-class PublishedCountTable(PublishedFile):
+class PublishedCountTable(LabelledFile):
     """A published table of noisy counts: every cell of its labels, each count with discrete Gaussian noise of `sigma`."""
 
     name: str
@@ -62,9 +62,7 @@ class PublishedCountTable(PublishedFile):
     box_tuples = None
     """Its cells are all tuples of its labels, and no boxes."""
 
-    def to_arrow(self) -> pa.Table:
-        """Give the published counts as an Arrow table: the labels, the count, and the ends of its 95 % interval."""
-        return self._table
+    _has_counts: ClassVar[bool] = True
 
     @cached_property
     def _table(self) -> pa.Table:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import prod
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from shoal.guarantee.rounding import text_near
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from shoal.assess.frame.column import PublishedColumn
+    from shoal.assess.frame.typed import Intervals, Sets, TypedColumn
 
 
 MOST_ROWS = 1 << 40
@@ -114,8 +117,84 @@ class PublishedFile(ABC):
         return as_frame("polars", lambda: importlib.import_module("polars").from_arrow(self.to_arrow()))
 
 
+class LabelledFile(PublishedFile):
+    """A file whose cells are labels, or values where its rules leave them as they are."""
+
+    name: str
+    columns: tuple[str, ...]
+    _sealed: SealedFolder
+    _file: str
+    _cache: dict[Any, Any]
+
+    @property
+    @abstractmethod
+    def _table(self) -> pa.Table:
+        """What the file holds, as it is stored."""
+
+    _has_counts: ClassVar[bool] = False
+    """Whether its lines are cells with counts."""
+
+    def to_arrow(self, *, intervals: Intervals = "text", sets: Sets = "text") -> pa.Table:
+        """Give the file as an Arrow table: labels as dictionaries, values in their types.
+
+        Arguments  `intervals`: "text" for labels, "columns" for two more columns NAME_low and NAME_high, "struct" for both ends
+                   in the place of the label; `sets`: "text" for labels, "codes" for the short codes of the codebook
+        Raises     UsageError for an option that is none
+        """
+        from shoal.assess.frame.typed import typed_table
+
+        own = [self._typed_column(name) for name in self.columns]
+        with reading(f"table '{self.name}'"):
+            return typed_table(self._table, own, intervals=intervals, sets=sets)
+
+    def to_pandas(self, *, intervals: Intervals = "text", sets: Sets = "text") -> Any:
+        """Give the same as a pandas frame, where pandas is installed; both ends of an interval make a pandas Interval."""
+        from shoal.assess.frame.typed import as_pandas
+
+        return as_frame("pandas", lambda: as_pandas(self.to_arrow(intervals=intervals, sets=sets)))
+
+    def to_polars(self, *, intervals: Intervals = "text", sets: Sets = "text") -> Any:
+        """Give the same as a Polars frame, where Polars is installed."""
+        import importlib
+
+        made = self.to_arrow(intervals=intervals, sets=sets)
+        return as_frame("polars", lambda: importlib.import_module("polars").from_arrow(made))
+
+    def describe(self, name: str) -> PublishedColumn:
+        """Say what a column is, with every label that any table of the release has for it, and the codes of its sets."""
+        return describe_published(self._sealed, name, self._cache)
+
+    def _typed_column(self, name: str) -> TypedColumn:
+        from shoal.assess.frame.typed import typed_column
+
+        entries = (*self._sealed.certificate["tables"], *self._sealed.certificate.get("counts", ()))
+        rule = next(entry["recoding"][name] for entry in entries if entry["file"] == self._file)
+        return typed_column(self.describe(name), rule, counts=self._has_counts)
+
+
+def describe_published(sealed: SealedFolder, name: str, cache: dict[Any, Any]) -> PublishedColumn:
+    """Describe a published attribute from the locked plan and all rules that the certificate lists for it."""
+    from shoal.assess.frame.column import describe_column
+    from shoal.policy.text.reading import read_yaml
+
+    key = ("described", name)
+    if key not in cache:
+        entries = (*sealed.certificate["tables"], *sealed.certificate.get("counts", ()))
+        files = dict.fromkeys(entry["recoding"][name] for entry in entries if name in entry["recoding"])
+        with reading(f"the rules of column '{name}'"):
+            if "lock" not in cache:
+                listed = "policy.lock.yaml" in sealed.certificate["files"]
+                text = sealed.read("policy.lock.yaml").decode("utf-8") if listed else ""
+                cache["lock"] = read_yaml(text, "policy.lock.yaml").tree if listed else {"attributes": {}}
+            rules = [(file, strict_json(sealed.read(file))) for file in files]
+            declared = cache["lock"]["attributes"].get(name) or {"type": rules[0][1]["type"]}
+            cache[key] = describe_column(name, declared, rules)
+    found: PublishedColumn = cache[key]
+    return found
+
+
 @dataclass(frozen=True)
-class PublishedView(PublishedFile):
+class PublishedView(LabelledFile):
     """A published table: rows were sampled at rate beta, and tuples that the sample held fewer than k times are suppressed."""
 
     name: str
@@ -137,10 +216,6 @@ class PublishedView(PublishedFile):
     def weight(self) -> float:
         """How many records a published row stands for on average: 1/beta."""
         return float(1 / self.beta)
-
-    def to_arrow(self) -> pa.Table:
-        """Give the published rows as an Arrow table."""
-        return self._table
 
     @cached_property
     def _table(self) -> pa.Table:

@@ -87,7 +87,8 @@ class Handbook:
             return True
         if table.kind == RECORDS:
             return table.shows[name] not in LABELLED
-        return table.kind == ROWS and table.rules[name] in self.by_name[name].kept
+        column = self.by_name[name]
+        return table.rules[name] in column.kept and (table.kind == ROWS or column.type.numeric)
 
     def cell_type(self, table: HandbookTable, name: str) -> Type:
         """The type of a column's cells: text for labels; a mean or a median of whole numbers need not be whole."""

@@ -121,11 +121,10 @@ def _storage(form: str) -> dict[str, Any]:
 
 def _missing(handbook: Handbook, table: HandbookTable) -> list[str]:
     """What stands for a missing value in the cells of a table."""
-    labelled = any(
+    labelled = table.kind == COUNTS or any(
         label.kind == GONE
         for name in table.columns
         for label in handbook.by_name[name].labels_of(table.rules.get(name, ""))
-        if not handbook.shows_values(table, name)
     )
     return ["", *([MISSING] if labelled else [])]
 

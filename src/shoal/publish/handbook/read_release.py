@@ -200,8 +200,12 @@ class ReleaseFolder:
                 raise ReleaseError(f"{resource['path']} has other columns than datapackage.json says")
             body = [line or [""] for line in lines[1:]]
             columns = {field["name"]: [line[place] for line in body] for place, field in enumerate(fields)}
-        gone = {"", None} if resource["shoal"]["kind"] == "counts" else {"", None, *resource["schema"]["missingValues"]}
-        return {field["name"]: _typed(field, columns[field["name"]], gone) for field in fields}
+        found, counts = {}, resource["shoal"]["kind"] == "counts"
+        for field in fields:
+            stays = counts and field["type"] == "string"
+            gone = {"", None} if stays else {"", None, *resource["schema"]["missingValues"]}
+            found[field["name"]] = _typed(field, columns[field["name"]], gone)
+        return found
 
     def _labels(self) -> dict[str, list[CodebookLabel]]:
         if self._codebook is None:
