@@ -58,10 +58,18 @@ def _any_case(word: str) -> str:
 
 _YEAR, _MONTH = ("%Y", "%y"), ("%m", "%b", "%B")
 _TIME: Final = ("%H", "%I", "%p", "%M", "%S", "%f")
-_SHORT: Final = ("%m", "%d", "%H", "%I", "%M", "%S")
+_SHORT: Final = {
+    "%m": ("0?[1-9]|1[0-2]", "0[1-9]|1[0-2]"),
+    "%d": ("0?[1-9]|[12][0-9]|3[01]", "0[1-9]|[12][0-9]|3[01]"),
+    "%H": ("[01]?[0-9]|2[0-3]", "[01][0-9]|2[0-3]"),
+    "%I": ("0?[1-9]|1[0-2]", "0[1-9]|1[0-2]"),
+    "%M": ("[0-5]?[0-9]", "[0-5][0-9]"),
+    "%S": ("[0-5]?[0-9]", "[0-5][0-9]"),
+}
+"""Patterns of numbers that take one digit or two, and of the same where they take two."""
 _NUMBERS: Final = (*_SHORT, "%Y", "%y", "%f")
 _WORDS: Final = {
-    "%Y": "([0-9]{4})",
+    "%Y": "([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])",
     "%y": "([0-9]{2})",
     "%f": "([0-9]{1,6})",
     "%b": f"({'|'.join(_any_case(name[:3]) for name in MONTHS)})",
@@ -138,11 +146,14 @@ class DateFormat:
 
     @cached_property
     def pattern(self) -> str:
-        """A regular expression with a group for each sign; it means the same to Python and to RE2."""
+        """A regular expression with a group for each sign, for whole texts; it means the same to Python and to RE2.
+
+        What it matches is a date, but for the last days of a month.
+        """
         found = ""
         for place, part in enumerate(self.parts):
             if part in _SHORT:
-                found += "([0-9]{2})" if self._touches(place) else "([0-9]{1,2})"
+                found += f"({_SHORT[part][self._touches(place)]})"
             elif part in _WORDS:
                 found += _WORDS[part]
             else:

@@ -17,6 +17,7 @@ from shoal.data.date_format import DateFormat
 from shoal.data.domain import Interval, Values
 from shoal.data.schema import Attribute, FileFormat, Missing, Outside, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
+from shoal.engine.read.violations import LOOKED_AT
 from shoal.errors import DataError, DomainError
 from tests.engine.oracle import OracleEngine
 
@@ -147,15 +148,11 @@ def test_a_decimal_mark_of_one_column(engine, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "texts", "types", "values", "expected"), CODED, ids=lambda v: getattr(v, "value", ""))
-def test_missing_codes_of_one_column_mean_what_those_of_its_file_mean(
-    engine, tmp_path, kind, texts, types, values, expected
-):
-    for codes, form in ((CODES.missing, FileFormat()), (CODES.missing[1:], FileFormat(missing=CODES.missing[:1]))):
-        schema = one(kind, form=form, missing_values=codes)
-        assert column(engine, pa.table({"x": texts}), schema) == expected
-        for stored in types:
-            parquet.write_table(pa.table({"x": pa.array(values).cast(stored)}), tmp_path / "t.parquet")
-            assert column(engine, tmp_path / "t.parquet", schema) == expected
+def test_missing_codes_of_one_column_mean_what_those_of_its_file_mean(engine, kind, texts, types, values, expected):
+    schema = one(kind, form=FileFormat(missing=CODES.missing[:1]), missing_values=CODES.missing[1:])
+    assert column(engine, pa.table({"x": texts}), schema) == expected
+    for stored in types:
+        assert column(engine, pa.table({"x": pa.array(values).cast(stored)}), schema) == expected
 
 
 def test_missing_codes_of_one_column_are_values_of_another(engine):
@@ -210,47 +207,73 @@ BROKEN += [
 ]
 
 
-@pytest.mark.parametrize(("form", "kind"), [*((f, Type.DATE) for f in FORMS), *((f, Type.DATETIME) for f in MOMENTS)])
-def test_dates_in_a_declared_form(engine, form, kind):
-    """What is spelled in a form is read back, in any case, and stored dates need no form."""
-    way = DateFormat(form)
-    whole = [
-        when if kind is Type.DATETIME else when.replace(hour=0, minute=0, second=0, microsecond=0) for when in WHEN
+KINDS = {**dict.fromkeys(FORMS, Type.DATE), **dict.fromkeys(MOMENTS, Type.DATETIME)}
+
+
+def by_form(**more):
+    """A schema with a column for each form, named by it."""
+    return Schema(tuple(Attribute(form, Role.QUASI, KINDS[form], format=DateFormat(form), **more) for form in KINDS))
+
+
+def table_of(columns):
+    """A table of columns of different lengths: what is not there is missing."""
+    longest = max(map(len, columns.values()))
+    return pa.table({name: pa.array([*held, *[None] * (longest - len(held))]) for name, held in columns.items()})
+
+
+def every_column(engine, table, schema):
+    return {name: values.tolist() for name, values in engine.scan(table, schema).collect(schema.names).items()}
+
+
+def told(form):
+    """What a form spells of some times, and what is read of it: dates where it tells no time of day."""
+    days = KINDS[form] is Type.DATE
+    whole = [when.replace(hour=0, minute=0, second=0, microsecond=0) if days else when for when in WHEN]
+    found = [
+        (text, when.date() if days else when) for when in whole if (text := DateFormat(form).spell(when)) is not None
     ]
-    told = [(text, when) for when in whole if (text := way.spell(when)) is not None]
-    assert len(told) >= 2
-    texts = [each for text, _ in told for each in (text, f" {text} ")]
-    expected = [when if kind is Type.DATETIME else when.date() for _, when in told for _ in range(2)]
-    schema = one(kind, format=way)
-    assert column(engine, pa.table({"x": [None, *texts]}), schema) == [None, *expected]
-    assert column(engine, pa.table({"x": pa.array(whole, pa.timestamp("us"))}), schema)[:1] == expected[:1]
-    code = replace(schema.attributes[0], missing_values=(texts[0],))
-    for stored in (texts, pa.array(expected)):
-        assert column(engine, pa.table({"x": stored}), Schema((code,)))[:3] == [None, None, expected[2]]
+    assert len(found) >= 2, form
+    return found
+
+
+def test_dates_in_a_declared_form(engine):
+    """What is spelled in a form is read back, with blanks around it; what is stored as a date needs no form."""
+    texts = {form: [each for text, _ in told(form) for each in (text, f" {text} ")] for form in KINDS}
+    values = {form: [value for _, value in told(form) for _ in range(2)] for form in KINDS}
+    for stored in (texts, values):
+        found = every_column(engine, table_of(stored), by_form())
+        assert {form: held[: len(values[form])] for form, held in found.items()} == values
+        coded = Schema(
+            tuple(replace(each, missing_values=(told(each.name)[0][0],)) for each in by_form().attributes), FileFormat()
+        )
+        for form, held in every_column(engine, table_of(stored), coded).items():
+            assert held[:4] == [None, None, *values[form][2:4]], form
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("form", "kind"), [*((f, Type.DATE) for f in FORMS), *((f, Type.DATETIME) for f in MOMENTS)])
-def test_both_engines_read_the_same_of_any_text(form, kind):
+def test_both_engines_read_the_same_of_any_text():
     """Texts that are nearly dates: each is read by both engines alike, or by neither."""
-    way = DateFormat(form)
-    near = [way.spell(when) or "" for when in WHEN]
-    near += [text[1:] for text in near] + [text.replace("0", "1") for text in near] + [text.upper() for text in near]
-    near += [text.lower() for text in near] + [f"{text}0" for text in near] + [text.replace("0", "") for text in near]
-    schema = one(kind, format=way)
-    readings = [_readings(engine, sorted({*near, *BROKEN}), schema) for engine in (DuckDB(threads=1), OracleEngine())]
+    near = {}
+    for form in KINDS:
+        texts = [DateFormat(form).spell(when) or "" for when in WHEN]
+        texts += [text[1:] for text in texts] + [text.replace("0", "1") for text in texts]
+        texts += [f"{text}0" for text in texts] + [text.replace("0", "") for text in texts]
+        near[form] = sorted({*texts, *map(str.upper, texts), *map(str.lower, texts), *BROKEN} - {""})
+    readings = [_readings(engine, near) for engine in (DuckDB(threads=1), OracleEngine())]
     assert readings[0] == readings[1]
+    assert all(any(value is not None for value in held) for held in readings[0].values())
 
 
-def _readings(engine, texts, schema):
-    """What each text is read as by itself: rows that cannot be read are found by the error, and left out."""
-    read = [text for text in texts if text]
-    table = pa.table({"x": read})
+def _readings(engine, texts):
+    """What each text is read as by itself, None where it is not: the error names the rows."""
     with pytest.raises(DataError, match="some values do not read as their declared type") as caught:
-        engine.scan(table, schema)
-    bad = {number - 1 for number in caught.value.rows["x"]}
-    kept = [text for place, text in enumerate(read) if place not in bad]
-    return dict(zip(kept, column(engine, pa.table({"x": kept}), schema), strict=True))
+        engine.scan(table_of(texts), by_form())
+    bad = {form: {number - 1 for number in caught.value.rows[form]} for form in texts}
+    kept = {
+        form: [None if place in bad[form] else text for place, text in enumerate(held)] for form, held in texts.items()
+    }
+    assert all(len(each) < LOOKED_AT for each in bad.values())
+    return every_column(engine, table_of(kept), by_form())
 
 
 def test_a_value_that_the_form_does_not_read(engine):

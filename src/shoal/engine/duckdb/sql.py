@@ -77,7 +77,7 @@ def read_value(x: str, kind: pa.DataType, attribute: Attribute, form: FileFormat
     value, wrong = _read_type(x, kind, attribute)
     if not codes:
         return value, wrong
-    typed = [_of_text(_as_iso(_with_point(quote(code), attribute, form), attribute), kind, wanted) for code in codes]
+    typed = [_of_written(_with_point(quote(code), attribute, form), kind, attribute) for code in codes]
     return (
         f"CASE WHEN {value} IN ({', '.join(typed)}) THEN NULL ELSE {value} END",
         wrong,
@@ -92,19 +92,19 @@ def _with_point(x: str, attribute: Attribute, form: FileFormat) -> str:
     return f"translate({x}, '{mark}.', '.{mark}')"
 
 
-def _as_iso(x: str, attribute: Attribute) -> str:
-    """Spell a date that is written in the declared form as 2024-12-31 14:00:00, or NULL where it is not written so."""
+def _of_written(x: str, kind: pa.DataType, attribute: Attribute) -> str:
+    """Give the value of a text: by the declared date format, or as its type is spelled; NULL where it is none."""
     form = attribute.format
     if form is None:
-        return x
-    t, pattern = f"trim({x})", quote(form.pattern)
+        return _of_text(x, kind, attribute.type)
+    t, pattern = f"trim({x})", quote(f"^{form.pattern}$")
     held = {sign: f"regexp_extract({t}, {pattern}, {at})" for at, sign in enumerate(form.signs, start=1)}
     iso = f"{_year(held)} || '-' || {_month(held)} || '-' || {_two(held['%d'])}"
     if form.has_time:
         iso += f" || ' ' || {_hour(held)}"
-        iso += "".join(f" || ':' || {_two(held.get(sign, quote('0')))}" for sign in ("%M", "%S"))
+        iso += "".join(f" || ':' || {_two(held[sign]) if sign in held else quote('00')}" for sign in ("%M", "%S"))
         iso += f" || '.' || {held['%f']}" if "%f" in held else ""
-    return f"CASE WHEN regexp_full_match({t}, {pattern}) THEN {iso} END"
+    return f"CASE WHEN regexp_matches({t}, {pattern}) THEN TRY_CAST({iso} AS {TYPES[attribute.type]}) END"
 
 
 def _two(x: str) -> str:
@@ -130,7 +130,7 @@ def _hour(held: Mapping[str, str]) -> str:
         return _two(held["%H"])
     hour = f"CAST({held['%I']} AS INTEGER)"
     later = f"CASE WHEN lower({held['%p']}) = 'pm' THEN 12 ELSE 0 END"
-    return f"CASE WHEN {hour} BETWEEN 1 AND 12 THEN {_two(f'CAST({hour} % 12 + {later} AS VARCHAR)')} END"
+    return _two(f"CAST({hour} % 12 + {later} AS VARCHAR)")
 
 
 def _read_type(x: str, kind: pa.DataType, attribute: Attribute) -> tuple[str, str]:
@@ -138,7 +138,7 @@ def _read_type(x: str, kind: pa.DataType, attribute: Attribute) -> tuple[str, st
     if attribute.names and held is Storage.TEXT and wanted is Type.INTEGER:
         value = f"CASE WHEN {_matches(x, storage.NAME)} THEN TRY_CAST({x} AS BIGINT) END"
         return value, f"({value} IS NULL AND {x} IS NOT NULL)"
-    value = _READ[held](_as_iso(x, attribute) if held is Storage.TEXT else x, kind, wanted)
+    value = _of_written(x, kind, attribute) if held is Storage.TEXT else _READ[held](x, kind, wanted)
     if _always(held, kind, wanted):
         return value, NEVER
     absent = f"{x} IS NULL"
