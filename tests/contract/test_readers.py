@@ -74,6 +74,7 @@ def server(postgresql):
     yield postgresql
     engine = sqlalchemy.create_engine(parse_address(postgresql), poolclass=sqlalchemy.pool.NullPool)
     with engine.begin() as connection:
+        connection.exec_driver_sql("SET lock_timeout = '10s'")
         connection.exec_driver_sql("DROP TABLE visits")
 
 

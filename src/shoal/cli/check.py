@@ -12,6 +12,7 @@ import click
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
+from shoal.cli.terminal.table_source import data_argument
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
         "shoal plan policy.yaml",
     ),
 )
-@click.argument("data", type=click.Path(path_type=Path))
+@data_argument
 @click.option(
     "--policy", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Says what each column is."
 )
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def check(
     context: click.Context,
-    data: Path,
+    data: Path | str,
     policy: Path,
     levels: Sequence[str],
     lenient: bool,

@@ -9,6 +9,7 @@ import click
 
 from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
+from shoal.cli.terminal.table_source import data_argument
 
 if TYPE_CHECKING:
     from shoal.draft.draft import Draft, DraftedColumn
@@ -28,7 +29,7 @@ _FILE = click.Path(path_type=Path)
         "shoal plan policy.yaml",
     ),
 )
-@click.argument("data")
+@data_argument
 @click.option(
     "--out",
     metavar="FOLDER",
@@ -55,7 +56,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @json_option
 def init(
-    data: str, out: Path, new_ledger: bool, ledger: str | None, force: bool, as_json: bool, **options: Any
+    data: Path | str, out: Path, new_ledger: bool, ledger: str | None, force: bool, as_json: bool, **options: Any
 ) -> None:
     """Draft a policy for the table DATA, a file or the address of a database: types, roles, domains and hierarchies.
 

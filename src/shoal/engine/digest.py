@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.type import Type
+from shoal.engine.read.foreign.address import file_of_address, is_address
 from shoal.engine.read.source import refuse_special
 from shoal.engine.read.storage import WORDS
 
@@ -109,7 +110,7 @@ def digest(columns: Sequence[tuple[str, Type]], parts: Iterable[Sequence[pa.Arra
 
 
 def file_digest(data: object) -> bytes | None:
-    """Give the SHA-256 of a file's bytes, columns that the policy does not name included; None for a frame.
+    """Give the SHA-256 of a file's bytes, columns that the policy does not name included; None for a frame or a server.
 
     The digest of a folder of Parquet files depends on their contents and not on their names or order; the digest of a folder with
     one file is that of the file.
@@ -117,6 +118,8 @@ def file_digest(data: object) -> bytes | None:
     from shoal.engine.read.input import parquet_files
 
     named = getattr(data, "path", data)
+    if isinstance(named, str) and is_address(named):
+        named = file_of_address(named)
     if not isinstance(named, str | Path):
         return None
     path = Path(named)

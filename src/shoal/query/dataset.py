@@ -15,6 +15,7 @@ from shoal.data.schema import Attribute, Schema
 from shoal.data.type import Type, spell
 from shoal.engine.base import Engine, Table, bound_contributions
 from shoal.engine.digest import Contents, file_digest
+from shoal.engine.read.foreign.address import file_of_address, is_address, refuse_secret
 from shoal.errors import BudgetError, DataError, PolicyError, ShoalError, UsageError
 from shoal.guarantee.rounding import Number, exact, text_near
 from shoal.guarantee.unit import Unit
@@ -37,7 +38,7 @@ class Dataset:
     policy: Policy
     entry: Registration
     data: object
-    """The table: a path or a frame."""
+    """The table: a path, the address of a database, or a frame."""
     seen: tuple[Table, Contents] | None = field(default=None, repr=False, compare=False)
     """The table and its fingerprints, where it was opened to be registered."""
 
@@ -113,12 +114,11 @@ def register(
     `sampled` says that the table was drawn from a population by keeping each unit independently with at most this
     probability; the policy's `release.sampling.already` says the same.
     """
-    path = _path_of(data)
     entry = Registration(
         policy.dataset,
         _policy_path(policy),
         policy_hash(policy),
-        None if path is None else str(path),
+        _place_of(data),
         policy.unit,
         _rate(policy, sampled),
     )
@@ -156,7 +156,7 @@ def find(name: str, ledger: Ledger) -> Dataset:
             came=entry.policy,
             fix="its custodian registers it again with `shoal dataset register`",
         )
-    return Dataset(policy, entry, Path(entry.data))
+    return Dataset(policy, entry, entry.data if is_address(entry.data) else Path(entry.data))
 
 
 def policy_hash(policy: Policy) -> str:
@@ -187,8 +187,18 @@ def _rate(policy: Policy, sampled: Number | None) -> Fraction | None:
     return rate
 
 
-def _path_of(data: object) -> Path | None:
-    return Path(data).absolute() if isinstance(data, str | Path) else None
+def _place_of(data: object) -> str | None:
+    """Where the table is found again: an absolute path, or the address of a database as it was given.
+
+    Raises  UsageError where the address holds a password: the ledger stores none
+    """
+    if isinstance(data, str) and is_address(data):
+        file = file_of_address(data)
+        if file is None:
+            refuse_secret(data)
+            return data
+        data = file
+    return str(Path(data).absolute()) if isinstance(data, str | Path) else None
 
 
 def _policy_path(policy: Policy) -> str | None:

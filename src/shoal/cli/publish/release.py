@@ -14,6 +14,7 @@ from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
 from shoal.cli.terminal.leftovers import recover_folder, recover_ledger
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
+from shoal.cli.terminal.table_source import data_argument
 from shoal.ledger.look import look_words
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ MARK = "For the custodian only: computed from the original table. Do not publish
     next_step=("Check the release, then pack what others get.", "shoal verify visits-2026", "shoal share visits-2026"),
 )
 @click.argument("policy", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@data_argument
 @click.option(
     "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="The release folder to make."
 )
@@ -52,7 +53,7 @@ MARK = "For the custodian only: computed from the original table. Do not publish
 @json_option
 def release(
     policy: Path,
-    data: Path,
+    data: Path | str,
     out: Path,
     ledger: str | None,
     new_ledger: bool,
@@ -117,7 +118,9 @@ def release(
         _print(made, planned)
 
 
-def _dry_run(planned: Plan, data: Path, out: Path, ledger: str | None, force: bool, new: bool, as_json: bool) -> None:
+def _dry_run(
+    planned: Plan, data: Path | str, out: Path, ledger: str | None, force: bool, new: bool, as_json: bool
+) -> None:
     """Print everything that can be known before the charge, once the look is on record; no ledger is made for it."""
     from shoal.engine.base import open_engine
     from shoal.engine.digest import file_digest

@@ -13,6 +13,7 @@ from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
 from shoal.cli.terminal.leftovers import recover_ledger
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
+from shoal.cli.terminal.table_source import data_argument
 from shoal.errors import BudgetError, UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def dataset() -> None:
     next_step=("See what may be asked.", "shoal dataset show hospital-visits"),
 )
 @click.argument("policy", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@data_argument
 @click.option("--sampled", metavar="RATE", help="The table is a random sample, drawn at this rate or below.")
 @ledger_option
 @click.option("--new-ledger", is_flag=True, help="Begin a new ledger at that path, with nothing spent.")
@@ -52,7 +53,7 @@ def dataset() -> None:
 @json_option
 def register_dataset(
     policy: Path,
-    data: Path,
+    data: Path | str,
     sampled: str | None,
     ledger: str | None,
     new_ledger: bool,

@@ -95,27 +95,35 @@ def test_columns_are_read_in_the_order_of_their_places(engine, postgresql):
     assert columns == [[2], [1]]
 
 
-def test_one_state_is_read_as_often_as_needed(engine, postgresql):
+def test_the_state_at_the_opening_is_what_is_read(engine, postgresql):
     found = open_database(postgresql, FileFormat(table="people"))
     with engine.begin() as connection:
         connection.exec_driver_sql("INSERT INTO people VALUES (0, 0)")
-    reader = found.opener([0])
-    first = next(reader)
-    reader.close()  # another begins before this one has ended
-    again = list(found.opener([0]))
-    assert len(again) > 1
-    assert sum(batch.num_rows for batch in again) == found.rows == 150_000
-    assert again[0].equals(first)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM people WHERE id = 0")
+    try:
+        batches = list(found.opener([0]))
+        assert len(batches) > 1
+        assert sum(batch.num_rows for batch in batches) == found.rows == 150_000
+        with pytest.raises(DataError, match="changed between two readings"):
+            next(found.opener([0]))
+    finally:
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DELETE FROM people WHERE id = 0")
+    assert next(found.opener([0])).equals(batches[0])
 
 
-def test_the_transaction_ends_with_the_table(engine, postgresql):
+def test_a_transaction_ends_with_the_reading_or_with_the_table(engine, postgresql):
     def sessions():
         with engine.connect() as connection:
             query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
             return connection.exec_driver_sql(query).scalar()
 
+    found = open_database(postgresql, FileFormat(table="people"))
+    assert sessions() == 1
+    reader = found.opener([0])
+    next(reader)
+    assert sessions() == 1
+    reader.close()
+    assert sessions() == 0
     found = open_database(postgresql, FileFormat(table="few"))
     assert sessions() == 1
     del found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from shoal.errors import UsageError
@@ -81,6 +82,20 @@ def parse_address(address: str) -> sa.URL:
         allowed="such as postgresql://ann@db.example.org:5432/clinic or sqlite:///visits.sqlite",
         fix="write signs such as @ and / in a password as %40 and %2F, or leave the password to ~/.pgpass",
     )
+
+
+def file_of_address(address: str) -> Path | None:
+    """The file that an address of SQLite or DuckDB names; None where the address is one of a server.
+
+    >>> str(file_of_address("sqlite:///clinic/visits.sqlite")), file_of_address("postgresql://localhost/clinic")
+    ('clinic/visits.sqlite', None)
+    """
+    url = parse_address(address)
+    if url.get_backend_name() not in ("sqlite", "duckdb"):
+        return None
+    if not url.database or url.database == ":memory:":
+        raise UsageError("a database in memory has no table to read", came=show_address(address), allowed="a file")
+    return Path(url.database)
 
 
 def refuse_secret(address: str) -> None:

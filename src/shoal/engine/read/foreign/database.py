@@ -12,12 +12,12 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from shoal.data.schema import STANDARD, FileFormat
-from shoal.engine.read.foreign.address import is_address, mask_secrets, parse_address, show_address
+from shoal.engine.read.foreign.address import file_of_address, is_address, mask_secrets, parse_address, show_address
 from shoal.engine.read.foreign.cell import spell_cell, spell_decimal
 from shoal.engine.read.foreign.duckdb_file import open_duckdb
 from shoal.engine.read.foreign.relation import choose_relation
@@ -48,12 +48,8 @@ def open_database(data: str | Path, form: FileFormat = STANDARD) -> StoredColumn
     """
     if isinstance(data, Path) or not is_address(data):
         return _open_file(Path(data), form)
-    url = parse_address(data)
-    if url.get_backend_name() not in ("sqlite", "duckdb"):
-        return _open_server(url, show_address(data), form)
-    if not url.database or url.database == ":memory:":
-        raise UsageError("a database in memory has no table to read", came=show_address(data), allowed="a file")
-    return _open_file(Path(url.database), form)
+    file = file_of_address(data)
+    return _open_server(parse_address(data), show_address(data), form) if file is None else _open_file(file, form)
 
 
 def _open_file(path: Path, form: FileFormat) -> StoredColumns:
@@ -81,8 +77,16 @@ def _open_server(url: sa.URL, shown: str, form: FileFormat) -> StoredColumns:
         import pyarrow as pa
 
         wanted = [columns[place] for place in places]
-        for arrays in snapshot.rows(relation, wanted) if wanted else ():
-            yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column in wanted])
+        if not wanted:
+            return
+        if snapshot.begin() and snapshot.count(relation) != rows:
+            snapshot.end()
+            raise DataError("the table changed between two readings", came=shown, fix="start again")
+        try:
+            for arrays in snapshot.rows(relation, wanted):
+                yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column in wanted])
+        finally:
+            snapshot.end()
 
     names, kinds = (tuple(each) for each in zip(*((one.name, one.kind) for one in columns), strict=True))
     return StoredColumns(shown, names, kinds, rows, Stamp(()), opener)
@@ -95,19 +99,34 @@ class _Column:
     name: str
     kind: pa.DataType
     convert: Callable[[Sequence[Any]], pa.Array]
+    as_text: int | None = None
+    """The number of a type of PostgreSQL whose values are fetched as the text in which the server writes them."""
 
 
 class _Snapshot:
-    """One transaction on a server, which sees one state of its tables as often as it reads them, and can write nothing.
+    """One transaction on a server, which sees one state of its tables and can write nothing.
 
-    It ends when nothing refers to it any more.
+    It lasts from the opening of a table to the end of the first reading, so that what was described and counted is what is
+    read. Then it ends, because the server keeps what an open transaction has seen; a later reading has its own.
     """
 
     def __init__(self, url: sa.URL, shown: str) -> None:
         self._shown, self._url = shown, url
-        self._engine, self._connection = self._attempt("the database cannot be reached", lambda: _connect(url))
-        self._end = weakref.finalize(self, _close, self._engine, self._connection)
+        self._end: Any = None
+        self.begin()
         self._quote: Callable[[str], str] = self._engine.dialect.identifier_preparer.quote_identifier
+
+    def begin(self) -> bool:
+        """Begin a transaction where none is open, and say whether one was begun."""
+        if self._end is not None and self._end.alive:
+            return False
+        self._engine, self._connection = self._attempt("the database cannot be reached", lambda: _connect(self._url))
+        self._end = weakref.finalize(self, _close, self._engine, self._connection)
+        return True
+
+    def end(self) -> None:
+        """End the transaction."""
+        self._end()
 
     def relation(self, form: FileFormat) -> str:
         """The SQL for what is read."""
@@ -149,7 +168,7 @@ class _Snapshot:
         choose = {"postgresql": _postgresql_column, "mysql": _mysql_column, "mariadb": _mysql_column}
         column = choose.get(self._url.get_backend_name(), _other_column)
         described = self._attempt("the table cannot be read", describe)
-        return [column(each[0], each[1], self._connection) for each in described]
+        return [column(each[0], each[1]) for each in described]
 
     def count(self, relation: str) -> int:
         """The number of rows."""
@@ -167,7 +186,15 @@ class _Snapshot:
                 return None
             return [column.convert(cells) for column, cells in zip(wanted, zip(*held, strict=True), strict=True)]
 
-        result = self._attempt("the table cannot be read", lambda: self._run(query, step))
+        def ask() -> Any:
+            for number in {column.as_text for column in wanted} - {None}:
+                from psycopg.types.string import TextLoader
+
+                driver: Any = self._connection.connection.driver_connection
+                driver.adapters.register_loader(number, TextLoader)
+            return self._run(query, step)
+
+        result = self._attempt("the table cannot be read", ask)
         try:
             while (arrays := self._attempt("the table cannot be read", fetch)) is not None:
                 yield arrays
@@ -302,10 +329,9 @@ _PADDED = 1042
 """PostgreSQL's character(n), in which blanks at the end mean nothing."""
 
 
-def _postgresql_column(name: str, code: int, connection: sa.Connection) -> _Column:
+def _postgresql_column(name: str, code: int) -> _Column:
     """Choose by the number of the type; a type that no policy has comes as the text in which the server writes it."""
     import pyarrow as pa
-    from psycopg.types.string import TextLoader
 
     typed = {
         16: pa.bool_(),
@@ -323,12 +349,11 @@ def _postgresql_column(name: str, code: int, connection: sa.Connection) -> _Colu
         return _plain_column(name, typed[code])
     if code == 1700:
         return _decimal_column(name)
-    driver: Any = connection.connection.driver_connection
-    driver.adapters.register_loader(code, TextLoader)
-    return _text_column(name, (lambda cell: cell and cell.rstrip(" ")) if code == _PADDED else lambda cell: cell)
+    unpadded = _text_column(name, lambda cell: cell and cell.rstrip(" "))
+    return replace(unpadded if code == _PADDED else _text_column(name, lambda cell: cell), as_text=code)
 
 
-def _mysql_column(name: str, code: int, _: sa.Connection) -> _Column:
+def _mysql_column(name: str, code: int) -> _Column:
     import pyarrow as pa
     from pymysql.constants import FIELD_TYPE as F
 
@@ -347,6 +372,6 @@ def _mysql_column(name: str, code: int, _: sa.Connection) -> _Column:
     return _decimal_column(name) if code in (F.DECIMAL, F.NEWDECIMAL) else _text_column(name, spell_cell)
 
 
-def _other_column(name: str, _code: Any, _: sa.Connection) -> _Column:
+def _other_column(name: str, _code: Any) -> _Column:
     """Of a database whose types are not known here, each value is spelled by its own kind."""
     return _text_column(name, spell_cell)
