@@ -7,10 +7,12 @@ import shlex
 from pathlib import Path
 
 import pytest
+import sqlalchemy
 from sybil import Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 from sybil.typing import Parser
 
+from shoal.engine.read.foreign.address import parse_address
 from tests.cli.run import shoal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,9 +56,33 @@ PARSERS: list[Parser] = [
 ]
 
 
+SERVED = ROOT / "docs" / "guide" / "from-database.md"
+"""The page that needs a server, whose database is called clinic."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page != SERVED], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    run_page(page, tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+def test_examples_run_on_a_server(postgresql, tmp_path, monkeypatch):
+    url = parse_address(postgresql)
+    monkeypatch.setenv("PGHOST", str(url.query["host"]))
+    monkeypatch.setenv("PGUSER", str(url.username))
+    engine = sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.pool.NullPool)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("CREATE DATABASE clinic")
+        try:
+            run_page(SERVED, tmp_path, monkeypatch)
+        finally:
+            connection.exec_driver_sql("DROP DATABASE clinic WITH (FORCE)")
+
+
+def run_page(page, tmp_path, monkeypatch):
     document = Sybil(parsers=PARSERS, path=str(page.parent)).parse(page)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("platformdirs.user_data_dir", lambda *_: str(tmp_path / "user"))
