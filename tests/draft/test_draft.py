@@ -10,7 +10,7 @@ from shoal.draft.draft import Draft, dataset_name, draft_table
 from shoal.draft.opening import open_table
 from shoal.errors import UsageError
 from shoal.policy.policy import Policy
-from tests.draft.tables import HELD_OUT, HOSPITAL, SHARED, STAFF, SURVEY, expected, generate
+from tests.draft.tables import HELD_OUT, HOSPITAL, SECOND_HELD_OUT, SHARED, STAFF, SURVEY, expected, generate
 
 
 def draft_of(data, **options) -> Draft:
@@ -39,7 +39,7 @@ def test_at_least_nine_of_ten_columns_of_the_shared_tables_are_right(name, share
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [False, True])
-@pytest.mark.parametrize("columns", [HOSPITAL, STAFF, SURVEY, HELD_OUT])
+@pytest.mark.parametrize("columns", [HOSPITAL, STAFF, SURVEY, HELD_OUT, SECOND_HELD_OUT])
 def test_at_least_nine_of_ten_columns_of_generated_tables_are_right(columns, text):
     meant = expected(columns)
     found = draft_of(generate(columns, text=text))

@@ -77,17 +77,18 @@ FORMS: Final = (
 )
 """Forms of dates that are looked for, in this order, where dates are stored as text and not as in 2024-12-31."""
 _SHAPES: Final = {
-    "email": r"^\s*[^@\s]+@[^@\s]+\.[A-Za-z]{2,}\s*$",
-    "url": r"(?i)^\s*(https?://|www\.)\S+\s*$",
-    "uuid": r"(?i)^\s*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\s*$",
-    "hash": r"(?i)^\s*([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})\s*$",
-    "ip address": r"^\s*([0-9]{1,3}\.){3}[0-9]{1,3}\s*$",
-    "social security number": r"^\s*[0-9]{3}-[0-9]{2}-[0-9]{4}\s*$",
-    "phone number": r"^\s*(\+[0-9][0-9 ()./-]{6,18}[0-9]|\(?0?[0-9]{2,5}\)?[ ./-][0-9]{2,4}[ ./-][0-9]{3,}[0-9 -]*)\s*$",
-    "iban": r"^\s*[A-Z]{2}[0-9]{2}[ ]?([A-Z0-9]{4}[ ]?){2,7}[A-Z0-9]{1,4}\s*$",
-    "coordinate": r"^\s*-?[0-9]{1,3}\.[0-9]{4,}\s*,?\s*-?[0-9]{1,3}\.[0-9]{4,}\s*$",
+    "an e-mail address": r"^\s*[^@\s]+@[^@\s]+\.[A-Za-z]{2,}\s*$",
+    "a web address": r"(?i)^\s*(https?://|www\.)\S+\s*$",
+    "a random identifier (UUID)": r"(?i)^\s*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\s*$",
+    "a hash": r"(?i)^\s*([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})\s*$",
+    "an address on the network": r"^\s*([0-9]{1,3}\.){3}[0-9]{1,3}\s*$",
+    "a social security number": r"^\s*[0-9]{3}-[0-9]{2}-[0-9]{4}\s*$",
+    "a telephone number": r"^\s*(\+[0-9][0-9 ()./-]{6,18}[0-9]|\(?0?[0-9]{2,5}\)?[ ./-][0-9]{2,4}[ ./-][0-9]{3,}[0-9 -]*)\s*$",
+    "an account number (IBAN)": r"^\s*[A-Z]{2}[0-9]{2}[ ]?([A-Z0-9]{4}[ ]?){2,7}[A-Z0-9]{1,4}\s*$",
+    "a point on the map": r"^\s*-?[0-9]{1,3}\.[0-9]{4,}\s*,?\s*-?[0-9]{1,3}\.[0-9]{4,}\s*$",
 }
-"""Texts by whose form alone one sees what they are."""
+"""Texts by whose form alone one sees what they are; of several forms the first is named."""
+SHAPES: Final = tuple(_SHAPES)
 
 
 _RANGES: Final = {
@@ -136,7 +137,7 @@ class ColumnProfile:
     """What all texts read as, those left out that look like missing codes: `integer`, `decimal`, `decimal comma`, `boolean`,
     `date`, `datetime`, or a date format."""
     shapes: frozenset[str] = frozenset()
-    """Forms that all texts have, such as `email`."""
+    """Forms that all texts have, such as that of `an e-mail address`."""
     lowest: float | None = None
     highest: float | None = None
     lows: tuple[float, ...] = ()

@@ -411,13 +411,26 @@ def _category_groups(profile: ColumnProfile, found: Recognition, values: Sequenc
 
 
 def _known(rows: Iterable[Labels], words: str) -> ValueGroups | None:
-    listed = list(rows)
+    listed = _merging(list(rows))
     said = f"the groups are those of {words}" if words else ""
     return (
         ValueGroups(tuple(listed), said)
         if listed and len(listed[0]) > 1 and len({row[1:] for row in listed}) > 1
         else None
     )
+
+
+def _merging(rows: list[Labels]) -> list[Labels]:
+    """The rows without levels at which no two labels of the level before become one."""
+    if not rows:
+        return rows
+    kept, before = [0], len(rows)
+    for depth in range(1, len(rows[0])):
+        labels = len({row[depth] for row in rows})
+        if labels < before:
+            kept.append(depth)
+            before = labels
+    return [tuple(row[depth] for depth in kept) for row in rows]
 
 
 def _by_prefix(values: Sequence[str]) -> list[Labels] | None:
@@ -446,7 +459,7 @@ def _by_share(profile: ColumnProfile, values: Sequence[str]) -> list[Labels] | N
     """What is rare in one group; every frequent value in its own."""
     counts = profile.counts or {}
     rare = {value for value in values if counts.get(value, 0) < RARE * profile.present}
-    if len(rare) < 2 or len(rare) == len(values):
+    if len(rare) < max(2, len(values) / 4) or len(rare) == len(values):
         return None
     label = "other" if "other" not in values else "all other values"
     return [(value, label if value in rare else value) for value in values]

@@ -14,7 +14,7 @@ from shoal.draft.codes.regions import CALENDAR, REGIONS, STATES
 from shoal.draft.codes.scales import EDUCATION, SCALES, OrdinalScale, order_of_bands
 from shoal.draft.codes.table import CodeList
 from shoal.draft.codes.work import WORK
-from shoal.draft.profile import FORMS, ColumnProfile
+from shoal.draft.profile import FORMS, SHAPES, ColumnProfile
 from shoal.draft.recognize.subjects import CODED, COUNTING, ITEMS, Subject, subjects_of
 from shoal.engine.read.storage import Storage
 
@@ -49,9 +49,13 @@ _CODED_SUBJECTS = frozenset(
 ) | {"birth place"}
 """Subjects whose numbers are codes where there are few of them."""
 _COUNTED_SUBJECTS = frozenset(
-    {"household", "dwelling", "stay", "tenure years", "hours", "habit", "treatment", "justice"}
+    {"household", "dwelling", "stay", "tenure years", "hours", "habit", "treatment", "justice", "performance"}
 )
 """Subjects that may be counted: rooms, children, visits."""
+_OF_ONE_PERSON = frozenset(
+    {"name", "id", "record id", "picture", "email", "phone", "address", "account", "device", "coordinates"}
+)
+"""Subjects whose values belong to one person or record each. People may be numbered and named, and have many rows each."""
 _FREE_TEXT = "it holds free text, in which people write what nobody foresees"
 _TIMES = frozenset("days hours weeks months years minutes times count cnt".split())
 """Words after which a number is a number."""
@@ -97,10 +101,17 @@ def recognize_type(profile: ColumnProfile) -> Recognition:
 
 
 def _fits(subject: Subject, profile: ColumnProfile) -> bool:
-    """Whether values may be what a name says: words are no dates."""
+    """Whether values may be what a name says: words are no dates, and two values in all rows no telephone numbers."""
+    if subject.key in _OF_ONE_PERSON and _few(profile):
+        return False
     if subject.kind != "date" or not profile.looked_at or profile.constant:
         return True
     return profile.numeric or profile.years is not None or profile.storage in (Storage.DATE, Storage.MOMENT)
+
+
+def _few(profile: ColumnProfile) -> bool:
+    """Whether a few values are shared by all rows, so that they name groups rather than people."""
+    return profile.looked_at and 1 < profile.distinct <= FEW and profile.present >= 10 * profile.distinct
 
 
 def _unreadable(profile: ColumnProfile, subject: Subject | None) -> Recognition | None:
@@ -120,11 +131,10 @@ def _of_its_form(profile: ColumnProfile, subject: Subject | None) -> Recognition
     """Texts that are seen to be addresses or numbers of people, whatever the column is called."""
     if not profile.shapes or profile.readings & {"date", "datetime", *FORMS}:
         return None
-    shape = min(profile.shapes)
-    if shape == "coordinate" and profile.numeric:
+    shape = next(shape for shape in SHAPES if shape in profile.shapes)
+    if shape == "a point on the map" and profile.numeric:
         return None
-    article = "an" if shape[0] in "aeiou" else "a"
-    return Recognition(Role.IDENTIFIER, None, f"every value has the form of {article} {shape}", _key(subject) or shape)
+    return Recognition(Role.IDENTIFIER, None, f"every value has the form of {shape}", _key(subject))
 
 
 def _key(subject: Subject | None) -> str | None:
@@ -160,6 +170,9 @@ class _Column:
         found = self._typed(subject)
         if subject is None:
             return self._without_subject(found)
+        unique = self._unique() if subject.key in _CODED_SUBJECTS and found.type is Type.INTEGER else None
+        if unique is not None:
+            return unique
         if found.codes is not None and subject.role is Role.QUASI and found.codes.meaning in _ROLE_OF_CODES:
             found = replace(found, role=_ROLE_OF_CODES[found.codes.meaning])
         reason = _by_name(subject)
@@ -190,13 +203,6 @@ class _Column:
 
     def _identifier(self, subject: Subject) -> Recognition | None:
         """What names people; a column that is called `name` or `id` and has few values names groups."""
-        few = (
-            self.profile.looked_at
-            and self.profile.distinct <= FEW
-            and self.profile.present >= 10 * self.profile.distinct
-        )
-        if few and subject.key in ("name", "id", "record id", "picture"):
-            return None
         if subject.key == "coordinates" and self.profile.looked_at and not self.profile.numeric:
             return None
         return Recognition(Role.IDENTIFIER, None, _by_name(subject), subject.key, by_name=True)
@@ -339,7 +345,8 @@ class _Column:
             return False
         if subject.key == "education":
             return self.profile.distinct <= 25 and "years" not in self.words
-        return subject.key in ("opinion", "performance") and self._few_steps()
+        counted = subject.key == "performance" and self.profile.lowest == 0  # absences, failures
+        return subject.key in ("opinion", "performance") and self._few_steps() and not counted
 
     def _coded(self, subject: Subject | None) -> bool:
         """Whole numbers that stand for something else than a number."""

@@ -163,7 +163,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "birth date",
         _Q,
         "is a date of birth",
-        "dob|birth date|date of birth|birthdate|birthday|birth day|date birth|geburtsdatum|bdate|birthdt|birth dt|dateofbirth",
+        "dob|birth date|date of birth|birthdate|birthday|birth day|date birth|geburtsdatum|bdate|birthdt|birth dt|"
+        "dateofbirth",
         weight=8,
         kind="date",
     ),
@@ -204,7 +205,7 @@ SUBJECTS: tuple[Subject, ...] = (
     _subject(
         "migration",
         _Q,
-        "is known to those around a person",
+        "is about migration, which those around a person know",
         "immigrant|immigration|migrant|migration|immigration status|visa|visa type|refugee|foreign born|year of arrival|"
         "residence permit",
     ),
@@ -288,7 +289,7 @@ SUBJECTS: tuple[Subject, ...] = (
     _subject(
         "household",
         _Q,
-        "describes a household that neighbours know",
+        "describes a household, which neighbours know",
         "household size|hh size|hhsize|family size|famsize|children|num children|n children|nchild|kids|dependents|"
         "dependants|persons in household|household type|hh type|hhtype|family type|siblings|num persons|persons|adults|"
         "household members|number of children|nkids|parity|living arrangement|living alone|lives alone|"
@@ -304,7 +305,7 @@ SUBJECTS: tuple[Subject, ...] = (
     _subject(
         "dwelling",
         _Q,
-        "describes a home that neighbours see",
+        "describes a home, which neighbours see",
         "tenure|dwelling|dwelling type|housing|housing type|home ownership|homeownership|own home|owner|rooms|num rooms|"
         "bedrooms|building type|house type|vehicles|cars|num cars|car|car ownership|nrooms|own rent|floor|electricity|"
         "water source|roof|internet access|pets|garden",
@@ -312,13 +313,13 @@ SUBJECTS: tuple[Subject, ...] = (
     _subject(
         "military",
         _Q,
-        "is known to those around a person",
+        "is about military service, which those around a person know",
         "veteran|military|military status|veteran status|vetstat|army",
     ),
     _subject(
         "body",
         _Q,
-        "can be seen",
+        "is about the body, which people see",
         "height|height cm|body height|body weight|weight kg|weight lb|weight lbs|eye color|eye colour|hair color|"
         "hair colour|hair|eyes|skin color|skin colour|shoe size|handedness|stature|birth weight|birthweight|"
         "gestational age|gestation*|twins|multiple birth|plurality|left handed",
@@ -327,14 +328,14 @@ SUBJECTS: tuple[Subject, ...] = (
     _subject(
         "insurance",
         _Q,
-        "is known to offices and families",
+        "is about insurance, which offices and families know",
         "insurance|insurance type|payer|payor|insurer|health insurance|coverage|insurance status|medicaid|insured|"
         "health plan|plan type",
     ),
     _subject(
         "facility",
         _Q,
-        "says where somebody was",
+        "is about an institution, so it tells where somebody was",
         "hospital|clinic|ward|facility|site|center|centre|provider|hospital id|facility id|site id|school|school id|"
         "university|college|department|dept|unit|practice|institution|provider id|hospital code|school code|campus|store|"
         "store id|branch id|location id|department id|dept id|team|physician id|doctor id|manager id|teacher id|class id|"
@@ -404,7 +405,7 @@ SUBJECTS: tuple[Subject, ...] = (
     _subject(
         "stay",
         _Q,
-        "is known to those who visit",
+        "is the length of a stay, which visitors know",
         "los|length of stay|stay length|days in hospital|time in hospital|lengthofstay|duration of stay|stay days|icu days|"
         "hospital days",
         weight=8,
@@ -413,8 +414,9 @@ SUBJECTS: tuple[Subject, ...] = (
     _subject(
         "tenure years",
         _Q,
-        "is known to colleagues",
-        "years at company|years of service|seniority years|length of service|years employed|job tenure|tenure years|"
+        "is a length of service, which colleagues know",
+        "years at company|emp length|employment length|years of service|seniority years|length of service|"
+        "years employed|job tenure|tenure years|"
         "years experience|experience years|years in role|total working years|service years|work experience|experience|"
         "tenure months|years in job",
         weight=8,
@@ -425,7 +427,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "diagnosis",
         _C,
         "is about health",
-        "diagnosis|diagnoses|diag|dx|icd|icd 10|icd10|icd 9|icd9|icd code|disease|diseases|illness|condition|conditions|"
+        "diagnosis|diagnoses|diag|dx|hlth|icd|icd 10|icd10|icd 9|icd9|icd code|disease|diseases|illness|condition|"
+        "conditions|"
         "disorder|symptom*|comorbid*|charlson|cancer*|tumor|tumour|stage|hiv|aids|std|sti|diabetes|diabetic|asthma|copd|"
         "stroke|hypertension|depress*|anxiety|mental|psych*|dementia|epilepsy|infection|infected|covid|hepatitis|"
         "tuberculosis|tb|cause of death|death cause|morbidity|drg|primary diagnosis|main diagnosis|secondary diagnosis|"
@@ -440,7 +443,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "treatment",
         _C,
         "is about health",
-        "treatment|treatments|therapy|antidepress*|antibiotic*|antipsych*|opioid*|statin*|medication*|medicine|drug|drugs|"
+        "treatment|treatments|therapy|proc|proc code|antidepress*|antibiotic*|antipsych*|opioid*|statin*|medication*|"
+        "medicine|drug|drugs|"
         "drug name|prescription|dose|dosage|procedure|procedures|surgery|operation|vaccin*|immuniz*|intervention|icu|"
         "ventilat*|cpt|cpt code|atc|atc code|num medications|num procedures|num lab procedures|number inpatient|"
         "number emergency|number outpatient|readmi*|readmission|hospitalized|hospitalised|visits|doctor visits|er visits|"
@@ -464,16 +468,16 @@ SUBJECTS: tuple[Subject, ...] = (
     _subject(
         "habit",
         _C,
-        "is a habit that people keep to themselves",
+        "is about habits, which people keep to themselves",
         "smok*|tobacco|cigarette*|alcohol|drink*|drinker|drug use|over counter|substance|substance use|cannabis|marijuana|"
         "exercise|physical activity|diet|sleep|gambl*|vaping|screen time|drinks per week|packs|pack years|sexual activity|"
-        "partners|num partners|condom|seatbelt|sexual partners",
+        "partners|num partners|condom|seatbelt|seat belt|sexual partners",
         weight=7,
     ),
     _subject(
         "belief",
         _C,
-        "belongs to the special categories of personal data",
+        "is about belief, politics or sexuality, special categories of personal data",
         "religion|religious|faith|church|denomination|relig|political|politics|party|vote|voted|voting|ideology|union|"
         "union member|trade union|sexual orientation|orientation|lgbt*|sexuality|political party|political view|"
         "political views|left right|confession",
@@ -651,6 +655,8 @@ def subjects_of(words: tuple[str, ...]) -> list[Subject]:
     for subject, phrase, start in _matches(words):
         end = start + len(phrase)
         timed = subject.kind in _CALENDAR or subject.key in _CALENDAR
+        if timed and start > 0 and words[start - 1].isdigit():  # 2yrs is a span
+            continue
         before = end < len(words) and words[end] in ("of", "at")
         after = start > 0 and "per" in words[:start]
         rank = (
