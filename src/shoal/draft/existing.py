@@ -30,10 +30,9 @@ from shoal.errors import UsageError
 Rows = tuple[tuple[str, ...], ...]
 """The lines of a hierarchy: a value, then its labels from fine to coarse."""
 
-LARGEST = 1 << 30
-"""Bytes of an ARX project, which holds the table too; only its settings are unpacked."""
 MOST_FILES = 10_000
-_DEFINITION, _PROJECT, _HIERARCHIES = "input/definition.xml", "project.xml", "input/hierarchies/"
+"""Files of an ARX project: one for each hierarchy, and a dozen more."""
+_DEFINITION, _PROJECT = "input/definition.xml", "project.xml"
 
 ARX_ROLES = {
     "IDENTIFYING_ATTRIBUTE": Role.IDENTIFIER,
@@ -337,11 +336,12 @@ def _of_project(path: Path) -> Settings:
 def _read_project(archive: zipfile.ZipFile, source: str) -> Settings:
     if len(archive.infolist()) > MOST_FILES:
         raise UsageError("the ARX project holds too many files", came=source, allowed=f"at most {MOST_FILES:,}")
-    if _DEFINITION not in archive.namelist():
+    names = set(archive.namelist())
+    if _DEFINITION not in names:
         raise UsageError(
             "the ARX project holds no settings of attributes", came=source, allowed=f"a file {_DEFINITION}"
         )
-    project = read_markup(_unpacked(archive, _PROJECT, source), source) if _PROJECT in archive.namelist() else None
+    project = read_markup(_unpacked(archive, _PROJECT, source), source) if _PROJECT in names else None
     separator = None if project is None else project.text_of("separator")
     roles: dict[str, Role] = {}
     types: dict[str, Type] = {}
@@ -359,7 +359,7 @@ def _read_project(archive: zipfile.ZipFile, source: str) -> Settings:
             roles[name] = role
         _take_type(each, name, types, formats, notes)
         place = f"input/{each.text_of('ref') or f'hierarchies/{name}.csv'}"
-        if place in archive.namelist():
+        if place in names:
             rows = hierarchy_rows(_unpacked(archive, place, source), f"{source}: {place}", separator)
             hierarchies[name] = (rows, f"{source}: {place}")
     if not roles:
