@@ -30,6 +30,7 @@ SECTIONS = {
         "release": ("publish.release", "Publish a table as its policy says, with a certificate."),
         "verify": ("publish.verify", "Recompute what a release and its certificate say."),
         "share": ("publish.share", "Pack the public files of a release, and nothing else."),
+        "export": ("publish.export", "A table of a release for other programs: Stata, SPSS, Parquet, databases."),
     },
     "Ask a table that is not published": {
         "dataset": ("query.dataset", "Register a table for questions; show what may be asked."),

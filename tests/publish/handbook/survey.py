@@ -25,7 +25,7 @@ neighbours: add_remove
 attributes:
   age: {{role: quasi, type: integer, domain: [0, 99], hierarchy: {{intervals: [10, 50]}}}}
   income: {{role: confidential, type: decimal, domain: [0, 1000], hierarchy: {{cuts: [[250, 700]]}}}}
-  sex: {{role: quasi, type: category, domain: [f, m]}}
+  sex: {{role: quasi, type: category, domain: [f, m], label: "Sex, as stated", value_labels: {{f: female, m: male}}}}
   edu: {{role: quasi, type: ordinal, domain: [none, school, phd], hierarchy: {{groups: {{low: [none, school], high: [phd]}}}}}}
   "job|held": {{role: quasi, type: category, domain: [{", ".join(JOBS)}], hierarchy: auto}}
   smoker: {{role: confidential, type: boolean}}
