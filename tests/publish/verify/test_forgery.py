@@ -331,7 +331,7 @@ def test_the_last_lines_say_what_was_not_verified_and_what_was(honest):
     done = by_itself(honest("already"), "-S")
     assert done.returncode == 0
     *_, count, promise, condition, name = done.stdout.splitlines()
-    assert "0 failed, 2 not verified (label-meaning, wording; the promise does not rest on that)" in count
+    assert "0 failed, 3 not verified (label-meaning, handbook, wording; the promise does not rest on that)" in count
     assert promise.startswith("(1, 0.001)-differential privacy for one row added or removed")
     assert condition.startswith("Condition, which only the custodian can know: the table itself was drawn")
     assert name == "The custodian calls the dataset 'clinic'."
