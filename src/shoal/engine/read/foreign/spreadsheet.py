@@ -130,13 +130,14 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
             fix="name the sheet as the workbook does, in `file: {sheet: ...}` of the policy",
         )
     if len(seen) != 1:
+        first = (seen or every or ["..."])[0]
         raise DataError(
             "the workbook has several sheets, and none is named"
             if seen
             else "the workbook has no sheet that can be seen",
             came=f"{name} with {listed}" if listed else name,
             allowed="one of its sheets",
-            fix=f"name it in the policy, `file: {{sheet: {(seen or every or ['...'])[0]}}}`",
+            fix=f"name it: `file: {{sheet: {first}}}` in the policy, --sheet '{first}' for `shoal init`",
         )
     return str(seen[0])
 
