@@ -185,7 +185,7 @@ def open_input(data: object, schema: Schema) -> Input:
         stamp=found.stamp,
         places=places,
         opener=_spelled_opener(found, asked, schema.file),
-        notes=_not_read(found, schema, asked),
+        notes=(*_not_read(found, schema, asked), *_behind_query(found, schema.file)),
         counted_from=found.counted,
         form=schema.file,
         in_memory=found.in_memory,
@@ -234,6 +234,18 @@ def _not_read(found: StoredColumns, schema: Schema, asked: Sequence[Attribute]) 
         for why, names in lists
         if names
     )
+
+
+def _behind_query(found: StoredColumns, form: FileFormat) -> tuple[str, ...]:
+    """Say for the custodian what a promise about a query's rows says of the rows that lie behind it."""
+    if form.query is None:
+        return ()
+    note = (
+        f"{found.name}: the promise is about the rows that the query gives. It holds for those behind it if no person's row "
+        "decides which rows of others there are or what they say: no LIMIT, DISTINCT, aggregate or window, no join of people "
+        "with people"
+    )
+    return (note,)
 
 
 def _list_names(names: Sequence[str]) -> str:

@@ -6,9 +6,10 @@ import sqlite3
 
 import pytest
 
-from shoal.data.schema import FileFormat
+from shoal.data.schema import Attribute, FileFormat, Role, Schema, Type
 from shoal.engine.read.foreign.database import open_database
 from shoal.engine.read.foreign.sqlite_file import open_sqlite
+from shoal.engine.read.input import open_input
 from shoal.errors import DataError, PolicyError
 
 
@@ -84,6 +85,14 @@ def test_a_file_that_changes_meanwhile_is_noticed(path):
     writer.close()
     with pytest.raises(DataError, match="changed while it was read"):
         found.stamp.verify()
+
+
+def test_a_query_comes_with_a_note_on_what_the_promise_reaches(path):
+    attributes = (Attribute("id", Role.QUASI, Type.INTEGER),)
+    of_query = open_input(path, Schema(attributes, FileFormat(query="SELECT id FROM visits")))
+    assert "the promise is about the rows that the query gives" in of_query.notes[-1]
+    of_table = open_input(path, Schema(attributes, FileFormat(table="visits")))
+    assert not any("the promise" in note for note in of_table.notes)
 
 
 def test_bytes_have_no_spelling(path):
