@@ -332,3 +332,9 @@ def test_any_table_is_read_as_it_was_written(rows, delimiter, newline, mark, quo
     rows = [[f"v{row[0]}", *row[1:]] for row in rows]
     raw = (b"\xef\xbb\xbf" if mark else b"") + written(rows, delimiter, newline, quoted)
     assert parse_rows(raw, delimiter) == rows
+
+
+def test_whole_numbers_that_lie_far_apart_are_listed_without_counting_up_to_them(tmp_path):
+    (tmp_path / "far.csv").write_text(f"1;few;*\n{10**18};many;*\n")
+    found = domain_of({"file": "far.csv"}, Type.INTEGER, tmp_path)
+    assert found == Values(("1", str(10**18)))

@@ -146,7 +146,7 @@ def domain_of(spec: Mapping[str, Any], type: Type, folder: Path | None = None) -
         return None
     if type is Type.INTEGER:
         numbers = sorted(int(table.canonical_text(request, value)) for value in values)
-        if numbers == list(range(numbers[0], numbers[-1] + 1)):
+        if len(set(numbers)) == len(numbers) == numbers[-1] - numbers[0] + 1:
             return Interval(numbers[0], numbers[-1])
         values = tuple(map(str, numbers))
     if len(set(values)) != len(values):
