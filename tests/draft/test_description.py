@@ -69,6 +69,28 @@ def test_numbers_of_which_only_some_have_a_meaning_stay_numbers():
     assert column.value_labels == {"0": "none"}
 
 
+def test_levels_of_education_that_are_only_labels_are_grouped():
+    said = ColumnDescription("x", values=coded(_1="Primary", _2="High school", _3="Bachelor", _4="Master"))
+    column = drafted([1, 2, 3, 4] * 10, said)
+    assert (column.type, column.provenance) == (Type.ORDINAL, "declared")
+    assert column.hierarchy["groups"][-1]["tertiary"] == ["bachelor or more"]
+
+
+def test_what_is_assumed_to_be_missing_is_told_apart_from_what_a_codebook_says():
+    said = ColumnDescription("x", "Number of rooms", missing=coded(_99="unknown"))
+    column = drafted(["1", "5", "99", "NA"] * 10, said)
+    assert column.missing_values == ("99", "NA")
+    assert column.assumed == ("NA",)
+    assert column.reason.startswith("its label says")
+
+
+def test_what_does_not_fit_a_column_is_left_aside():
+    dates = drafted(["01.02.2024", "03.04.2024"] * 10, ColumnDescription("x", type=Type.INTEGER), name="visit_date")
+    assert (dates.type, dates.format) == (Type.DATE, "%d.%m.%Y")
+    rows = (("a", "b", "*"),)
+    assert drafted([0.5, 1.5] * 10, hierarchies={"x": (rows, "x.csv")}).type is Type.DECIMAL
+
+
 def test_a_hierarchy_file_is_taken_if_it_has_every_value():
     rows = (("a", "vowel", "*"), ("b", "other", "*"), ("e", "vowel", "*"))
     taken = drafted(["a", "b"] * 10, hierarchies={"x": (rows, "x.csv")})

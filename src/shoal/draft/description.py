@@ -9,17 +9,31 @@ from typing import Any
 from shoal.data.codebook import Codebook, ColumnDescription
 from shoal.data.domain import Interval
 from shoal.data.hierarchy.suggest import suggest
+from shoal.data.schema import Role
 from shoal.data.type import Type, point, value_at
 from shoal.draft.codes.scales import EDUCATION, SCALES
 from shoal.draft.codes.table import Labels
 from shoal.draft.profile import ColumnProfile
-from shoal.draft.proposal import WRITTEN, Origin, Proposal, groups_of, propose
+from shoal.draft.proposal import (
+    RESERVED,
+    Origin,
+    Proposal,
+    ValueGroups,
+    goes_into_file,
+    groups_of,
+    is_writable,
+    propose,
+)
 from shoal.draft.recognize.column import Recognition
 from shoal.engine.read.storage import Storage
 from shoal.errors import ShoalError
 
 MOST_LABELS = 200
 """Values of a column whose meanings are written into the policy; a longer list is left to the codebook."""
+
+
+_LISTED = (Type.CATEGORY, Type.ORDINAL, Type.TEXT, Type.INTEGER)
+"""Types whose values can be listed; the values of dates are seldom."""
 
 
 @dataclass(frozen=True)
@@ -58,20 +72,28 @@ def _lists(column: ColumnDescription, value: str) -> bool:
 def apply_description(profile: ColumnProfile, found: Recognition, said: Description) -> tuple[Recognition, Proposal]:
     """The type, the domain and the hierarchy of a published column as a codebook says them, as far as it does."""
     column = said.column
-    found = replace(found, type=_type(profile, found, column), format=column.format or found.format, other_format=None)
-    if column.format is not None and found.type not in (Type.DATE, Type.DATETIME):
-        found = replace(found, format=None)
+    kind = _type(profile, found, column)
+    if found.role is Role.WEIGHT and kind not in (Type.INTEGER, Type.DECIMAL):
+        kind = found.type
+    dated = kind in (Type.DATE, Type.DATETIME) and profile.storage is Storage.TEXT
+    found = replace(
+        found,
+        type=kind,
+        format=(column.format or found.format) if dated else None,
+        other_format=found.other_format if dated and column.format is None else None,
+        decimal=found.decimal if kind is Type.DECIMAL else None,
+    )
     missing = tuple(each.value for each in column.missing)
     proposal: Proposal | None = None
-    if column.values and found.type is not None and not _partly_labelled(profile, column):
+    if column.values and _lists_values(found.type, column) and not _partly_labelled(profile, column):
         proposal, found = _listed(profile, found, said)
     elif column.interval is not None and found.type is not None and found.type.numeric:
         proposal = _bounded(profile, found, said)
     if proposal is None:
         proposal = propose(profile, found)
-    kept = tuple(dict.fromkeys([*missing, *proposal.missing_values]))
-    codes = tuple(code for code in proposal.codes if code not in kept)
-    return found, replace(proposal, missing_values=kept, codes=codes)
+    assumed = tuple(code for code in proposal.missing_values if code not in missing)
+    codes = tuple(code for code in proposal.codes if code not in (*missing, *assumed))
+    return found, replace(proposal, missing_values=(*missing, *assumed), assumed=assumed, codes=codes)
 
 
 def value_labels(said: Description, proposal: Proposal, kind: Type | None) -> dict[str, str]:
@@ -87,7 +109,9 @@ def value_labels(said: Description, proposal: Proposal, kind: Type | None) -> di
         and each.label != each.value
         and (each.value in codes or _declared(each.value, listed, proposal, kind))
     ]
-    return {each.value: _line(each.label or "") for each in labelled} if len(labelled) <= MOST_LABELS else {}
+    number = kind in (Type.INTEGER, Type.DECIMAL)
+    found = {_canonical(each.value) if number and each.value not in codes else each.value: each for each in labelled}
+    return {value: _line(each.label or "") for value, each in found.items()} if len(found) <= MOST_LABELS else {}
 
 
 def _line(text: str) -> str:
@@ -97,7 +121,7 @@ def _line(text: str) -> str:
 
 def _declared(value: str, listed: set[str], proposal: Proposal, kind: Type) -> bool:
     if listed:
-        return value in listed
+        return (_canonical(value) if kind is Type.INTEGER else value) in listed
     if isinstance(proposal.domain, list) and kind.numeric:
         try:
             low, at, high = (point(kind, each) for each in (proposal.domain[0], value, proposal.domain[1]))
@@ -120,8 +144,17 @@ def _type(profile: ColumnProfile, found: Recognition, column: ColumnDescription)
     if column.type is not None and _reads(profile, column.type):
         return column.type
     if column.values and not _partly_labelled(profile, column) and found.type is not Type.ORDINAL:
-        return Type.CATEGORY if _reads(profile, Type.CATEGORY) else Type.INTEGER
+        if _reads(profile, Type.CATEGORY):
+            return Type.CATEGORY
+        return Type.INTEGER if _reads(profile, Type.INTEGER) else found.type
     return found.type
+
+
+def _lists_values(kind: Type | None, column: ColumnDescription) -> bool:
+    """Whether values of a type can be listed, and those of the codebook are of it."""
+    if kind is Type.INTEGER:
+        return all(_canonical(each.value).lstrip("-").isdigit() for each in column.values or ())
+    return kind in _LISTED
 
 
 def _reads(profile: ColumnProfile, kind: Type) -> bool:
@@ -131,15 +164,20 @@ def _reads(profile: ColumnProfile, kind: Type) -> bool:
     words = (Type.CATEGORY, Type.ORDINAL, Type.TEXT)
     if kind in words:
         return profile.storage in (Storage.TEXT, Storage.INTEGER, Storage.BOOLEAN)
-    if kind in (Type.INTEGER, Type.DECIMAL):
-        return profile.numeric and (kind is Type.DECIMAL or profile.whole or not profile.looked_at)
+    if kind is Type.DECIMAL:
+        return profile.numeric
+    if kind is Type.INTEGER:
+        whole = "integer" in profile.readings if profile.storage is Storage.TEXT else profile.whole
+        return profile.numeric and (whole or not profile.looked_at)
     if kind is Type.BOOLEAN:
         return (
             profile.storage is Storage.BOOLEAN
             or "boolean" in profile.readings
             or set(profile.counts or ()) <= {"0", "1"}
         )
-    return profile.storage in (Storage.DATE, Storage.MOMENT) or profile.years is not None
+    if profile.storage in (Storage.DATE, Storage.MOMENT):
+        return kind is Type.DATETIME or profile.storage is Storage.DATE or profile.midnight
+    return False  # texts are dates in the form that was found, or in the one that the codebook names
 
 
 def _partly_labelled(profile: ColumnProfile, column: ColumnDescription) -> bool:
@@ -163,41 +201,49 @@ def _canonical(text: str) -> str:
 
 def _listed(profile: ColumnProfile, found: Recognition, said: Description) -> tuple[Proposal, Recognition]:
     """The values that a codebook lists, and what else occurs."""
-    listed = [each.value for each in said.column.values or ()]
+    listed = [each.value for each in said.column.values or () if is_writable(each.value) and each.value not in RESERVED]
     known = set(listed)
-    extra = sorted(value for value in profile.counts or () if value not in known)
+    other = [value for value in profile.counts or () if value not in known]
+    words = [value for value in other if value in RESERVED or (found.type is Type.INTEGER and value in profile.gaps)]
+    extra = sorted(value for value in other if is_writable(value) and value not in words)
+    outside = "suppress" if len(words) + len(extra) < len(other) else None
     values = [*listed, *extra]
-    order = _order_by_labels(said.column) if not extra else None
-    if order is not None and found.type is Type.CATEGORY:
-        found = replace(found, type=Type.ORDINAL, order=order)
-        values = list(order)
+    ordered = _order_by_labels(said.column) if not extra and len(listed) == len(said.column.values or ()) else None
+    if ordered is not None and found.type is Type.CATEGORY:
+        found = replace(found, type=Type.ORDINAL, order=ordered[0])
+        values = list(ordered[0])
     groups, by_data = groups_of(profile, found, values)
+    if ordered is not None and ordered[1] is not None:
+        groups = ValueGroups(ordered[1])
     origin: Origin = "profiled" if extra else "declared"
-    notes = [groups.words] if groups is not None and groups.words else []
+    notes = [f"its values are those of {said.source}", *([groups.words] if groups is not None and groups.words else [])]
     if extra:
         some = "1 value of the table is" if len(extra) == 1 else f"{len(extra)} values of the table are"
-        notes.insert(0, f"{some} not in {said.source} and {'was' if len(extra) == 1 else 'were'} added to the domain")
+        notes[0] = f"{some} not in {said.source} and {'was' if len(extra) == 1 else 'were'} added to the domain"
+    made = Proposal(values, "auto", None, origin, tuple(notes), (), None, tuple(sorted(words)), outside=outside)
     if found.type is Type.INTEGER:
-        numbers = sorted({int(float(value)) for value in values})
-        return Proposal({"values": numbers}, "auto", None, origin, tuple(notes)), found
-    if groups is None:
-        made = Proposal(values, "auto", None, origin, tuple(notes))
-    elif len(values) > WRITTEN:
-        made = Proposal(None, None, tuple(groups.rows), origin, tuple(notes))
-    else:
-        made = Proposal(values, {"groups": groups.levels()}, None, origin, tuple(notes))
+        return replace(made, domain={"values": sorted({int(float(value)) for value in values})}), found
+    if groups is not None and goes_into_file(values):
+        made = replace(made, domain=None, hierarchy=None, rows=tuple(groups.rows))
+    elif groups is not None:
+        made = replace(made, hierarchy={"groups": groups.levels()})
     return (replace(made, hierarchy_provenance="profiled") if by_data else made), found
 
 
-def _order_by_labels(column: ColumnDescription) -> tuple[str, ...] | None:
-    """The values in the order of what they mean, where that is a scale; None where it is not."""
+def _order_by_labels(column: ColumnDescription) -> tuple[tuple[str, ...], tuple[Labels, ...] | None] | None:
+    """The values in the order of what they mean, where that is a scale, and its groups; None where it is not."""
     labels = {each.label: each.value for each in column.values or () if each.label}
     if len(labels) < 3 or len(labels) < len(column.values or ()):
         return None
     for scale in (EDUCATION, *SCALES):
         order = scale.order(labels)
         if order is not None:
-            return tuple(labels[label] for label in order)
+            rows = (
+                tuple((labels[label], *scale.labels[scale.place(label) or 0]) for label in order)
+                if scale.labels
+                else None
+            )
+            return tuple(labels[label] for label in order), rows
     return None
 
 
@@ -217,30 +263,45 @@ def _bounded(profile: ColumnProfile, found: Recognition, said: Description) -> P
         and not (low <= profile.lowest and profile.highest <= high)
     ):
         return None
-    return Proposal(list(interval), suggest(kind, Interval(low, high)) or "auto", None, "declared")
+    if profile.years is not None and not (low.year <= profile.years[0] and profile.years[1] <= high.year):
+        return None
+    notes = (f"its bounds are those of {said.source}",)
+    active = tuple(sorted(profile.gaps))
+    return Proposal(
+        list(interval), suggest(kind, Interval(low, high)) or "auto", None, "declared", notes, (), None, active
+    )
 
 
 def apply_rows(
     profile: ColumnProfile, found: Recognition, rows: Sequence[Labels], source: str
 ) -> tuple[Recognition, Proposal] | None:
-    """The hierarchy of a file that somebody made before; None where a value of the table is not in it."""
+    """The hierarchy of a file that somebody made before; None where a value of the table is not in it, or not of its type."""
     listed = {row[0] for row in rows}
-    if profile.counts is None or not set(profile.counts) <= listed:
-        inside = kind_of_rows(found) is Type.INTEGER and _inside(profile, listed)
-        if not inside and profile.looked_at:
-            return None
-    kind = kind_of_rows(found)
-    made = replace(found, type=kind, reason=f"{found.reason}; its hierarchy is that of {source}")
-    depth = len(rows[0]) if rows else 1
-    top = depth > 1 and len({row[-1] for row in rows}) == 1
+    kind = _kind_of_rows(profile, found, listed)
+    if kind is None or (profile.looked_at and not _covers(profile, listed, kind)):
+        return None
+    reason = f"{found.reason}; its hierarchy is that of {source}"
+    made = replace(found, type=kind, reason=reason, decimal=None, format=None, other_format=None)
+    top = len(rows[0]) > 1 and len({row[-1] for row in rows}) == 1
     return made, Proposal(None, None, tuple(row[:-1] if top else row for row in rows), "declared")
 
 
-def kind_of_rows(found: Recognition) -> Type:
-    """The type under which a hierarchy file is read: numbers and dates as they are, everything else as categories."""
-    if found.type in (Type.INTEGER, Type.DATE, Type.CATEGORY, Type.ORDINAL, Type.TEXT):
-        return found.type
-    return Type.CATEGORY
+def _kind_of_rows(profile: ColumnProfile, found: Recognition, listed: set[str]) -> Type | None:
+    """The type under which a hierarchy file is read: whole numbers as they are, else categories; None where neither does."""
+    if any(sign in value for value in listed for sign in "\r\n") or listed & {*RESERVED}:
+        return None
+    whole = all(_canonical(value).lstrip("-").isdigit() for value in listed)
+    if whole and found.type is Type.INTEGER:
+        return Type.INTEGER
+    words = found.type if found.type in (Type.ORDINAL, Type.TEXT) else Type.CATEGORY
+    return words if found.role is not Role.WEIGHT and _reads(profile, words) else None
+
+
+def _covers(profile: ColumnProfile, listed: set[str], kind: Type) -> bool:
+    """Whether all values of a column are listed; whole numbers however they are spelled."""
+    if profile.counts is None:
+        return False
+    return set(profile.counts) <= listed or (kind is Type.INTEGER and _inside(profile, listed))
 
 
 def _inside(profile: ColumnProfile, listed: set[str]) -> bool:

@@ -47,6 +47,8 @@ class DraftedColumn:
     label: str | None = None
     value_labels: Mapping[str, str] = field(default_factory=dict)
     missing_values: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    """Those of `missing_values` that nobody said to be missing codes: without them the column would not read as its type."""
     format: str | None = None
     decimal: str | None = None
     outside: str | None = None
@@ -285,6 +287,7 @@ def _drafted(
         label,
         labels,
         proposal.missing_values,
+        proposal.missing_values if proposal.assumed is None else proposal.assumed,
         found.format,
         found.decimal,
         proposal.outside,

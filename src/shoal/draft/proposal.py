@@ -75,6 +75,8 @@ class Proposal:
     """Where the hierarchy came from, if not from where the domain did."""
     outside: str | None = None
     """What happens to values that no domain can hold, where there are such."""
+    assumed: tuple[str, ...] | None = None
+    """Those of `missing_values` that nobody said to be missing codes; None: all."""
 
 
 def propose(profile: ColumnProfile, found: Recognition) -> Proposal:
@@ -90,9 +92,8 @@ def propose(profile: ColumnProfile, found: Recognition) -> Proposal:
         return Proposal(provenance="declared")
     if kind in (Type.DATE, Type.DATETIME):
         return _dates(profile, found, kind)
-    if kind is Type.TEXT:
-        return _forms(profile)
-    return _categories(profile, found)
+    formed = _forms(profile) if kind is Type.TEXT else None
+    return formed or _categories(profile, found)
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------------
@@ -246,14 +247,15 @@ def _dates(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal:
     return Proposal(domain, hierarchy, None, "profiled", notes, (), None, tuple(sorted(profile.gaps)), outside=outside)
 
 
-def _forms(profile: ColumnProfile) -> Proposal:
-    """Codes of one length, described place by place; their ends are hidden one after another."""
+def _forms(profile: ColumnProfile) -> Proposal | None:
+    """Codes of one length, described place by place; their ends are hidden one after another. None where they have no form."""
     pattern = profile.pattern
-    if pattern is None and profile.highest is not None:
+    digits = {len(f"{end:.0f}") for end in (profile.lowest, profile.highest) if end is not None}
+    if pattern is None and profile.storage is Storage.INTEGER and len(digits) == 1 and (profile.lowest or 0) > 0:
         pattern = f"[0-9]{{{len(f'{profile.highest:.0f}')}}}"
     active = tuple(sorted(profile.gaps))
     if pattern is None or Pattern(pattern).letters is None:
-        return Proposal()
+        return None
     return Proposal({"pattern": pattern}, {"mask": "right"}, None, "profiled", (), (), None, active)
 
 
@@ -294,7 +296,7 @@ _BY_SHARE = "values with less than"
 def _categories(profile: ColumnProfile, found: Recognition) -> Proposal:
     counts = profile.counts or {}
     reserved = tuple(value for value in counts if value in RESERVED)
-    present = [value for value in counts if value not in reserved and not _unwritable(value)]
+    present = [value for value in counts if value not in reserved and is_writable(value)]
     if not present:
         return Proposal()
     codes = tuple(sorted(value for value in present if value in profile.gaps)) or _code_numbers(profile)
@@ -316,7 +318,7 @@ def _categories(profile: ColumnProfile, found: Recognition) -> Proposal:
     if groups is None:
         return made
     made = replace(made, notes=(*notes, groups.words))
-    if len(values) > WRITTEN:
+    if goes_into_file(values):
         return replace(made, domain=None, hierarchy=None, rows=groups.rows)
     return replace(made, hierarchy={"groups": groups.levels()})
 
@@ -348,14 +350,21 @@ def _domain_values(profile: ColumnProfile, found: Recognition, present: Sequence
     return sorted(present)
 
 
+def goes_into_file(values: Sequence[str]) -> bool:
+    """Whether a list is too long for the policy itself; a file cannot hold texts of several lines."""
+    return len(values) > WRITTEN and not any("\n" in value or "\r" in value for value in values)
+
+
 def _quoted(values: Sequence[str]) -> str:
     return ", ".join(f"'{value}'" for value in values)
 
 
-def _unwritable(value: str) -> bool:
-    """Whether no policy can hold a text: an empty one, one with a NUL or half a surrogate pair, or a very long one."""
+def is_writable(value: str) -> bool:
+    """Whether a policy can hold a text: not an empty one, one with a NUL or half a surrogate pair, or a very long one."""
     return (
-        not value or len(value) > _LONGEST_VALUE or any(each == "\0" or "\ud800" <= each <= "\udfff" for each in value)
+        bool(value)
+        and len(value) <= _LONGEST_VALUE
+        and not any(each == "\0" or "\ud800" <= each <= "\udfff" for each in value)
     )
 
 

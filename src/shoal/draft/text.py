@@ -122,6 +122,11 @@ def _file(draft: Draft) -> dict[str, Any]:
 def _attribute(column: DraftedColumn) -> Iterator[str]:
     """The comment and the keys of one column."""
     yield from _comment(f"{_TITLES[column.role].capitalize()}: {column.reason}.", "  ")
+    if column.assumed:
+        listed = ", ".join(column.assumed)
+        yield from _comment(
+            f"Check: {listed} counts as missing; the column would not read as its type otherwise.", "  "
+        )
     for note in column.notes:
         yield from _comment(f"{note[0].upper()}{note[1:]}.", "  ")
     if not column.published:
@@ -233,7 +238,7 @@ def sentences(draft: Draft) -> list[str]:
         said.append(
             f"Values that may stand for missing ones: {', '.join(codes)}. The policy has a line for each to uncomment."
         )
-    assumed = [column.name for column in draft.columns if column.missing_values]
+    assumed = [column.name for column in draft.columns if column.assumed]
     if assumed:
         said.append(f"Read as missing, because the column has no other type with them: words in {', '.join(assumed)}.")
     return [*said, *(f"Check: {note}." for note in draft.notes)]

@@ -23,9 +23,11 @@ def recognize_table(
     names = [column.name for column in profile.columns]
     prefix = common_prefix(names, known)
     words = {name: words_of(name, known, prefix) for name in names}
+    by_label: set[str] = set()
     for name, label in (labels or {}).items():
         if subject_of(words[name]) is None:
             words[name] = words_of(label, known)
+            by_label.add(name)
     subjects = {name: subject_of(spoken) for name, spoken in words.items()}
     found = []
     for column in profile.columns:
@@ -33,7 +35,10 @@ def recognize_table(
             subject.key for name, subject in subjects.items() if name != column.name and subject is not None
         )
         given = (roles or {}).get(column.name)
-        found.append(_with_role(column, recognize(column, words[column.name], others), given))
+        one = recognize(column, words[column.name], others)
+        if column.name in by_label:
+            one = replace(one, reason=one.reason.replace("its name says", "its label says"))
+        found.append(_with_role(column, one, given))
     return found
 
 
