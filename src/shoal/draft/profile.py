@@ -6,6 +6,8 @@ size of the different values, with the rows of each, tells how many there are an
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -91,30 +93,14 @@ _SHAPES: Final = {
 SHAPES: Final = tuple(_SHAPES)
 
 
-_RANGES: Final = {
-    "%m": "0?[1-9]|1[0-2]",
-    "%d": "0?[1-9]|[12][0-9]|3[01]",
-    "%H": "[01]?[0-9]|2[0-3]",
-    "%I": "0?[1-9]|1[0-2]",
-    "%M": "[0-5]?[0-9]",
-    "%S": "[0-5]?[0-9]",
-}
-
-
 def pattern_of(form: str) -> str:
-    """A regular expression with a named group for each sign of a date format, in which a month is no more than 12.
+    """The pattern of a date format, with a name for the group of each sign.
 
-    >>> pattern_of("%Y%m%d")
-    '(?P<g0>[0-9]{4})(?P<g1>0[1-9]|1[0-2])(?P<g2>0[1-9]|[12][0-9]|3[01])'
+    >>> pattern_of("%y%m%d")
+    '(?P<g0>[0-9]{2})(?P<g1>0[1-9]|1[0-2])(?P<g2>0[1-9]|[12][0-9]|3[01])'
     """
-    dates = DateFormat(form)
-    head, *groups = dates.pattern.split("(")
-    found = head
-    for number, (sign, group) in enumerate(zip(dates.signs, groups, strict=True)):
-        inner, _, rest = group.partition(")")
-        tight = inner == "[0-9]{2}" and sign in _RANGES  # another number stands right beside it
-        found += f"(?P<g{number}>{_RANGES.get(sign, inner).replace('0?', '0' if tight else '0?')}){rest}"
-    return found
+    number = itertools.count()
+    return re.sub(r"(?<!\\)\(", lambda _: f"(?P<g{next(number)}>", DateFormat(form).pattern)
 
 
 @dataclass(frozen=True)
