@@ -130,3 +130,11 @@ def test_with_the_schema_alone_nothing_is_known_but_the_storage():
 def test_a_column_of_lists_is_described_and_not_read():
     found = profile_table(open_table(pa.table({"x": [[1], [2]]})).stored).columns[0]
     assert found.storage is profiles.Storage.OTHER
+
+
+def test_progress_is_told_until_all_rows_were_read():
+    told: list[tuple[int, int]] = []
+    chunks = pa.chunked_array([pa.array(["a"] * 10), pa.array(["b"] * 15)])
+    profile_table(open_table(pa.table({"x": chunks})).stored, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (25, 25)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)

@@ -63,14 +63,16 @@ def init(
     Every proposal has a reason. What is read off the rows is marked as profiled until a person confirms it, and the ledger
     notes that somebody looked.
     """
+    from shoal.anonymize.generalize.base import StageProgress
     from shoal.draft.request import draft
 
-    with progress.spinner("reading"):
+    with progress.stages() as show:
         found = draft(
             data,
             ledger=ledger,
             new_ledger=new_ledger,
             check=lambda made: made.refuse_overwriting(out, force=force),
+            progress=lambda done, total: show(StageProgress("looking at the rows", done, total)),
             **options,
         )
         written = found.save(out, force=force)
@@ -102,6 +104,8 @@ def _row(column: DraftedColumn) -> tuple[str, str, str, str]:
 
 
 def _next(found: Draft, written: Path) -> list[str]:
+    if not found.complete:
+        return [f"fill in what is missing in {written}, then: shoal policy check {written}"]
     confirm = [f"shoal policy confirm {written}"] if found.profiled else []
     return [*confirm, f"shoal plan {written}"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -202,14 +202,19 @@ class Beside:
 
 
 def draft_table(
-    opened: OpenedTable, *, schema_only: bool = False, beside: Beside | None = None, dataset: str | None = None
+    opened: OpenedTable,
+    *,
+    schema_only: bool = False,
+    beside: Beside | None = None,
+    dataset: str | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Draft:
-    """Draft a policy for a table that was opened."""
+    """Draft a policy for a table that was opened; `progress` is told the rows that were read, and all."""
     known = beside or Beside()
     books = (*known.books, opened.stored.codebook)
     said = {name: describe(name, books) for name in opened.stored.names}
     missing = {name: [each.value for each in one.column.missing] for name, one in said.items() if one is not None}
-    profile = profile_table(opened.stored, schema_only=schema_only, missing=missing)
+    profile = profile_table(opened.stored, schema_only=schema_only, missing=missing, progress=progress)
     recognized = recognize_table(profile, _labels(said), known.roles)
     columns = [
         _drafted(column, found, said[column.name], known.hierarchies.get(column.name))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -192,12 +192,16 @@ class TableProfile:
 
 
 def profile_table(
-    stored: StoredColumns, *, schema_only: bool = False, missing: Mapping[str, Sequence[str]] | None = None
+    stored: StoredColumns,
+    *,
+    schema_only: bool = False,
+    missing: Mapping[str, Sequence[str]] | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> TableProfile:
     """Read all columns of a table once; with `schema_only`, their names and how they are stored, and no value.
 
     `missing` has codes that are known to stand for missing values, by the name of the column; they count as missing. A column
-    whose values no declared type reads is described by its storage alone.
+    whose values no declared type reads is described by its storage alone. `progress` is told the rows that were read, and all.
     """
     kinds = [storage_of(kind) for kind in stored.kinds]
     if schema_only:
@@ -212,6 +216,7 @@ def profile_table(
             rows += batch.num_rows
             for at, place in enumerate(places):
                 watched[place].add(plain(batch.column(at)))
+            progress(rows, stored.rows)
     rows = rows or stored.rows
     columns = [
         watched[place].profile(name, rows)

@@ -27,8 +27,12 @@ def draft(
     ledger: str | Path | None = None,
     new_ledger: bool = False,
     check: Callable[[Draft], None] = lambda _: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Draft:
-    """Draft a policy for a table; see `shoal.draft`. `check` may refuse the draft before the look is noted."""
+    """Draft a policy for a table; see `shoal.draft`.
+
+    `check` may refuse the draft before the look is noted; `progress` is told the rows that were read, and all.
+    """
     opened = open_table(data, sheet=sheet, table=table, query=query)
     beside, notes = read_sources(
         opened.stored.names, codebook=codebook, population=population, hierarchies=hierarchies, settings=settings
@@ -40,7 +44,7 @@ def draft(
         return made
     named = None if ledger is None else str(ledger)
     open_ledger(named, new=new_ledger).close()  # a ledger that is not there is an error before anything is looked at
-    made = draft_table(opened, beside=beside, dataset=dataset)
+    made = draft_table(opened, beside=beside, dataset=dataset, progress=progress)
     check(made)
     noted = record_look(made.dataset, "init", ledger=named, begin=True)
     return made if noted is None else made.with_look(noted)
