@@ -35,7 +35,7 @@ __all__ = ["noisy"]
 
 pytestmark = pytest.mark.slow
 
-LEFT_OPEN = {"label-meaning", "count-bins", "count-choice", "wording", "recoding-lattice"}
+LEFT_OPEN = {"handbook", "label-meaning", "count-bins", "count-choice", "wording", "recoding-lattice"}
 """What the one-file verifier leaves to `shoal verify`."""
 
 

@@ -165,7 +165,7 @@ def _facts(handbook: Handbook, column: PublishedColumn) -> list[tuple[str, str, 
     elif column.pattern is not None:
         found.append(("declared values", f"texts that match {column.pattern}", ""))
     elif column.values is not None:
-        found.append(("declared values", f"{len(column.values):,}", "listed"))
+        found.append(("declared values", f"{len(column.values):,} values", ""))
     if column.may_be_missing:
         labelled = any(label.kind == GONE for label in column.labels)
         ways = ["(missing)"] * labelled + ["an empty cell"] * _leaves_cells_empty(handbook, column)
@@ -224,8 +224,8 @@ _TYPES = {
     Type.DATETIME: "times without a zone",
 }
 _ROLES = {
-    "quasi": "an intruder may know it from elsewhere",
-    "confidential": "nobody else is to learn it",
+    "quasi": "a quasi-identifier: others may know it of a person from elsewhere",
+    "confidential": "what an intruder may want to learn of a person",
 }
 _SHOWS = {
     "as it is": "the value itself",
