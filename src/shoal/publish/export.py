@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.assess.frame.column import EVERY, GONE, SET, VALUE, PublishedColumn, PublishedLabel
-from shoal.assess.frame.typed import Intervals, Sets, TypedColumn, check_options, typed_column, typed_table
+from shoal.assess.frame.table import Intervals, Sets, TypedColumn, check_options, typed_column, typed_table
 from shoal.assess.release.sealed_folder import SealedFolder
 from shoal.assess.release.view import read_table
 from shoal.data.archive import open_release
@@ -66,7 +66,7 @@ def export(
 
     Arguments  `folder`: a release folder or its zip file; `target`: a file that ends in .csv, .parquet, .dta, .sav or .zsav, or
                the address of a database; `table`: which table of the release, where there are several; `into`: the name of the
-               new database table; `intervals` and `sets` as in `shoal.assess.frame.typed`
+               new database table; `intervals` and `sets` as in `shoal.assess.frame.table`
     Raises     UsageError for a target that exists or cannot be written, VerificationError for a release that fails a check
     """
     address = is_address(target) and isinstance(target, str)

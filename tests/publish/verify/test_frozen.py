@@ -133,7 +133,9 @@ def test_a_sentence_of_this_wording_is_compared_letter_by_letter(tmp_path):
     as_of_another_version(made.folder, "0.1.0", WORDING, {"sentence": "Nobody can learn anything."})
     found = failed(made.folder)
     assert "wording (sentence)" in found
-    assert all(each.startswith("handbook (") for each in found if each != "wording (sentence)")  # it quotes the sentence
+    assert all(
+        each.startswith("handbook (") for each in found if each != "wording (sentence)"
+    )  # it quotes the sentence
 
 
 def test_a_page_of_this_wording_is_drawn_again(tmp_path):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.assess.frame.column import PublishedColumn
-    from shoal.assess.frame.typed import Intervals, Sets, TypedColumn
+    from shoal.assess.frame.table import Intervals, Sets, TypedColumn
 
 
 MOST_ROWS = 1 << 40
@@ -141,7 +141,7 @@ class LabelledFile(PublishedFile):
                    in the place of the label; `sets`: "text" for labels, "codes" for the short codes of the codebook
         Raises     UsageError for an option that is none
         """
-        from shoal.assess.frame.typed import typed_table
+        from shoal.assess.frame.table import typed_table
 
         own = [self._typed_column(name) for name in self.columns]
         with reading(f"table '{self.name}'"):
@@ -149,7 +149,7 @@ class LabelledFile(PublishedFile):
 
     def to_pandas(self, *, intervals: Intervals = "text", sets: Sets = "text") -> Any:
         """Give the same as a pandas frame, where pandas is installed; both ends of an interval make a pandas Interval."""
-        from shoal.assess.frame.typed import as_pandas
+        from shoal.assess.frame.table import as_pandas
 
         return as_frame("pandas", lambda: as_pandas(self.to_arrow(intervals=intervals, sets=sets)))
 
@@ -165,7 +165,7 @@ class LabelledFile(PublishedFile):
         return describe_published(self._sealed, name, self._cache)
 
     def _typed_column(self, name: str) -> TypedColumn:
-        from shoal.assess.frame.typed import typed_column
+        from shoal.assess.frame.table import typed_column
 
         entries = (*self._sealed.certificate["tables"], *self._sealed.certificate.get("counts", ()))
         rule = next(entry["recoding"][name] for entry in entries if entry["file"] == self._file)

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from shoal.assess.frame.typed import end_values
+from shoal.assess.frame.table import end_values
 from shoal.assess.release.load import load
 from shoal.errors import UsageError
 from shoal.publish.handbook.read_release import open_release
