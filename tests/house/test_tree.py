@@ -43,6 +43,7 @@ TOPICS = {
     "assess/release/test_base.py",
     "assess/release/test_stated_intervals.py",
     "cli/publish/test_other_encodings.py",
+    "cli/test_beginners_errors.py",
     "cli/test_examples.py",
     "cli/test_hostile_names.py",
     "cli/test_service_account.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -211,6 +212,7 @@ def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) 
         output.note(
             "write what is known into the file and say `provenance: declared`, or let the certificate say how it is"
         )
+    output.tell(f"next: shoal plan {shlex.quote(str(file))}")
 
 
 def _refuse_nobody(waiting: Sequence[ProfiledKey], *, as_json: bool) -> None:

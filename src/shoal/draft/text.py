@@ -200,11 +200,14 @@ def _release(draft: Draft) -> Iterator[str]:
         "What is published, and what is promised of it. The method is left out: it follows from the number of columns "
         "(`shoal plan policy.yaml` says which it is, and `shoal plan policy.yaml --compare` what others would give)."
     )
-    epsilon = "one person's row changes the chance of any result by a factor of e at most (2.7); smaller hides more"
-    delta = "the chance that lies outside that promise; keep it far below one over the number of people"
+    row = "one row" if draft.unit.column is None else "one person's rows"
+    yield from _comment(
+        f"With {row} in the table, the probability of any conclusion is at most e^epsilon times what it is without, plus delta; "
+        "and the other way round."
+    )
     yield f"{off}release:"
-    yield f"{off}  epsilon: 1      # {epsilon}"
-    yield f"{off}  delta: 1e-6     # {delta}"
+    yield f"{off}  epsilon: 1      # e^1 is a factor of 2.7; smaller hides more"
+    yield f"{off}  delta: 1e-6     # keep it far below one over the number of people"
     yield ""
     yield from _comment(
         "The ceiling for everything that is ever published of this table, under this name in the ledger."

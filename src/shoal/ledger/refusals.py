@@ -116,7 +116,8 @@ def refuse_overrun(whose: str, spent: Budget, cost: Cost, ceiling: Budget | None
             f"{whose} would overrun its budget",
             came=f"({text_up(spent.epsilon)}, {text_up(spent.delta)}) spent and {cost.words()} asked for",
             allowed=f"({_short(ceiling.epsilon)}, {_short(ceiling.delta)}) in all",
-            fix=f"({text_down(left[0])}, {text_down(left[1])}) is left; nothing was charged",
+            fix=f"({text_down(left[0])}, {text_down(left[1])}) is left; use what was published, ask for less, or raise the "
+            "budget on record with `shoal ledger budget`; nothing was charged",
         )
 
 

@@ -99,7 +99,11 @@ class Policy:
             raise PolicyError("the policy is not UTF-8 text", came=where, fix="save it as UTF-8") from None
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or "not a name of a file"
-            raise PolicyError("the policy cannot be read", came=f"{where} ({why})", fix="name a policy file") from None
+            raise PolicyError(
+                "the policy cannot be read",
+                came=f"{where} ({why})",
+                fix="name a policy file, or draft one: shoal init DATA",
+            ) from None
         return cls.parse(text, where.parent, str(where))
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,6 +117,7 @@ def plan(
         output.tell_paragraph(f"warning: {said}", further="  ")
     for said in (*found.notes, *([] if found.work is None else [found.work])):
         output.tell_paragraph(f"note: {said}", further="  ")
+    output.tell_paragraph(f"next: shoal release {shlex.quote(str(policy))} DATA --out FOLDER", further="  ")
 
 
 def _compare(policy: Policy, rows: str | None, runs: str | None, *, as_json: bool) -> None:

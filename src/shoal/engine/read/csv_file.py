@@ -274,6 +274,7 @@ def read_header(path: Path, form: FileFormat, declared: Sequence[str]) -> CsvFil
             "the first line is empty" if size > len(codecs.BOM_UTF8) else "the file is empty",
             came=path.name,
             allowed="a header line with the names of the columns",
+            fix="write the table into the file again, with the names of its columns in the first line",
         )
     ways = [form.delimiter] if form.delimiter else [each for each in DELIMITERS if each != form.quote]
     # max() takes the first of equals: a comma, unless something else shows more columns.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import difflib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -271,7 +272,7 @@ def _open_silently(work: Callable[[], StoredColumns], name: str) -> StoredColumn
     except ShoalError as error:
         failed = error
     except FileNotFoundError:
-        failed = DataError("there is no such file", came=name, fix="check the path")
+        failed = DataError("there is no such file", came=name, fix=_nearest(name))
     except PermissionError:
         failed = DataError("the file may not be read", came=name, fix="ask for the permission to read it")
     except MemoryError:
@@ -303,9 +304,37 @@ def _refuse_names(source: str, names: Sequence[str], asked: Sequence[str], *, pa
         raise DataError(
             "the table lacks columns that the policy names",
             came=f"{source} without {', '.join(repr(name) for name in missing)}",
-            fix="check that this is the policy of this table, and that the file has a header"
-            + (", and that `file: {delimiter: ...}` in the policy is right" if parsed else ""),
+            fix=_spelled(missing, names)
+            + "check that this is the policy of this table, and that the file has a header"
+            + (", and that `file: {delimiter: ...}` in the policy is right" if parsed else "")
+            + "; `shoal init FILE --schema-only --out NEW` writes a policy with the names that the file has",
         )
+
+
+def _spelled(missing: Sequence[str], names: Sequence[str]) -> str:
+    """Columns that the file spells otherwise, in letters, blanks or points alone: so what is quoted is no value of a record."""
+    known = {_letters(name): name for name in names}
+    pairs = [(name, known[_letters(name)]) for name in missing if _letters(name) and _letters(name) in known]
+    return "".join(f"the file spells '{name}' as '{_printable(other)}'; " for name, other in pairs[:MOST_NAMES])
+
+
+def _letters(name: str) -> str:
+    return "".join(each for each in name.casefold() if each.isalnum())
+
+
+def _nearest(name: str) -> str:
+    """What to do about a path that leads nowhere: a file beside it that has nearly its name, or where the path begins."""
+    if is_address(name):
+        return "check the path"
+    path = Path(name)
+    try:
+        beside = sorted(each.name for each in path.absolute().parent.iterdir())
+    except OSError:
+        return f"there is no folder {path.parent} either: check the path"
+    near = difflib.get_close_matches(path.name, beside, n=1)
+    if near:
+        return f"did you mean {path.with_name(near[0])}? Check the path"
+    return "check the path" if path.is_absolute() else f"check the path; it begins in {Path.cwd()}"
 
 
 def _refuse_types(found: StoredColumns, asked: Sequence[Attribute], kinds: Sequence[pa.DataType]) -> None:
@@ -341,6 +370,7 @@ def _recognize(data: object, form: FileFormat, declared: Sequence[str], wanted: 
     if path.is_dir():
         return open_parquet(path.name, parquet_files(path))
     suffix = path.suffix.lower()
+    _refuse_parts(path, suffix, form)
     if suffix in TEXT + tuple(PACKINGS) + BINARY:
         refuse_special(path)
     ending = inner_ending(path) if is_packed(path) else suffix
@@ -362,6 +392,18 @@ def _recognize(data: object, form: FileFormat, declared: Sequence[str], wanted: 
         came=f"{came} with {ending or 'a name without an ending'} inside" if is_packed(path) else came,
         allowed=ALLOWED,
     )
+
+
+def _refuse_parts(path: Path, suffix: str, form: FileFormat) -> None:
+    """Raise DataError where a sheet, a table or a query is named and this kind of file has none."""
+    parts = (("sheet", WORKBOOKS, "a workbook"), ("table", DATABASES, "a database"), ("query", DATABASES, "a database"))
+    for part, endings, holder in parts:
+        if getattr(form, part) is not None and suffix not in endings:
+            raise DataError(
+                f"only {holder} has a {part}",
+                came=f"{path.name} with {part} in the request or the policy",
+                fix=f"leave `--{part}` of shoal init out, or `{part}` of `file: {{...}}` in the policy",
+            )
 
 
 def _csv(path: Path, form: FileFormat, declared: Sequence[str], wanted: Sequence[str]) -> StoredColumns:

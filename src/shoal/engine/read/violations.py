@@ -80,7 +80,7 @@ def _error(
         violation.value,
         came=f"{came}{opened.counted_from}",
         allowed=_allowed_values(violation, [one for one, _, _ in found], opened),
-        fix="; ".join([*hints, _fix(violation, bool(hints))]),
+        fix="; ".join([*hints, _fix(violation, bool(hints), [one for one, *_ in found])]),
     )
     error.rows = {one.name: tuple(number + 1 for number in numbers) for one, _, numbers in found}
     return error
@@ -100,12 +100,13 @@ def _allowed_values(violation: Violation, attributes: Sequence[Attribute], opene
     return None
 
 
-def _fix(violation: Violation, hinted: bool) -> str:
+def _fix(violation: Violation, hinted: bool, attributes: Sequence[Attribute]) -> str:
     otherwise = "otherwise " if hinted else ""
     if violation is Violation.UNREADABLE:
         return f"{otherwise}correct the file, or declare the type that the column has"
     if violation is Violation.OUTSIDE:
-        return f"{otherwise}correct the file, widen the domain, or set outside: clamp or suppress"
+        ways = "clamp or suppress" if any(isinstance(one.domain, Interval) for one in attributes) else "suppress"
+        return f"{otherwise}correct the file, widen the domain, or set outside: {ways}"
     return "correct the file, or set missing: value"
 
 

@@ -36,6 +36,8 @@ DATABASES: Final = SQLITE + DUCKDB
 """The endings of database files."""
 MOST_CELLS: Final = 1 << 19
 """Values that are fetched at a time."""
+_UNREACHABLE: Final = "the database cannot be reached"
+_UNREADABLE: Final = "the table cannot be read"
 T = TypeVar("T")
 
 
@@ -120,7 +122,7 @@ class _Snapshot:
         """Begin a transaction where none is open, and say whether one was begun."""
         if self._end is not None and self._end.alive:
             return False
-        self._engine, self._connection = self._attempt("the database cannot be reached", lambda: _connect(self._url))
+        self._engine, self._connection = self._attempt(_UNREACHABLE, lambda: _connect(self._url))
         self._end = weakref.finalize(self, _close, self._engine, self._connection)
         return True
 
@@ -167,7 +169,7 @@ class _Snapshot:
 
         choose = {"postgresql": _postgresql_column, "mysql": _mysql_column, "mariadb": _mysql_column}
         column = choose.get(self._url.get_backend_name(), _other_column)
-        described = self._attempt("the table cannot be read", describe)
+        described = self._attempt(_UNREADABLE, describe)
         return [column(each[0], each[1]) for each in described]
 
     def count(self, relation: str) -> int:
@@ -194,9 +196,9 @@ class _Snapshot:
                 driver.adapters.register_loader(number, TextLoader)
             return self._run(query, step)
 
-        result = self._attempt("the table cannot be read", ask)
+        result = self._attempt(_UNREADABLE, ask)
         try:
-            while (arrays := self._attempt("the table cannot be read", fetch)) is not None:
+            while (arrays := self._attempt(_UNREADABLE, fetch)) is not None:
                 yield arrays
         finally:
             with contextlib.suppress(Exception):  # what it says of its end is no news
@@ -231,12 +233,20 @@ class _Snapshot:
             failed = DataError(
                 wrong,
                 came=self._shown if reason is None else f"{self._shown}: {reason}",
-                fix=None
+                fix=_REMEDY.get(wrong)
                 if reason
                 else "check that the server is there, and that every value is within its type: dates of the years 1 to 9999, "
                 "none infinite",
             )
         raise failed
+
+
+_REMEDY: Final = {
+    _UNREACHABLE: "check host, port, user and database in the address, and that the server runs and lets you in: its own "
+    "program (psql, mysql) should open it",
+    _UNREADABLE: "check `--table` or `--query` of shoal init, or `file: {table: ...}` or `{query: ...}` of the policy; the "
+    "server's own program should answer it",
+}
 
 
 def _connect(url: sa.URL) -> tuple[sa.Engine, sa.Connection]:

@@ -39,6 +39,9 @@ LONGEST_LIST: Final = 1 << 22
 MOST_MEMORY, MOST_SECONDS = 1 << 33, 600
 """Bytes and seconds that the process which tries a sheet out may take."""
 COUNTED: Final = ", counted from 1 after the header without empty rows"
+_CONTAINER: Final = bytes.fromhex("d0cf11e0a1b11ae1")
+"""How the files of older programs begin, in which Excel also keeps what it has encrypted."""
+_ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 _BLOCK: Final = 1 << 22
 _OVERLAP: Final = 1 << 10
 _ROW: Final = re.compile(rb"<(?:\w+:)?row\b[^>]*?\sr\s*=\s*[\"']([0-9]{1,9})")
@@ -55,6 +58,7 @@ def open_workbook(path: Path, sheet: str | None = None) -> StoredColumns:
 
     stamp = Stamp.of([path])
     if path.suffix.lower() != ".xls":
+        _refuse_protected(path)
         _refuse_burst(path)
     _try_out(path, sheet)
     held = _load(path, sheet)
@@ -62,7 +66,10 @@ def open_workbook(path: Path, sheet: str | None = None) -> StoredColumns:
     header = next(rows, None)
     if header is None:
         raise DataError(
-            "the sheet is empty", came=path.name, allowed="a first row with the names of the columns, and rows below it"
+            "the sheet is empty",
+            came=path.name,
+            allowed="a first row with the names of the columns, and rows below it",
+            fix="name the sheet that has the table: `--sheet NAME` of shoal init, or `file: {sheet: NAME}` in the policy",
         )
     filled = [place for place, cell in enumerate(header) if spell_as(cell) is not None]
     first, stop = filled[0], filled[-1] + 1
@@ -96,7 +103,7 @@ def _load(path: Path, sheet: str | None) -> Any:
         book = calamine.CalamineWorkbook.from_path(str(path))
         return book.get_sheet_by_name(_choose(book, sheet, path.name, calamine))
     except calamine.PasswordError:
-        raise DataError("the workbook needs a password", came=path.name, fix="save a copy without one") from None
+        raise _protected(path.name) from None
     except (KeyboardInterrupt, SystemExit, MemoryError, DataError):
         raise
     except BaseException as error:  # noqa: BLE001
@@ -104,6 +111,22 @@ def _load(path: Path, sheet: str | None) -> Any:
     if isinstance(failed, OSError):
         raise failed
     raise _broken(path.name)
+
+
+def _refuse_protected(path: Path) -> None:
+    """Raise DataError where the archive was encrypted: then it lies in a container of another kind, under a name of its own."""
+    with path.open("rb") as file:
+        if file.read(len(_CONTAINER)) == _CONTAINER and _ENCRYPTED in file.read(_BLOCK):
+            raise _protected(path.name)
+
+
+def _protected(name: str) -> DataError:
+    return DataError(
+        "the workbook needs a password",
+        came=name,
+        fix="open it in the program that made it, save a copy without a password (in Excel: File, Info, Protect Workbook), and "
+        "name the copy",
+    )
 
 
 def _broken(name: str) -> DataError:
@@ -127,7 +150,7 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
             "the workbook has no such sheet",
             came=f"{name} without '{sheet}'",
             allowed=listed or "a workbook with a sheet of cells",
-            fix="name the sheet as the workbook does, in `file: {sheet: ...}` of the policy",
+            fix=_naming(every[0] if every else "..."),
         )
     if len(seen) != 1:
         first = (seen or every or ["..."])[0]
@@ -137,9 +160,14 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
             else "the workbook has no sheet that can be seen",
             came=f"{name} with {listed}" if listed else name,
             allowed="one of its sheets",
-            fix=f"name it: `file: {{sheet: {first}}}` in the policy, --sheet '{first}' for `shoal init`",
+            fix=_naming(first),
         )
     return str(seen[0])
+
+
+def _naming(sheet: str) -> str:
+    """How a sheet is named, with an example."""
+    return f"name it: `file: {{sheet: {sheet}}}` in the policy, --sheet '{sheet}' for `shoal init`"
 
 
 def _rows(sheet: Any, name: str) -> Iterator[list[Any]]:

@@ -1,0 +1,188 @@
+"""What goes wrong first for a beginner: every error says what happened and what to do next, and shows no value of a record."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from shoal.engine.read.foreign.spreadsheet import _CONTAINER, _ENCRYPTED
+from tests.cli.run import refused, shoal
+from tests.engine.read.foreign.workbooks import write_xlsx
+
+POLICY = """\
+version: 1
+dataset: people
+unit: row
+neighbours: add_remove
+attributes:
+  age: {role: quasi, type: integer, domain: [0, 120], hierarchy: {intervals: [10]}}
+  town: {role: quasi, type: category, domain: [Ash, Elm]}
+  income: {role: confidential, type: integer, domain: [0, 100000], hierarchy: {intervals: [1000]}}
+release: {method: safe-k, epsilon: 1, delta: 1e-6, recoding: {levels: {age: 1, town: 0, income: 1}}}
+budget: {epsilon: 1.5, delta: 1e-5}
+"""
+ROWS = ["34,Ash,20417", "71,Elm,31993"] * 30
+TELLING = ("20417", "31993", "71,", "'71'", "Elm,3")
+"""What only the rows hold."""
+RELEASE = ("release", "policy.yaml", "people.csv", "--out", "out", "--new-ledger")
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with a small table in several forms, and a policy of it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SHOAL_LEDGER", str(tmp_path / "ledger.sqlite"))
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "people.csv").write_text("\n".join(["age,town,income", *ROWS, ""]))
+    (tmp_path / "no-header.csv").write_text("\n".join([*ROWS, ""]))
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "people.docx").touch()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "policy.yaml").touch()
+    return tmp_path
+
+
+def _change(desk, old: str, new: str) -> None:
+    text = (desk / "policy.yaml").read_text()
+    assert old in text
+    (desk / "policy.yaml").write_text(text.replace(old, new))
+
+
+def _workbook(desk) -> None:
+    write_xlsx(desk / "book.xlsx", {"read me": [["hello"]], "people": [["age"], [34]], "blank": []})
+    (desk / "locked.xlsx").write_bytes(_CONTAINER + bytes(504) + _ENCRYPTED + bytes(512))
+
+
+def _database(desk) -> None:
+    with sqlite3.connect(desk / "people.sqlite") as held:
+        held.execute("CREATE TABLE people (age INTEGER)")
+
+
+def _without_library(desk, monkeypatch) -> None:
+    _workbook(desk)
+    monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
+
+
+CASES = {
+    "wrong path, nearly right": ((), ("init", "poeple.csv"), 5, ("no such file", "did you mean people.csv?")),
+    "wrong path": ((), ("init", "zzz.csv"), 5, ("no such file", "check the path; it begins in")),
+    "wrong folder": ((), ("init", "a/b/people.csv"), 5, ("no such file", "no folder a/b")),
+    "no policy": ((), ("plan", "none.yaml"), 2, ("the policy cannot be read", "shoal init DATA")),
+    "unknown kind": ((), ("init", "people.docx"), 5, ("not known", ".xlsx")),
+    "no ledger": ((), ("init", "people.csv", "--out", "d", "--ledger", "l.sqlite"), 4, ("no ledger", "--new-ledger")),
+    "empty file": ((), ("init", "empty.csv"), 5, ("empty", "names of its columns in the first line")),
+    "draft is there": ((), ("init", "people.csv", "--out", "there", "--new-ledger"), 2, ("exists", "--force")),
+    "several sheets": ((_workbook,), ("init", "book.xlsx"), 5, ("several sheets", "--sheet 'read me'")),
+    "wrong sheet": (
+        (_workbook,),
+        ("init", "book.xlsx", "--sheet", "peple"),
+        5,
+        ("no such sheet", "'people'", "--sheet"),
+    ),
+    "empty sheet": ((_workbook,), ("init", "book.xlsx", "--sheet", "blank"), 5, ("empty", "--sheet NAME")),
+    "password": ((_workbook,), ("init", "locked.xlsx"), 5, ("password", "save a copy without a password")),
+    "sheet of a text file": ((), ("init", "people.csv", "--sheet", "a"), 5, ("only a workbook", "--sheet")),
+    "table of a text file": ((), ("init", "people.csv", "--table", "a"), 5, ("only a database", "--table")),
+    "wrong table": (
+        (_database,),
+        ("init", "people.sqlite", "--table", "x"),
+        5,
+        ("no such table", "'people'", "table: "),
+    ),
+    "wrong query": ((_database,), ("init", "people.sqlite", "--query", "SELECT x"), 5, ("query", "SQLite's own shell")),
+    "database refuses": (
+        (),
+        ("init", "postgresql://ann:secret@127.0.0.1:1/clinic", "--table", "people"),
+        5,
+        ("cannot be reached", "127.0.0.1:1/clinic", "psql"),
+    ),
+    "library is missing": ((_without_library,), ("init", "book.xlsx", "--sheet", "people"), 2, ("shoal[formats]",)),
+    "wrong column": (
+        (("income:", "wage:"),),
+        RELEASE,
+        5,
+        ("lacks columns", "'wage'", "shoal init FILE --schema-only", "nothing was charged"),
+    ),
+    "column in other letters": ((("income:", "In_Come:"),), RELEASE, 5, ("the file spells 'In_Come' as 'income'",)),
+    "no header": (
+        (),
+        ("release", "policy.yaml", "no-header.csv", "--out", "out", "--new-ledger"),
+        5,
+        ("lacks columns", "has a header"),
+    ),
+    "wrong type": (
+        (("type: category, domain: [Ash, Elm]", "type: integer, domain: [0, 9]"),),
+        RELEASE,
+        5,
+        ("'town' in 60 rows", "declare the type", "--show-values", "nothing was charged"),
+    ),
+    "outside a domain": (
+        (("[0, 120]", "[0, 50]"),),
+        RELEASE,
+        5,
+        ("'age' in 30 rows", "0..50", "outside: clamp or suppress", "--show-values"),
+    ),
+    "outside a list": (
+        (("[Ash, Elm]", "[Ash]"),),
+        RELEASE,
+        5,
+        ("'town' in 30 rows", "widen the domain", "suppress", "nothing was charged"),
+    ),
+    "folder is there": (
+        (),
+        ("release", "policy.yaml", "people.csv", "--out", "there", "--new-ledger"),
+        2,
+        ("exists", "--force"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_error_says_what_happened_and_what_to_do_next(desk, monkeypatch, case):
+    before, arguments, code, said = CASES[case]
+    for step in before:
+        if isinstance(step, tuple):
+            _change(desk, *step)
+        elif step is _without_library:
+            step(desk, monkeypatch)
+        else:
+            step(desk)
+    there = sorted(path.name for path in desk.iterdir() if "ledger" not in path.name)
+    fields = refused(*arguments, code=code)
+    words = " ".join(str(fields[part]) for part in ("wrong", "came", "allowed", "fix"))
+    for each in said:
+        assert each in words
+    assert not any(each in words for each in (*TELLING, "secret"))
+    assert sorted(path.name for path in desk.iterdir() if "ledger" not in path.name) == there
+
+
+def test_what_the_message_offers_can_be_done(desk):
+    """A value outside a list has no nearest one to be moved to."""
+    _change(desk, "[Ash, Elm]", "[Ash]")
+    assert "clamp" not in refused(*RELEASE, code=5)["fix"]
+    _change(desk, "domain: [Ash]", "domain: [Ash], outside: suppress")
+    assert shoal(*RELEASE).exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_second_run_and_a_budget_that_is_spent(desk):
+    assert shoal(*RELEASE).exit_code == 0
+    again = shoal("release", "policy.yaml", "people.csv", "--out", "more")
+    assert again.exit_code == 4
+    assert "--again" in again.stderr
+    assert "nothing was charged" in again.stderr
+    spent = shoal("release", "policy.yaml", "people.csv", "--out", "more", "--again")
+    assert spent.exit_code == 4
+    assert "(0.5, 0.000009) is left" in spent.stderr
+    assert "shoal ledger budget" in spent.stderr
+    assert not (desk / "more").exists()
+
+
+def test_each_step_names_the_next_command(desk):
+    drafted = shoal("init", "people.csv", "--out", "draft", "--new-ledger")
+    assert "shoal policy confirm draft/policy.yaml" in drafted.stdout
+    confirmed = shoal("policy", "confirm", "draft/policy.yaml", "--all")
+    assert "next: shoal plan draft/policy.yaml" in confirmed.stderr
+    planned = shoal("plan", "draft/policy.yaml")
+    assert "next: shoal release draft/policy.yaml DATA --out FOLDER" in planned.stderr
