@@ -78,11 +78,12 @@ TOPICS = {
     "publish/verify/test_hostile.py",
     "publish/verify/test_mutation.py",
     "publish/verify/test_odd_policies.py",
-    "query/test_hostile_texts.py",
     "query/questions/test_sensitivity.py",
     "query/questions/test_truth.py",
+    "query/test_hostile_texts.py",
     "query/test_stated_errors.py",
     "test_examples.py",
+    "test_journeys.py",
     "test_objects.py",
 }
 """Files of tests about a topic that no single module of their folder holds."""
