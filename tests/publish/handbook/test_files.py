@@ -121,6 +121,17 @@ def test_the_first_page_says_what_is_true_of_its_kind(kind, said, unsaid):
     assert unsaid not in text
 
 
+def test_a_backtick_in_a_name_frees_no_markup():
+    """Sentences of the certificate name columns; a backtick in a name must not turn what follows it into markup."""
+    folder = released("rows")
+    content = certificate(folder)
+    content |= {"dataset": "d`<b>", "explanation": ["With the row of one 'id`<img src=x>' in the table, say."]}
+    handbook = files.handbook_of(folder, content, (folder / "policy.lock.yaml").read_text())
+    text = files.handbook_files(handbook)["README.md"]
+    assert r"one 'id'\<img src=x\>' in" in text
+    assert r"# d'\<b\>" in text
+
+
 def snippets(folder: Path, language: str) -> list[str]:
     text = (folder / "README.md").read_text(encoding="utf-8")
     return re.findall(rf"```{language}\n(.*?)\n```", text, re.DOTALL)
@@ -132,6 +143,7 @@ def test_its_programs_run(kind, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(__import__("sys").modules, "read_release", raising=False)
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
     programs = snippets(folder, "python")
     assert len(programs) == 2
     for program in programs:
@@ -140,6 +152,7 @@ def test_its_programs_run(kind, monkeypatch, capsys):
     assert not (folder / "__pycache__").exists()  # or the folder would not verify any more
     (question,) = snippets(folder, "sql")
     assert duckdb.sql(question).fetchall()
+    assert not (folder / "__pycache__").exists()  # the verifiers would not know it
     monkeypatch.delitem(__import__("sys").modules, "read_release", raising=False)
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import shoal
 from shoal.publish.handbook.read_release import ReleaseError, main, open_release
 from tests.publish.handbook.survey import released
 
@@ -43,6 +44,28 @@ def test_a_bare_interpreter_reads_every_cell(kind):
         assert len(rows) == len(told)
         for row, cells in zip(rows, told, strict=True):
             assert [as_text(value) for value in row.values()] == [plain(text) for text in cells.values()]
+
+
+def test_a_sign_that_ends_a_line_elsewhere_is_a_letter_of_a_label(tmp_path):
+    towns = ["Bern\u2028Zug", "Chur\x85Arth", "Sion\x0bGenf"]
+    asked = {
+        "version": 1,
+        "dataset": "towns",
+        "unit": "row",
+        "neighbours": "add_remove",
+        "attributes": {"town": {"role": "quasi", "type": "category", "domain": towns}},
+        "release": {"epsilon": 1, "delta": "1e-3", "output": "csv"},
+    }
+    table = pa.table({"town": [towns[number % 3] for number in range(3000)]})
+    made = shoal.release(
+        shoal.plan(shoal.Policy.of(asked)), table, tmp_path / "out",
+        ledger=str(tmp_path / "ledger.sqlite"), new_ledger=True, report=False,
+    )  # fmt: skip
+    release = open_release(made.folder)
+    rows = release.rows()
+    assert {row["town"] for row in rows} == set(towns)
+    assert len(rows) == len(shoal.load(made.folder).table().to_pandas())
+    assert {label.text for label in release.labels("town")} >= set(towns)
 
 
 def as_text(value: object) -> object:

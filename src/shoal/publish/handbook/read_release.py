@@ -5,6 +5,9 @@ in Parquet need pyarrow. It shares no code with Shoal. What it reads are the tab
 `datapackage.json` (types of columns) and `certificate.json` (hashes: a file that was changed is refused). It verifies nothing
 else: `shoal verify` and the one-file verifier do.
 
+    import sys
+
+    sys.dont_write_bytecode = True                 # else Python adds a folder __pycache__, and the release no longer verifies
     from read_release import open_release
 
     release = open_release(".")
@@ -29,6 +32,7 @@ import contextlib
 import csv
 import hashlib
 import importlib
+import io
 import json
 import math
 import os
@@ -208,7 +212,7 @@ class ReleaseFolder:
         if resource["format"] == "parquet":
             columns = _parquet_columns(content)
         else:
-            lines = list(csv.reader(content.decode("utf-8").splitlines(keepends=True)))
+            lines = list(csv.reader(_lines(content)))
             if not lines or lines[0] != [field["name"] for field in fields]:
                 raise ReleaseError(f"{resource['path']} has other columns than datapackage.json says")
             body = [line or [""] for line in lines[1:]]
@@ -222,7 +226,7 @@ class ReleaseFolder:
 
     def _labels(self) -> dict[str, list[CodebookLabel]]:
         if self._codebook is None:
-            self._codebook = _read_codebook(self._read("codebook.csv").decode("utf-8"))
+            self._codebook = _read_codebook(self._read("codebook.csv"))
         return self._codebook
 
 
@@ -232,6 +236,11 @@ def _plain_kind(field: dict[str, Any]) -> tuple[str, Any]:
     if listed and "enum" in field.get("constraints", {}):
         return ("ordered" if field.get("categoriesOrdered") else "category"), listed
     return field["type"], None
+
+
+def _lines(content: bytes) -> io.StringIO:
+    """The lines of a CSV file; a sign that ends a line elsewhere, such as U+2028, is a letter of a label here."""
+    return io.StringIO(content.decode("utf-8"), newline="")
 
 
 def _parquet_columns(content: bytes) -> dict[str, list[Any]]:
@@ -277,10 +286,10 @@ def _after(value: Any) -> Any:
     return value + timedelta(microseconds=1) if isinstance(value, datetime) else math.nextafter(value, math.inf)
 
 
-def _read_codebook(text: str) -> dict[str, list[CodebookLabel]]:
+def _read_codebook(content: bytes) -> dict[str, list[CodebookLabel]]:
     """The labels of every column, each with all lines of codebook.csv that are about it."""
     found: dict[str, dict[Any, CodebookLabel]] = {}
-    for line in csv.DictReader(text.splitlines(keepends=True)):
+    for line in csv.DictReader(_lines(content)):
         if not line["label"]:
             continue
         of = line["type"]

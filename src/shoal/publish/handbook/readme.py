@@ -62,10 +62,10 @@ def sections(handbook: Handbook) -> tuple[Section, ...]:
     """Everything that the first page says after its head."""
     certificate = handbook.certificate
     promised: tuple[Block, ...] = (
-        Paragraph(certificate["sentence"]),
-        *(Paragraph(sentence) for sentence in certificate["explanation"]),
+        Paragraph(_quoted(certificate["sentence"])),
+        *(Paragraph(_quoted(sentence)) for sentence in certificate["explanation"]),
         Paragraph("What the promise does not say, in the words of the certificate, which has the list of charges:"),
-        Points(tuple(certificate["not_promised"])),
+        Points(tuple(map(_quoted, certificate["not_promised"]))),
     )
     verify = certificate["how_to_verify"]
     return (
@@ -83,6 +83,11 @@ def sections(handbook: Handbook) -> tuple[Section, ...]:
 def _name(text: object) -> str:
     """A name from the policy between backticks, whatever is in it."""
     return f"`{visible(text).replace('`', chr(39))}`"
+
+
+def _quoted(sentence: str) -> str:
+    """A sentence of the certificate, which has no names between backticks: one that stands in a name is a letter of it."""
+    return sentence.replace("`", "'")
 
 
 def _names(texts: Sequence[str], most: int = 12) -> str:
@@ -391,7 +396,7 @@ def _files(handbook: Handbook) -> Listing:
         ("`codebook.html`, `codebook.csv`", "every column, every label and what it stands for"),
         ("`datapackage.json`", "the tables and their columns as a Frictionless Data Package"),
         ("`read_release.py`", "reads the tables with proper types; needs Python alone"),
-        ("`policy.lock.yaml`", "the plan that was fixed before the data were touched"),
+        ("`policy.lock.yaml`", "the plan of the release, locked before it was run"),
     ]
     if any(table.rules for table in handbook.tables):
         found.append(("`recoding/`", "the rules of the labels, from which the codebook was made"))
@@ -416,7 +421,7 @@ def _lead(handbook: Handbook) -> str:
 
 def readme_text(handbook: Handbook) -> str:
     """The text of README.md."""
-    lines = [f"# {_plain(visible(handbook.certificate['dataset']))}", "", _inline(_lead(handbook)), ""]
+    lines = [f"# {_plain(_quoted(visible(handbook.certificate['dataset'])))}", "", _inline(_lead(handbook)), ""]
     for section in sections(handbook):
         lines += [f"## {section.title}", ""]
         for block in section.blocks:

@@ -23,6 +23,9 @@ def snippets(handbook: Handbook) -> Iterator[Snippet]:
         "python",
         "\n".join(
             [
+                "import sys",
+                "",
+                "sys.dont_write_bytecode = True    # else Python adds a folder __pycache__, and the release no longer verifies",
                 "from read_release import open_release",
                 "",
                 'release = open_release(".")',
