@@ -373,7 +373,10 @@ def _warnings(handbook: Handbook) -> Iterator[str]:
             "Do not take a row for one person's: part of it may be another's of the same group. Relations between exchanged and "
             "other columns are weaker than they were."
         )
-    yield "Do not open the CSV files by a double click: spreadsheets turn labels such as 2020-01 or 3-4 into dates."
+    yield (
+        "Do not open CSV files, `codebook.csv` among them, by a double click: spreadsheets turn labels such as 2020-01 or 3-4 "
+        "into dates."
+    )
     yield "Do not pass a table on alone: without `certificate.json` nobody can verify it, and without this page it is misread."
 
 

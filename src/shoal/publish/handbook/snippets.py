@@ -18,8 +18,9 @@ def snippets(handbook: Handbook) -> Iterator[Snippet]:
     column = _example(handbook, table)
     options = 'intervals="columns", sets="codes"' if table.rules else ""
     call = f"release.to_pandas({table.name!r}{', ' * bool(options)}{options})"
+    needs = ", without any library" if table.form == "csv" else "; Parquet files need pyarrow"
     yield (
-        "Python, with the reader in this folder (the standard library gives rows, pandas and pyarrow give frames):",
+        "Python, with the reader in this folder (rows as dictionaries, or frames with pandas and pyarrow):",
         "python",
         "\n".join(
             [
@@ -29,12 +30,12 @@ def snippets(handbook: Handbook) -> Iterator[Snippet]:
                 "from read_release import open_release",
                 "",
                 'release = open_release(".")',
-                f"rows = release.rows({table.name!r})        # a list of dictionaries, without any library",
+                f"rows = release.rows({table.name!r})        # a list of dictionaries{needs}",
                 f"frame = {call}",
             ]
         ),
     )
-    yield "pandas alone, every cell as text:", "python", _pandas(table, column)
+    yield "pandas alone, labels as text:", "python", _pandas(table, column)
     yield "DuckDB:", "sql", _duckdb(table, column)
     yield "R:", "r", _r(handbook, table, column)
     if table.form == "csv":
