@@ -18,7 +18,7 @@ from shoal.page.html import page
 from shoal.publish.handbook.content import Handbook, HandbookTable
 from shoal.publish.handbook.snippets import snippets
 
-MOST_TABLES = 40
+MOST_TABLES = 20
 """Tables that are listed one by one; the certificate and datapackage.json list all."""
 
 
