@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from shoal.publish.verify import standalone
+from shoal.publish.verify.release import verify
 from tests.cli.run import answer, refused, shoal
 
 
@@ -36,6 +37,13 @@ def test_an_honest_folder_is_verified(made):
     listed = shoal("verify", made / "out", "--all").stdout.splitlines()
     assert len(listed) == len(found["checks"]) + 2
     assert "ok      seal: SHA-256 over the certificate" in listed
+
+
+@pytest.mark.slow
+def test_the_stages_of_a_verification_are_named(made):
+    seen: list[str] = []
+    verify(made / "out", seen.append)
+    assert [stage.partition(":")[0] for stage in seen] == ["1 of 3", "2 of 3", "3 of 3"]
 
 
 def one_cell(folder):

@@ -32,8 +32,8 @@ def verify(context: click.Context, folder: Path, everything: bool, as_json: bool
     from shoal.publish.verify.release import verify as check
 
     recover_folder(folder)
-    with progress.spinner("verifying"):
-        checks = check(folder)
+    with progress.stages() as stage:
+        checks = check(folder, stage)
     failed = [each for each in checks if each.agrees is False]
     if as_json:
         listed = [{"name": each.name, "agrees": each.agrees, "detail": each.detail} for each in checks]

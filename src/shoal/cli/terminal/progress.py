@@ -67,7 +67,9 @@ def stages() -> Iterator[Callable[[str], None]]:
 
 
 def _bars() -> Progress:
-    """A spinner and the stage's name; where the amount of work is known also a bar, the percentage and the time left."""
+    """A spinner, the stage's name and how long it has taken; where the amount of work is known also a bar, the percentage and
+    the time left.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -77,6 +79,7 @@ def _bars() -> Progress:
         Task,
         TaskProgressColumn,
         TextColumn,
+        TimeElapsedColumn,
         TimeRemainingColumn,
     )
     from rich.text import Text
@@ -95,5 +98,10 @@ def _bars() -> Progress:
         KnownTotal(each) for each in (BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), TextColumn("left"))
     ]
     return Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), *columns, console=Console(stderr=True), transient=True
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
     )

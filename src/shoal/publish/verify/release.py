@@ -7,7 +7,7 @@ made depends on the release.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,17 +39,19 @@ OWN_CHECKS = {
 CHECKS = {**standalone.CHECKS, **OWN_CHECKS}
 
 
-def verify(folder: str | Path) -> list[Check]:
+def verify(folder: str | Path, stage: Callable[[str], None] = lambda _: None) -> list[Check]:
     """All checks of a release folder, or of the zip file that `shoal share` made of it; UsageError when it is none.
 
-    A check that the one-file verifier leaves open is left out where it is made here; what stays open stays None.
+    A check that the one-file verifier leaves open is left out where it is made here; what stays open stays None. `stage` is
+    called with the name of each stage as it begins.
     """
     path = Path(folder)
     if not is_archive(path):
-        return _verify(path)
+        return _verify(path, stage)
+    stage("unpacking")
     unpacked = UnpackedRelease(path)
     try:
-        return [*_verify(unpacked.release), *enclosure_checks(unpacked)]
+        return [*_verify(unpacked.release, stage), *enclosure_checks(unpacked)]
     finally:
         unpacked.close()
 
@@ -60,7 +62,7 @@ MADE_ANEW = frozenset({"ledger-composed"})
 """What the one-file verifier may leave open and is part of the certificate that is made again."""
 
 
-def _verify(where: Path) -> list[Check]:
+def _verify(where: Path, stage: Callable[[str], None]) -> list[Check]:
     if not os.path.lexists(where):
         raise UsageError("there is no such folder", came=where, fix="check the path")
     if not os.path.lexists(where / "certificate.json"):
@@ -69,6 +71,7 @@ def _verify(where: Path) -> list[Check]:
         )
     alone: list[Check] = []
     own: list[Check] = []
+    stage("1 of 3: files and figures")
     with standalone.limited_work():
         content: Any = None
         try:
@@ -78,7 +81,7 @@ def _verify(where: Path) -> list[Check]:
             alone.append(standalone.unreadable(error))
         if not any(not check.agrees and (check.id in GATES or check.detail == standalone.NOT_THERE) for check in alone):
             with _reading(own, "readable"):
-                own += _own_checks(where, content, alone)
+                own += _own_checks(where, content, alone, stage)
     made = {check.id for check in own} | MADE_ANEW
     return [standalone.shown(each) for each in (*(_made(alone, made)), *own)]
 
@@ -88,13 +91,15 @@ def _made(alone: list[Check], made: Collection[str]) -> list[Check]:
     return [check for check in alone if check.agrees is not None or check.id not in made]
 
 
-def _own_checks(where: Path, content: dict[str, Any], alone: list[Check]) -> list[Check]:
+def _own_checks(where: Path, content: dict[str, Any], alone: list[Check], stage: Callable[[str], None]) -> list[Check]:
     """The checks that need more than the standard library."""
     checks: list[Check] = []
     certificate = _read(content, checks)
     if certificate is not None:
         with _reading(checks, "numbers"):
+            stage("2 of 3: the plan, made again")
             checks += _against_the_lock(where, certificate)
+        stage("3 of 3: the pages, drawn again")
         if not any(check.agrees is False for check in (*alone, *checks)):  # else it may not be possible to draw it
             checks.append(page_check(standalone.read_text(where, "certificate.html"), certificate))
         if not any(check.agrees is False and check.promise for check in (*alone, *checks)):
