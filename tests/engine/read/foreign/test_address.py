@@ -30,6 +30,7 @@ ADDRESSES = [
         ("C:\\visits.csv", False),
         ("folder//visits.csv", False),
         (Path("sqlite:///visits.sqlite"), False),
+        ("folder:/visits.csv", False),
         (None, False),
     ],
 )
@@ -56,6 +57,23 @@ def test_a_password_with_signs_that_were_not_encoded_is_not_shown():
     assert show_address(address) == "postgresql://db.example.org/clinic"
     with pytest.raises(UsageError, match="%40"):
         parse_address(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"postgresql://ann:half@{HIDDEN}/three@db.example.org/clinic",
+        f"jdbc:postgresql://db.example.org/clinic?user=ann&password={HIDDEN}",
+        f"postgresql:/ann:{HIDDEN}@db.example.org/clinic.db",
+        f" postgresql://ann:{HIDDEN}@db.example.org/clinic",
+    ],
+)
+def test_what_is_almost_an_address_is_refused_as_one_and_not_quoted_as_a_path(address):
+    assert is_address(address)
+    assert HIDDEN not in show_address(address)
+    with pytest.raises(UsageError, match="%40") as caught:
+        parse_address(address)
+    assert HIDDEN not in str(caught.value)
 
 
 @given(st.text(st.characters(codec="ascii", exclude_characters="@/:?#[]%\\")))

@@ -12,7 +12,8 @@ from shoal.errors import UsageError
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+._-]+://")
+_ADDRESS: Final = re.compile(r"\s*(?:jdbc:)?[A-Za-z][A-Za-z0-9+._-]+:(?://|/[^/]*@)")
+"""Also what only looks like an address: as a path it would be quoted in a message, with the password in it."""
 _DRIVERS: Final = {
     "postgres": "postgresql+psycopg",
     "postgresql": "postgresql+psycopg",
@@ -61,10 +62,16 @@ def show_address(address: str) -> str:
 
     with contextlib.suppress(sa.exc.ArgumentError, ValueError):
         url = sa.make_url(address)
-        host = url.host and url.host.rpartition("@")[2]  # a password with an @ that was not written as %40 ends there
-        bare = sa.URL.create(url.get_backend_name(), host=host, port=url.port, database=url.database)
-        return bare.render_as_string()
-    return f"{address.partition('://')[0]}://…"
+        if not _is_torn(url.username, url.database):
+            host = url.host and url.host.rpartition("@")[2]
+            bare = sa.URL.create(url.get_backend_name(), host=host, port=url.port, database=url.database)
+            return bare.render_as_string()
+    return f"{address.partition(':/')[0].strip()}://…"
+
+
+def _is_torn(user: str | None, rest: str | None) -> bool:
+    """Whether a password with an @ that was not written as %40 was cut there, so that its rest passes for host or database."""
+    return user is not None and "@" in (rest or "")
 
 
 def parse_address(address: str) -> sa.URL:
@@ -73,7 +80,7 @@ def parse_address(address: str) -> sa.URL:
 
     with contextlib.suppress(sa.exc.ArgumentError, ValueError):
         url = sa.make_url(address)
-        if "@" in (url.host or ""):
+        if _is_torn(url.username, url.host) or _is_torn(url.username, url.database):
             raise ValueError
         return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
     raise UsageError(
