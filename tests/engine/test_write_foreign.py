@@ -143,6 +143,17 @@ def test_a_table_of_sqlite_is_written_whole_or_not_at_all(tmp_path, name):
     connection.close()
 
 
+def test_a_table_that_another_program_makes_meanwhile_stays(tmp_path, monkeypatch):
+    address = f"sqlite:///{tmp_path / 'out.sqlite'}"
+    write_database(address, "visits", TABLE)
+    monkeypatch.setattr(sa.Inspector, "has_table", lambda *_: False)  # as it was when it was looked for
+    with pytest.raises(DataError, match="cannot be written"):
+        write_database(address, "visits", TABLE)
+    with sqlite3.connect(tmp_path / "out.sqlite") as connection:
+        assert connection.execute("SELECT count(*) FROM visits").fetchone() == (3,)
+    connection.close()
+
+
 def test_no_secret_is_told_of_a_database_that_cannot_be_reached():
     with pytest.raises(DataError, match="cannot be written") as caught:
         write_database("postgresql://ann:kb7-Zq@localhost:1/clinic", "x", TABLE)

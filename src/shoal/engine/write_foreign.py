@@ -272,17 +272,19 @@ def _write_tables(connection: sa.Connection, name: str, table: pa.Table, codeboo
             fix="name another one, or drop it there",
         )
     connection.rollback()
+    own: list[sa.Table] = []
     try:
         with connection.begin():
             for each in made:
-                each.create(connection)
+                each.create(connection)  # fails where another program has made one meanwhile, which stays
+                own.append(each)
             for batch in table.to_batches(max_chunksize=PART):
                 connection.execute(made[0].insert(), batch.to_pylist())
             labels = _value_labels(codebook, table.column_names)
             if labels:
                 connection.execute(made[1].insert(), labels)
     except BaseException:
-        _drop(connection, made)  # some databases keep a new table although its transaction failed
+        _drop(connection, own)  # some databases keep a new table although its transaction failed
         raise
 
 
