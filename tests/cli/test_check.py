@@ -114,5 +114,18 @@ def test_nothing_is_shown_where_the_look_cannot_go_on_record(tmp_path):
     assert not (tmp_path / "lodger.sqlite").exists()
 
 
+def test_a_table_that_does_not_fit_is_a_look_too(tmp_path):
+    """The message counts rows: who narrows a domain again and again counts whatever they like."""
+    ledger, narrow = tmp_path / "ledger.sqlite", tmp_path / "policy.yaml"
+    Ledger(str(ledger)).close()
+    narrow.write_text((CLINIC / "policy.yaml").read_text().replace("domain: [18, 99]", "domain: [25, 99]"))
+    asked = ("release", narrow, CLINIC / "clinic.csv", "--out", tmp_path / "out", "--dry-run", "--ledger")
+    assert "this look is on record in the ledger" in refused(*asked, ledger, code=5)["fix"]
+    assert looks(ledger) == {Look("dry-run", Policy.load(narrow).confirmed_lock().sha256): 2}  # told twice
+    assert refused(*asked, tmp_path / "lodger.sqlite", code=4)["wrong"] == "there is no ledger here"
+    refused(*asked, tmp_path / "lodger.sqlite", "--new-ledger", code=5)
+    assert not (tmp_path / "lodger.sqlite").exists()
+
+
 def test_no_ledger_is_begun_for_a_look():
     assert "there is no ledger yet, so this look at the table is on no record" in shoal(*ASKED).stderr

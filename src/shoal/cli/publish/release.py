@@ -13,7 +13,7 @@ import click
 from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
 from shoal.cli.terminal.leftovers import recover_folder, recover_ledger
-from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
+from shoal.cli.terminal.rejected_values import note_rejected, show_rejected, show_values_option
 from shoal.cli.terminal.table_source import data_argument
 from shoal.ledger.look import look_words
 
@@ -124,23 +124,27 @@ def _dry_run(
     """Print everything that can be known before the charge, once the look is on record; no ledger is made for it."""
     from shoal.engine.base import open_engine
     from shoal.engine.digest import file_digest
-    from shoal.ledger.ledger import is_ledger_missing, is_ledger_named, open_ledger
+    from shoal.ledger.ledger import is_ledger_missing, is_ledger_named, open_ledger, record_look
     from shoal.publish.folder import refuse_target
     from shoal.publish.run.release import repeats
 
     refuse_target(out, force=force)
-    with progress.spinner("reading"):
+    own = planned.confirmed_lock.sha256
+    fresh = is_ledger_missing(ledger, new=new) and (new or not is_ledger_named(ledger))
+
+    def look() -> str | None:
+        return None if fresh else record_look(planned.policy.dataset, "dry-run", lock=own, ledger=ledger, new=new)
+
+    with progress.spinner("reading"), note_rejected(look):
         table = open_engine().scan(data, planned.schema)
         planned.check(table.schema)
         rows = table.rows()
     forecast, repeat, looks = None, None, None
-    fresh = is_ledger_missing(ledger, new=new) and (new or not is_ledger_named(ledger))
     if not fresh:
         with open_ledger(ledger, new=new) as book:
             recover_ledger(book)
             account = book.account(planned.policy.dataset)
             repeat = repeats(planned, table, file_digest(data), book)
-            own = planned.confirmed_lock.sha256
             looks = account.count_looks(own)
             book.record_look(planned.policy.dataset, "a dry run of a release", kind="dry-run", lock=own)
         planned = planned.after_looks(looks)

@@ -36,9 +36,24 @@ def show_rejected(data: object, schema: Schema, *, show: bool) -> Iterator[None]
             if show:
                 error.values = _read_cells(data, schema, error)
             else:
-                error.fix = HINT if error.fix is None else f"{error.fix}; {HINT}"
-                error.args = (str(error),)
+                _advise(error, HINT)
         raise
+
+
+@contextmanager
+def note_rejected(look: Callable[[], str | None]) -> Iterator[None]:
+    """Let an error that counts rows of the real table out only after the look is on record: that, too, is something seen."""
+    try:
+        yield
+    except DataError as error:
+        if error.rows is not None and look() is not None:
+            _advise(error, "this look is on record in the ledger")
+        raise
+
+
+def _advise(error: DataError, words: str) -> None:
+    error.fix = words if error.fix is None else f"{error.fix}; {words}"
+    error.args = (str(error),)
 
 
 def _read_cells(data: object, schema: Schema, error: DataError) -> dict[str, dict[int, str]]:
