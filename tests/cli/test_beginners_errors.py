@@ -186,3 +186,11 @@ def test_each_step_names_the_next_command(desk):
     assert "next: shoal plan draft/policy.yaml" in confirmed.stderr
     planned = shoal("plan", "draft/policy.yaml")
     assert "next: shoal release draft/policy.yaml DATA --out FOLDER" in planned.stderr
+
+
+def test_a_draft_of_a_table_without_a_header_says_so(desk):
+    drafted = shoal("init", "no-header.csv", "--out", "draft", "--new-ledger")
+    assert drafted.exit_code == 0
+    assert "Check: 2 of the 3 names of columns are numbers" in drafted.stdout
+    assert "draft again with --force" in " ".join(drafted.stdout.split())
+    assert "Check" not in shoal("init", "people.csv", "--out", "other").stdout

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from shoal.errors import DataError
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _ENCODINGS = ("utf-8", "windows-1252", "iso-8859-1")
 """What is tried, in this order; every file decodes in the last one."""
+_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*")
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,20 @@ def open_table(
     notes: tuple[str, ...] = ()
     if isinstance(data, str | Path) and _holds_text(Path(data)):
         form, notes = _form_of_text(Path(data), form)
-    return OpenedTable(recognize(data, form), form, notes)
+    found = recognize(data, form)
+    return OpenedTable(found, form, (*notes, *_doubts_of_header(found.names)))
+
+
+def _doubts_of_header(names: Sequence[str]) -> tuple[str, ...]:
+    """What is to be checked where names of columns are numbers; they are not quoted, for they may be a record."""
+    numbers = sum(_NUMBER.fullmatch(name.strip()) is not None for name in names)
+    if not numbers:
+        return ()
+    said = (
+        f"{numbers} of the {len(names)} names of columns are numbers; if the table has no line with names, its first record was "
+        "taken for one: write the names above it, and draft again with --force"
+    )
+    return (said,)
 
 
 def _holds_text(path: Path) -> bool:

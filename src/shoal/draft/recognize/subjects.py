@@ -140,6 +140,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "numbers records",
         "record id|record no|record number|rec id|rec no|recno|row id|row number|rownum|row no|row|index|idx|seq|seqno|"
         "sequence|seq no|sequence number|uuid|guid|key|pk|primary key|visit id|encounter id|admission id|event id|"
+        "visit no|visit number|encounter no|encounter number|admission no|admission number|"
         "claim id|claim number|order id|order number|invoice id|invoice no|invoice number|transaction id|trans id|txn id|"
         "case number|case no|ticket id|booking id|sample id|specimen id|barcode|accession|accession number|response id|"
         "interview id|form id|questionnaire id|unnamed|document id|doc id|file number|file no|reference number|ref no|"
