@@ -67,6 +67,17 @@ def test_a_file_has_values_and_labels(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", [".dta", ".sav"])
+def test_no_number_stands_for_another_one(tmp_path, suffix):
+    """Labels of a release mix numbers with others: 1 is then 1 and never the first label of the list, which may read 0 or 2."""
+    values = (CodedValue("2", "female"), CodedValue("1", "male"), CodedValue("0"), CodedValue("*", "any value"))
+    book = Codebook((ColumnDescription("x", values=values),), "x")
+    write_statistical(tmp_path / f"x{suffix}", pa.table({"x": ["0", "1", "2", "*", None]}), book)
+    found, known = READERS[suffix](tmp_path / f"x{suffix}", output_format="dict")
+    assert found == {"x": [0, 1, 2, 101, None]}
+    assert known.variable_value_labels == {"x": {1: "male", 2: "female", 101: "* (any value)"}}
+
+
+@pytest.mark.parametrize("suffix", [".dta", ".sav"])
 def test_odd_names_and_long_labels_fit_the_program(tmp_path, suffix):
     names = ["a" * 100, "A" * 100, "é", "1st", "", "_all", "byte", "x y", "x.y"]
     table = pa.table({name: [1] for name in names})

@@ -11,6 +11,7 @@ labels in Stata and SPSS, where only such columns count as categories (`write_st
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,8 +56,9 @@ def write_statistical(path: Path, table: pa.Table, codebook: Codebook | None = N
     """Write a table as a file of Stata (.dta) or SPSS (.sav, .zsav), with labels; give the name that each column got.
 
     Numbers, dates, times and text keep their kind; truth values become 0 and 1. A column of text whose values the codebook lists
-    becomes numbers with value labels: the numbers that the values are, where all of them are whole, and else 1, 2, … in the
-    order of the list. A name that the program does not allow is changed, and stands in the column's label.
+    becomes numbers with value labels: a value that is a whole number is that number, and others are 1, 2, … in the order of the
+    list, or far beyond the whole numbers where there are some, so that no number stands for another one. A name
+    that the program does not allow is changed, and stands in the column's label.
 
     Raises  UsageError where the ending is another one, the file is there, the library is not installed, or a column has a value
             that its list lacks
@@ -157,8 +159,7 @@ def _numbered(column: pa.ChunkedArray, described: ColumnDescription) -> tuple[pa
     from pyarrow import compute
 
     values = described.values or ()
-    whole = all(_WHOLE.fullmatch(each.value) for each in values)
-    codes = [int(each.value) if whole else place for place, each in enumerate(values, start=1)]
+    codes = _codes([each.value for each in values])
     places = compute.index_in(column, value_set=pa.array([each.value for each in values], column.type))
     if places.null_count != column.null_count:
         raise UsageError(
@@ -166,8 +167,23 @@ def _numbered(column: pa.ChunkedArray, described: ColumnDescription) -> tuple[pa
             fix="list all its values, or none",
         )
     numbered = pa.chunked_array([pa.array(codes, pa.int32())]).take(places)
-    shown = {code: each.label if whole else each.words for code, each in zip(codes, values, strict=True)}
+    shown = {
+        code: each.label if str(code) == each.value else each.words for code, each in zip(codes, values, strict=True)
+    }
     return numbered, {code: text for code, text in shown.items() if text}
+
+
+def _codes(values: Sequence[str]) -> list[int]:
+    """A number for each value, of which none is the number that another value is.
+
+    >>> _codes(["low", "high"]), _codes(["2", "1"]), _codes(["0", "9", "*"])
+    ([1, 2], [2, 1], [0, 9, 101])
+    """
+    own = {value: int(value) for value in values if _WHOLE.fullmatch(value)}
+    top = max(map(abs, own.values()), default=None)
+    first = 0 if top is None else 10 ** (len(str(top)) + 1) if top < 10**7 else top
+    others = itertools.count(first + 1)
+    return [own[value] if value in own else next(others) for value in values]
 
 
 def _refuse_kind(column: pa.ChunkedArray, name: str) -> None:
