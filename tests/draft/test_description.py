@@ -73,7 +73,7 @@ def test_levels_of_education_that_are_only_labels_are_grouped():
     said = ColumnDescription("x", values=coded(_1="Primary", _2="High school", _3="Bachelor", _4="Master"))
     column = drafted([1, 2, 3, 4] * 10, said)
     assert (column.type, column.provenance) == (Type.ORDINAL, "declared")
-    assert column.hierarchy["groups"][-1]["tertiary"] == ["bachelor or more"]
+    assert column.hierarchy["groups"][-1]["beyond upper secondary"] == ["bachelor or more"]
 
 
 def test_what_is_assumed_to_be_missing_is_told_apart_from_what_a_codebook_says():

@@ -50,3 +50,10 @@ def test_words_are_put_in_order(values, order):
 )
 def test_bands_of_numbers_are_put_in_order(values, order):
     assert order_of_bands(values) == order
+
+
+def test_a_word_that_covers_all_degrees_is_not_called_below_bachelor():
+    """'tertiary' and 'higher education' say no degree: people with a bachelor's are among them."""
+    for word in ("tertiary", "higher education", "college"):
+        (place,) = (number for number, words in enumerate(EDUCATION.places) if word in words)
+        assert EDUCATION.labels[place] == ("tertiary, degree not said", "beyond upper secondary")

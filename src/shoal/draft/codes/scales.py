@@ -37,12 +37,13 @@ def _scale(key: str, words: str, meaning: str, *places: str, labels: Sequence[tu
     return OrdinalScale(key, words, meaning, spelled, tuple(labels))
 
 
-_PRIMARY, _LOWER, _UPPER, _SHORT, _HIGH = (
+_PRIMARY, _LOWER, _UPPER, _SHORT, _BEYOND, _HIGH = (
     ("primary or less", "below upper secondary"),
     ("lower secondary", "below upper secondary"),
     ("upper secondary", "upper secondary"),
-    ("post-secondary below bachelor", "tertiary"),
-    ("bachelor or more", "tertiary"),
+    ("post-secondary below bachelor", "beyond upper secondary"),
+    ("tertiary, degree not said", "beyond upper secondary"),
+    ("bachelor or more", "beyond upper secondary"),
 )
 EDUCATION = _scale(
     "education",
@@ -64,7 +65,8 @@ EDUCATION = _scale(
     "vocational|vocational training|apprenticeship|technical school|trade school|certificate|assoc voc|post secondary|"
     "post secondary non tertiary|isced 4|technical|professional training",
     "assoc acdm|associate|associates|associate degree|associate s degree|associates degree|diploma|higher diploma|short cycle "
-    "tertiary|isced 5|foundation degree|college|tertiary|higher education|some higher education|2 year college",
+    "tertiary|isced 5|foundation degree|some higher education|2 year college",
+    "tertiary|tertiary education|higher education|college",
     "bachelor|bachelors|bachelor s|bachelor degree|bachelors degree|bachelor s degree|ba|bs|bsc|ba bs|undergraduate|university|"
     "university degree|college degree|college graduate|isced 6|graduate|degree|undergraduate degree|4 year college|licence",
     "postgraduate|post graduate|postgraduate certificate|graduate school|graduate degree|advanced degree|postgraduate degree",
@@ -76,6 +78,7 @@ EDUCATION = _scale(
         *(2 * (_LOWER,)),
         *(4 * (_UPPER,)),
         *(3 * (_SHORT,)),
+        _BEYOND,
         *(5 * (_HIGH,)),
     ),
 )
