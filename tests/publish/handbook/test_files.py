@@ -111,6 +111,8 @@ def test_the_first_page_says_what_the_certificate_says(made):
         ("counts-declared", "A noisy count has no weight", "1/beta"),
         ("synthetic-parquet", "Do not treat synthetic rows as people", "1/beta"),
         ("groups", "it is its group's", "1/beta"),
+        ("groups", "none is shown; the record may have one", "1/beta"),
+        ("rows", "the record has no value", "the record may have one"),
         ("labels", "both included", "1/beta"),
         ("exchanged", "exchanged at random", "1/beta"),
     ],

@@ -194,15 +194,20 @@ def _labels(handbook: Handbook) -> Iterator[Block]:
     columns = handbook.columns
     items = [item for explain in (_intervals, _sets, _whole) for item in explain(columns)]
     labelled = any(label.missing for column in columns for label in column.labels)
-    empty = any(
-        column.may_be_missing and column.name in table.columns and handbook.shows_values(table, column.name)
+    empty = {
+        table.shows.get(column.name, "as it is") == "as it is"
         for column in columns
         for table in handbook.tables
-    )
+        if column.may_be_missing and column.name in table.columns and handbook.shows_values(table, column.name)
+    }
     if labelled:
         items.append(f"`{MISSING}`: the record has no value in this column.")
-    if empty:
+    if True in empty:
         items.append("An empty cell in a column that shows values themselves: the record has no value there.")
+    if False in empty:
+        items.append(
+            "An empty cell in a column that does not show the record's own values: none is shown; the record may have one."
+        )
     if handbook.of_kind("records"):
         items += _record_items(handbook)
     if any(label.rules for column in columns for label in column.labels):
