@@ -281,7 +281,7 @@ def print_for_custodian(made: Release) -> None:
 def _sample_text(report: Mapping[str, Any] | None) -> str:
     rows = {} if report is None else report["rows"]
     if "sampled" in rows and rows["kept"] is not None:
-        return f"; about {rows['sampled']['expected']:,.0f} were sampled, {100 * rows['kept']:.0f} % of these are shown"
+        return f"; about {rows['sampled']['expected']:,.0f} were to be sampled, {100 * rows['kept']:.0f} % as many are shown"
     if "taking_part" in rows and rows["taking_part"] != rows["in"]:
         return f", of which {rows['taking_part']:,} took part"
     return ""
