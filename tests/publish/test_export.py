@@ -98,6 +98,17 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(tmp_path, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["there.csv"]
 
 
+def test_nothing_is_written_into_the_release_folder(tmp_path, monkeypatch):
+    folder = Path(shutil.copytree(released("groups"), tmp_path / "out"))
+    before = sorted(folder.rglob("*"))
+    monkeypatch.chdir(folder)
+    for target in ("a.dta", folder / "a.csv", "./a.parquet"):
+        with pytest.raises(UsageError, match="no longer verifies"):
+            export(".", target)
+    assert sorted(folder.rglob("*")) == before
+    assert export(".", "../a.dta").rows > 0
+
+
 def test_a_release_that_was_changed_is_not_exported(tmp_path):
     folder = Path(shutil.copytree(released("groups"), tmp_path / "out"))
     (folder / "table.csv").write_text("age\n1\n")

@@ -71,6 +71,12 @@ def export(
     """
     address = is_address(target) and isinstance(target, str)
     _check(target, address=address, into=into, intervals=intervals, sets=sets)
+    if not address and Path(folder).resolve() in Path(target).resolve().parents:
+        raise UsageError(
+            "the file would lie in the release folder, which then no longer verifies",
+            came=str(target),
+            fix="write it outside the folder",
+        )
     with open_release(Path(folder)) as where:
         require(verify(where))
         sealed = SealedFolder.open(where)

@@ -324,8 +324,9 @@ def _weights(handbook: Handbook) -> Iterator[str]:
         )
     unit = handbook.certificate["guarantee"]["unit"]
     if unit["column"] is not None and not handbook.of_kind("records"):
+        most = unit["max_rows"]
         yield (
-            f"Only {unit['max_rows']:,} rows of each {_name(unit['column'])} took part at most: numbers are of those rows."
+            f"At most {most:,} row{'s' * (most != 1)} of each {_name(unit['column'])} took part: numbers are of those rows."
         )
     if counts:
         yield "A noisy count has no weight: it is by itself an estimate of how many records the cell has."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 
 from shoal.assess.frame.column import INTERVAL, PublishedColumn
@@ -41,7 +42,12 @@ def snippets(handbook: Handbook) -> Iterator[Snippet]:
     if table.form == "csv":
         yield "Stata:", "stata", _stata(table)
     else:
-        yield "Stata reads no Parquet; `shoal export` writes a file for it:", "console", "shoal export . table.dta"
+        which = f" --which {shlex.quote(table.name)}" if len(handbook.tables) > 1 else ""
+        yield (
+            "Stata reads no Parquet; `shoal export` writes a file for it, beside this folder and not into it:",
+            "console",
+            f"shoal export . {shlex.quote(f'../{table.name}.dta')}{which}",
+        )
 
 
 def _example(handbook: Handbook, table: HandbookTable) -> str:
