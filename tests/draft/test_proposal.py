@@ -85,6 +85,14 @@ def test_codes_for_missing_values_are_candidates_and_stay_in_the_domain(values, 
     assert without is None or found.without == without
 
 
+@pytest.mark.parametrize(
+    ("values", "domain"), [([-9, 1, 2, 4], ["-9", "1", "2", "3", "4"]), ([1, 2, 4, 99], ["1", "2", "3", "4", "99"])]
+)
+def test_the_steps_of_a_scale_do_not_reach_to_a_code_for_missing_values(values, domain):
+    found = proposal_of(values, Type.ORDINAL)
+    assert [str(value) for value in found.domain] == domain
+
+
 def test_words_among_numbers_are_read_as_missing_because_nothing_else_reads_the_column():
     found = proposal_of(["1", "2", "NA"], Type.INTEGER)
     assert found.missing_values == ("NA",)

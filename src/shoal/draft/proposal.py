@@ -342,10 +342,13 @@ def _domain_values(profile: ColumnProfile, found: Recognition, present: Sequence
             (value for value in present if value not in profile.gaps),
             key=lambda text: (float(text.replace(",", ".")), text),
         )
-        low, high = (int(float(numbers[end].replace(",", "."))) for end in (0, -1))
+        codes = set(_sentinels(profile))
+        scale = [value for value in numbers if value not in codes] or numbers
+        low, high = (int(float(scale[end].replace(",", "."))) for end in (0, -1))
         steps = [str(step) for step in range(low, high + 1)] if high - low < 30 else []
-        if found.type is Type.ORDINAL and set(numbers) <= set(steps):
-            numbers = steps
+        if found.type is Type.ORDINAL and set(scale) <= set(steps):
+            below = [value for value in numbers if value not in steps and float(value.replace(",", ".")) < low]
+            numbers = [*below, *steps, *(value for value in numbers if value not in steps and value not in below)]
         return [*numbers, *sorted(value for value in present if value in profile.gaps)]
     return sorted(present)
 

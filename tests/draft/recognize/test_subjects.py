@@ -26,6 +26,11 @@ from shoal.draft.recognize.subjects import SUBJECTS, subject_of, vocabulary
         ("sampling_weight", "weight"),
         ("property_tax", "money"),
         ("e-mail", "email"),
+        ("Hochrechnungsfaktor", "weight"),
+        ("Haushaltsgröße", "household"),
+        ("Nettoeinkommen (EUR)", "income"),
+        ("Kaltmiete", "money"),
+        ("WZ2008", "employment"),
         ("foo", None),
     ],
 )

@@ -148,7 +148,7 @@ SUBJECTS: tuple[Subject, ...] = (
         weight=8,
         kind="name",
     ),
-    _subject("id", _I, "is called an identifier", "id|ident|identifier|identification", weight=4, kind="name"),
+    _subject("id", _I, "is an identifier", "id|ident|identifier|identification", weight=4, kind="name"),
     # --- quasi-identifiers -------------------------------------------------------------------------------------------------
     _subject(
         "age",
@@ -274,13 +274,14 @@ SUBJECTS: tuple[Subject, ...] = (
         _Q,
         "is what somebody works as",
         "occupation|occ|job|job title|jobtitle|profession|isco|isco 08|soc code|position|job role|job level|job code|"
-        "job grade|beruf|trade|title|rank|job family|occupational group|pay grade|seniority|career level|job category|"
+        "job grade|beruf|kldb|trade|title|rank|job family|occupational group|pay grade|seniority|career level|job category|"
         "role|job class",
     ),
     _subject(
         "employment",
         _Q,
         "is where or how somebody works",
+        "erwerbsstatus|erwerbstatigkeit|wirtschaftszweig|wz|"
         "workclass|work class|employment|employment status|empstat|employer|industry|nace|naics|sic|sector|labor force|"
         "labour force|lfs|class of worker|work status|job status|employed|unemployed|self employed|full time|part time|"
         "contract|contract type|employment type|work schedule|branch|company size|activity status|econ activity|"
@@ -294,7 +295,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "household size|hh size|hhsize|family size|famsize|children|num children|n children|nchild|kids|dependents|"
         "dependants|persons in household|household type|hh type|hhtype|family type|siblings|num persons|persons|adults|"
         "household members|number of children|nkids|parity|living arrangement|living alone|lives alone|"
-        "household composition|family status|num kids",
+        "household composition|family status|num kids|kinder|kinderzahl|haushaltsgrosse|haushaltsgroesse|haushaltstyp|"
+        "personen im haushalt",
         kind="count",
     ),
     _subject(
@@ -501,7 +503,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "income|incomes|inc|salary|salaries|salary class|wage|wages|earning*|pay|bonus|compensation|remuneration|"
         "monthly income|annual income|household income|hh income|hhinc|hhincome|net income|gross income|hourly rate|"
         "hourly wage|stipend|tips|income class|income group|income bracket|ern|ernval|wsal|wsalval|pearnval|ptotval|"
-        "pothval|intval|agi|taxinc|incwage|inctot|pincp|pernp|wagp|gehalt|einkommen|lohn|sueldo|ingreso*|renta|revenu|"
+        "pothval|intval|agi|taxinc|incwage|inctot|pincp|pernp|wagp|gehalt|einkommen|nettoeinkommen|bruttoeinkommen|"
+        "haushaltseinkommen|lohn|sueldo|ingreso*|renta|revenu|"
         "capital gain|capital gains|capital loss|dividend*|interest|pension|retirement|benefit|benefits|welfare|allowance|"
         "subsidy|unemployment benefit|social assistance|food stamps|snap|pay rate|base pay|overtime|over time|"
         "overtime pay|stock option*|equity|monthly rate|daily rate|percent salary hike|salary hike|raise|poverty|"
@@ -513,6 +516,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "money",
         _C,
         "is about money",
+        "miete|kaltmiete|warmmiete|"
         "rent|mortgage|wealth|asset|assets|debt|debts|loan|loan amount|loan status|balance|credit|credit score|"
         "credit amount|credit limit|credit rating|fico|tax|taxes|expend*|expense*|spend|spending|spent|cost|costs|charge|"
         "charges|total charges|price|amount|amt|revenue*|sales|turnover|profit*|capital|fund|funds|depreciation|savings|"
@@ -564,7 +568,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "wgt|wt|fnlwgt|afnlwgt|weighting|sample weight|sampling weight|survey weight|final weight|person weight|"
         "household weight|pweight|perwt|hhwt|wtfinl|asecwt|pwgtp|finalwt|finalweight|weights|expansion factor|expansion|"
         "grossing|design weight|analysis weight|post weight|normalized weight|instwt|hhweight|wtsamp|wtmec|llcpwt|dweight|"
-        "pspwght|pweight|gewicht|factor expansion|rweight|replicate weight|weight final|wt final|weight person|"
+        "pspwght|pweight|gewicht|gewichtung|gewichtungsfaktor|hochrechnungsfaktor|hochrechnung|"
+        "factor expansion|rweight|replicate weight|weight final|wt final|weight person|"
         "weight household|weight hh|weight design|weight sample|weight survey|calibrated weight|hrfactor|fexp|case weight|"
         "cross weight|longitudinal weight|inverse probability weight|ipw",
         weight=9,
