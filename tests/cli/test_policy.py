@@ -167,7 +167,7 @@ def test_each_is_asked_and_what_is_answered_with_yes_is_declared(file, monkeypat
     assert asked.count("answer with yes, no, stop") == 2
     assert "'diag'" not in asked
     assert confirmed(file) == ["attributes.age.domain", "attributes.sex.domain"]
-    assert "still drafted from the data: attributes.age.hierarchy" in done.stdout
+    assert "declared: 2 of 5\nstill drafted from the data: attributes.age.hierarchy" in done.stdout
 
 
 def test_answers_that_end_early_change_nothing(file, monkeypatch):

@@ -65,7 +65,7 @@ def check_policy(file: Path, as_json: bool) -> None:
     rows = [
         ("dataset", found.dataset),
         ("unit", found.unit.words()),
-        *((role, _shown(", ".join(names))) for role, names in roles.items()),
+        *((role, ", ".join(names)) for role, names in roles.items()),
         ("plan", "none: it asks for no release" if planned is None else planned["words"]),
         ("lock", found.lock().sha256[:16]),
     ]
@@ -74,7 +74,7 @@ def check_policy(file: Path, as_json: bool) -> None:
     for note in planned["notes"] if planned is not None else ():
         output.note(note)
     if profiled:
-        output.print_line(f"drafted from the data, confirmed by nobody: {', '.join(profiled)}")
+        output.print_paragraph(f"drafted from the data, confirmed by nobody: {', '.join(profiled)}")
         output.note(f"confirm what is known without the data: shoal policy confirm {file}")
 
 
@@ -187,7 +187,8 @@ def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) 
 
     found = Policy.load(file)
     waiting = profiled(found)
-    if not every and not keys and waiting:
+    asked = not every and not keys and bool(waiting)
+    if asked:
         _refuse_nobody(waiting, as_json=as_json)
         chosen = tuple(_ask(waiting))
     else:
@@ -201,14 +202,18 @@ def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) 
     if as_json:
         output.print_json({"file": str(file), "confirmed": [each.key for each in chosen], "left": left})
         return
-    for each in chosen:
-        output.print_line(f"declared: {each.statement}")
+    if asked:  # whoever was asked has just read them
+        output.tell()
+        output.print_line(f"declared: {len(chosen):,} of {len(waiting):,}")
+    else:
+        for each in chosen:
+            output.print_paragraph(f"declared: {each.statement}")
     if not waiting:
         output.print_line("nothing in the policy was drafted from the data: there is nothing to confirm")
     elif not left:
         output.print_line("everything in the policy is declared")
     else:
-        output.print_line(f"still drafted from the data: {', '.join(left)}")
+        output.print_paragraph(f"still drafted from the data: {', '.join(left)}")
         output.note(
             "write what is known into the file and say `provenance: declared`, or let the certificate say how it is"
         )

@@ -142,8 +142,8 @@ def _hierarchy(policy: Policy, name: str, keys: tuple[str, ...]) -> ProfiledKey:
     if len(keys) > 1 and isinstance(attribute.domain, Values):
         said = f"the values of '{name}' are {_listed(attribute.domain.values)}, grouped into {groups}"
     why = (
-        "These groups were formed from the values that the table holds. Groups that a classification or common practice has tell "
-        "of nobody; groups that were drawn around the values of this table may tell of the people in it."
+        "These groups were chosen after a look at the values of the table. Groups that a classification or common practice has "
+        "tell of nobody; groups that were drawn around the values of this table may tell of the people in it."
     )
     what = "these values and groups" if len(keys) > 1 else "these groups"
     question = f"Would you have written {what} for '{name}' without this table?"
