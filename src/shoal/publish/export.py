@@ -190,7 +190,7 @@ def _values(
 
 def _meaning(column: PublishedColumn, label: PublishedLabel, sets: Sets) -> str | None:
     """What a label means beyond its own text."""
-    if label.kind == SET and sets == "codes":
+    if label.kind == SET and (sets == "codes" or column.value_labels):
         return words_of(column, label)
     if label.kind == VALUE and label.values:
         return column.value_labels.get(label.values[0])

@@ -7,7 +7,9 @@ from collections import defaultdict
 
 import pytest
 
-from shoal.publish.handbook.codebook import FIELDS
+from shoal.assess.frame.column import PublishedColumn, PublishedLabel
+from shoal.data.type import Type
+from shoal.publish.handbook.codebook import FIELDS, shown_label
 from shoal.publish.handbook.read_release import open_release
 from tests.publish.handbook.survey import released
 
@@ -55,3 +57,14 @@ def test_intervals_and_sets_are_spelled_out():
     assert (year["low"], year["high"]) == ("2020-01-01", "2021-01-01")
     (gone,) = by_label["age", "(missing)"]
     assert gone["kind"] == "missing"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "hidden"),
+    [("[0-9]{5}", "0310*", True), ("[0-9]{5}", "03101", False), ("[*0-9]{5}", "0310*", False), (None, "a*", False)],
+)
+def test_a_label_with_hidden_letters_does_not_stand_for_itself(pattern, text, hidden):
+    column = PublishedColumn("zip", Type.TEXT, "quasi", pattern=pattern)
+    assert column.hides_letters(text) is hidden
+    words = shown_label(column, PublishedLabel(text, "value", values=(text,)))[2]
+    assert words == ("any letter in the place of each *" if hidden else "")

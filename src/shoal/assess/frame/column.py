@@ -18,7 +18,8 @@ from typing import Any
 
 from shoal.assess.release.labels import GRAIN, Label, Span, meaning
 from shoal.assess.release.rule import check_rule
-from shoal.data.hierarchy.level import MISSING
+from shoal.data.domain import letters_by_place
+from shoal.data.hierarchy.level import MISSING, SUPPRESSED
 from shoal.data.type import Type, point, text_at
 
 VALUE, INTERVAL, SET, EVERY, GONE = "value", "interval", "set", "every value", "missing"
@@ -89,6 +90,13 @@ class PublishedColumn:
             if label.code is not None:
                 found.setdefault(label.code, label)
         return tuple(found.values())
+
+    def hides_letters(self, text: str) -> bool:
+        """Whether a label is a text of the column's pattern with some letters hidden: `031**`."""
+        if self.pattern is None or SUPPRESSED not in text:
+            return False
+        places = letters_by_place(self.pattern)
+        return places is not None and not any(SUPPRESSED in letters for letters in places)
 
     def labels_of(self, rule: str) -> tuple[PublishedLabel, ...]:
         """The labels that a rule file has, in the order of the column."""

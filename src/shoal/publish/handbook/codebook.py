@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shoal.assess.frame.column import EVERY, GONE, INTERVAL, SET, VALUE, PublishedColumn, PublishedLabel
+from shoal.data.hierarchy.level import SUPPRESSED
 from shoal.data.type import Type
 from shoal.page.html import page
 from shoal.publish.handbook.content import RECORDS, SYNTHETIC, Handbook
@@ -141,7 +142,7 @@ def codebook_page(handbook: Handbook) -> str:
 def _shown_column(handbook: Handbook, column: PublishedColumn) -> dict[str, Any]:
     labels = [label for label in column.labels if label.kind != GONE]
     values = [value for value in _shown_values(handbook, column) if value not in {label.text for label in labels}]
-    lines = [_shown_label(column, label) for label in labels[:SHOWN_LABELS]]
+    lines = [shown_label(column, label) for label in labels[:SHOWN_LABELS]]
     lines += [(value, "", column.value_labels.get(value, "")) for value in values[: SHOWN_LABELS - len(lines)]]
     return {
         "name": column.name,
@@ -177,8 +178,12 @@ def _facts(handbook: Handbook, column: PublishedColumn) -> list[tuple[str, str, 
     return [*found, ("tables", where, "")]
 
 
-def _shown_label(column: PublishedColumn, label: PublishedLabel) -> tuple[str, str, str]:
-    return label.text, label.code or "", words_of(column, label)
+def shown_label(column: PublishedColumn, label: PublishedLabel) -> tuple[str, str, str]:
+    """A label, its code, and what it stands for in words; empty words where it stands for itself."""
+    words = words_of(column, label)
+    if not words and column.hides_letters(label.text):
+        words = f"any letter in the place of each {SUPPRESSED}"
+    return label.text, label.code or "", words
 
 
 def words_of(column: PublishedColumn, label: PublishedLabel) -> str:

@@ -274,7 +274,11 @@ def _whole(columns: Sequence[PublishedColumn]) -> Iterator[str]:
         column, label = found
         also = ", or none" if label.missing else ""
         yield f"{_name(label.text)} (in {_name(column.name)}): any value of the column{also}."
-    masked = any(column.pattern is not None and column.unlisted for column in columns)
+    masked = any(
+        column.pattern is not None
+        and (column.unlisted or any(column.hides_letters(label.text) for label in column.labels))
+        for column in columns
+    )
     if masked:
         yield f"`{SUPPRESSED}` inside a text hides a letter: `031**` stands for every text that begins with 031."
 
