@@ -229,7 +229,8 @@ def test_files_that_are_not_what_their_name_says(engine, tmp_path):
     for name in ("t.parquet", "t.arrow", "t.xyz", "t"):
         (tmp_path / name).write_text(f"{SECRET},1\n")
         refused(engine, tmp_path / name, TWO, "cannot be read|not known")
-    refused(engine, tmp_path / "none.csv", TWO, "no such file")
+    for name in ("none.csv", "none.xslx", "none"):
+        refused(engine, tmp_path / name, TWO, "no such file")
     (tmp_path / "empty").mkdir()
     refused(engine, tmp_path / "empty", TWO, "no Parquet files")
     parts = tmp_path / "parts"

@@ -386,6 +386,8 @@ def _recognize(data: object, form: FileFormat, declared: Sequence[str], wanted: 
     for found, endings, reader in readers:
         if found in endings:
             return reader()
+    if not path.exists():
+        raise FileNotFoundError(path)
     came = suffix or "a name without an ending"
     raise DataError(
         "this kind of file is not known",

@@ -96,7 +96,13 @@ def _read_cached(text: str) -> Document:
         mark = error.problem_mark or error.context_mark
         line, column = (None, None) if mark is None else (int(mark.line) + 1, int(mark.column) + 1)
         came = str(error.problem or error.context or "a broken file")
-        builder.problem("not YAML", came=came, line=line, column=column)
+        builder.problem(
+            "not YAML",
+            came=came,
+            fix="check the indentation of this line and the one before, and that texts with a colon are quoted",
+            line=line,
+            column=column,
+        )
     except ReaderError as error:
         before = text[: int(error.position)] if isinstance(error.position, int) else ""
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
