@@ -76,7 +76,8 @@ class AttributeCells:
 
     def loss(self, cells: Sequence[int]) -> float:
         """The loss of a label that stands for these cells; the cell of a missing value adds nothing."""
-        size, total = sum((self.sizes[cell] for cell in cells), Fraction(0)), self._total
+        total = self._total
+        size = self.sizes[cells[0]] if len(cells) == 1 else sum((self.sizes[cell] for cell in cells), Fraction(0))
         return float((size - 1) / (total - 1)) if total > 1 and size > 1 else 0.0
 
     @cached_property

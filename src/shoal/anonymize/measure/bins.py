@@ -56,7 +56,11 @@ class AttributeBins:
         return np.bincount(self.of_cell, weights=counts, minlength=len(self)).astype(counts.dtype)
 
     def rule(self) -> dict[str, Any]:
-        """The labels, and the cells that each stands for, as plain values that a stranger can check."""
+        """The labels, and the cells that each stands for, as plain values that a stranger can check; made once for all tables."""
+        return self._rule
+
+    @cached_property
+    def _rule(self) -> dict[str, Any]:
         losses = [self.cells.loss(held) for held in self.members]
         return rule_of_unions(self.cells, self.labels, self.members, losses)
 

@@ -224,10 +224,10 @@ def label_fits(cells: AttributeCells, label: str, members: list[int], over: Doma
     hierarchy over the cells (`hierarchy_over`), where somebody has it already.
     """
     held = sorted(members)
-    if held == list(range(len(cells))):
-        return label == (SUPPRESSED if len(cells) > 1 else cells.labels[0])
     if len(held) == 1:
         return label == cells.labels[held[0]]
+    if len(held) == len(cells) and held == list(range(len(cells))):
+        return label == SUPPRESSED
     waiting, inside = [hierarchy_over(cells) if over is None else over], set(held)
     while waiting:
         item = waiting.pop()
