@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 
+import pyarrow as pa
 import pytest
 
 from shoal.draft.opening import open_table
@@ -56,3 +57,12 @@ def test_what_is_no_table_is_left_to_the_reader_which_says_why(tmp_path, name):
     (tmp_path / "x.doc").write_text("")
     with pytest.raises(DataError):
         open_table(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", [" kalmar", "kalmar\n", "kal\tmar", "<<", "k" * 501, "kalmar\x00"])
+def test_a_name_that_no_policy_can_hold_is_refused_before_any_row_is_read(name):
+    """The message says where the column is and what to do; it does not quote what may be a record."""
+    frame = pa.table({"sex": ["f", "m"], name: [1, 2]})
+    with pytest.raises(DataError, match=r"column 2; .*rename these columns in the table") as refused:
+        open_table(frame)
+    assert "kal" not in str(refused.value)

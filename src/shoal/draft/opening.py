@@ -14,10 +14,13 @@ from shoal.engine.read.foreign.compressed import blocks_of, inner_ending, is_pac
 from shoal.engine.read.input import CSV, recognize
 from shoal.engine.read.source import StoredColumns
 from shoal.errors import DataError
+from shoal.policy.model.base import LONGEST_NAME
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _ENCODINGS = ("utf-8", "windows-1252", "iso-8859-1")
 """What is tried, in this order; every file decodes in the last one."""
+_SHOWN = 5
+"""Columns that a message lists."""
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*")
 
 
@@ -43,7 +46,25 @@ def open_table(
     if isinstance(data, str | Path) and _holds_text(Path(data)):
         form, notes = _form_of_text(Path(data), form)
     found = recognize(data, form)
+    _refuse_names(found)
     return OpenedTable(found, form, (*notes, *_doubts_of_header(found.names)))
+
+
+def _refuse_names(found: StoredColumns) -> None:
+    """Raise where a policy could not name a column, before any row is read. Names are not quoted, for they may be a record."""
+    wrong = [
+        place
+        for place, name in enumerate(found.names, start=1)
+        if name.strip() != name or not name.isprintable() or len(name) > LONGEST_NAME or name == "<<"
+    ]
+    if wrong:
+        more = ", …" if len(wrong) > _SHOWN else ""
+        raise DataError(
+            "a policy cannot hold the names of some columns",
+            came=f"{found.name}, column {', '.join(map(str, wrong[:_SHOWN]))}{more}",
+            allowed=f"names without blanks around them, of letters that can be seen, at most {LONGEST_NAME} of them",
+            fix="rename these columns in the table, then run `shoal init` again",
+        )
 
 
 def _doubts_of_header(names: Sequence[str]) -> tuple[str, ...]:
