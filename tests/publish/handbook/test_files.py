@@ -123,6 +123,11 @@ def test_the_first_page_says_what_is_true_of_its_kind(kind, said, unsaid):
     assert unsaid not in text
 
 
+@pytest.mark.parametrize(("kind", "needs"), [("rows", "alone"), ("parquet", "and pyarrow")])
+def test_the_first_page_says_what_its_reader_needs(kind, needs):
+    assert f"needs Python {needs} |" in (released(kind) / "README.md").read_text(encoding="utf-8")
+
+
 def test_a_backtick_in_a_name_frees_no_markup():
     """Sentences of the certificate name columns; a backtick in a name must not turn what follows it into markup."""
     folder = released("rows")

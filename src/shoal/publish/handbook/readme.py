@@ -401,6 +401,7 @@ def _programs(handbook: Handbook) -> Iterator[Block]:
 
 def _files(handbook: Handbook) -> Listing:
     """The files beside the tables."""
+    needs = "and pyarrow" if any(table.form == "parquet" for table in handbook.tables) else "alone"
     found = [
         (
             "`certificate.html`, `certificate.json`",
@@ -408,7 +409,7 @@ def _files(handbook: Handbook) -> Listing:
         ),
         ("`codebook.html`, `codebook.csv`", "every column, every label and what it stands for"),
         ("`datapackage.json`", "the tables and their columns as a Frictionless Data Package"),
-        ("`read_release.py`", "reads the tables with proper types; needs Python alone"),
+        ("`read_release.py`", f"reads the tables with proper types; needs Python {needs}"),
         ("`policy.lock.yaml`", "the plan of the release, locked before it was run"),
     ]
     if any(table.rules for table in handbook.tables):
