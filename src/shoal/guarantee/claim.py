@@ -77,7 +77,7 @@ class Tuning:
     looked: bool = False
     """Whether results on the data were seen with another plan before this one was charged."""
     confirmed: bool = False
-    """Whether a draft was made from the data, and a person has confirmed what it read. By itself that is no tuning."""
+    """Whether a look was taken to draft the plan, and nothing that it read is left unconfirmed. By itself that is no tuning."""
 
     def __bool__(self) -> bool:
         return self.drafted or self.looked

@@ -91,7 +91,7 @@ def _recoding_clause(paid: Fraction, tuned: Tuning) -> str:
     if tuned.looked:
         return "fixed in the plan, before which results on the data were seen with another plan"
     if tuned.confirmed:
-        return "fixed in the plan, of which a person declared what had first been drafted from the data"
+        return "fixed in the plan, which a person declared after a look at the data had been taken to draft it"
     return "fixed before the data were seen"
 
 
@@ -128,7 +128,9 @@ def counts_sentences(
     follows = "; which of them are counted together follows from published counts alone." if merged else "."
     fixed = f"What the declared cells are was fixed before the data were seen{follows}"
     if tuned.confirmed:
-        fixed = f"What the cells are was first drafted from the data and then declared by a person{follows}"
+        fixed = (
+            f"What the cells are was declared by a person, after a look at the data had been taken to draft it{follows}"
+        )
     if tuned.looked:
         fixed = (
             "What the declared cells are was fixed in a plan before which results on the data were seen with another."

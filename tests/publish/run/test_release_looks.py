@@ -54,7 +54,7 @@ def test_looks_with_the_very_plan_and_a_draft_change_nothing_but_the_record(tmp_
     assert verifies(made.folder)
     said = " ".join(made.sentences)
     assert "fixed before the data were seen" not in said
-    assert "of which a person declared what had first been drafted from the data" in said
+    assert "which a person declared after a look at the data had been taken to draft it" in said
 
 
 @pytest.mark.parametrize(
