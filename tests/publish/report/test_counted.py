@@ -20,6 +20,7 @@ from shoal.publish.report import counted
 from shoal.publish.report.counted import counted_report
 from shoal.publish.report.counted_page import counted_page
 from shoal.publish.run.release import release
+from shoal.publish.verify.standalone import HANDBOOK
 from tests.publish.reading import Page
 
 AGE = {"role": "quasi", "type": "integer"}
@@ -291,7 +292,7 @@ def test_nothing_of_it_lands_in_public(tmp_path, asked):
         made = release(planned(roles, asked), frame, tmp_path / "out", ledger=ledger, engine=open_engine("duckdb"))
     assert made.notes == ()
     assert {path.name for path in made.folder.rglob("*")} == {
-        "table.csv", "policy.lock.yaml", "certificate.json", "certificate.html",
+        "table.csv", "policy.lock.yaml", "certificate.json", "certificate.html", *HANDBOOK,
     }  # fmt: skip
     assert not any(MARK in path.read_text("utf-8") for path in made.folder.iterdir())
     assert made.custodian_folder is not None

@@ -12,6 +12,7 @@ import pytest
 
 from shoal.ledger.ledger import Ledger
 from shoal.publish.certificate.counted import certificate
+from shoal.publish.handbook.files import handbook_files, handbook_of
 from shoal.publish.plan.methods import plan
 from tests.publish.counted_clinic import policy, publish
 from tests.publish.verify.counted_forgery import Forger, alone, failed, forger, resealed
@@ -167,7 +168,7 @@ def test_an_empty_text_is_not_a_missing_one(tmp_path):
 
 
 def forged(folder: Path, which: str, changes: dict[str, object]) -> Path:
-    """The original, sorted, with the lock and the certificate of a plan that was never run."""
+    """The original, sorted, with the lock, the certificate and the handbook of a plan that was never run."""
     honest = publish(folder, "swap", rows=ROWS, report=False)
     with (folder / "table.csv").open(newline="") as file:
         rows = sorted(csv.DictReader(file), key=lambda row: (int(row["age"]), row["sex"], row["diag"]))
@@ -177,9 +178,10 @@ def forged(folder: Path, which: str, changes: dict[str, object]) -> Path:
     (place / "policy.lock.yaml").write_text(made.lock.text)
     with Ledger(str(folder / "other.sqlite")) as ledger:
         account = ledger.account("clinic")
-    return resealed(
-        place, certificate(made, "table.csv", dict(honest.certificate["files"]), account, "2025-01-01").to_json()
-    )
+    told = certificate(made, "table.csv", dict(honest.certificate["files"]), account, "2025-01-01").to_json()
+    for name, text in handbook_files(handbook_of(place, told, made.lock.text)).items():
+        (place / name).write_text(text, "utf-8", newline="")
+    return resealed(place, told)
 
 
 @pytest.mark.slow
