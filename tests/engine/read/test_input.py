@@ -134,7 +134,7 @@ near_truth = st.sampled_from(["yes", "no", "YES ", "0", "1", "t", "true", "ﬁ",
     ids=lambda value: getattr(value, "value", ""),
 )
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_both_engines_read_any_text_alike(kind, texts, data):
     drawn = data.draw(st.lists(st.none() | texts, min_size=1, max_size=30))
     table = pa.table({"x": pa.array(drawn, pa.string())})

@@ -41,7 +41,7 @@ def published_or_refused(seed: int, folder, policy=odd_policy) -> bool:
 
 @pytest.mark.slow
 def test_what_is_planned_is_released(tmp_path):
-    assert sum(published_or_refused(seed, tmp_path) for seed in range(76, 96)) >= 5
+    assert sum(published_or_refused(seed, tmp_path) for seed in range(76, 90)) >= 4
 
 
 @pytest.mark.long

@@ -193,7 +193,7 @@ class SyntacticPlan(Plan):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MicroaggregationPlan(SyntacticPlan):
     """The quasi-identifiers of a cluster's records are replaced by one value for all of them.
 
@@ -245,7 +245,7 @@ class MicroaggregationPlan(SyntacticPlan):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SwapPlan(SyntacticPlan):
     """Values change places at random among the records of a cluster: the quasi-identifiers, or each confidential attribute.
 
