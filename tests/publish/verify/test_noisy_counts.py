@@ -96,7 +96,9 @@ def less_noise(_, content):
 
 
 def as_text(rows):
-    return [row.replace(row.split(",")[-3], f"{row.split(',')[-3]}.0", 1) for row in rows]
+    """The count is the last field but two; a label before it may hold the same digits."""
+    fields = [row.rsplit(",", 3) for row in rows]
+    return [",".join((labels, f"{count}.0", *ends)) for labels, count, *ends in fields]
 
 
 SUBTLE = {
