@@ -33,6 +33,19 @@ DTYPES: Mapping[Type, str] = {
 }
 
 
+def arrow_type(kind: Type) -> pa.DataType:
+    """Give the Arrow type in which values of a declared type are written."""
+    import pyarrow as pa
+
+    return {
+        Type.INTEGER: pa.int64(),
+        Type.DECIMAL: pa.float64(),
+        Type.BOOLEAN: pa.bool_(),
+        Type.DATE: pa.date32(),
+        Type.DATETIME: pa.timestamp("us"),
+    }.get(kind, pa.string())
+
+
 @dataclass(frozen=True)
 class Column:
     """A column: its name, the type of its values, and all its labels in order where they can be listed."""
@@ -46,15 +59,7 @@ class Column:
         """The Arrow type in which the values are written."""
         import pyarrow as pa
 
-        if self.labels is not None:
-            return pa.dictionary(pa.int32(), pa.string())
-        return {
-            Type.INTEGER: pa.int64(),
-            Type.DECIMAL: pa.float64(),
-            Type.BOOLEAN: pa.bool_(),
-            Type.DATE: pa.date32(),
-            Type.DATETIME: pa.timestamp("us"),
-        }.get(self.type, pa.string())
+        return arrow_type(self.type) if self.labels is None else pa.dictionary(pa.int32(), pa.string())
 
     def codes_of(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
         """Give the code of each of these labels: its index among the listed labels."""

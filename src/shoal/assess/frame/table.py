@@ -28,6 +28,7 @@ import numpy as np
 from shoal.assess.frame.column import EVERY, GONE, SET, VALUE, PublishedColumn, PublishedLabel
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, point, value_at
+from shoal.engine.column import arrow_type
 from shoal.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
@@ -64,10 +65,9 @@ class TypedColumn:
             return all(label.kind == VALUE for label in own)
         if not self.column.type.numeric or any(label.kind in (SET, EVERY) for label in own):
             return False
-        spans = [self.column.span_of(label) or (None, None) for label in own]
-        if any(None in span for span in spans):
-            return False
-        return all(first[1] <= second[0] for first, second in pairwise(spans))  # type: ignore[operator]
+        spans = [span for span in map(self.column.span_of, own) if span is not None]
+        ends = [(low, high) for low, high in spans if low is not None and high is not None]
+        return len(ends) == len(own) and all(one[1] <= other[0] for one, other in pairwise(ends))
 
 
 def typed_column(column: PublishedColumn, rule: str, *, counts: bool) -> TypedColumn:
@@ -171,7 +171,7 @@ def _ends(own: TypedColumn, indices: Any) -> list[pa.Array]:
     import pyarrow as pa
 
     pairs = [(None, None) if label.kind == GONE else end_values(own.column, label) for label in own.labels or ()]
-    kind = _arrow_type(own.column.type)
+    kind = arrow_type(own.column.type)
     return [pa.array([*(pair[end] for pair in pairs), None], kind).take(pa.array(indices)) for end in (0, 1)]
 
 
@@ -184,18 +184,6 @@ def end_values(column: PublishedColumn, label: PublishedLabel) -> tuple[Any, Any
     if high is not None and texts[2]:
         high = math.nextafter(high, math.inf) if column.type is Type.DECIMAL else high + timedelta(microseconds=1)
     return low, high
-
-
-def _arrow_type(kind: Type) -> pa.DataType:
-    import pyarrow as pa
-
-    return {
-        Type.INTEGER: pa.int64(),
-        Type.DECIMAL: pa.float64(),
-        Type.BOOLEAN: pa.bool_(),
-        Type.DATE: pa.date32(),
-        Type.DATETIME: pa.timestamp("us"),
-    }.get(kind, pa.string())
 
 
 def _values(own: TypedColumn, cells: pa.ChunkedArray) -> Any:
@@ -218,7 +206,7 @@ def _values(own: TypedColumn, cells: pa.ChunkedArray) -> Any:
             return pa.DictionaryArray.from_arrays(
                 places.combine_chunks(), pa.array(listed, pa.string()), ordered=ordered
             )
-    return cells.cast(_arrow_type(own.type))
+    return cells.cast(arrow_type(own.type))
 
 
 _NUMBERS = (Type.INTEGER, Type.DECIMAL, Type.BOOLEAN, Type.DATE, Type.DATETIME)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 MOST_VIEWS = 12
 """Narrow tables that are listed one by one; of more, those that are alike have one line."""
+UNSEEN_LEDGER = (
+    "a plan reads no ledger. If the table was looked at before (a draft, a check, a dry run), the certificate of a release "
+    "says so, and not that the plan was fixed before the data were seen"
+)
 WIDTH = 110
 """The longest line of the numbers of a plan; what they mean goes on in the next."""
 
@@ -113,11 +117,17 @@ def plan(
         output.print_table(found.view_head, views)
         output.print_line()
     output.print_paragraph(found.recoding_words())
+    _tell_notes(found)
+    output.tell_paragraph(f"next: shoal release {shlex.quote(str(policy))} DATA --out FOLDER", further="  ")
+
+
+def _tell_notes(found: Plan) -> None:
+    """Say on the standard error what should be known beside the plan."""
     for said in found.warnings:
         output.tell_paragraph(f"warning: {said}", further="  ")
-    for said in (*found.notes, *([] if found.work is None else [found.work])):
+    unseen = [] if found.policy.profiled_keys() else [UNSEEN_LEDGER]
+    for said in (*found.notes, *([] if found.work is None else [found.work]), *unseen):
         output.tell_paragraph(f"note: {said}", further="  ")
-    output.tell_paragraph(f"next: shoal release {shlex.quote(str(policy))} DATA --out FOLDER", further="  ")
 
 
 def _compare(policy: Policy, rows: str | None, runs: str | None, *, as_json: bool) -> None:

@@ -34,7 +34,7 @@ class Points(NamedTuple):
     items: tuple[str, ...]
 
 
-class Listing(NamedTuple):
+class LinesOfTable(NamedTuple):
     """A table with a head."""
 
     head: tuple[str, ...]
@@ -48,7 +48,7 @@ class Code(NamedTuple):
     text: str
 
 
-Block = Paragraph | Points | Listing | Code
+Block = Paragraph | Points | LinesOfTable | Code
 
 
 class Section(NamedTuple):
@@ -181,7 +181,7 @@ def _table_list(handbook: Handbook) -> Iterator[Block]:
         weight = [f"{table.weight:.4g} records" if table.weight is not None else ""] if rows else []
         width = [f"{table.half_width:,}" if table.half_width is not None else ""] if counts else []
         lines.append((_name(table.file), _names(table.columns, 8), *weight, *width))
-    yield Listing(head, tuple(lines))
+    yield LinesOfTable(head, tuple(lines))
     if len(tables) > MOST_TABLES:
         yield Paragraph(f"{len(tables) - MOST_TABLES:,} more tables are listed in `datapackage.json`.")
 
@@ -399,7 +399,7 @@ def _programs(handbook: Handbook) -> Iterator[Block]:
         yield Code(language, text)
 
 
-def _files(handbook: Handbook) -> Listing:
+def _files(handbook: Handbook) -> LinesOfTable:
     """The files beside the tables."""
     needs = "and pyarrow" if any(table.form == "parquet" for table in handbook.tables) else "alone"
     found = [
@@ -418,7 +418,7 @@ def _files(handbook: Handbook) -> Listing:
         found.append(("`views.json`", "the list of the views with their weights"))
     if handbook.of_kind("counts"):
         found.append(("`counts.json`", "the list of the tables of counts with their noise"))
-    return Listing(("file", "what it is"), tuple(found))
+    return LinesOfTable(("file", "what it is"), tuple(found))
 
 
 # --- Markdown and HTML -----------------------------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ def _markdown(block: Block) -> Iterator[str]:
         yield _inline(block.text)
     elif isinstance(block, Points):
         yield from (f"- {_inline(item)}" for item in block.items)
-    elif isinstance(block, Listing):
+    elif isinstance(block, LinesOfTable):
         yield f"| {' | '.join(block.head)} |"
         yield f"|{' --- |' * len(block.head)}"
         for row in block.rows:
@@ -501,7 +501,7 @@ def _html(section: Section) -> dict[str, object]:
             blocks.append({"kind": "paragraph", "pieces": _pieces(block.text)})
         elif isinstance(block, Points):
             blocks.append({"kind": "points", "items": [_pieces(item) for item in block.items]})
-        elif isinstance(block, Listing):
+        elif isinstance(block, LinesOfTable):
             rows = [[_pieces(cell) for cell in row] for row in block.rows]
             blocks.append({"kind": "listing", "head": block.head, "rows": rows})
         else:
