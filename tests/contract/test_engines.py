@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -14,8 +16,9 @@ from pyarrow import parquet
 
 from shoal.chance.source import Source
 from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, ValueLevel
-from shoal.data.schema import FileFormat, Type
+from shoal.data.schema import Attribute, FileFormat, Role, Schema, Type
 from shoal.engine.base import RecodeRequest
+from shoal.engine.column import arrow_type, edges_of
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import DomainError, UsageError
 from tests.engine.oracle import OracleEngine, engine_named
@@ -138,6 +141,31 @@ def test_recode_gives_labels_and_leaves_out_the_rest(table):
     assert found["weight"] == [1.5, None, 0.0, 2.5, 0.0, 1e-9, 7.25]
     assert coarse.types["age"] is Type.TEXT
     assert coarse.types["weight"] is Type.DECIMAL
+
+
+MANY_EDGES = 300
+"""More than an engine compares one after the other."""
+
+
+@pytest.mark.parametrize("kind", [Type.INTEGER, Type.DECIMAL, Type.DATE, Type.DATETIME], ids=lambda kind: kind.value)
+def test_many_intervals_are_found_as_few_are(any_engine, kind):
+    values = np.array([-9, 0, 1, 2, 3, 298, 299, 300, 301, 4000, 17, 17])
+    days = values.astype("datetime64[D]")
+    column, edges = {
+        Type.INTEGER: (values, [0.5, 1.5, 1.75, *range(3, MANY_EDGES)]),  # two edges are 2 in whole numbers
+        Type.DECIMAL: (values + 0.25, [0.25, 1.5, *range(2, MANY_EDGES)]),
+        Type.DATE: (days, [date.fromordinal(date(1970, 1, 1).toordinal() + day) for day in range(MANY_EDGES)]),
+        Type.DATETIME: (
+            days.astype("datetime64[us]"),
+            [datetime(1970, 1, 1) + timedelta(day) for day in range(MANY_EDGES)],
+        ),
+    }[kind]
+    held = pa.table({"x": pa.array(column).cast(arrow_type(kind)).take(pa.array([*range(len(column)), None]))})
+    level = IntervalLevel(tuple(edges), tuple(f"from {place}" for place in range(len(edges) + 1)))
+    schema = Schema((Attribute("x", Role.QUASI, kind),))
+    found = plain(any_engine.scan(held, schema).recode({"x": level}).collect(["x"])["x"])
+    inner = edges_of(level, kind)
+    assert found == [*(f"from {place}" for place in np.searchsorted(inner, column, side="right")), "(missing)"]
 
 
 def test_a_column_is_recoded_once(table):

@@ -15,8 +15,9 @@ import numpy as np
 
 from shoal.data.domain import Pattern, Values
 from shoal.data.schema import Attribute, Missing, Schema
+from shoal.data.type import Type
 from shoal.engine.base import Array, RowMask, RowWords, Table
-from shoal.engine.column import Column
+from shoal.engine.column import DTYPES, Column, arrow_type
 from shoal.engine.duckdb import sql
 from shoal.engine.duckdb.held_signals import HeldSignals
 from shoal.engine.duckdb.table import DuckDBTable
@@ -275,6 +276,16 @@ class Connection:
 
         held = pa.table({"leaf": pa.array(list(codes), pa.string()), "code": pa.array(codes.values(), pa.int64())})
         return self.store_arrow(held, f"SELECT leaf, CAST(code AS {kind}) AS code FROM given")
+
+    def store_edges(self, codes: Mapping[Any, int], kind: Type, code_kind: str) -> str:
+        """Store the code from each edge up (edge, code), edges in the type of a column."""
+        import pyarrow as pa
+
+        edges = pa.array(np.array(list(codes), dtype=object).astype(DTYPES[kind]), arrow_type(kind))
+        held = pa.table({"edge": edges, "code": pa.array(codes.values(), pa.int64())})
+        return self.store_arrow(
+            held, f"SELECT CAST(edge AS {sql.TYPES[kind]}) AS edge, CAST(code AS {code_kind}) AS code FROM given"
+        )
 
     def store_counted(self, columns: Sequence[pa.Array], counts: Array) -> str:
         """Store columns (c0, c1, …) and how often each row occurs (n); give the query that reads them."""

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     from shoal.engine.duckdb.engine import Connection
 
+SEARCHED = 128
+"""From so many edges on a value finds its interval by a join with the edges, and before by an expression."""
 TOGETHER = 64
 """Columns that are coded in one pass."""
 MANY = 1 << 22
@@ -109,6 +111,9 @@ class DuckDBTable:
             new = recoded_column(attribute, old, level)
             if isinstance(level, GroupLevel) or (isinstance(level, ValueLevel) and new.labels is not None):
                 code, join = self._look_up(x, new, level, f"g{place}")
+                joins.append(join)
+            elif isinstance(level, IntervalLevel) and len(level.edges) > SEARCHED:
+                code, join = self._search(x, old, new, level, f"g{place}")
                 joins.append(join)
             else:
                 code = _recode_sql(x, old, new, level)
@@ -356,12 +361,29 @@ class DuckDBTable:
             return f"{name}.code", join
         return f"coalesce({name}.code, CAST({code[MISSING]} AS {sql.code_type(len(labels))}))", join
 
+    def _search(self, x: str, old: Column, new: Column, level: IntervalLevel, name: str) -> tuple[str, str]:
+        """Look the distinct values up in a table of many edges: one join, where an expression would be compiled for each edge."""
+        codes = _interval_codes(new, level)
+        kind = sql.code_type(len(new.labels or ()))
+        above = dict(zip(edges_of(level, old.type).tolist(), codes[1:], strict=True))  # of equal edges, the last
+        stored = self.connection.store_edges(above, old.type, kind)
+        distinct = f"SELECT DISTINCT {x} AS v FROM ({self.query}) t WHERE {x} IS NOT NULL"
+        found = f"SELECT d.v, coalesce(e.code, {codes[0]}) AS code FROM ({distinct}) d ASOF LEFT JOIN {stored} e ON d.v >= e.edge"
+        missing = (new.labels or ()).index(MISSING)
+        return f"CAST(coalesce({name}.code, {missing}) AS {kind})", f"LEFT JOIN ({found}) {name} ON {name}.v = {x}"
+
+
+def _interval_codes(new: Column, level: IntervalLevel) -> list[int]:
+    """Give the code of each interval of a level among the labels of the column."""
+    code = {label: place for place, label in enumerate(new.labels or ())}
+    return [code[label] for label in level.labels]
+
 
 def _recode_sql(x: str, old: Column, new: Column, level: Level) -> str:
     """Give the SQL of a recoded column that needs no map table."""
     if isinstance(level, IntervalLevel):
         labels = new.labels or ()
-        codes = [labels.index(label) for label in level.labels]
+        codes = _interval_codes(new, level)
         edges = [sql.literal(edge, old.type) for edge in edges_of(level, old.type).tolist()]
         code = f"CASE WHEN {x} IS NULL THEN {labels.index(MISSING)} ELSE {sql.interval_code(x, edges, codes)} END"
         return f"CAST({code} AS {sql.code_type(len(labels))})"
