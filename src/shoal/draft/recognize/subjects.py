@@ -648,6 +648,15 @@ def _phrases() -> tuple[tuple[tuple[str, ...], Subject], ...]:
     return (*((phrase, subject) for subject in SUBJECTS for phrase in subject.phrases), *numbered)
 
 
+@cache
+def _phrases_by_letter() -> dict[str, list[int]]:
+    """The places in the list of the phrases that begin with each letter."""
+    found: dict[str, list[int]] = {}
+    for place, (phrase, _) in enumerate(_phrases()):
+        found.setdefault(phrase[0][:1], []).append(place)
+    return found
+
+
 def subjects_of(words: tuple[str, ...]) -> list[Subject]:
     """The subjects that the words of a name speak of, the likeliest first.
 
@@ -684,11 +693,14 @@ def subject_of(words: tuple[str, ...]) -> Subject | None:
 
 
 def _matches(words: tuple[str, ...]) -> Iterator[tuple[Subject, tuple[str, ...], int]]:
-    for phrase, subject in _phrases():
-        for start in range(len(words) - len(phrase) + 1):
-            pairs = zip(phrase, words[start : start + len(phrase)], strict=True)
-            if all(_is(word, known) for known, word in pairs):
-                yield subject, phrase, start
+    """The phrases that stand in a name, in the order of the list, each with its subject and where it begins."""
+    begun = _phrases_by_letter()
+    places = sorted((place, start) for start, word in enumerate(words) for place in begun.get(word[:1], ()))
+    for place, start in places:
+        phrase, subject = _phrases()[place]
+        own = words[start : start + len(phrase)]
+        if len(own) == len(phrase) and all(map(_is, own, phrase)):
+            yield subject, phrase, start
 
 
 def _is(word: str, known: str) -> bool:
