@@ -10,6 +10,8 @@ from shoal.errors import PolicyError, UsageError
 
 LARGEST_HIERARCHY = 32 << 20
 """Bytes of a hierarchy file: a hundred for each of 200,000 values, and as much again."""
+LARGEST_POPULATION = 64 << 20
+"""Bytes of a population file: a million lines of counts."""
 LARGEST_YAML = 8 << 20
 """Bytes of a file in YAML: a policy, a taxonomy, questions, marginals; the number of its letters is bounded too."""
 LARGEST_LOCK = 1 << 16

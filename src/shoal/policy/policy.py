@@ -25,7 +25,14 @@ from shoal.policy.model.counted import settle_cells
 from shoal.policy.model.file import BudgetModel, PolicyModel
 from shoal.policy.model.method import method_of, settle_method
 from shoal.policy.model.release import ReleaseModel
-from shoal.policy.schema import canonical_domain, canonical_labels, hashes_of, spec_of
+from shoal.policy.schema import (
+    canonical_domain,
+    canonical_labels,
+    hash_of_population,
+    hashes_of,
+    population_file,
+    spec_of,
+)
 from shoal.policy.text import editing
 from shoal.policy.text.keys import every_key
 from shoal.policy.text.problem import RefusedPolicyError
@@ -35,6 +42,8 @@ from shoal.policy.validation import validate
 _OURS = {key.path.rpartition(".")[2] for key in every_key()}
 _LATER = {"adapt", "cells", "counts", "never", "rounds", "rows", "share", "synthetic"}
 _LATER |= {"label", "missing_values", "query", "sheet", "table", "value_labels"}
+_LATER |= {"alpha", "basic", "c", "count", "criteria", "distance", "enhanced", "entropy_l", "k_map", "local", "loss"}
+_LATER |= {"population", "public", "recursive", "search"}
 """Keys that came after the first locks: where a person's names stand, a name like one of them is in quotes, as it always was."""
 _NAMED = ("attributes", "recoding", "crowds")
 """What holds names of a person's own."""
@@ -58,7 +67,8 @@ class Policy:
 
     Arguments  `model` is the file key by key, `schema` its attributes with domains and hierarchies, `unit` whose data are
                hidden, `text` the file as the person wrote it, `folder` where its hierarchies lie, `file` its name in
-               errors, `hashes` the hash of the file that each hierarchy was read from
+               errors, `hashes` the hash of the file that each hierarchy was read from, `population` the hash of the file that
+               k-map is counted on
     Raises     PolicyError with everything that is wrong in a policy, each problem with its key, its line, what is allowed
                and what to do
 
@@ -82,6 +92,8 @@ class Policy:
     file: str = "policy"
     hashes: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The hash of the file that an attribute's hierarchy was read from, by the attribute's name."""
+    population: str | None = field(default=None, repr=False)
+    """The hash of the population file that classes are counted on for k-map; None where none is asked for."""
 
     def __repr__(self) -> str:
         method = "no release" if self.release is None else self.release.method
@@ -118,7 +130,9 @@ class Policy:
             raise RefusedPolicyError([replace(each, line=document.line(each.path)) for each in problems], file)
         schema = Schema(tuple(attributes.values()), model.file.format())
         unit = model.unit.unit(model.neighbours)
-        return cls(model, schema, unit, text, where, file, hashes_of(model.attributes, where))
+        population = population_file(model.release, where)
+        counted = None if population is None else hash_of_population(population)
+        return cls(model, schema, unit, text, where, file, hashes_of(model.attributes, where), counted)
 
     @classmethod
     def of(cls, values: Mapping[str, Any], folder: str | os.PathLike[str] | None = None) -> Policy:
@@ -209,7 +223,8 @@ class Policy:
 
     def lock(self) -> Lock:
         """The canonical text and its hash, the same for every file that means the same."""
-        return lock_of(self.model.model_copy(update={"release": self.release}), self.schema, self.hashes)
+        asked = self.model.model_copy(update={"release": self.release})
+        return lock_of(asked, self.schema, self.hashes, self.population)
 
     def confirmed_lock(self) -> Lock:
         """The lock that the policy would have if everything in it were confirmed: what will happen, whoever has confirmed it."""
@@ -219,7 +234,7 @@ class Policy:
             name: each.model_copy(update={"provenance": ProvenanceModel()}) for name, each in self.attributes.items()
         }
         confirmed = self.model.model_copy(update={"release": self.release, "attributes": attributes})
-        return lock_of(confirmed, self.schema, self.hashes)
+        return lock_of(confirmed, self.schema, self.hashes, self.population)
 
 
 # --- the lock --------------------------------------------------------------------------------------------------------
@@ -227,10 +242,11 @@ class Policy:
 # hierarchy reads stands there by the hash of its bytes, so that its name and folder do not count and its content does.
 
 
-def lock_of(asked: PolicyModel, schema: Schema, hashes: Mapping[str, str]) -> Lock:
+def lock_of(asked: PolicyModel, schema: Schema, hashes: Mapping[str, str], population: str | None = None) -> Lock:
     """The canonical text of what was asked, its defaults written out, and its hash.
 
-    `hashes` has the hash of the file that an attribute's hierarchy was read from, by the attribute's name.
+    `hashes` has the hash of the file that an attribute's hierarchy was read from, by the attribute's name; `population` is that
+    of the file that k-map is counted on.
     """
     values = {
         "version": asked.version,
@@ -242,7 +258,7 @@ def lock_of(asked: PolicyModel, schema: Schema, hashes: Mapping[str, str]) -> Lo
             name: _lock_attribute(asked.attributes[name], schema[name], hashes.get(name))
             for name in sorted(asked.attributes)
         },
-        "release": _lock_release(asked.release, schema) if asked.release else None,
+        "release": _lock_release(asked.release, schema, population) if asked.release else None,
         "budget": asked.budget.model_dump(mode="json") if asked.budget else None,
     }
     text = "\n".join(_lines(values, ())) + "\n"
@@ -297,10 +313,17 @@ def _sort_groups(groups: Any) -> Any:
     return groups
 
 
-def _lock_release(asked: ReleaseModel, schema: Schema) -> dict[str, Any]:
+def _lock_release(asked: ReleaseModel, schema: Schema, population: str | None) -> dict[str, Any]:
     values = asked.model_dump(mode="json", exclude_none=True)
-    if levels := values.get("recoding", {}).get("levels"):
-        values["recoding"]["levels"] = {name: levels[name] for name in sorted(levels)}
+    recoding = values.get("recoding", {})
+    for held, key in (
+        (recoding, "levels"),
+        *((recoding.get("search", {}), key) for key in ("levels", "finest", "coarsest")),
+    ):
+        if levels := held.get(key):
+            held[key] = {name: levels[name] for name in sorted(levels)}
+    if population is not None:
+        values["criteria"]["k_map"]["population"] = {"sha256": population}
     for part in ("views", "counts"):
         for key in ("groups", "workload"):
             if key in values.get(part, {}):
@@ -329,7 +352,7 @@ def _lines(value: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
 
 def _our_keys(path: tuple[str, ...]) -> Collection[str]:
     """The keys that are written without quotes at a place of the lock."""
-    if not any(step in _NAMED for step in path):
+    if not any(step in _NAMED for step in path) or path in (("release", "recoding"), ("release", "recoding", "search")):
         return _OURS
     return _OURS - _LATER | (_DESCRIBED if path[0] == "attributes" and len(path) == 2 else set())
 

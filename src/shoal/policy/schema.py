@@ -22,12 +22,13 @@ from shoal.data.domain import Domain, Interval, Pattern, Values
 from shoal.data.hierarchy import build, suggest
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.hierarchy.level import MISSING, SUPPRESSED
-from shoal.data.plain_file import LARGEST_HIERARCHY, read_plain_file
+from shoal.data.plain_file import LARGEST_HIERARCHY, LARGEST_POPULATION, read_plain_file
 from shoal.data.schema import Attribute, Outside, Role, Type
 from shoal.errors import PolicyError, ShoalError
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.model.attribute import AttributeModel, DomainModel, HierarchyModel
 from shoal.policy.model.base import exact_number, whole_number
+from shoal.policy.model.release import ReleaseModel
 from shoal.policy.text.problem import Path, Problem, excerpt
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -344,6 +345,18 @@ def hashes_of(asked: Mapping[str, AttributeModel], folder: pathlib.Path | None) 
         for name, file in files.items()
         if file is not None
     }
+
+
+def population_file(asked: ReleaseModel | None, folder: pathlib.Path | None) -> pathlib.Path | None:
+    """The file that k-map is counted on, if k-map is asked for."""
+    if asked is None or asked.criteria is None or asked.criteria.k_map is None:
+        return None
+    return (folder or pathlib.Path()) / asked.criteria.k_map.population
+
+
+def hash_of_population(file: pathlib.Path) -> str:
+    """The hash of the file that k-map is counted on."""
+    return hashlib.sha256(read_plain_file(file, LARGEST_POPULATION)).hexdigest()
 
 
 def _texts(tree: Any) -> Any:

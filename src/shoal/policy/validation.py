@@ -30,7 +30,7 @@ from shoal.policy.model.release import (
     SyntheticModel,
     ViewsModel,
 )
-from shoal.policy.schema import attributes_of, canonical_labels, is_declared
+from shoal.policy.schema import attributes_of, canonical_labels, hash_of_population, is_declared, population_file
 from shoal.policy.text.keys import known_at
 from shoal.policy.text.problem import MOST_PROBLEMS, Path, Problem, close_to, excerpt, nearest
 from shoal.policy.text.reading import Document
@@ -61,6 +61,7 @@ def validate(
     model, problems = _model(document)
     attributes = attributes_of(model.attributes, folder, problems)
     problems += _between_keys(model, attributes)
+    problems += _population(model.release, folder)
     return model, attributes, problems
 
 
@@ -139,6 +140,22 @@ def _between_keys(model: PolicyModel, attributes: Mapping[str, Attribute]) -> It
         yield from _sampling(release.sampling, release)
     if model.budget is not None:
         yield from _budget(model.budget, release)
+
+
+def _population(release: ReleaseModel | None, folder: pathlib.Path | None) -> Iterator[Problem]:
+    """The file that k-map is counted on is there, and is a plain one."""
+    file = population_file(release, folder)
+    if file is None:
+        return
+    path = ("release", "criteria", "k_map", "population")
+    try:
+        hash_of_population(file)
+    except ShoalError as error:
+        yield Problem.of(path, error)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "not a name of a file"
+        fix = "name a CSV file with the quasi-identifiers of the population, beside the policy"
+        yield Problem(path, "the population file cannot be read", f"{excerpt(str(file))} ({why})", None, fix)
 
 
 def _pydantic_problems(error: ValidationError, document: Document) -> list[Problem]:
@@ -262,8 +279,11 @@ def _recoding(
 ) -> Iterator[Problem]:
     """Levels name published attributes, and levels that their hierarchies have; what is chosen has room to choose."""
     named: list[tuple[tuple[str, ...], Mapping[str, int]]] = [(("levels",), asked.levels or {})]
-    if asked.paid is not None:
-        finest, coarsest = asked.paid.finest or {}, asked.paid.coarsest or {}
+    if asked.search is not None:
+        named.append((("search", "levels"), asked.search.levels or {}))
+    choice = asked.paid or asked.search
+    if choice is not None:
+        finest, coarsest = choice.finest or {}, choice.coarsest or {}
         named += [((asked.key, "finest"), finest), ((asked.key, "coarsest"), coarsest)]
         for name in finest:
             if finest[name] > coarsest.get(name, finest[name]):

@@ -93,7 +93,7 @@ ANSWER = "{role: confidential, type: category, domain: [no, yes], hierarchy: aut
         # releases
         ("method: safe-k", "method: safe_k", "release.method", 12, "did you mean 'safe-k'?"),
         ("recoding: {tree: {epsilon: 0.2}}", "recoding: trees", "release.recoding", 15, "mean 'tree'?"),
-        ("recoding: {tree: {epsilon: 0.2}}", "recoding: {}", "release.recoding", 15, "levels, choose or tree"),
+        ("recoding: {tree: {epsilon: 0.2}}", "recoding: {}", "release.recoding", 15, "levels, choose, tree or search"),
         ("recoding: {tree: {epsilon: 0.2}}", "recoding: {levels: 3}", "release.recoding.levels", 15, "a mapping, such"),
         ("recoding: {tree: {epsilon: 0.2}}", "views: pair", "release.views", 15, "did you mean 'pairs'?"),
         ("recoding: {tree: {epsilon: 0.2}}", "views: {groups: [age]}", "release.views.groups[0]", 15, "a list, such"),

@@ -146,6 +146,10 @@ def one_value(value: Any) -> str:
     return value
 
 
+def _truth(value: Any) -> bool:
+    return Word("true", "false")(value) == "true"
+
+
 def _auto_or_rate(value: Any) -> Fraction | str:
     return "auto" if value == "auto" else NumberBetween("auto, or a number between 0 and 1", 0, 1)(value)
 
@@ -153,7 +157,8 @@ def _auto_or_rate(value: Any) -> Fraction | str:
 _DIGITS = r"^[+-]?([0-9][0-9_]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$|^[0-9]+/[0-9]+$"
 
 
-def _schema_of_number(**limits: float) -> WithJsonSchema:
+def schema_of_number(**limits: float) -> WithJsonSchema:
+    """The JSON Schema of a number within limits, which may be written as a number or as its exact text."""
     return WithJsonSchema({"anyOf": [{"type": "number", **limits}, {"type": "string", "pattern": _DIGITS}]})
 
 
@@ -161,22 +166,22 @@ def _schema_of_count(least: int) -> WithJsonSchema:
     return WithJsonSchema({"type": "integer", "minimum": least})
 
 
-_as_text = PlainSerializer(exact_text, return_type=str)
+as_text = PlainSerializer(exact_text, return_type=str)
 
 Epsilon = Annotated[
-    Fraction, BeforeValidator(NumberBetween("a number above 0", 0)), _as_text, _schema_of_number(exclusiveMinimum=0)
+    Fraction, BeforeValidator(NumberBetween("a number above 0", 0)), as_text, schema_of_number(exclusiveMinimum=0)
 ]
 Delta = Annotated[
     Fraction,
     BeforeValidator(NumberBetween("a number from 0 to below 1", 0, 1, low_in=True)),
-    _as_text,
-    _schema_of_number(minimum=0, exclusiveMaximum=1),
+    as_text,
+    schema_of_number(minimum=0, exclusiveMaximum=1),
 ]
 Rate = Annotated[
     Fraction,
     BeforeValidator(NumberBetween("a number between 0 and 1", 0, 1)),
-    _as_text,
-    _schema_of_number(exclusiveMinimum=0, exclusiveMaximum=1),
+    as_text,
+    schema_of_number(exclusiveMinimum=0, exclusiveMaximum=1),
 ]
 RateOrAuto = Annotated[
     Fraction | Literal["auto"],
@@ -195,20 +200,20 @@ RateOrAuto = Annotated[
 Share = Annotated[
     Fraction,
     BeforeValidator(NumberBetween("a share from 0 to below 1", 0, 1, low_in=True)),
-    _as_text,
-    _schema_of_number(minimum=0, exclusiveMaximum=1),
+    as_text,
+    schema_of_number(minimum=0, exclusiveMaximum=1),
 ]
 Distance = Annotated[
     Fraction,
     BeforeValidator(NumberBetween("a number above 0", 0)),
-    _as_text,
-    _schema_of_number(exclusiveMinimum=0),
+    as_text,
+    schema_of_number(exclusiveMinimum=0),
 ]
 Gain = Annotated[
     Fraction,
     BeforeValidator(NumberBetween("a number from 0 to below 1000", 0, 1000, low_in=True)),
-    _as_text,
-    _schema_of_number(minimum=0, exclusiveMaximum=1000),
+    as_text,
+    schema_of_number(minimum=0, exclusiveMaximum=1000),
 ]
 FromZero = Annotated[int, BeforeValidator(WholeNumber(0)), _schema_of_count(0)]
 FromOne = Annotated[int, BeforeValidator(WholeNumber(1)), _schema_of_count(1)]
@@ -218,6 +223,7 @@ Letters = Annotated[
     BeforeValidator(WholeNumber(1, MOST_LETTERS)),
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST_LETTERS}),
 ]
+Truth = Annotated[bool, BeforeValidator(_truth), WithJsonSchema({"type": "boolean"})]
 Name = Annotated[str, BeforeValidator(_name), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Line = Annotated[str, BeforeValidator(_line), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Code = Annotated[str, BeforeValidator(_code)]

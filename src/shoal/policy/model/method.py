@@ -27,6 +27,7 @@ from shoal.policy.model.release import (
     RecodingModel,
     ReleaseModel,
     SamplingModel,
+    SearchModel,
     SyntheticModel,
     TreeModel,
     ViewsModel,
@@ -71,6 +72,8 @@ class Method:
     groupings: tuple[Grouping, ...] = ()
     ratio: bool = True
     """Whether t is a ratio, rather than an earth mover's distance."""
+    searches: bool = False
+    """Whether levels may be searched for on the table."""
     defaults: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -162,6 +165,11 @@ class Method:
                 exact_text(release.chosen),
                 f"below release.epsilon, {exact_text(release.epsilon)}",
                 "it is a part of release.epsilon",
+            )
+        if release.recoding is not None and release.recoding.search is not None and not self.searches:
+            fix = "what a search on the table gives away is in no differential promise; take choose, tree or levels"
+            yield Problem(
+                ("release", "recoding"), f"method {self.name} does not search", "search", "{levels: ...}", fix
             )
         if release.recoding is not None and release.recoding.epsilon and "recoding" in self.optional and not self.pays:
             fix = f"method {self.name} makes no differential promise: leave recoding out, or fix the levels"
@@ -417,6 +425,87 @@ class ProbabilisticKMethod(ClusterMethod):
             )
 
 
+@dataclass(frozen=True)
+class FullDomainMethod(Method):
+    """One level for each quasi-identifier, searched for on the table; classes that fail a criterion are suppressed."""
+
+    def default_recoding(self, release: ReleaseModel) -> RecodingModel:
+        return RecodingModel(search=SearchModel())
+
+    def needs_domain(self, release: ReleaseModel, attribute: Attribute) -> bool:
+        """Labels are made of declared values; other columns show the values that occur, unless their order is declared."""
+        return attribute.role is Role.QUASI or (
+            attribute.type is Type.ORDINAL and super().needs_domain(release, attribute)
+        )
+
+    def _numbers(self, release: ReleaseModel) -> Iterator[Problem]:
+        yield from super()._numbers(release)
+        recoding, criteria = release.recoding, release.criteria
+        if recoding is not None and recoding.paid is not None and not recoding.epsilon:
+            fix = f"method {self.name} makes no differential promise: leave recoding out, search, or fix the levels"
+            allowed = "search or {levels: ...}"
+            yield Problem(("release", "recoding"), "a private choice that nothing pays for", recoding.key, allowed, fix)
+        search = recoding.search if recoding is not None else None
+        for name in (search.levels or {}) if search is not None else {}:
+            for key in ("finest", "coarsest"):
+                if search is not None and name in (getattr(search, key) or {}):
+                    twice = ("release", "recoding", "search", key, name)
+                    yield Problem(twice, "its level is fixed already", fix="leave it out of one of the two")
+        if criteria is not None and criteria.distance is not None and release.t is None:
+            path = ("release", "criteria", "distance")
+            yield Problem(path, "a distance without t", criteria.distance, "t beside it", "add t, or leave it out")
+
+    def _records(
+        self, release: ReleaseModel, unit: UnitModel | None, attributes: Mapping[str, AttributeModel]
+    ) -> Iterator[Problem]:
+        roles = [one.role for one in attributes.values()]
+        if Role.QUASI not in roles and any(one.is_published for one in attributes.values()):
+            wrong = "no quasi-identifier: all records look alike already"
+            yield Problem(("attributes",), wrong, fix="give an attribute the role quasi")
+        if Role.CONFIDENTIAL not in roles:
+            fix = "give an attribute the role confidential, or leave the criterion out"
+            asked: list[tuple[str, ...]] = [(key,) for key in ("l", "t") if getattr(release, key) is not None]
+            asked += [("criteria", key) for key in (release.criteria.of_values if release.criteria else ())]
+            for keys in asked:
+                yield Problem(("release", *keys), "there is no confidential attribute", fix=fix)
+        for path, levels in _levels_of(release.recoding):
+            for name in levels:
+                if name in attributes and attributes[name].is_published and attributes[name].role is not Role.QUASI:
+                    wrong, role = "only quasi-identifiers are recoded", attributes[name].role.value
+                    yield Problem((*path, name), wrong, role, "quasi", "leave it out, or give it the role quasi")
+        if unit is not None and (unit.max_rows or 1) > 1:
+            wrong = "a class of k rows hides no unit when several of them are one unit's"
+            fix = f"method {self.name} needs one row each"
+            yield Problem(("unit", "max_rows"), wrong, str(unit.max_rows), "1", fix)
+
+    def _domains(
+        self, release: ReleaseModel, asked: Mapping[str, AttributeModel], attributes: Mapping[str, Attribute]
+    ) -> Iterator[Problem]:
+        yield from super()._domains(release, asked, attributes)
+        distance = release.criteria.distance if release.criteria is not None else None
+        for name, attribute in attributes.items():
+            if attribute.role is not Role.CONFIDENTIAL or release.t is None:
+                continue
+            ordered = attribute.type.numeric or attribute.type is Type.ORDINAL
+            if distance == "ordered" and not ordered:
+                fix = "declare it as ordinal, or take distance: equal"
+                path = ("release", "criteria", "distance")
+                yield Problem(path, f"the values of '{name}' have no order", attribute.type.value, None, fix)
+            if distance == "hierarchical" and attribute.hierarchy is None:
+                fix = f"declare attributes.{name}.hierarchy, or take distance: equal"
+                yield Problem(("release", "criteria", "distance"), f"'{name}' has no hierarchy", None, None, fix)
+
+
+def _levels_of(recoding: RecodingModel | None) -> Iterator[tuple[tuple[str, ...], Mapping[str, int]]]:
+    """Every mapping of attributes to levels, with the path of its key."""
+    if recoding is not None and recoding.levels is not None:
+        # Level 0 leaves values as they are: naming it says nothing else of an attribute that is not recoded.
+        yield ("release", "recoding", "levels"), {name: level for name, level in recoding.levels.items() if level}
+    if recoding is not None and recoding.search is not None:
+        for key in ("levels", "finest", "coarsest"):
+            yield ("release", "recoding", "search", key), getattr(recoding.search, key) or {}
+
+
 def no_attribute(path: tuple[str | int, ...], name: str, attributes: Mapping[str, AttributeModel]) -> Problem:
     """A key names an attribute that the policy does not have."""
     known = tuple(attributes)
@@ -445,7 +534,14 @@ _ALL = (
         positive_delta=True,
         defaults={"bound": "tight"},
     ),
-    Method("k-anonymity", ("k",), ("l", "t", "recoding", "suppression"), defaults={"suppression": Fraction(0)}),
+    FullDomainMethod(
+        "k-anonymity",
+        ("k",),
+        ("l", "t", "criteria", "recoding", "suppression"),
+        ratio=False,
+        searches=True,
+        defaults={"suppression": Fraction(0)},
+    ),
     MicroaggregationMethod(
         "microaggregation",
         ("k",),

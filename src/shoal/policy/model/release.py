@@ -24,13 +24,17 @@ from shoal.policy.model.base import (
     Rate,
     RateOrAuto,
     Share,
+    Truth,
     Value,
     WholeNumber,
     Word,
     only_key,
     refusal,
 )
+from shoal.policy.model.criteria import CriteriaModel
 
+Loss = Literal["granularity", "discernibility", "class_size"]
+LOSSES: tuple[Loss, ...] = get_args(Loss)
 Score = Literal["ramp", "records", "discernibility", "target"]
 SCORES: tuple[Score, ...] = ("ramp", "records", "discernibility", "target")
 
@@ -101,11 +105,41 @@ class TreeModel(PaidChoiceModel):
     )
 
 
-class RecodingModel(PolicyPart):
-    """How coarse the labels are: fixed in advance, or chosen by a mechanism that is paid for."""
+class SearchModel(PolicyPart):
+    """One level for each quasi-identifier, searched for on the table; no differential promise covers what it gives away."""
 
-    short: ClassVar = {"enum": ["tree", "choose"]}
-    long_words: ClassVar = "tree, choose, {levels: ...}, {choose: ...} or {tree: ...}"
+    long_words: ClassVar = "{loss: granularity, ...} or {}"
+
+    loss: Annotated[Loss, BeforeValidator(Word(*LOSSES))] | None = Field(
+        default=None,
+        description="What the levels are to lose least of: `granularity`, the detail of labels (when left out); "
+        "`discernibility`, records told apart; `class_size`, small classes.",
+    )
+    levels: dict[Name, FromZero] | None = Field(
+        default=None, description="Attributes whose level is fixed; the others are searched."
+    )
+    finest: dict[Name, FromZero] | None = Field(
+        default=None, description="No label of the attribute is finer than this level of its hierarchy."
+    )
+    coarsest: dict[Name, FromZero] | None = Field(
+        default=None, description="No label of the attribute is coarser than this level of its hierarchy."
+    )
+    local: Truth | None = Field(
+        default=None,
+        description="`true`: rows that would be suppressed are shown with coarser labels of their own where that is enough; "
+        "`false` when left out.",
+    )
+
+    def fill(self) -> SearchModel:
+        """The same with every default written out."""
+        return self.model_copy(update={"loss": self.loss or "granularity", "local": bool(self.local)})
+
+
+class RecodingModel(PolicyPart):
+    """How coarse the labels are: fixed in advance, chosen by a mechanism that is paid for, or searched for on the table."""
+
+    short: ClassVar = {"enum": ["tree", "choose", "search"]}
+    long_words: ClassVar = "tree, choose, search, {levels: ...}, {choose: ...}, {tree: ...} or {search: ...}"
 
     levels: dict[Name, FromZero] | None = Field(
         default=None,
@@ -119,15 +153,19 @@ class RecodingModel(PolicyPart):
         default=None,
         description="A tree of boxes, grown privately: fine labels where records are dense, coarse elsewhere.",
     )
+    search: SearchModel | None = Field(
+        default=None,
+        description="For `k-anonymity`: the levels with the least loss that satisfy every criterion, searched for on the table.",
+    )
 
     @classmethod
     def expand_short_form(cls, value: Any) -> Any:
         """One word stands for the choice with all its defaults."""
-        return {Word("tree", "choose")(value): {}} if isinstance(value, str) and value else value
+        return {Word("tree", "choose", "search")(value): {}} if isinstance(value, str) and value else value
 
     @model_validator(mode="after")
     def _one_kind(self) -> RecodingModel:
-        only_key(self, "levels", "choose", "tree")
+        only_key(self, "levels", "choose", "tree", "search")
         return self
 
     @property
@@ -137,8 +175,10 @@ class RecodingModel(PolicyPart):
 
     @property
     def key(self) -> str:
-        """The key that is given: `levels`, `choose` or `tree`."""
-        return "levels" if self.levels is not None else "choose" if self.choose is not None else "tree"
+        """The key that is given: `levels`, `choose`, `tree` or `search`."""
+        return next(
+            key for key in ("levels", "choose", "search", "tree") if key == "tree" or getattr(self, key) is not None
+        )
 
     @property
     def epsilon(self) -> Fraction:
@@ -149,6 +189,8 @@ class RecodingModel(PolicyPart):
         """The recoding with every default written out, given the release's epsilon and its attributes."""
         if self.levels is not None:
             return self.model_copy(update={"levels": {name: self.levels.get(name, 0) for name in published}})
+        if self.search is not None:
+            return self.model_copy(update={"search": self.search.fill()})
         found: PaidChoiceModel = self.choose or self.tree or TreeModel()
         update: dict[str, Any] = {}
         if found.epsilon is None and epsilon is not None:
@@ -514,6 +556,9 @@ class ReleaseModel(PolicyPart):
     suppression: Share | None = Field(
         default=None, description="For `k-anonymity`: the share of rows that may be suppressed."
     )
+    criteria: CriteriaModel | None = Field(
+        default=None, description="For `k-anonymity`: what every class satisfies beside k, l and t."
+    )
     crowds: Mapping[str, FromTwo] | None = Field(
         default=None,
         description="For `probabilistic-k` by `ranking`: the k of confidential attributes that have one of their own.",
@@ -537,8 +582,8 @@ class ReleaseModel(PolicyPart):
     )
     recoding: RecodingModel | None = Field(
         default=None,
-        description="How coarse the labels are. When left out, `safe-k` grows a tree for a share of epsilon; a table that "
-        "is already a sample keeps its values.",
+        description="How coarse the labels are. When left out, `safe-k` grows a tree for a share of epsilon, and `k-anonymity` "
+        "searches; a table that is already a sample keeps its values.",
     )
     views: ViewsModel | None = Field(
         default=None, description="Many narrow tables instead of one wide one; one table when left out."
