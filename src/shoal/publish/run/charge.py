@@ -1,7 +1,8 @@
-"""A run that has a price: charged before the first random draw, and the charge stands whatever happens."""
+"""What a run tells the ledger: a price, charged before the first random draw, or a note that what appears is unbounded."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 
 from shoal.engine.base import Table
@@ -61,3 +62,50 @@ class ChargedJob(Job):
     def fix_after_failure(self, fix: str | None) -> str:
         """Say that the charge stands."""
         return f"{fix}; the charge stands" if fix else "the charge stands: what failed may have been seen"
+
+
+class UnboundedJob(Job):
+    """The run of a plan without a price: a failed run leaves no trace, and a release that appears is noted as unbounded."""
+
+    plan: Plan
+    _file: bytes | None = None
+    _repeat: RefuseRepeat | None = None
+
+    @property
+    def dataset(self) -> str:
+        return self.plan.policy.dataset
+
+    @property
+    @abstractmethod
+    def note(self) -> str:
+        """What the ledger says of the release, in a few words that the plan alone decides."""
+
+    def charge(
+        self,
+        ledger: Ledger,  # noqa: ARG002 - nothing is paid
+        table: Table,  # noqa: ARG002
+        file: bytes | None,
+        work: str | None = None,  # noqa: ARG002
+        repeat: RefuseRepeat | None = None,
+    ) -> None:
+        """Charge nothing; the hash of the file is kept for the note."""
+        self._file, self._repeat = file, repeat
+
+    def before_publishing(self, ledger: Ledger, table: Table, work: str | None = None) -> None:
+        """Note it as unbounded; a table that may not be used is refused here, before anything is published."""
+        contents = table.contents()
+        ledger.record_unbounded(
+            self.dataset,
+            self.note,
+            self.plan.lock.sha256,
+            contents.whole,
+            columns=contents.columns,
+            file=self._file,
+            work=work,
+            repeat=self._repeat,
+        )
+
+    def fix_after_failure(self, fix: str | None) -> str:
+        """Say that nothing was published; nothing was charged either."""
+        said = "nothing was published"
+        return said if not fix else fix if said in fix else f"{fix}; {said}"

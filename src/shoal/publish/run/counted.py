@@ -9,7 +9,7 @@ from shoal.anonymize.method.microaggregation import MaskedMicrodata
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.errors import UsageError
-from shoal.ledger.ledger import Ledger, RefuseRepeat
+from shoal.ledger.ledger import Ledger
 from shoal.publish.certificate.counted import certificate
 from shoal.publish.folder import (
     LOCK,
@@ -22,12 +22,15 @@ from shoal.publish.folder import (
 )
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.counted import SyntacticPlan
-from shoal.publish.run.release import Job, Stage, today
+from shoal.publish.run.charge import UnboundedJob
+from shoal.publish.run.release import Stage, today
 from shoal.publish.verify.recount import recount, refuse_alike
 
 
-class SyntacticJob(Job):
-    """The run of a plan without a price: a failed run leaves no trace, and a release that appears is noted as unbounded."""
+class SyntacticJob(UnboundedJob):
+    """The run of a plan by clusters of near records."""
+
+    plan: SyntacticPlan
 
     modules = ("narwhals",)
     report_modules = ("shoal.publish.report.counted", "shoal.publish.report.counted_page", "scipy.spatial.distance")
@@ -36,12 +39,10 @@ class SyntacticJob(Job):
         self.plan = plan
         self.masked: MaskedMicrodata | None = None
         self.hierarchies: dict[str, bytes] = {}
-        self._file: bytes | None = None
-        self._repeat: RefuseRepeat | None = None
 
     @property
-    def dataset(self) -> str:
-        return self.plan.policy.dataset
+    def note(self) -> str:
+        return f"{self.plan.method.name}, k = {self.plan.k}"
 
     def cells(self, rows: int) -> int:
         return rows * len(self.plan.policy.schema.published)
@@ -57,17 +58,6 @@ class SyntacticJob(Job):
         draft = certificate(plan, file, {LOCK: plan.lock.sha256}, ledger.account(plan.policy.dataset), today())
         try_handbook(draft.to_json(), plan.lock.text)
         return list(plan.method.load_kernels(plan.schema, rows))
-
-    def charge(
-        self,
-        ledger: Ledger,  # noqa: ARG002 - nothing is paid
-        table: Table,  # noqa: ARG002
-        file: bytes | None,
-        work: str | None = None,  # noqa: ARG002
-        repeat: RefuseRepeat | None = None,
-    ) -> None:
-        """Charge nothing; the hash of the file is kept for the note."""
-        self._file, self._repeat = file, repeat
 
     def write(
         self, table: Table, folder: Path, source: Source | None, ledger: Ledger, stage: Stage
@@ -94,23 +84,3 @@ class SyntacticJob(Job):
         if self.masked is None:
             raise UsageError("a report before the table was written")
         return write_counted_report(self.plan, table, self.masked, private, content)
-
-    def before_publishing(self, ledger: Ledger, table: Table, work: str | None = None) -> None:
-        """Note it as unbounded; a table that may not be used is refused here, before anything is published."""
-        plan = self.plan
-        contents = table.contents()
-        ledger.record_unbounded(
-            plan.policy.dataset,
-            f"{plan.method.name}, k = {plan.k}",
-            plan.lock.sha256,
-            contents.whole,
-            columns=contents.columns,
-            file=self._file,
-            work=work,
-            repeat=self._repeat,
-        )
-
-    def fix_after_failure(self, fix: str | None) -> str:
-        """Say that nothing was published; nothing was charged either."""
-        said = "nothing was published"
-        return said if not fix else fix if said in fix else f"{fix}; {said}"
