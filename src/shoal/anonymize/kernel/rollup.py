@@ -93,6 +93,8 @@ class LatticeNode:
     head: Integers
     tail: Integers
     counts: Integers
+    carried: Integers | None = None
+    """A number of each tuple that those which agree in all that is decided have in common."""
 
 
 def score_all(
@@ -217,7 +219,7 @@ class _Tree:
 
 def child(node: LatticeNode, step: LatticeStep, void: int) -> LatticeNode:
     """Decide one attribute, and drop the classes that are worth nothing below."""
-    rank, head, counts = step.rank.take(node.tail), node.head, node.counts
+    rank, head, counts, carried = step.rank.take(node.tail), node.head, node.counts, node.carried
     if not len(counts):
         return node
     if not step.same:
@@ -226,9 +228,11 @@ def child(node: LatticeNode, step: LatticeStep, void: int) -> LatticeNode:
         if not step.sorted:
             order = key.argsort()
             key, counts = key.take(order), counts.take(order)
+            carried = None if carried is None else carried.take(order)
         starts = starts_of(key[1:] != key[:-1])
         if len(starts) < len(counts):
             key, counts = key.take(starts), np.add.reduceat(counts, starts)
+            carried = None if carried is None else carried.take(starts)
         rank, head = key & ((1 << step.bits) - 1), key >> step.bits
     label = head << step.label_bits
     label |= step.label.take(rank)
@@ -239,8 +243,9 @@ def child(node: LatticeNode, step: LatticeStep, void: int) -> LatticeNode:
         big = np.add.reduceat(counts, starts_of(new)) > void
         if not big.all():
             keep = np.flatnonzero(big.take(renumbered))
-            return LatticeNode(renumbered.take(keep), step.rest.take(rank.take(keep)), counts.take(keep))
-    return LatticeNode(renumbered, step.rest.take(rank), counts)
+            carried = None if carried is None else carried.take(keep)
+            return LatticeNode(renumbered.take(keep), step.rest.take(rank.take(keep)), counts.take(keep), carried)
+    return LatticeNode(renumbered, step.rest.take(rank), counts, carried)
 
 
 def starts_of(new: npt.NDArray[np.bool_]) -> Integers:

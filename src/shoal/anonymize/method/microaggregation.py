@@ -130,23 +130,25 @@ class Microaggregation:
 # --- what methods by clusters share -----------------------------------------------------------------------------------
 
 
-def bound_to_one_row(table: Table, unit: Unit, source: Source, stage: Stage) -> Table:
-    """Contribution bounding for clusters: one row of each unit, chosen at random; every row where rows are the unit.
+def bound_to_one_row(
+    table: Table, unit: Unit, source: Source, stage: Stage, theorem: str = "microaggregation-k"
+) -> Table:
+    """Contribution bounding for groups of k: one row of each unit, chosen at random; every row where rows are the unit.
 
-    A cluster of k rows holds k units only where no unit has two rows.
+    A group of k rows holds k units only where no unit has two rows. `theorem` is the result that rests on it.
     """
     if unit.whose != "person" or unit.column is None:
         return table
     if unit.max_rows > 1:
         raise PreconditionError(
-            "microaggregation-k",
+            theorem,
             "a group of k rows hides no unit when several of them are one unit's",
             came=f"max_rows: {unit.max_rows}",
             allowed="one row of each unit",
             fix="set max_rows: 1",
         )
     stage("choosing rows of each unit")
-    return bound_contributions(table, unit, source.row_mask(Fraction(1, 2)).words, "microaggregation-k")
+    return bound_contributions(table, unit, source.row_mask(Fraction(1, 2)).words, theorem)
 
 
 def refuse_few(rows: int, k: int) -> None:

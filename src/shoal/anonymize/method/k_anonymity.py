@@ -1,0 +1,256 @@
+"""k-anonymity by full-domain recoding: one level for each quasi-identifier, the best for the table; small classes suppressed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from shoal.anonymize.cluster.clustering import unused_name
+from shoal.anonymize.generalize.base import Stage
+from shoal.anonymize.generalize.lattice import Lattice
+from shoal.anonymize.generalize.scheme import Scheme
+from shoal.anonymize.generalize.search.best_scheme import SearchOutcome, find_scheme
+from shoal.anonymize.generalize.search.criteria import Mask
+from shoal.anonymize.generalize.search.loss import LOSS_NAMES, LossName
+from shoal.anonymize.generalize.search.records import encode_records
+from shoal.anonymize.generalize.search.requirement import Requirement
+from shoal.anonymize.method.microaggregation import bound_to_one_row, refuse_constant, report_progress
+from shoal.chance.source import Source
+from shoal.data.hierarchy.level import Level, ValueLevel
+from shoal.data.schema import Attribute, Schema, Type
+from shoal.engine.base import Table
+from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
+from shoal.guarantee.claim import Claim, Status, make_claim
+from shoal.guarantee.rounding import exact_text
+from shoal.guarantee.syntactic import KAnonymity, KMap, LDiversity, Syntactic, TCloseness
+from shoal.guarantee.unit import Unit
+
+STAGE = "searching the recoding"
+
+
+@dataclass(frozen=True)
+class RecodedMicrodata:
+    """The outcome of a full-domain recoding: the records that are published with their labels, and what only the custodian sees.
+
+    `table` is what will be published, in an order that only the custodian may see.
+    """
+
+    table: Table
+    levels: dict[str, int]
+    """The number of the level of each quasi-identifier."""
+    original: Table
+    """All records before recoding; for the custodian alone."""
+    kept: Mask
+    """Which of the original records are published, in their order; for the custodian alone."""
+    search: SearchOutcome
+
+    @property
+    def suppressed(self) -> int:
+        """How many records are not published."""
+        return int(np.count_nonzero(~self.kept))
+
+
+@dataclass(frozen=True)
+class FullDomain:
+    """Recode each quasi-identifier to one level for all records, and suppress the classes that lack what is required.
+
+    The levels are those of least loss on the table among all that suppress at most the allowed share of its records; `levels`
+    pins some, `finest` and `coarsest` bound others, and `weights` say how much each attribute counts.
+
+    Promise   KAnonymity(k) and what else is required, counted on the published table. None of it is differential privacy, and
+              the levels themselves are chosen by looking at all records.
+    Requires  a quasi-identifier; a confidential attribute where the requirement is about one; one row of each person; for
+              k_map the population of which the table is part.
+    Reads     the quasi-identifiers, and the confidential attributes where the requirement is about them.
+
+    >>> FullDomain(Requirement(5), unit=Unit.row("add_remove")).guarantees()
+    (KAnonymity(k=5),)
+    """
+
+    requirement: Requirement
+    unit: Unit
+    loss: LossName = "granularity"
+    suppression: Fraction = Fraction(0)
+    levels: Mapping[str, int] = field(default_factory=dict)
+    finest: Mapping[str, int] = field(default_factory=dict)
+    coarsest: Mapping[str, int] = field(default_factory=dict)
+    weights: Mapping[str, Fraction] = field(default_factory=dict)
+    local: bool = False
+
+    name = "k-anonymity"
+
+    def __post_init__(self) -> None:
+        if self.loss not in LOSS_NAMES:
+            raise UsageError("no such loss", came=self.loss, allowed=", ".join(LOSS_NAMES))
+        if not 0 <= self.suppression < 1:
+            raise ParameterError(
+                "the share of records that may be suppressed is out of range",
+                came=self.suppression,
+                allowed="a fraction from 0 up, below 1",
+            )
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a schema that the method cannot treat, before any row is read."""
+        if not schema.quasi:
+            raise PreconditionError(
+                "full-domain-k", "the policy names no quasi-identifier", fix="give an attribute the role quasi"
+            )
+        if self.requirement.is_confidential and not schema.confidential:
+            raise PreconditionError(
+                "full-domain-k",
+                "something is required of confidential values, and no attribute is confidential",
+                came=self.requirement.words(),
+                fix="give an attribute the role confidential, or ask for k alone",
+            )
+        for attribute in schema.confidential if self.requirement.t is not None else ():
+            self._refuse_distance(attribute)
+        self.lattice(schema)
+
+    def _refuse_distance(self, attribute: Attribute) -> None:
+        asked = self.requirement.distance
+        has_order = attribute.type.numeric or attribute.type is Type.ORDINAL
+        if asked == "ordered" and not has_order:
+            raise PreconditionError(
+                "full-domain-k",
+                f"attribute '{attribute.name}' has no order",
+                came="distance: ordered",
+                allowed="numbers, dates, times, or type: ordinal",
+                fix="take distance: equal",
+            )
+        if asked == "hierarchical" and attribute.hierarchy is None:
+            raise PreconditionError(
+                "full-domain-k",
+                f"attribute '{attribute.name}' has no hierarchy",
+                came="distance: hierarchical",
+                fix="declare one, or take distance: equal",
+            )
+
+    def lattice(self, schema: Schema) -> Lattice:
+        """All schemes among which the best is searched, known before any row is read."""
+        both = sorted(set(self.levels) & (set(self.finest) | set(self.coarsest)))
+        if both:
+            raise UsageError("a level that is pinned and bounded", came=", ".join(both), fix="say one of the two")
+        return Lattice.of(
+            schema.quasi,
+            finest={**self.finest, **self.levels},
+            coarsest={**self.coarsest, **self.levels},
+            weights=self.weights,
+            limit=1 << 200,  # nothing is left out: a search that cannot see all schemes says so
+        )
+
+    def guarantees(self) -> tuple[Syntactic, ...]:
+        """What holds of every class of the published table."""
+        required = self.requirement
+        found: list[Syntactic] = [KAnonymity(required.k)]
+        if required.l is not None:
+            found.append(LDiversity(required.l, "distinct"))
+        if required.entropy_l is not None:
+            found.append(LDiversity(required.entropy_l, "entropy"))
+        if required.t is not None:
+            found.append(TCloseness(required.t, "emd"))
+        if required.k_map is not None:
+            found.append(KMap(required.k_map))
+        return tuple(found)
+
+    def claims(self, schema: Schema | None = None) -> tuple[Claim, ...]:
+        """The claims of a release by this method; each is counted on the table."""
+        del schema
+        return tuple(make_claim(one, None, Status.CHECKED, (), (), "none needed") for one in self.guarantees())
+
+    def rules(self, schema: Schema) -> dict[str, str]:
+        """What each published attribute shows."""
+        quasi = {attribute.name for attribute in schema.quasi}
+        return {one.name: "level" if one.name in quasi else "as it is" for one in schema.published}
+
+    def load_kernels(self, schema: Schema, rows: int) -> tuple[str, ...]:
+        """Nothing is compiled."""
+        del schema, rows
+        return ()
+
+    def run(
+        self, table: Table, source: Source, stage: Stage = lambda _: None, population: Table | None = None
+    ) -> RecodedMicrodata:
+        """The records with their labels, in the order of the input, which only the custodian may see.
+
+        `population` is a table with the quasi-identifiers of everybody among whom the people of the table may be, for k_map.
+        """
+        schema = table.schema
+        self.check(schema)
+        self._check_population(population)
+        table = bound_to_one_row(table, self.unit, source, stage, "full-domain-k")
+        self._refuse_few(table.rows())
+        names = [attribute.name for attribute in schema.quasi]
+        confidential = schema.confidential if self.requirement.is_confidential else ()
+        values = table.collect([*names, *(attribute.name for attribute in confidential)])
+        refuse_constant(schema.quasi, values, "there is nothing to recode")
+        stage(STAGE)
+        records = encode_records(
+            schema.quasi,
+            confidential,
+            values,
+            distance=self.requirement.distance,
+            population=None if population is None else population.count_by(names),
+        )
+        found = find_scheme(
+            self.lattice(schema),
+            records,
+            self.requirement,
+            self.loss,
+            self.weights,
+            self.suppression,
+            progress=report_progress(stage, STAGE),
+        )
+        stage("recoding")
+        return RecodedMicrodata(
+            _publish(table, found.levels, found.kept), found.levels, table, found.kept, found.outcome
+        )
+
+    def _check_population(self, population: Table | None) -> None:
+        if (population is None) != (self.requirement.k_map is None):
+            raise UsageError(
+                "a population without k_map, or k_map without a population",
+                came=self.requirement.words(),
+                fix="bring both or neither",
+            )
+
+    def _refuse_few(self, rows: int) -> None:
+        if rows < self.requirement.k:
+            raise InfeasibleError(
+                "the table has fewer records than a class must have",
+                came=f"{rows:,} records and k = {self.requirement.k:,}",
+                allowed=f"k up to {rows:,}" if rows > 1 else "at least 2 records",
+                fix="choose a smaller k, or bring more records",
+            )
+
+    def words(self) -> str:
+        """One sentence for a person who reviews the plan."""
+        share = exact_text(100 * self.suppression)
+        return (
+            f"The levels of least loss ({self.loss}) on the table under {self.requirement.words()}, with at most {share} % of "
+            "the records suppressed."
+        )
+
+
+def _publish(table: Table, levels: Mapping[str, int], kept: Mask) -> Table:
+    """The records that are kept, each quasi-identifier at its level."""
+    schema = table.schema
+    shown: dict[str, Level] = {
+        attribute.name: Scheme(schema, levels).levels[attribute.name] if attribute.name in levels else ValueLevel()
+        for attribute in schema.published
+    }
+    return keep_rows(table, kept).recode(shown)
+
+
+def keep_rows(table: Table, kept: Mask) -> Table:
+    """The rows that are marked, given in their order, at least two of them; rows keep their order."""
+    if kept.all():
+        return table
+    # Every suppressed row has a number of its own, and all others share one: numbers that occur once are suppressed.
+    mark = unused_name(table, "kept")
+    numbers: Any = np.where(kept, -1, np.arange(len(kept), dtype=np.int64))
+    columns = table.columns
+    return table.attach(mark, numbers).suppress_below([mark], 2).select(columns)
