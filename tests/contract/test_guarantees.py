@@ -18,7 +18,15 @@ from shoal.guarantee.differential import (
 )
 from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
 from shoal.guarantee.plain_sample import SamplePrivacy
-from shoal.guarantee.syntactic import KAnonymity, KMap, KnowledgeGain, LDiversity, ProbabilisticK, TCloseness
+from shoal.guarantee.syntactic import (
+    KAnonymity,
+    KAnonymousRelation,
+    KMap,
+    KnowledgeGain,
+    LDiversity,
+    ProbabilisticK,
+    TCloseness,
+)
 
 EXAMPLES = [
     (PureDP("0.5"), PureDP(1)),
@@ -35,6 +43,7 @@ EXAMPLES = [
     (KAnonymity(5), KAnonymity(4)),
     (KMap(5), KMap(4)),
     (ProbabilisticK(5), ProbabilisticK(4)),
+    (KAnonymousRelation(5), KAnonymousRelation(4)),
     (LDiversity("2.5", "entropy"), LDiversity(2, "entropy")),
     (TCloseness("0.2", "emd"), TCloseness("0.3", "emd")),
     (KnowledgeGain(2), KnowledgeGain(3)),

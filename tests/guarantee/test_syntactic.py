@@ -6,7 +6,15 @@ from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.differential import (
     PureDP,
 )
-from shoal.guarantee.syntactic import KAnonymity, KMap, KnowledgeGain, LDiversity, ProbabilisticK, TCloseness
+from shoal.guarantee.syntactic import (
+    KAnonymity,
+    KAnonymousRelation,
+    KMap,
+    KnowledgeGain,
+    LDiversity,
+    ProbabilisticK,
+    TCloseness,
+)
 
 
 def test_implication_of_syntactic_guarantees():
@@ -14,8 +22,14 @@ def test_implication_of_syntactic_guarantees():
     assert KAnonymity(5) >= ProbabilisticK(5)
     assert KAnonymity(5) >= KMap(4)
     assert not ProbabilisticK(5) >= KAnonymity(5)
+    assert KAnonymity(5) >= KAnonymousRelation(5)
+    assert not KAnonymousRelation(5) >= KAnonymity(2)
     assert LDiversity(3, "entropy") >= LDiversity(3, "distinct")
     assert not LDiversity(3, "distinct") >= LDiversity(3, "entropy")
+    assert LDiversity(3, "frequency") >= LDiversity(3, "entropy")
+    assert LDiversity(3, "frequency") >= LDiversity(2, "distinct")
+    assert not LDiversity(3, "entropy") >= LDiversity(3, "frequency")
+    assert not LDiversity(3, "frequency") >= LDiversity(3, "recursive")
     assert TCloseness(2, "ratio") >= KnowledgeGain(2)
     assert not TCloseness(".2", "emd") >= KnowledgeGain(2)
     assert not KAnonymity(5) >= PureDP(100)

@@ -15,7 +15,16 @@ from shoal.guarantee.base import Guarantee
 from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SafeKSampling, SampledDP, SmoothDP
 from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
 from shoal.guarantee.plain_sample import SamplePrivacy
-from shoal.guarantee.syntactic import KAnonymity, KMap, KnowledgeGain, LDiversity, ProbabilisticK, Syntactic, TCloseness
+from shoal.guarantee.syntactic import (
+    KAnonymity,
+    KAnonymousRelation,
+    KMap,
+    KnowledgeGain,
+    LDiversity,
+    ProbabilisticK,
+    Syntactic,
+    TCloseness,
+)
 from shoal.guarantee.theorem import THEOREMS
 from shoal.guarantee.unit import Unit
 
@@ -24,7 +33,7 @@ GUARANTEE_KINDS: dict[str, type[Guarantee]] = {
     for cls in (
         PureDP, ApproxDP, SafeKSampling, LaplaceDP, GaussianDP, SampledDP, SmoothDP, SamplePrivacy,
         NoisyTablesDP, ExponentialDP, ConcentratedDP,
-        KAnonymity, KMap, ProbabilisticK, LDiversity, TCloseness, KnowledgeGain,
+        KAnonymity, KMap, ProbabilisticK, KAnonymousRelation, LDiversity, TCloseness, KnowledgeGain,
     )
 }  # fmt: skip
 """Every kind of guarantee that a file may name."""

@@ -34,7 +34,7 @@ class KAnonymity(Syntactic):
         whole(self.k, "k")
 
     def implies(self, other: Guarantee) -> bool:
-        if isinstance(other, ProbabilisticK | KMap):
+        if isinstance(other, ProbabilisticK | KMap | KAnonymousRelation):
             return self.k >= other.k
         return isinstance(other, KAnonymity) and self.k >= other.k
 
@@ -83,8 +83,34 @@ class ProbabilisticK(Syntactic):
 
 
 @dataclass(frozen=True)
+class KAnonymousRelation(Syntactic):
+    """Every record is linked to at least k entries of confidential values, one of them its own (SC13 section 7.1.2).
+
+    Quasi-identifiers may be published as they are; it is their relation to the confidential values that is k-anonymous.
+    """
+
+    k: int
+    kind: ClassVar[str] = "k-anonymous-relation"
+
+    def __post_init__(self) -> None:
+        whole(self.k, "k")
+
+    def implies(self, other: Guarantee) -> bool:
+        return isinstance(other, KAnonymousRelation) and self.k >= other.k
+
+    def words(self) -> str:
+        return (
+            f"a {self.k}-anonymous relation: every record is linked to the confidential values of at least {self.k} records, and "
+            "the tables do not show which are its own"
+        )
+
+
+@dataclass(frozen=True)
 class LDiversity(Syntactic):
-    """Every group shows at least l well-represented confidential values; `form` is distinct, entropy or recursive."""
+    """Every group shows at least l well-represented confidential values; `form` is distinct, entropy, recursive or frequency.
+
+    Frequency diversity is that of Anatomy (Xiao, Tao 2006): no value has more than the share 1/l of a group.
+    """
 
     l: Fraction  # noqa: E741  (the literature's letter)
     form: str
@@ -92,13 +118,16 @@ class LDiversity(Syntactic):
 
     def __init__(self, l: Number, form: str) -> None:  # noqa: E741
         object.__setattr__(self, "l", _at_least_one(l, "l"))
-        object.__setattr__(self, "form", _one_of(form, "form", ("distinct", "entropy", "recursive")))
+        object.__setattr__(self, "form", _one_of(form, "form", ("distinct", "entropy", "recursive", "frequency")))
 
     def implies(self, other: Guarantee) -> bool:
-        """Entropy diversity implies distinct diversity: ln l of entropy needs at least l values."""
+        """Shares of at most 1/l give an entropy of at least ln l, which needs at least l values."""
         if not isinstance(other, LDiversity) or self.l < other.l:
             return False
-        return self.form == other.form or (self.form == "entropy" and other.form == "distinct")
+        order = ("distinct", "entropy", "frequency")
+        if self.form == other.form or "recursive" in (self.form, other.form):
+            return self.form == other.form
+        return order.index(self.form) > order.index(other.form)
 
     def words(self) -> str:
         return f"{self.form} {text_up(self.l)}-diversity of the confidential attribute in every group"
@@ -135,6 +164,7 @@ class KnowledgeGain(Syntactic):
 
     factor: Fraction
     kind: ClassVar[str] = "knowledge-gain"
+    seen: ClassVar[bool] = False
 
     def __init__(self, factor: Number) -> None:
         object.__setattr__(self, "factor", _at_least_one(factor, "factor"))

@@ -77,6 +77,9 @@ _PRIOR = _premise(
     "the prior sums to exactly one and is nowhere negative",
     "shoal.mechanism.refinement.prior.check_probabilities",
 )
+_ONE_RECORD = _premise(
+    "one-record-each", "no person has two records", "shoal.anonymize.method.microaggregation.bound_to_one_row"
+)
 _PRIOR_FIXED = _premise("prior-fixed", "prior, distance and factors are fixed without the data", "custodian")
 _ONE_PERSON = _premise(
     "one-person", "an individual question depends on one person, and an absent one gives the prior", "custodian"
@@ -395,11 +398,7 @@ _ALL = (
                 "every group has at least k records",
                 "shoal.anonymize.method.microaggregation.Microaggregation",
             ),
-            _premise(
-                "one-record-each",
-                "no person has two records",
-                "shoal.anonymize.method.microaggregation.bound_to_one_row",
-            ),
+            _ONE_RECORD,
             _premise(
                 "quasi-declared", "the attributes that an intruder may know are declared quasi-identifiers", "custodian"
             ),
@@ -416,11 +415,7 @@ _ALL = (
             _premise(
                 "groups-of-k", "every group has at least k records", "shoal.anonymize.method.probabilistic_k.Swap"
             ),
-            _premise(
-                "one-record-each",
-                "no person has two records",
-                "shoal.anonymize.method.microaggregation.bound_to_one_row",
-            ),
+            _ONE_RECORD,
             _premise(
                 "uniform-permutations",
                 "permutations are uniform, drawn afresh and forgotten",
@@ -439,6 +434,76 @@ _ALL = (
             _premise(
                 "nothing-of-others",
                 "the intruder knows nothing of the others in the group, nor of dependences",
+                "custodian",
+            ),
+        ),
+    ),
+    Theorem(
+        "bucket-closeness",
+        "Groups whose counts lie between two bounds are t-close",
+        "SC13 section 7.2; the bounds as a flow: Shoal",
+        "If every group of s records has of every bucket with the share p between ceil(s p/t) and floor(s p t) records, then the "
+        "ratio distance of every group from the table is at most t, and so is that of every attribute whose bucket the joint one "
+        "decides. Such counts exist for all groups exactly where the program finds them.",
+        (
+            _premise(
+                "groups-of-k",
+                "every group has at least k records",
+                "shoal.anonymize.method.t_closeness.Bucketization",
+            ),
+            _ONE_RECORD,
+            _premise(
+                "counts-within-bounds",
+                "the counts of every group lie within their bounds",
+                "shoal.anonymize.method.t_closeness.Bucketization",
+            ),
+            _premise(
+                "bucket-of-value",
+                "a bucket is a function of the value, and what is published is the bucket",
+                "shoal.anonymize.cluster.bucket.buckets.RankedColumn",
+            ),
+        ),
+    ),
+    Theorem(
+        "anatomy-diversity",
+        "Groups in which no value is frequent",
+        "Xiao and Tao 2006",
+        "If no confidential value has more than the share 1/l of n records, they can be divided into floor(n/l) groups of at "
+        "least l records with different values; joined with each other, groups keep every share at 1/l or less.",
+        (
+            _premise(
+                "eligible-values",
+                "no confidential value has more than the share 1/l of the records",
+                "shoal.anonymize.cluster.anatomy.refuse_ineligible",
+            ),
+            _premise("groups-of-k", "every group has at least k records", "shoal.anonymize.method.anatomy.Anatomy"),
+            _ONE_RECORD,
+        ),
+    ),
+    Theorem(
+        "knowledge-gain",
+        "What an intruder learns from groups that look like the table",
+        "SC13 section 7.3, restated",
+        "If, given what was published, all assignments of a group's entries to its members are equally likely to an intruder, "
+        "then a person has a value with the probability that is its share in the group: at most t times, and at least 1/t times, "
+        "its share in the table where groups are t-close by the ratio distance; and a given entry is the person's own with "
+        "probability 1/k at most.",
+        (
+            _premise(
+                "close-groups",
+                "every group is t-close by the ratio distance",
+                "shoal.anonymize.method.t_closeness.Bucketization",
+            ),
+            _ONE_RECORD,
+            _premise(
+                "marginal-prior",
+                "the intruder's belief beforehand is the table's marginal distribution",
+                "custodian",
+            ),
+            _premise(
+                "equal-assignments",
+                "all assignments of a group's entries to its members are equally likely to the intruder, who knows nothing of "
+                "the others in it and does not reason from who was grouped with whom",
                 "custodian",
             ),
         ),

@@ -74,9 +74,13 @@ class RemainingPoints(ABC):
     def far(self, point: Points) -> int:
         """The row farthest from a point."""
 
-    @abstractmethod
     def near(self, row: int, count: int) -> Near:
         """The `count` rows nearest to a row, itself not among them; the row may be gone, and so many others are left."""
+        return self.nearest(self.points[row], count, row)
+
+    @abstractmethod
+    def nearest(self, point: Points, count: int, without: int = -1) -> Near:
+        """The `count` rows nearest to a point, one row left out if it is named; so many others are left."""
 
     @abstractmethod
     def drop(self, rows: Rows) -> None:
@@ -97,10 +101,10 @@ class PlainPoints(RemainingPoints):
         distances[self._gone] = -1.0
         return int(self._rows[np.argmax(distances)])
 
-    def near(self, row: int, count: int) -> Near:
-        distances = self._distances(self.points[row])
+    def nearest(self, point: Points, count: int, without: int = -1) -> Near:
+        distances = self._distances(point)
         distances[self._gone] = np.inf
-        distances[self._rows == row] = np.inf
+        distances[self._rows == without] = np.inf
         if count:
             worst = np.partition(distances, count - 1)[count - 1]
             close = np.flatnonzero(distances <= worst)
@@ -177,10 +181,10 @@ class FlatPoints(CompiledPoints):
     def far(self, point: Points) -> int:
         return int(compile_kernel(flat_far)(self._block, self._rows, self.left, point))
 
-    def near(self, row: int, count: int) -> Near:
+    def nearest(self, point: Points, count: int, without: int = -1) -> Near:
         rows, distances = np.empty(count, dtype=np.int64), np.empty(count)
         search = compile_kernel(flat_near)
-        far = search(self._block, self._rows, self.left, self.points[row], row, distances, rows)
+        far = search(self._block, self._rows, self.left, point, without, distances, rows)
         return Near(rows, distances, int(far))
 
     def drop(self, rows: Rows) -> None:
@@ -232,9 +236,9 @@ class TreePoints(CompiledPoints):
     def far(self, point: Points) -> int:
         return int(compile_kernel(tree_far)(*self._boxes, point))
 
-    def near(self, row: int, count: int) -> Near:
+    def nearest(self, point: Points, count: int, without: int = -1) -> Near:
         rows, distances = np.empty(count, dtype=np.int64), np.empty(count)
-        compile_kernel(tree_near)(*self._boxes, self.points[row], row, distances, rows)
+        compile_kernel(tree_near)(*self._boxes, point, without, distances, rows)
         return Near(rows, distances, -1)
 
     def drop(self, rows: Rows) -> None:
