@@ -156,9 +156,9 @@ def microaggregate(
     """Cluster the records of an array or frame of numbers: the number of each record's cluster of at least k near records.
 
     Arguments  `values` is an array or a frame, a row for each record; `k` the smallest cluster; `method` is `mdav`, `vmdav`,
-               `approx`, `ranking` (clusters of each column by itself), `optimal` (one column) or `insensitive` (with
-               `domain`, the lowest and highest value of each column); `scale` is `deviation` (each column in its standard
-               deviations), `range` or `none`; `gain` is V-MDAV's.
+               `approx`, `ranking` (clusters of each column by itself), `optimal` (one column), `insensitive` (with
+               `domain`, the lowest and highest value of each column), `mondrian` or `strict_mondrian`; `scale` is
+               `deviation` (each column in its standard deviations), `range` or `none`; `gain` is V-MDAV's.
     Raises     ParameterError for a method, a scale or a k that does not fit the records; DataError for missing values.
 
     >>> microaggregate([[1.0], [2.0], [9.0], [10.0]], k=2).tolist()

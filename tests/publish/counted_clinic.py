@@ -17,6 +17,7 @@ ATTRIBUTES = CLINIC.partition("release:")[0].replace(", hierarchy: {intervals: [
 METHODS = {
     "microaggregation": "release: {method: microaggregation, k: 5, output: csv}",
     "diverse": "release: {method: microaggregation, k: 5, l: 2, t: 0.4, show: label, output: csv}",
+    "mondrian": "release: {method: microaggregation, k: 5, grouping: mondrian, output: csv}",
     "swap": "release: {method: probabilistic-k, k: 5, output: csv}",
 }
 

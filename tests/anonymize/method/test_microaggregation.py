@@ -34,7 +34,7 @@ def listed(table, *names):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("grouping", ["mdav", "vmdav", "approx", "insensitive"])
+@pytest.mark.parametrize("grouping", ["mdav", "vmdav", "approx", "insensitive", "mondrian", "strict_mondrian"])
 @pytest.mark.parametrize("show", ["centroid", "median", "label"])
 def test_every_face_is_shared_by_k(grouping, show):
     frame = rows(203)
@@ -58,7 +58,8 @@ def test_one_quasi_identifier_may_be_ranked(grouping):
 
 
 @pytest.mark.parametrize(
-    "clustering", [Clustering(5), Clustering(5, "vmdav", Fraction(1)), Clustering(4, "insensitive")]
+    "clustering",
+    [Clustering(5), Clustering(5, "vmdav", Fraction(1)), Clustering(4, "insensitive"), Clustering(4, "mondrian")],
 )
 def test_engines_agree_to_the_last_bit(clustering):
     frame = rows(120)

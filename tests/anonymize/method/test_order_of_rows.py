@@ -26,7 +26,7 @@ from shoal.errors import InfeasibleError
 from shoal.guarantee.unit import Unit
 from tests.anonymize.method.people import opened, rows, schema
 
-NEAR = ("mdav", "vmdav", "approx", "insensitive")
+NEAR = ("mdav", "vmdav", "approx", "insensitive", "mondrian")
 ROW = Unit.row("add_remove")
 FIVE = (60, 35, 35, 35, 10)
 (AGE,) = schema(sex="drop", seen="drop").quasi

@@ -203,3 +203,55 @@ def test_the_same_release_without_a_price_is_refused_unless_it_is_meant(tmp_path
     with pytest.raises(BudgetError, match=r"noted before .* clusters of k hide fewer"):
         publish(tmp_path, "swap", name="second", table=tmp_path / "table.csv", again=False)
     assert not (tmp_path / "second").exists()
+
+
+def town(folder: Path, fortunes: list[int], **release: object) -> list[dict[str, str]]:
+    """The published table of a town's net worths, whose folder verifies."""
+    worth = {"role": "quasi", "type": "integer"}
+    keys = {"attributes.age": None, "attributes.sex": None, "attributes.worth": worth, "release": METHOD | release}
+    folder.mkdir()
+    table = folder / "table.csv"
+    table.write_text("patient,worth,diag\n" + "".join(f"p{i},{each},flu\n" for i, each in enumerate(fortunes)))
+    made = publish(folder, "mondrian", keys, table=table)
+    assert failed(made.folder) == set()
+    return rows_of(made.folder / "table.csv")
+
+
+METHOD = {"method": "microaggregation", "k": 20, "grouping": "mondrian", "output": "csv"}
+TOWN = [10_000 * each for each in (*range(2, 22), *range(90, 109))]
+"""Twenty people below a million, nineteen around one; nobody above ten millions."""
+
+
+def richest(shown: list[dict[str, str]], least: int) -> int | None:
+    """The extreme-value attack: who knows that one person alone has more than `least` reads their worth off the ranges."""
+    ends = {int(row["worth"].strip("[]").split(", ")[-1]) for row in shown}
+    return max((end for end in ends if end > least), default=None)
+
+
+@pytest.mark.slow
+def test_the_extreme_value_attack_succeeds_on_the_ranges_of_mondrian(tmp_path):
+    """LQS10 section 3: 20 rows show [900K, 35M], and the one person above 10M is there and has 35M."""
+    shown = town(tmp_path / "rich", [*TOWN, 35_000_000])
+    assert Counter(row["worth"] for row in shown)["[900000, 35000000]"] == 20
+    assert richest(shown, 10_000_000) == 35_000_000
+    assert richest(town(tmp_path / "poor", [*TOWN, 1_500_000]), 10_000_000) is None  # so presence is disclosed as well
+    centres = {float(row["worth"]) for row in town(tmp_path / "centres", [*TOWN, 35_000_000], show="centroid")}
+    assert max(centres) < 10_000_000  # a mean of twenty does not hand it over
+
+
+def test_plans_of_mondrian_show_labels_and_warn_of_extreme_values():
+    found = plan(policy("mondrian"))
+    assert found.method.show == "label"
+    assert found.policy.lock().text.count('show: "label"') == 1
+    assert [text for text in found.not_promised if "extreme-value attack" in text]
+    (said,) = found.warnings
+    assert said.startswith("The labels of age, sex are made of values of real records")
+    centres = plan(policy("mondrian", {"release.show": "centroid"}))
+    assert centres.warnings == []
+    assert centres.not_promised == plan(policy("microaggregation")).not_promised
+    assert plan(policy("diverse")).warnings == [said]  # any grouping whose labels are ranges of the data
+
+
+def test_mondrian_is_no_grouping_of_swaps():
+    with pytest.raises(PolicyError, match="not a grouping of method probabilistic-k; got mondrian"):
+        policy("swap", {"release.grouping": "mondrian"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -23,6 +23,7 @@ from shoal.anonymize.cluster.columns import (
 from shoal.anonymize.cluster.diversify import ConfidentialColumn, DiversityRequirement, diversify
 from shoal.anonymize.cluster.insensitive import insensitive
 from shoal.anonymize.cluster.mdav import Labels, Progress, check_points, mdav, no_progress, vmdav
+from shoal.anonymize.cluster.mondrian import mondrian, strict_mondrian
 from shoal.anonymize.cluster.ranking import is_long, optimal, ranking, shortest_path
 from shoal.anonymize.kernel.remaining_points import is_much, loops
 from shoal.chance.source import Source
@@ -33,8 +34,14 @@ from shoal.engine.base import Table
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
 
 Array = npt.NDArray[Any]
-Grouping = Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive"]
+Grouping = Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive", "mondrian", "strict_mondrian"]
 METHODS: tuple[Grouping, ...] = get_args(Grouping)
+CUTTING: Mapping[str, Callable[..., Labels]] = {
+    "insensitive": insensitive,
+    "mondrian": mondrian,
+    "strict_mondrian": strict_mondrian,
+}
+"""The methods that take columns one by one, rather than records as points."""
 GAIN = Fraction(1, 5)
 """The gain factor of V-MDAV where none is given."""
 
@@ -83,8 +90,8 @@ class Clustering:
 
     def _cluster(self, records: Sequence[MetricColumn], progress: Progress) -> Labels:
         """The clusters of records in the order in which they came."""
-        if self.grouping == "insensitive":
-            return insensitive(records, self.k, progress=progress)
+        if self.grouping in CUTTING:
+            return CUTTING[self.grouping](records, self.k, progress=progress)
         if self.grouping in ("ranking", "optimal"):
             raise PreconditionError(
                 "microaggregation-k",
@@ -207,7 +214,8 @@ def microaggregate(
     Values    an array of numbers (rows and columns, or one column), a pandas, Polars or PyArrow frame of numbers, or a
               list of columns that say what they are (`columns.NumericColumn`, `OrdinalColumn`, `NominalColumn`).
     Methods   mdav, vmdav (with `gain`), approx; ranking, whose answer has a column of labels for each column; optimal, for
-              one column; insensitive, which needs the declared `domain` of every column and takes `turns` corners.
+              one column; insensitive, which needs the declared `domain` of every column and takes `turns` corners;
+              mondrian and strict_mondrian.
     Scale     what makes columns comparable for the first three: 'deviation' (z-scores), 'domain', or 'none'.
     Promise   clusters of at least k records and no privacy by itself: what a cluster shows decides. Deterministic; ties go
               to the lowest row.
@@ -226,6 +234,8 @@ def microaggregate(
     columns = _columns(values, domain)
     if method == "insensitive":
         return insensitive(columns, k, turns=turns, progress=progress)
+    if method in CUTTING:
+        return CUTTING[method](columns, k, progress=progress)
     if method in {"ranking", "optimal"}:
         if any(isinstance(column, NominalColumn) for column in columns):
             raise UsageError("a nominal column has no ranks", came=method, fix="use 'mdav' or 'insensitive'")

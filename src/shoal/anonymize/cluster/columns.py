@@ -91,6 +91,10 @@ class MetricColumn(ABC):
     def keys(self) -> Array:
         """Numbers that order the values that are there, for ties."""
 
+    def positions(self) -> Array:
+        """Numbers that put the values that are there on a line, along which they can be cut."""
+        return self.keys()
+
     def coordinates(self, scale: Scale) -> Floats:
         """The coordinates of all records; one more for those whose value is missing, if there are any."""
         there = ~self.absent
@@ -204,9 +208,10 @@ class OrdinalColumn(MetricColumn):
 
 @dataclass(frozen=True, eq=False)
 class NominalColumn(MetricColumn):
-    """Values without an order, and a taxonomy that says how near they are."""
+    """Values without an order, and a taxonomy that says how near they are; `leaves` lists them as they stand on a line."""
 
     taxonomy: Taxonomy | None = None
+    leaves: Sequence[str] | None = None
 
     @property
     def tree(self) -> Taxonomy:
@@ -232,6 +237,9 @@ class NominalColumn(MetricColumn):
     def keys(self) -> Array:
         alphabet = np.argsort(np.argsort(np.array(self.tree.values, dtype=object)))
         return alphabet[_codes(self, self.tree.values)]
+
+    def positions(self) -> Array:
+        return self.keys() if self.leaves is None else _codes(self, self.leaves)
 
 
 def points(columns: Sequence[MetricColumn], scale: Scale) -> Floats:
@@ -312,7 +320,8 @@ def column_of(attribute: Attribute, values: Array) -> MetricColumn:
         return NumericColumn(numbers(values), name, missing, low, high)
     if attribute.type is Type.ORDINAL and isinstance(attribute.domain, Values):
         return OrdinalColumn(as_objects(values), name, missing, attribute.domain.values)
-    return NominalColumn(as_objects(values), name, missing, taxonomy_of(attribute, values))
+    tree = taxonomy_of(attribute, values)
+    return NominalColumn(as_objects(values), name, missing, tree, leaf_order(attribute, tree.values))
 
 
 def numbers(values: Array) -> Array:
@@ -364,6 +373,24 @@ def taxonomy_of(attribute: Attribute, values: Array) -> Taxonomy:
             )
     rows = [tuple(str(label) for label in row) for row in zip(*above, strict=True)]
     return Taxonomy.of_rows(rows, present)
+
+
+def leaf_order(attribute: Attribute, values: Sequence[str]) -> tuple[str, ...]:
+    """Different values as they stand below their hierarchy: depth first, at each level in the order of the declared domain.
+
+    So values of one label are neighbours, at every level, and of two labels the one comes first whose first value is declared
+    first. Without a hierarchy it is the order of the domain; values and labels that nothing lists stand by the alphabet.
+    """
+    present = sorted(values)
+    if attribute.hierarchy is None:
+        listed = attribute.domain.values if isinstance(attribute.domain, Values) else ()
+        place = {value: number for number, value in enumerate(listed)}
+        return tuple(sorted(present, key=lambda value: (place.get(value, len(place)), value)))
+    keys: list[list[tuple[int, str]]] = []
+    for level, labels in enumerate(_labels(attribute.hierarchy, present)[: len(attribute.hierarchy)]):
+        place = {label: number for number, label in enumerate(attribute.hierarchy.labels(level) or ())}
+        keys.append([(place.get(str(label), len(place)), str(label)) for label in labels])
+    return tuple(value for *_, value in sorted(zip(*reversed(keys), present, strict=True)))
 
 
 def _labels(hierarchy: Hierarchy, present: list[str]) -> list[list[str | None]]:

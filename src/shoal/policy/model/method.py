@@ -400,6 +400,11 @@ class ClusterMethod(Method):
 class MicroaggregationMethod(ClusterMethod):
     """Everybody in a cluster shows the same quasi-identifiers."""
 
+    def fill(self, release: ReleaseModel, published: Iterable[str]) -> ReleaseModel:
+        found = super().fill(release, published)
+        covers = release.show is None and release.grouping in ("mondrian", "strict_mondrian")
+        return found.model_copy(update={"show": "label"}) if covers else found
+
     def _groupings(
         self, release: ReleaseModel, grouping: str, attributes: Mapping[str, AttributeModel]
     ) -> Iterator[Problem]:

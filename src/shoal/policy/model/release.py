@@ -470,7 +470,7 @@ MethodName = Literal[
 METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 Bound = Literal["tight", "published"]
 Prefer = Literal["rows", "balance", "detail"]
-Grouping = Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive"]
+Grouping = Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive", "mondrian", "strict_mondrian"]
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 Show = Literal["centroid", "median", "label"]
 Calibration = Literal["whole", "per_record"]
@@ -565,7 +565,8 @@ class ReleaseModel(PolicyPart):
     )
     grouping: Annotated[Grouping, BeforeValidator(Word(*GROUPINGS))] | None = Field(
         default=None,
-        description="How near records find each other: `mdav`, `vmdav`, `approx`, `ranking`, `optimal` or `insensitive`.",
+        description="How near records find each other: `mdav`, `vmdav`, `approx`, `ranking`, `optimal`, `insensitive`, "
+        "`mondrian` or `strict_mondrian`.",
     )
     gain: Gain | None = Field(
         default=None,
@@ -573,7 +574,8 @@ class ReleaseModel(PolicyPart):
     )
     show: Annotated[Show, BeforeValidator(Word("centroid", "median", "label"))] | None = Field(
         default=None,
-        description="For `microaggregation`: what a group shows, its `centroid`, its `median`, or a `label` that covers it.",
+        description="For `microaggregation`: what a group shows, its `centroid`, its `median`, or a `label` that covers it. "
+        "When left out: `label` for `mondrian` and `strict_mondrian`, else `centroid`.",
     )
     calibration: Annotated[Calibration, BeforeValidator(Word("whole", "per_record"))] | None = Field(
         default=None,

@@ -632,7 +632,7 @@ class CountedPromiseEntry(Entry):
 class GroupingEntry(Entry):
     """How records were clustered."""
 
-    name: Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive"]
+    name: Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive", "mondrian", "strict_mondrian"]
     gain: Number | None
     """How readily V-MDAV extends a cluster; null for other methods."""
     k_by_attribute: dict[Text, Positive]

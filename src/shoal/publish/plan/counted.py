@@ -29,6 +29,8 @@ CLUSTERING_WORDS = {
     "ranking": "runs of k in rank",
     "optimal": "the cuts of the ranked values with the least loss",
     "insensitive": "turns at the corners of the declared domain, in fixed orders",
+    "mondrian": "cut in half across the widest attribute, again and again (relaxed Mondrian)",
+    "strict_mondrian": "cut between values of the widest attribute, again and again (strict Mondrian)",
 }
 
 NO_DIFFERENTIAL = (
@@ -57,6 +59,10 @@ NOT_PROMISED = {
         "It is no differential privacy.",
     ),
 }
+EXTREME_VALUES = (
+    "It does not hide extreme values: the ends of a range and the members of a set are values of the cluster's own records, so "
+    "whoever knows who has the largest value of all reads it off, whatever k is (the extreme-value attack, LQS10 section 3)."
+)
 
 
 @dataclass(frozen=True)
@@ -229,6 +235,34 @@ class MicroaggregationPlan(SyntacticPlan):
     @property
     def shows_classes(self) -> bool:
         return True
+
+    @property
+    def not_promised(self) -> Sequence[str]:
+        by_cuts = self.method.clustering.grouping in ("mondrian", "strict_mondrian")
+        if not by_cuts or self.method.show != "label":
+            return super().not_promised
+        shown = [EXTREME_VALUES] if self._exact_labels() else []
+        return (
+            *super().not_promised[:-1],
+            *shown,
+            "It does not promise that the table is accurate: a cluster's records all show one label, which covers their values.",
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """Say of which attributes the published labels are made of values of real records."""
+        names = self._exact_labels()
+        said = (
+            f"The labels of {', '.join(names)} are made of values of real records: the ends of a range, the members of a set. "
+            "Whoever knows who has the largest value of all, or one that nobody else has, reads it off, whatever k is (the "
+            "extreme-value attack, LQS10 section 3). Labels that are declared beforehand (method safe-k) do not show it."
+        )
+        return [*super().warnings, *([said] if names else [])]
+
+    def _exact_labels(self) -> list[str]:
+        """The attributes of which a cluster's label shows values of its records, in the order of the alphabet."""
+        rules = self.method.rules(self.policy.schema)
+        return sorted(name for name, rule in rules.items() if rule in ("interval", "set"))
 
     def _promise_words(self) -> str:
         many = "rows" if self.unit.whose == "row" else "such units"
