@@ -19,12 +19,16 @@ from shoal.guarantee.differential import (
 from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
 from shoal.guarantee.plain_sample import SamplePrivacy
 from shoal.guarantee.syntactic import (
+    AlphaDeassociation,
+    BetaLikeness,
+    DeltaDisclosure,
     KAnonymity,
     KAnonymousRelation,
     KMap,
     KnowledgeGain,
     LDiversity,
     ProbabilisticK,
+    RecursiveDiversity,
     TCloseness,
 )
 
@@ -47,6 +51,10 @@ EXAMPLES = [
     (LDiversity("2.5", "entropy"), LDiversity(2, "entropy")),
     (TCloseness("0.2", "emd"), TCloseness("0.3", "emd")),
     (KnowledgeGain(2), KnowledgeGain(3)),
+    (RecursiveDiversity(2, 3), RecursiveDiversity("2.5", 2)),
+    (AlphaDeassociation("0.5"), AlphaDeassociation("0.6")),
+    (BetaLikeness(1, "enhanced"), BetaLikeness(1, "basic")),
+    (DeltaDisclosure(1), DeltaDisclosure("1.5")),
 ]
 
 

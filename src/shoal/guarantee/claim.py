@@ -16,12 +16,16 @@ from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP
 from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
 from shoal.guarantee.plain_sample import SamplePrivacy
 from shoal.guarantee.syntactic import (
+    AlphaDeassociation,
+    BetaLikeness,
+    DeltaDisclosure,
     KAnonymity,
     KAnonymousRelation,
     KMap,
     KnowledgeGain,
     LDiversity,
     ProbabilisticK,
+    RecursiveDiversity,
     Syntactic,
     TCloseness,
 )
@@ -34,6 +38,7 @@ GUARANTEE_KINDS: dict[str, type[Guarantee]] = {
         PureDP, ApproxDP, SafeKSampling, LaplaceDP, GaussianDP, SampledDP, SmoothDP, SamplePrivacy,
         NoisyTablesDP, ExponentialDP, ConcentratedDP,
         KAnonymity, KMap, ProbabilisticK, KAnonymousRelation, LDiversity, TCloseness, KnowledgeGain,
+        RecursiveDiversity, AlphaDeassociation, BetaLikeness, DeltaDisclosure,
     )
 }  # fmt: skip
 """Every kind of guarantee that a file may name."""

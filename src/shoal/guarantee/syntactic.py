@@ -134,6 +134,100 @@ class LDiversity(Syntactic):
 
 
 @dataclass(frozen=True)
+class RecursiveDiversity(Syntactic):
+    """In every group the commonest confidential value is rarer than c times all from the l-th commonest on, together.
+
+    >>> RecursiveDiversity(2, 3).implies(RecursiveDiversity(3, 2))
+    True
+    """
+
+    c: Fraction
+    l: int  # noqa: E741
+    kind: ClassVar[str] = "recursive-diversity"
+
+    def __init__(self, c: Number, l: int) -> None:  # noqa: E741
+        object.__setattr__(self, "c", _above_zero(c, "c"))
+        object.__setattr__(self, "l", whole(l, "l"))
+
+    def implies(self, other: Guarantee) -> bool:
+        return isinstance(other, RecursiveDiversity) and self.c <= other.c and self.l >= other.l
+
+    def words(self) -> str:
+        return (
+            f"recursive ({text_up(self.c)}, {self.l})-diversity: in every group the commonest confidential value is rarer than "
+            f"{text_up(self.c)} times all but the {self.l - 1} commonest together"
+        )
+
+
+@dataclass(frozen=True)
+class AlphaDeassociation(Syntactic):
+    """No confidential value has a share above alpha in any group: what (alpha, k)-anonymity asks beside k."""
+
+    alpha: Fraction
+    kind: ClassVar[str] = "alpha-deassociation"
+
+    def __init__(self, alpha: Number) -> None:
+        value = _above_zero(alpha, "alpha")
+        if value > 1:
+            raise ParameterError("alpha is above 1", came=alpha, allowed="0 < alpha <= 1")
+        object.__setattr__(self, "alpha", value)
+
+    def implies(self, other: Guarantee) -> bool:
+        return isinstance(other, AlphaDeassociation) and self.alpha <= other.alpha
+
+    def words(self) -> str:
+        return f"no confidential value has a share above {text_up(self.alpha)} in any group"
+
+
+@dataclass(frozen=True)
+class BetaLikeness(Syntactic):
+    """No confidential value is more frequent in a group than (1 + beta) times its share in the table; `form` is basic or
+    enhanced, where beta is replaced by −ln of that share if that is less.
+    """
+
+    beta: Fraction
+    form: str
+    kind: ClassVar[str] = "beta-likeness"
+
+    def __init__(self, beta: Number, form: str) -> None:
+        object.__setattr__(self, "beta", _above_zero(beta, "beta"))
+        object.__setattr__(self, "form", _one_of(form, "form", ("basic", "enhanced")))
+
+    def implies(self, other: Guarantee) -> bool:
+        """Enhanced likeness implies basic likeness: it asks for the same and more."""
+        if not isinstance(other, BetaLikeness) or self.beta > other.beta:
+            return False
+        return self.form in (other.form, "enhanced")
+
+    def words(self) -> str:
+        more = ", and of a frequent one less" if self.form == "enhanced" else ""
+        return (
+            f"{self.form} {text_up(self.beta)}-likeness: the share of a confidential value in a group exceeds its share in the "
+            f"table by at most {text_up(100 * self.beta)} % of the latter{more}"
+        )
+
+
+@dataclass(frozen=True)
+class DeltaDisclosure(Syntactic):
+    """Every value of the table has in every group a share whose ratio to its share in the table lies within e^±delta."""
+
+    delta: Fraction
+    kind: ClassVar[str] = "delta-disclosure"
+
+    def __init__(self, delta: Number) -> None:
+        object.__setattr__(self, "delta", _above_zero(delta, "delta"))
+
+    def implies(self, other: Guarantee) -> bool:
+        return isinstance(other, DeltaDisclosure) and self.delta <= other.delta
+
+    def words(self) -> str:
+        return (
+            f"{text_up(self.delta)}-disclosure: in every group the share of every confidential value of the table lies within a "
+            f"factor e^{text_up(self.delta)} of its share in the table"
+        )
+
+
+@dataclass(frozen=True)
 class TCloseness(Syntactic):
     """Every group's confidential distribution lies within t of the table's; `metric` is emd or ratio."""
 
@@ -183,6 +277,13 @@ def _at_least_one(value: Number, name: str) -> Fraction:
     number = exact(value, name)
     if number < 1:
         raise ParameterError(f"{name} is below 1", came=value, allowed=f"{name} >= 1")
+    return number
+
+
+def _above_zero(value: Number, name: str) -> Fraction:
+    number = exact(value, name)
+    if number <= 0:
+        raise ParameterError(f"{name} is not above 0", came=value, allowed=f"{name} > 0")
     return number
 
 

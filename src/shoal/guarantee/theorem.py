@@ -405,6 +405,65 @@ _ALL = (
         ),
     ),
     Theorem(
+        "full-domain-k",
+        "A table without the classes that lack something lacks nothing",
+        "Samarati 2001; Sweeney 2002; Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam 2007; Li, Li and "
+        "Venkatasubramanian 2007",
+        "If every record shows labels in place of its quasi-identifiers, and every class of equal labels that lacks a criterion "
+        "is removed until none does, then every class of the published table has every criterion, with the published table as "
+        "the table that classes are compared with.",
+        (
+            _premise(
+                "classes-recounted",
+                "the classes, and the table they are compared with, are those that are published",
+                "shoal.anonymize.method.k_anonymity.recount",
+            ),
+            _premise(
+                "one-record-each",
+                "no person has two records",
+                "shoal.anonymize.method.microaggregation.bound_to_one_row",
+            ),
+            _premise(
+                "quasi-declared", "the attributes that an intruder may know are declared quasi-identifiers", "custodian"
+            ),
+        ),
+    ),
+    Theorem(
+        "population-k",
+        "Classes counted on the population",
+        "Sweeney 2001",
+        "If a population holds every person of the table, and every class of the published table has the labels of at least k of "
+        "its people, then the labels of a person in the table fit at least k people of the population.",
+        (
+            _premise(
+                "population-holds-table",
+                "the population has at least as many people as the table has rows, for every combination of quasi-identifiers",
+                "shoal.anonymize.generalize.search.records.encode_records",
+            ),
+            _premise(
+                "population-true",
+                "the population is the one that an intruder would look among, each person once",
+                "custodian",
+            ),
+        ),
+    ),
+    Theorem(
+        "monotone-criteria",
+        "What a coarser scheme keeps of a finer one",
+        "Samarati 2001; LeFevre, DeWitt and Ramakrishnan 2005; Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam 2007; Li, "
+        "Li and Venkatasubramanian 2007; Shoal for the rest",
+        "A union of classes has k, distinct l and k-map if one of them has it, and every criterion of the family if all of them "
+        "have it, compared with one and the same table. So no coarser scheme suppresses more rows for the lack of k, l or k-map, "
+        "and where nothing is suppressed, every scheme that is coarser than an allowed one is allowed.",
+        (
+            _premise(
+                "levels-nest",
+                "every level of a hierarchy coarsens the one before",
+                "shoal.anonymize.kernel.rollup.GeneralizedColumn",
+            ),
+        ),
+    ),
+    Theorem(
         "probabilistic-k",
         "Values that change places at random inside groups of k",
         "SC13 chapter 3",

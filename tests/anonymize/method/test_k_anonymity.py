@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from shoal.anonymize.generalize.search.best_scheme import find_recoding
 from shoal.anonymize.generalize.search.requirement import Requirement
+from shoal.anonymize.method import k_anonymity
 from shoal.anonymize.method.k_anonymity import FullDomain
+from shoal.assess.disclosure.measures import observe
 from shoal.chance.source import Source
+from shoal.data.domain import Values
+from shoal.data.hierarchy.level import TopLevel
+from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.errors import InfeasibleError, PreconditionError, UsageError
 from shoal.guarantee.unit import Unit
 from shoal.policy.policy import Policy
@@ -97,7 +104,8 @@ def test_persons_have_one_row_each():
 def test_a_population_is_counted():
     frame = rows(60, gaps=0)
     population = opened(pa.concat_tables([frame, rows(300, seed=5, gaps=0)]))
-    made = run(frame, Requirement(2, k_map=20), population=population, suppression=Fraction(1, 2))
+    counted = population.count_by(["age", "sex"])
+    made = run(frame, Requirement(2, k_map=20), population=counted, suppression=Fraction(1, 2))
     people = Counter(listed(population.recode({n: made_level(made, n) for n in ("age", "sex")}), "age", "sex"))
     assert min(people[shown] for shown in listed(made.table, "age", "sex")) >= 20
 
@@ -134,3 +142,78 @@ def test_equal_records_are_refused():
         frame = frame.set_column(place, name, pa.array([value] * 20, frame.schema.field(name).type))
     with pytest.raises(InfeasibleError, match="nothing to recode"):
         run(frame, Requirement(2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("engine", "loss"),
+    [("duckdb", "granularity"), ("oracle", "granularity"), ("duckdb", "discernibility"), ("oracle", "class_size")],
+)
+def test_local_recoding_loses_less_and_keeps_what_is_required(engine, loss):
+    frame = rows(150)
+    options = {"suppression": Fraction(1, 4), "loss": loss, "roles": {"note": "quasi"}}
+    required = Requirement(4, l=2, t=Fraction(2, 5))
+    plain = run(frame, required, engine, **options)
+    local = run(frame, required, engine, local=True, **options)
+    assert local.search.loss <= plain.search.loss
+    assert local.suppressed <= len(frame) / 4
+    names = ("age", "sex", "note")
+    assert min(Counter(listed(local.table, *names)).values()) >= 4
+    seen = observe(local.table.count_by([*names, "grade"]), quasi_schema(names))
+    assert seen.k >= 4
+    assert seen.confidential[0].measures.l >= 2
+    assert seen.confidential[0].measures.t <= 0.4 + 1e-12
+    assert sum(np.count_nonzero(local.rows.of_row == number) for number in range(len(local.rows.levels))) == np.sum(
+        local.kept
+    )
+    before = listed(local.original, "grade", "who")
+    kept = [grade for (grade, _), keep in zip(before, local.kept, strict=True) if keep]
+    assert [grade for (grade,) in listed(local.table, "grade")] == kept
+
+
+def quasi_schema(names):
+    shown = [Attribute(name, Role.QUASI, Type.TEXT) for name in names]
+    return Schema((*shown, Attribute("grade", Role.CONFIDENTIAL, Type.ORDINAL, Values(("low", "middle", "high")))))
+
+
+def test_labels_of_local_recoding_are_those_of_their_round():
+    frame = rows(150)
+    made = run(frame, Requirement(6), local=True, suppression=Fraction(1, 10))
+    assert made.search.rounds > 1
+    assert made.search.lower_bound is None
+    ages = listed(made.original, "age")
+    rounds = made.rows.of_row.tolist()
+    wanted = []
+    for (age,), number in zip(ages, rounds, strict=True):
+        if number >= 0:
+            level = made.original.schema["age"].hierarchy.level(made.rows.levels[number]["age"])
+            if isinstance(level, TopLevel):
+                wanted.append("*")
+            else:
+                wanted.append("(missing)" if age is None else str(level.apply(np.array([age]))[0]))
+    assert len(made.levels_used["age"]) > 1
+    assert [shown for (shown,) in listed(made.table, "age")] == wanted
+
+
+def test_what_is_about_to_be_published_is_counted_again(monkeypatch):
+    def careless(*arguments, **options):
+        found = find_recoding(*arguments, **options)
+        rows = replace(found.recoded, of_row=np.zeros_like(found.recoded.of_row))
+        return replace(found, recoded=rows)
+
+    monkeypatch.setattr(k_anonymity, "find_recoding", careless)
+    with pytest.raises(PreconditionError, match=r"full-domain-k.*does not have what is required"):
+        run(rows(100), Requirement(5), suppression=Fraction(1, 2), levels={"age": 1, "sex": 0})
+
+
+def test_every_criterion_is_claimed():
+    required = Requirement(
+        5, l=2, entropy_l=Fraction(3, 2), recursive=(Fraction(3), 2), t=Fraction(1, 5), alpha=Fraction(3, 5),
+        beta=Fraction(2), beta_form="enhanced", delta=Fraction(3, 2), k_map=20,
+    )  # fmt: skip
+    claims = FullDomain(required, ROW).claims()
+    assert [claim.guarantee.kind for claim in claims] == [
+        "k-anonymity", "l-diversity", "l-diversity", "recursive-diversity", "t-closeness", "alpha-deassociation",
+        "beta-likeness", "delta-disclosure", "k-map",
+    ]  # fmt: skip
+    assert {claim.theorems for claim in claims} == {("full-domain-k",), ("population-k",)}

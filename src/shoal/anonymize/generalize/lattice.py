@@ -104,6 +104,10 @@ class Lattice:
             found.append(levels[at])
         return dict(zip(self.names, reversed(found), strict=True))
 
+    def levels_at(self, places: Sequence[int]) -> dict[str, int]:
+        """The number of the level of each attribute, given the places of the levels among those that it may have."""
+        return {name: own[place] for name, own, place in zip(self.names, self.levels, places, strict=True)}
+
     @cached_property
     def detail(self) -> Codes:
         """w(g) of every scheme in millionths: one minus the weighted mean loss of its levels, each part rounded up."""

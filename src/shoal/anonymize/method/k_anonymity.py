@@ -13,40 +13,68 @@ from shoal.anonymize.cluster.clustering import unused_name
 from shoal.anonymize.generalize.base import Stage
 from shoal.anonymize.generalize.lattice import Lattice
 from shoal.anonymize.generalize.scheme import Scheme
-from shoal.anonymize.generalize.search.best_scheme import SearchOutcome, find_scheme
-from shoal.anonymize.generalize.search.criteria import Mask
+from shoal.anonymize.generalize.search.best_scheme import BestRecoding, SearchOutcome, find_recoding
+from shoal.anonymize.generalize.search.criteria import Mask, failing
 from shoal.anonymize.generalize.search.loss import LOSS_NAMES, LossName
-from shoal.anonymize.generalize.search.records import encode_records
+from shoal.anonymize.generalize.search.records import EncodedRecords, encode_records
 from shoal.anonymize.generalize.search.requirement import Requirement
+from shoal.anonymize.generalize.search.rounds import RecodedRows, published_classes
 from shoal.anonymize.method.microaggregation import bound_to_one_row, refuse_constant, report_progress
 from shoal.chance.source import Source
 from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Attribute, Schema, Type
-from shoal.engine.base import Table
+from shoal.engine.base import Counts, Table
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
-from shoal.guarantee.claim import Claim, Status, make_claim
+from shoal.guarantee.claim import Claim, Randomness, Status, make_claim
 from shoal.guarantee.rounding import exact_text
-from shoal.guarantee.syntactic import KAnonymity, KMap, LDiversity, Syntactic, TCloseness
+from shoal.guarantee.syntactic import (
+    AlphaDeassociation,
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    KMap,
+    LDiversity,
+    RecursiveDiversity,
+    Syntactic,
+    TCloseness,
+)
 from shoal.guarantee.unit import Unit
 
 STAGE = "searching the recoding"
+CHANCE: Randomness = "none needed"
 
 
 @dataclass(frozen=True)
 class RecodedMicrodata:
-    """The outcome of a full-domain recoding: the records that are published with their labels, and what only the custodian sees.
+    """The outcome of a recoding: the records that are published with their labels, and what only the custodian sees.
 
     `table` is what will be published, in an order that only the custodian may see.
     """
 
     table: Table
-    levels: dict[str, int]
-    """The number of the level of each quasi-identifier."""
     original: Table
     """All records before recoding; for the custodian alone."""
-    kept: Mask
-    """Which of the original records are published, in their order; for the custodian alone."""
+    rows: RecodedRows
+    """The levels of each round, and the round of each of the original records; for the custodian alone."""
     search: SearchOutcome
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The number of the level of each quasi-identifier; of the first round where there are several."""
+        return dict(self.rows.levels[0])
+
+    @property
+    def levels_used(self) -> dict[str, tuple[int, ...]]:
+        """The levels that the published records show of each quasi-identifier: several where recoding is local.
+
+        Where 0 is the only one, the column holds values as they are; otherwise it holds labels, as text.
+        """
+        return self.rows.levels_used
+
+    @property
+    def kept(self) -> Mask:
+        """Which of the original records are published, in their order; for the custodian alone."""
+        return self.rows.kept
 
     @property
     def suppressed(self) -> int:
@@ -150,8 +178,16 @@ class FullDomain:
             found.append(LDiversity(required.l, "distinct"))
         if required.entropy_l is not None:
             found.append(LDiversity(required.entropy_l, "entropy"))
+        if required.recursive is not None:
+            found.append(RecursiveDiversity(*required.recursive))
         if required.t is not None:
             found.append(TCloseness(required.t, "emd"))
+        if required.alpha is not None:
+            found.append(AlphaDeassociation(required.alpha))
+        if required.beta is not None:
+            found.append(BetaLikeness(required.beta, required.beta_form))
+        if required.delta is not None:
+            found.append(DeltaDisclosure(required.delta))
         if required.k_map is not None:
             found.append(KMap(required.k_map))
         return tuple(found)
@@ -159,7 +195,12 @@ class FullDomain:
     def claims(self, schema: Schema | None = None) -> tuple[Claim, ...]:
         """The claims of a release by this method; each is counted on the table."""
         del schema
-        return tuple(make_claim(one, None, Status.CHECKED, (), (), "none needed") for one in self.guarantees())
+        return tuple(
+            make_claim(
+                one, None, Status.CHECKED, ("population-k" if isinstance(one, KMap) else "full-domain-k",), (), CHANCE
+            )
+            for one in self.guarantees()
+        )
 
     def rules(self, schema: Schema) -> dict[str, str]:
         """What each published attribute shows."""
@@ -172,11 +213,12 @@ class FullDomain:
         return ()
 
     def run(
-        self, table: Table, source: Source, stage: Stage = lambda _: None, population: Table | None = None
+        self, table: Table, source: Source, stage: Stage = lambda _: None, population: Counts | None = None
     ) -> RecodedMicrodata:
         """The records with their labels, in the order of the input, which only the custodian may see.
 
-        `population` is a table with the quasi-identifiers of everybody among whom the people of the table may be, for k_map.
+        `population` counts everybody among whom the people of the table may be, by the quasi-identifiers in their order, as
+        values and not as labels; for k_map.
         """
         schema = table.schema
         self.check(schema)
@@ -193,23 +235,23 @@ class FullDomain:
             confidential,
             values,
             distance=self.requirement.distance,
-            population=None if population is None else population.count_by(names),
+            population=population,
         )
-        found = find_scheme(
+        found = find_recoding(
             self.lattice(schema),
             records,
             self.requirement,
             self.loss,
             self.weights,
             self.suppression,
+            local=self.local,
             progress=report_progress(stage, STAGE),
         )
+        recount(records, found, self.requirement, self.suppression)
         stage("recoding")
-        return RecodedMicrodata(
-            _publish(table, found.levels, found.kept), found.levels, table, found.kept, found.outcome
-        )
+        return RecodedMicrodata(_publish(table, records, found.recoded), table, found.recoded, found.outcome)
 
-    def _check_population(self, population: Table | None) -> None:
+    def _check_population(self, population: Counts | None) -> None:
         if (population is None) != (self.requirement.k_map is None):
             raise UsageError(
                 "a population without k_map, or k_map without a population",
@@ -235,14 +277,33 @@ class FullDomain:
         )
 
 
-def _publish(table: Table, levels: Mapping[str, int], kept: Mask) -> Table:
-    """The records that are kept, each quasi-identifier at its level."""
+def recount(records: EncodedRecords, found: BestRecoding, required: Requirement, suppression: Fraction) -> None:
+    """Count the classes of what is about to be published by the labels that it shows; an error where one lacks something."""
+    made = published_classes(records, found.recoded, found.people)
+    suppressed = int(np.count_nonzero(~found.recoded.kept))
+    if not len(made.classes) or failing(made.classes, required).any() or suppressed > suppression * records.rows:
+        raise PreconditionError(
+            "full-domain-k",
+            "the table to be published does not have what is required",
+            came=required.words(),
+            fix="please report this fault",
+        )
+
+
+def _publish(table: Table, records: EncodedRecords, recoded: RecodedRows) -> Table:
+    """The records that are kept, each with the labels of its round."""
     schema = table.schema
-    shown: dict[str, Level] = {
-        attribute.name: Scheme(schema, levels).levels[attribute.name] if attribute.name in levels else ValueLevel()
-        for attribute in schema.published
-    }
-    return keep_rows(table, kept).recode(shown)
+    names = [attribute.name for attribute in schema.published]
+    if len(recoded.levels) == 1:
+        at = Scheme(schema, recoded.levels[0]).levels
+        quasi = {attribute.name for attribute in schema.quasi}
+        shown: dict[str, Level] = {name: at[name] if name in quasi else ValueLevel() for name in names}
+        return keep_rows(table, recoded.kept).recode(shown)
+    for attribute, values, codes in zip(schema.quasi, records.quasi.values, records.quasi.codes, strict=True):
+        if recoded.levels_used[attribute.name] != (0,):
+            labels, numbers = recoded.labels(attribute, values, codes.astype(np.int64)[records.of_row])
+            table = table.attach(attribute.name, labels[numbers])
+    return keep_rows(table, recoded.kept).select(names)
 
 
 def keep_rows(table: Table, kept: Mask) -> Table:

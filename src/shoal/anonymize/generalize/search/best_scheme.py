@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
 import numpy as np
 
 from shoal.anonymize.generalize.lattice import Lattice
-from shoal.anonymize.generalize.search.criteria import Mask
 from shoal.anonymize.generalize.search.full_domain import (
     FoundScheme,
-    Places,
     SearchProblem,
     SearchResult,
     classes_at,
@@ -30,7 +28,8 @@ from shoal.anonymize.generalize.search.loss import (
 )
 from shoal.anonymize.generalize.search.records import EncodedRecords
 from shoal.anonymize.generalize.search.requirement import Requirement
-from shoal.anonymize.kernel.rollup import Progress
+from shoal.anonymize.generalize.search.rounds import SUPPRESSED, RecodedRows, loss_of_rows, recode_locally
+from shoal.anonymize.kernel.rollup import Integers, Progress
 from shoal.errors import InfeasibleError
 from shoal.guarantee.rounding import exact_text, text_up
 
@@ -40,25 +39,28 @@ class SearchOutcome:
     """What a search found: the loss, what every scheme loses at least, and how many schemes there are and were looked at.
 
     `is_exact` says that no scheme of the lattice is better; otherwise the gap between loss and lower bound is all that is known.
+    Of local recoding no bound is known: the loss counts the labels that each row shows, and `rounds` is above 1.
     """
 
+    loss_name: str
     loss: Fraction
-    lower_bound: Fraction
+    lower_bound: Fraction | None
     is_exact: bool
     schemes: int
     examined: int
+    rounds: int = 1
 
 
 @dataclass(frozen=True, eq=False)
-class BestScheme:
-    """The scheme that was found: its levels, which rows of the table it publishes, and how the search went."""
+class BestRecoding:
+    """What was found: the rows that are published with their levels, how many of the population fit each, how the search went."""
 
-    levels: dict[str, int]
-    kept: Mask
+    recoded: RecodedRows
+    people: Integers | None
     outcome: SearchOutcome
 
 
-def find_scheme(
+def find_recoding(
     lattice: Lattice,
     records: EncodedRecords,
     required: Requirement,
@@ -66,23 +68,61 @@ def find_scheme(
     weights: Mapping[str, Fraction],
     suppression: Fraction,
     *,
+    local: bool = False,
     progress: Progress | None = None,
-) -> BestScheme:
-    """The scheme of least loss that suppresses at most this share of the rows.
+) -> BestRecoding:
+    """The scheme of least loss that suppresses at most this share of the rows; with `local`, what rounds make of it if better.
 
     Raises     InfeasibleError where there is none; it says the best that is reachable.
     """
     problem = pose(lattice, records, required, loss, weights, suppression)
     refuse_unreachable(problem)
+    result = find_scheme(problem, progress)
+    found = [] if result.best is None else [_one_round(problem, result, result.best)]
+    if local:
+        found += _several_rounds(problem)
+    if not found:
+        raise _infeasible(problem, suppression)
+    return min(found, key=lambda each: each[0])[1]
+
+
+def find_scheme(problem: SearchProblem, progress: Progress | None = None) -> SearchResult:
+    """The best scheme of a problem, with the schemes that were tried for a first good one among those looked at."""
     start, tried = climb(problem)
     result = search(problem, start=start, progress=progress)
-    if result.best is None:
-        raise _infeasible(problem, suppression)
-    return BestScheme(
-        levels_of(lattice, result.best.places),
-        kept_rows(problem, result.best.places),
-        outcome_of(problem, result, result.best, tried),
+    return replace(result, examined=min(result.examined + tried, len(problem.lattice)))
+
+
+def _one_round(
+    problem: SearchProblem, result: SearchResult, best: FoundScheme
+) -> tuple[tuple[int, int, int], BestRecoding]:
+    """What one scheme for all rows publishes, with what it is compared by."""
+    records, value = problem.records, problem.loss.value
+    made = classes_at(problem, best.places)
+    _, _, kept = problem.judge(made.classes, made.lost)
+    owner = made.owner.take(records.of_row)
+    of_row = np.where(kept.take(owner), 0, SUPPRESSED)
+    people = None if made.classes.people is None else made.classes.people.take(owner)
+    recoded = RecodedRows(problem.lattice.attributes, (problem.lattice.levels_at(best.places),), of_row)
+    bound = best.total if result.lower_bound is None else result.lower_bound
+    outcome = SearchOutcome(
+        problem.loss.name, value(best.total), value(bound), result.is_exact, len(problem.lattice), result.examined
     )
+    return (best.total, best.suppressed, 0), BestRecoding(recoded, people, outcome)
+
+
+def _several_rounds(problem: SearchProblem) -> list[tuple[tuple[int, int, int], BestRecoding]]:
+    """What local recoding publishes, if it keeps the limit."""
+    made = recode_locally(problem, find_scheme)
+    suppressed = int(np.count_nonzero(~made.recoded.kept))
+    if suppressed > problem.limit:
+        return []
+    total = loss_of_rows(problem, made.recoded)
+    outcome = SearchOutcome(
+        problem.loss.name, problem.loss.value(total), None, False, len(problem.lattice), made.examined,
+        len(made.recoded.levels),
+    )  # fmt: skip
+    return [((total, suppressed, 1), BestRecoding(made.recoded, made.people, outcome))]
 
 
 def pose(
@@ -108,30 +148,6 @@ def make_loss(name: LossName, rows: int, k: int, shares: list[Fraction]) -> Loss
     if name == "granularity":
         return GranularityLoss(rows, k, GranularityLoss.whole_of(shares))
     return LOSSES[name](rows, k)
-
-
-def levels_of(lattice: Lattice, places: Places) -> dict[str, int]:
-    """The number of the level of each attribute."""
-    return {name: levels[place] for name, levels, place in zip(lattice.names, lattice.levels, places, strict=True)}
-
-
-def kept_rows(problem: SearchProblem, places: Places) -> Mask:
-    """Which rows of the table a scheme publishes."""
-    made = classes_at(problem, places)
-    _, _, kept = problem.judge(made.classes, made.lost)
-    return np.asarray(kept.take(made.owner).take(problem.records.of_row))
-
-
-def outcome_of(problem: SearchProblem, result: SearchResult, best: FoundScheme, tried: int) -> SearchOutcome:
-    """How the search went, in numbers that people know."""
-    bound = best.total if result.lower_bound is None else result.lower_bound
-    return SearchOutcome(
-        problem.loss.value(best.total),
-        problem.loss.value(bound),
-        result.is_exact,
-        len(problem.lattice),
-        min(tried + result.examined, len(problem.lattice)),
-    )
 
 
 # --- what to say where nothing is allowed -------------------------------------------------------------------------------
