@@ -129,7 +129,7 @@ class Anatomy:
         if int(cluster_sizes(found, found).min()) < self.least or int(found.max()) < 1:
             raise PreconditionError("anatomy-diversity", "a group is smaller than k", fix="please report this fault")
         labels = number_groups(found, order, source)
-        return link(table, labels, values, self.form, "value", (), source, stage)
+        return link(table, labels, values, self.form, (), source, stage)
 
     def _random(self, schema: Schema, values: dict[str, Array], source: Source) -> Labels:
         """Plain Anatomy; a missing value is a value."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -33,6 +34,7 @@ from shoal.compilation import load_kernels
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.type import Type
 from shoal.engine.base import Table, open_engine
+from shoal.engine.column import column_of
 from shoal.errors import ParameterError, PreconditionError, UsageError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.rounding import whole
@@ -68,8 +70,8 @@ class LinkedMicrodata:
 
     records: Table
     """What stays with a record, and the number of its group."""
-    confidential: Table
-    """The number of a group, a bucket or value of each confidential attribute, and how many records of the group have it."""
+    shown: Mapping[str, Array]
+    """The bucket or value of each record, by confidential attribute, before any change of places; for the custodian alone."""
     permuted: Table | None
     """The records with buckets or values that changed places inside their groups; None in the linked form."""
     buckets: tuple[Buckets, ...]
@@ -83,6 +85,11 @@ class LinkedMicrodata:
     group_column: str = GROUP
     """The name of the column with the number of the group."""
     count_column: str = COUNT
+
+    @cached_property
+    def confidential(self) -> Table:
+        """The number of a group, a bucket or value of each confidential attribute, and how many records of the group have it."""
+        return _count_groups(self)
 
 
 @dataclass(frozen=True)
@@ -177,12 +184,12 @@ class Bucketization:
         self._refuse_broken(drawn, made)
         labels = number_groups(drawn, order, source)
         own = [codes[np.argsort(order)] for codes in made.own]
-        shown = (
-            {one.attribute: one.shown(codes) for one, codes in zip(made.buckets, own, strict=True)}
-            if self.show == "bucket"
-            else {one.name: values[one.name] for one in schema.confidential}
-        )
-        return link(table, labels, shown, self.form, self.show, made.buckets, source, stage)
+        if self.show == "value":
+            return link(
+                table, labels, {one.name: values[one.name] for one in schema.confidential}, self.form, (), source, stage
+            )
+        shown = {one.attribute: one.shown(codes) for one, codes in zip(made.buckets, own, strict=True)}
+        return link(table, labels, shown, self.form, made.buckets, source, stage)
 
     def _groups(
         self, schema: Schema, values: Mapping[str, Array], order: Array, made: JointBuckets, stage: Stage
@@ -242,7 +249,6 @@ def link(
     labels: Labels,
     shown: Mapping[str, Array],
     form: Form,
-    show: ShownValue,
     buckets: tuple[Buckets, ...],
     source: Source,
     stage: Stage,
@@ -253,7 +259,6 @@ def link(
     group, count = unused_name(table, GROUP), unused_name(table, COUNT)
     stays = [one.name for one in schema.published if one.role is not Role.CONFIDENTIAL]
     records = table.attach(group, labels.astype(np.int64) + 1).select([group, *stays])
-    codes = _codes(shown, schema.confidential)
     permuted = None
     if form == "permuted":
         order = shuffle(np.arange(len(labels)), labels, source.stream("confidential"))
@@ -261,25 +266,15 @@ def link(
         for name, values in shown.items():
             moved = moved.attach(name, values[order])
         permuted = moved.select([one.name for one in schema.published])
-    confidential = _count_groups(labels, codes, shown, schema.confidential, show, group, count)
     return LinkedMicrodata(
-        records,
-        confidential,
-        permuted,
-        buckets if show == "bucket" else (),
-        labels,
-        table,
-        closeness(labels, codes),
-        group,
-        count,
+        records, shown, permuted, buckets, labels, table, closeness(labels, _codes(shown)), group, count
     )
 
 
-def _codes(shown: Mapping[str, Array], attributes: Sequence[Attribute]) -> npt.NDArray[np.int64]:
+def _codes(shown: Mapping[str, Array]) -> npt.NDArray[np.int64]:
     """The number of what each record shows of all confidential attributes together."""
-    joint = np.zeros(len(shown[attributes[0].name]), dtype=np.int64)
-    for attribute in attributes:
-        values = shown[attribute.name]
+    joint = np.zeros(len(next(iter(shown.values()))), dtype=np.int64)
+    for values in shown.values():
         gone = np.ma.getmaskarray(values)
         own = np.full(len(values), -1, dtype=np.int64)
         own[~gone] = np.unique(np.ma.getdata(values)[~gone], return_inverse=True)[1]
@@ -287,29 +282,17 @@ def _codes(shown: Mapping[str, Array], attributes: Sequence[Attribute]) -> npt.N
     return joint
 
 
-def _count_groups(
-    labels: Labels,
-    codes: npt.NDArray[np.int64],
-    shown: Mapping[str, Array],
-    attributes: Sequence[Attribute],
-    show: ShownValue,
-    group: str,
-    count: str,
-) -> Table:
+def _count_groups(made: LinkedMicrodata) -> Table:
     """How many records of each group show what: a row for each combination that occurs in a group."""
     import pyarrow as pa
 
-    from shoal.engine.column import column_of
-
-    wide = int(codes.max()) + 1
-    _, first, many = np.unique(labels.astype(np.int64) * wide + codes, return_index=True, return_counts=True)
-    columns = {
-        group: labels[first].astype(np.int64) + 1,
-        **{name: own[first] for name, own in shown.items()},
-        count: many,
-    }
+    codes, labels = _codes(made.shown), made.groups.astype(np.int64)
+    _, first, many = np.unique(labels * (int(codes.max()) + 1) + codes, return_index=True, return_counts=True)
+    shown = {name: own[first] for name, own in made.shown.items()}
+    columns = {made.group_column: labels[first] + 1, **shown, made.count_column: many}
     held = {name: column_of(name, own)[1] for name, own in columns.items()}
-    kinds = {one.name: one if show == "value" else Attribute(one.name, one.role, Type.TEXT) for one in attributes}
-    number = (Attribute(group, Role.OTHER, Type.INTEGER), Attribute(count, Role.OTHER, Type.INTEGER))
-    schema = Schema((number[0], *(kinds[one.name] for one in attributes), number[1]))
-    return open_engine().scan(pa.table(held), schema)
+    kinds = [made.original.schema[name] for name in shown]
+    if made.buckets:
+        kinds = [Attribute(one.name, one.role, Type.TEXT) for one in kinds]
+    group, count = (Attribute(name, Role.OTHER, Type.INTEGER) for name in (made.group_column, made.count_column))
+    return open_engine().scan(pa.table(held), Schema((group, *kinds, count)))
