@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shoal.errors import UsageError
-from shoal.lab.papers import cm06, lqs, sc13_chapter3, sc13_chapter4, sc13_chapter5, sc13_chapter6
+from shoal.lab.papers import cm06, lqs, sc13_chapter3, sc13_chapter4, sc13_chapter5, sc13_chapter6, sc13_chapter7
 from shoal.lab.papers.comparison import MeasuredResult, PrintedResult
 
 _BOTH = ("lqs10", "lqs11")
@@ -70,6 +70,12 @@ _ALL = (
     MeasuredResult.of(
         "sc13-table-6.1", "SC13 Table 6.1: SSE and RL of MDAV on Census", _SC13, _CENSUS, sc13_chapter6.table_6_1
     ),
+    PrintedResult("sc13-table-7.2", "SC13 Tables 7.2 and 7.3: generalized to k = 3", _SC13, sc13_chapter7.table_7_2),
+    PrintedResult("sc13-table-7.4", "SC13 Table 7.4: Anatomy's two linked tables", _SC13, sc13_chapter7.table_7_4),
+    PrintedResult("sc13-table-7.5", "SC13 Table 7.5: 4-anonymous, 1.5-close groups", _SC13, sc13_chapter7.table_7_5),
+    PrintedResult("sc13-table-7.6", "SC13 Table 7.6: masses of t-close groups", _SC13, sc13_chapter7.table_7_6),
+    PrintedResult("sc13-figure-7.7", "SC13 Figures 7.6 and 7.7: three buckets or two", _SC13, sc13_chapter7.figure_7_7),
+    PrintedResult("sc13-errata-7", "SC13 chapter 7: where it does not hold as printed", _SC13, sc13_chapter7.errata_7),
 )
 
 RESULTS: dict[str, PrintedResult] = {result.name: result for result in _ALL}
