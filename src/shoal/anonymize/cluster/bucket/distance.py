@@ -48,7 +48,8 @@ def closeness(labels: Counts, buckets: Counts) -> Fraction | float:
     `labels` has the group of each record and `buckets` its bucket, both numbered 0, 1, 2, … without gaps.
     """
     groups, wide = int(labels.max()) + 1, int(buckets.max()) + 1
-    table = np.bincount(labels.astype(np.int64) * wide + buckets, minlength=groups * wide).reshape(groups, wide)
-    kinds = np.unique(table, axis=0)
-    totals = table.sum(axis=0).tolist()
-    return max(ratio_distance(totals, row) for row in kinds.tolist())
+    pairs, counts = np.unique(labels.astype(np.int64) * wide + buckets, return_counts=True)
+    if len(pairs) < groups * wide:  # told from what occurs, before a place is made for what could
+        return inf
+    totals = np.bincount(buckets).tolist()
+    return max(ratio_distance(totals, row) for row in np.unique(counts.reshape(groups, wide), axis=0).tolist())
