@@ -139,6 +139,8 @@ def test_tables_for_which_there_are_no_groups_are_refused():
     frame = rows(40, gaps=0)
     with pytest.raises(InfeasibleError, match=r"40 records and k = 21"):
         run(frame, Anatomy(3, 21, ROW), **GRADE)
+    with pytest.raises(InfeasibleError, match=r"40 records, l = 3, k = 19; allowed: k up to 18 with this l"):
+        run(frame, Anatomy(3, 19, ROW), **PAY)
     with pytest.raises(InfeasibleError, match="every record has the same 'pay'"):
         run(frame.set_column(4, "pay", pa.array([7.0] * 40)), Anatomy(2, None, ROW), **PAY)
     skewed = frame.set_column(5, "grade", pa.array(["low"] * 18 + ["high"] * 22))

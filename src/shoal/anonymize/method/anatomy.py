@@ -28,7 +28,7 @@ from shoal.anonymize.method.t_closeness import (
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
-from shoal.errors import ParameterError, PreconditionError, UsageError
+from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.rounding import whole
 from shoal.guarantee.syntactic import LDiversity
@@ -137,8 +137,14 @@ class Anatomy:
         codes = RankedColumn.of(attribute, values[attribute.name]).ranks + 1
         l = self.l or 2  # noqa: E741
         found = anatomize(np.unique(codes, return_inverse=True)[1].astype(np.int64), l, source.stream("groups"))
-        each = -(-self.least // l)
-        refuse_few(int(found.max()) + 1, each) if each > 1 else None
+        groups, each = int(found.max()) + 1, -(-self.least // l)
+        if groups < 2 * each:
+            raise InfeasibleError(
+                "too few records: groups of l would be joined until fewer than two were left",
+                came=f"{len(found):,} records, l = {l}, k = {self.least:,}",
+                allowed=f"k up to {l * (groups // 2):,} with this l",
+                fix="choose a smaller k",
+            )
         return join_groups(found, each, source) if each > 1 else found
 
     def _runs(self, schema: Schema, values: dict[str, Array], stage: Stage) -> Labels:

@@ -130,6 +130,18 @@ class _Partial:
         return np.array([None if value == "flu" else "ill" for value in values.tolist()], dtype=object)
 
 
+def test_more_names_than_a_label_can_list_are_refused():
+    many = np.array([f"name {number}" for number in range(1200)], dtype=object)
+    with pytest.raises(DataError, match=r"'disease': too many different values to list in labels; got 1,200"):
+        RankedColumn.of(nominal(None, None), many).bucketize(2)
+
+
+def test_two_buckets_never_have_one_label():
+    held = np.array(["a", "b", "{a, b}", "{a, b}"], dtype=object)
+    with pytest.raises(DataError, match="two buckets would have one label"):
+        RankedColumn.of(nominal(None, Values(("a", "b", "{a, b}"))), held).bucketize(2)
+
+
 def test_missing_values_are_a_bucket_of_their_own_without_a_label():
     held = np.ma.masked_array([5, 1, 2, 3, 4, 9], [True, False, False, False, False, True])
     made, codes = RankedColumn.of(PAY, held).bucketize(2)

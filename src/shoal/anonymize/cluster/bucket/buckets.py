@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.cluster.columns import MOST_CONCEPTS
 from shoal.data.domain import Values, list_values
 from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute
@@ -112,6 +113,11 @@ class RankedColumn:
             return Buckets(name, _interval_labels(edges, len(self.known)), edges, missing=missing), codes
         runs = self._runs(cuts)
         labels = _range_labels(runs) if _is_ordered(self.attribute) else tuple(_set_label(run) for run in runs)
+        if len(set(labels)) != len(labels):
+            raise DataError(
+                f"attribute '{name}': two buckets would have one label, since a value is spelled like a list of values",
+                fix="spell values without braces and brackets",
+            )
         return Buckets(name, labels, values=runs, missing=missing), codes
 
     def _runs(self, cuts: list[int]) -> tuple[tuple[str, ...], ...]:
@@ -120,6 +126,13 @@ class RankedColumn:
             return ()
         occurring = texts(self.known)
         listed = order_values(self.attribute, set(occurring))
+        if len(listed) > MOST_CONCEPTS:
+            raise DataError(
+                f"attribute '{self.attribute.name}': too many different values to list in labels",
+                came=f"{len(listed):,}",
+                allowed=f"at most {MOST_CONCEPTS:,} for a column without numbers",
+                fix="recode it first, or take method: anatomy, which shows values",
+            )
         starts = [0, *(listed.index(occurring[cut]) for cut in cuts), len(listed)]
         return tuple(tuple(listed[a:b]) for a, b in pairwise(starts))
 
