@@ -19,10 +19,12 @@ SIBLINGS = {
     "shoal.guarantee": ("shoal.anonymize.generalize.tree.safe_tree",),
     "shoal.policy.text": ("shoal.policy.validation",),
     "shoal.publish.certificate": ("shoal.publish.run.safe_k",),
+    "shoal.publish.report": ("shoal.publish.run.release", "shoal.publish.run.safe_k"),
 }
 
 APART = {
     # A folder that is about one thing although its parts do not import each other: why.
+    "shoal.anonymize": "pre-treatments change values before any method, and no method knows of them",
     "shoal.anonymize.kernel": "loops that Numba compiles, each for its own algorithm",
     "shoal.data": "a zip archive is opened before anything is known of what it holds",
     "shoal.datasets": "tables that are simulated from a policy, and the hospital visits of the guides",
@@ -71,6 +73,7 @@ TOPICS = {
     "publish/run/test_few_rows.py",
     "publish/run/test_private_recoding.py",
     "publish/run/test_same_table.py",
+    "publish/run/test_treatments.py",
     "publish/verify/test_attacks.py",
     "publish/verify/test_checks.py",
     "publish/verify/test_forgery.py",

@@ -84,6 +84,12 @@ _PRIOR_FIXED = _premise("prior-fixed", "prior, distance and factors are fixed wi
 _ONE_PERSON = _premise(
     "one-person", "an individual question depends on one person, and an absent one gives the prior", "custodian"
 )
+_RECORD_WISE = _premise(
+    "record-wise",
+    "each step maps a record by itself, with chance of its own, and leaves alone whose record it is",
+    "shoal.anonymize.treatment.base.check_record_wise",
+)
+_STEPS_FIXED = _premise("treatments-fixed", "the steps and their parameters are fixed without the data", "custodian")
 _ABOVE_ZERO = _premise("positive-epsilon", "epsilon is above 0", "shoal.mechanism.base.target_epsilon")
 _DECLARED = _premise("sensitivity-declared", "sensitivity and grid are declared without the data", "custodian")
 
@@ -249,6 +255,15 @@ _ALL = (
             _premise("rho-range", "every rho is above 0, and their sum at most 350", "noise.check_rho"),
             _premise("parts-fixed", "the parts are fixed in advance", "custodian"),
         ),
+    ),
+    Theorem(
+        "record-wise-treatment",
+        "Treating each record by itself before a mechanism keeps its promise",
+        "Shoal",
+        "If every record is first replaced by T(record, its own chance), with T fixed without the data and the chances "
+        "independent of each other and of everything else, and the mechanism behind is (epsilon, delta)-DP, then the whole is "
+        "(epsilon, delta)-DP for the same unit and neighbours.",
+        (_RECORD_WISE, _STEPS_FIXED),
     ),
     Theorem(
         "post-processing",

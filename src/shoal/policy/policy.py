@@ -37,11 +37,12 @@ from shoal.policy.text import editing
 from shoal.policy.text.keys import every_key
 from shoal.policy.text.problem import RefusedPolicyError
 from shoal.policy.text.reading import read_yaml
+from shoal.policy.treatment import lock_treatments
 from shoal.policy.validation import validate
 
-_OURS = {key.path.rpartition(".")[2] for key in every_key()}
+_OURS = {key.path.rpartition(".")[2] for key in every_key() if "[]" not in key.path}
 _LATER = {"adapt", "cells", "counts", "never", "rounds", "rows", "share", "synthetic"}
-_LATER |= {"label", "missing_values", "query", "sheet", "table", "value_labels"}
+_LATER |= {"label", "missing_values", "query", "sheet", "table", "treatments", "value_labels"}
 _LATER |= {"alpha", "basic", "c", "count", "criteria", "distance", "enhanced", "entropy_l", "k_map", "local", "loss"}
 _LATER |= {"population", "public", "recursive", "search"}
 """Keys that came after the first locks: where a person's names stand, a name like one of them is in quotes, as it always was."""
@@ -258,6 +259,7 @@ def lock_of(asked: PolicyModel, schema: Schema, hashes: Mapping[str, str], popul
             name: _lock_attribute(asked.attributes[name], schema[name], hashes.get(name))
             for name in sorted(asked.attributes)
         },
+        **({"treatments": lock_treatments(asked.treatments)} if asked.treatments else {}),
         "release": _lock_release(asked.release, schema, population) if asked.release else None,
         "budget": asked.budget.model_dump(mode="json") if asked.budget else None,
     }

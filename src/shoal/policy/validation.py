@@ -30,10 +30,12 @@ from shoal.policy.model.release import (
     SyntheticModel,
     ViewsModel,
 )
+from shoal.policy.model.treatment import TreatmentModel
 from shoal.policy.schema import attributes_of, canonical_labels, hash_of_population, is_declared, population_file
 from shoal.policy.text.keys import known_at
 from shoal.policy.text.problem import MOST_PROBLEMS, Path, Problem, close_to, excerpt, nearest
 from shoal.policy.text.reading import Document
+from shoal.policy.treatment import refuse_dependence, settle_treatments
 
 MOST_RELEASES = 1000
 """The most releases that one plan repeats."""
@@ -60,9 +62,10 @@ def validate(
     """
     model, problems = _model(document)
     attributes = attributes_of(model.attributes, folder, problems)
+    treatments = settle_treatments(model.treatments, model.attributes, attributes, folder, problems)
     problems += _between_keys(model, attributes)
     problems += _population(model.release, folder)
-    return model, attributes, problems
+    return model.model_copy(update={"treatments": treatments}), attributes, problems
 
 
 def _model(document: Document) -> tuple[PolicyModel, list[Problem]]:
@@ -91,10 +94,15 @@ def _model(document: Document) -> tuple[PolicyModel, list[Problem]]:
         "neighbours": sound("neighbours"),
         "file": part(FileModel, "file") or FileModel(),
         "attributes": {name: AttributeModel.model_validate(value) for name, value in attributes.items()},
+        "treatments": _treatments(document) if ("treatments",) not in ill else (),
         "release": part(ReleaseModel, "release"),
         "budget": part(BudgetModel, "budget"),
     }
     return _sound_parts(parts), problems
+
+
+def _treatments(document: Document) -> tuple[TreatmentModel, ...]:
+    return tuple(TreatmentModel.model_validate(each) for each in document.at(("treatments",)) or ())
 
 
 def _sound_parts(parts: Mapping[str, Any]) -> PolicyModel:
@@ -104,6 +112,7 @@ def _sound_parts(parts: Mapping[str, Any]) -> PolicyModel:
         "neighbours": None,
         "file": FileModel(),
         "attributes": {},
+        "treatments": (),
         "release": None,
         "budget": None,
     }
@@ -124,6 +133,7 @@ def _between_keys(model: PolicyModel, attributes: Mapping[str, Attribute]) -> It
         yield Problem(("release",), "the key 'method' is missing", None, ", ".join(METHOD_NAMES), fix)
         return
     yield from method_of(release).problems(release, model.neighbours, model.unit, model.attributes, attributes)
+    yield from refuse_dependence(model.treatments, method_of(release))
     if release.repeat > MOST_RELEASES:
         allowed = f"at most {MOST_RELEASES:,}"
         yield Problem(("release", "repeat"), "more releases than one plan repeats", str(release.repeat), allowed)

@@ -171,6 +171,9 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "curve-epsilons": ("levels", edit("curve", 0, "epsilon", value="0.01")),
     "curve-falls": ("levels", edit("curve", 0, "delta", value="1e-30")),
     "curve": ("views", lambda _, c: [point.update(delta="1e-9") for point in c["curve"]]),
+    # treatments
+    "treatments": ("treated", edit("treatments", 1, "parameters", "code", value="70")),
+    "treated-values": ("treated", lambda folder, _: put(folder, [line.replace("60,", "61,") for line in lines(folder)])),
     # views
     "view-count": ("views", edit("views", "count", value=2)),
     "view-choice": ("views-chosen", edit("views", "choice", "epsilon", value="0.1")),
@@ -243,9 +246,23 @@ def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return publish(tmp_path_factory.mktemp("new"), report=False).folder
 
 
+TREATED = {
+    "treatments": [{"round": {"age": 40}}, {"top": {"age": 60}}],
+    "release.recoding": {"levels": {"age": 0, "diag": 0}},
+}
+
+
+@pytest.fixture(scope="module")
+def treated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release whose values were treated before the method."""
+    return publish(tmp_path_factory.mktemp("treated"), TREATED, report=False).folder
+
+
 def copy(kind: str, new: Path, tmp_path: Path, noisy: Callable[[str], Path] = lambda kind: FROZEN / kind) -> Path:
     return Path(
-        shutil.copytree(new if kind == "new" else noisy(kind) if kind in NOISY else FROZEN / kind, tmp_path / kind)
+        shutil.copytree(
+            new if kind in ("new", "treated") else noisy(kind) if kind in NOISY else FROZEN / kind, tmp_path / kind
+        )
     )
 
 
@@ -258,9 +275,9 @@ def failed_alone(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("check", FORGERIES)
-def test_every_check_fires(tmp_path, new, noisy, check):
+def test_every_check_fires(tmp_path, new, treated, noisy, check):
     kind, change = FORGERIES[check]
-    folder = copy(kind, new, tmp_path, noisy)
+    folder = copy(kind, treated if kind == "treated" else new, tmp_path, noisy)
     content = certificate(folder)
     change(folder, content)
     write(folder, content, rehash=check != "plan-hash")
@@ -306,9 +323,9 @@ def test_no_check_is_without_a_forgery():
     assert not set(OWN_CHECKS) & set(verifier.CHECKS)
 
 
-def test_verifiers_make_no_check_that_is_not_on_the_list(noisy):
+def test_verifiers_make_no_check_that_is_not_on_the_list(treated, noisy):
     made, alone = set(), set()
-    for folder in (*(FROZEN / kind for kind in KINDS), *(noisy(kind) for kind in sorted(NOISY))):
+    for folder in (treated, *(FROZEN / kind for kind in KINDS), *(noisy(kind) for kind in sorted(NOISY))):
         made |= {check.id for check in verify(folder)}
         alone |= {check.id for check in verifier.verify(folder)}
     assert made <= set(CHECKS)

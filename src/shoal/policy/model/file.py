@@ -11,6 +11,7 @@ from shoal.guarantee.unit import NEIGHBOURS, Neighbours, Unit
 from shoal.policy.model.attribute import AttributeModel
 from shoal.policy.model.base import Delta, Epsilon, FromOne, Name, PolicyPart, Value, Word, refusal
 from shoal.policy.model.release import ReleaseModel
+from shoal.policy.model.treatment import MOST_TREATMENTS, TreatmentModel
 
 _SIGN = "one ASCII sign, no letter, digit or blank"
 
@@ -173,6 +174,11 @@ class PolicyModel(PolicyPart):
         "change how everybody else's are read.",
     )
     attributes: dict[Name, AttributeModel] = Field(description="Every column of the table by its name.", min_length=1)
+    treatments: tuple[TreatmentModel, ...] = Field(
+        default=(),
+        max_length=MOST_TREATMENTS,
+        description="Steps that change values before the method of `release` sees them, one after the other.",
+    )
     release: ReleaseModel | None = Field(
         default=None, description="What to publish. A policy without it can check a table and no more."
     )

@@ -21,7 +21,7 @@ from shoal.policy.model.file import PolicyModel
 
 @dataclass(frozen=True)
 class PolicyKey:
-    """One key: its path with `NAME` for a name of the person's own, and its field in the model."""
+    """One key: its path, with `NAME` for a name of the person's own and `[]` for items of a list, and its field in the model."""
 
     path: str
     field: FieldInfo
@@ -64,6 +64,8 @@ def known_at(location: Iterable[str | int]) -> dict[str, FieldInfo]:
 def _below(kind: Any, prefix: str) -> Iterator[PolicyKey]:
     if get_origin(kind) is dict:
         prefix, kind = f"{prefix}NAME.", _bare(get_args(kind)[1])
+    elif get_origin(kind) is tuple and _is_part(_bare(get_args(kind)[0])):
+        prefix, kind = f"{prefix[:-1]}[].", _bare(get_args(kind)[0])
     if _is_part(kind):
         for name, field in kind.model_fields.items():
             yield PolicyKey(prefix + name, field)

@@ -268,6 +268,39 @@ class WordingEntry(Entry):
     """Of certificate.html, with 64 zeros in the place of the seal."""
 
 
+class TreatmentEntry(Entry):
+    """A step that changed values before the method saw them, as the locked plan has it."""
+
+    kind: Literal["top", "bottom", "round", "random_round", "population_threshold", "pram", "swap"]
+    attributes: Columns
+    """The attributes whose values it may change."""
+    within: Names
+    """The attributes in which records that change places agree; empty for a step in which none do."""
+    depends_on: Literal["the record alone", "the record and chance", "other records"]
+    """What the new values of a record depend on, beside parameters that were fixed in advance."""
+    parameters: Annotated[dict[Text, Text], Field(min_length=1)]
+    """Its parameters; a matrix of PRAM by the hash of its canonical JSON, because the locked plan holds it."""
+
+
+def _check_listed(steps: tuple[TreatmentEntry, ...] | None) -> tuple[TreatmentEntry, ...] | None:
+    if not steps:
+        raise ValueError("a key that is there lists something")
+    return steps
+
+
+Treatments = Annotated[
+    tuple[TreatmentEntry, ...] | SkipJsonSchema[None],
+    Field(
+        description="The steps that changed values before the method saw them, in their order. A release without any does not "
+        "have this key.",
+        min_length=1,
+        exclude_if=lambda steps: steps is None,
+        json_schema_extra=lambda schema: schema.pop("default", None),
+    ),
+    AfterValidator(_check_listed),
+]
+
+
 class Certificate(Entry):
     """What every certificate has, whatever it promises."""
 
@@ -287,6 +320,7 @@ class Certificate(Entry):
     theorems: Annotated[tuple[TheoremEntry, ...], Field(min_length=1)]
     not_promised: Annotated[tuple[Text, ...], Field(min_length=1)]
     """What a reader might think and should not."""
+    treatments: Treatments = None
     wording: WordingEntry
     plan_sha256: Hash
     """Of policy.lock.yaml: the plan that was charged."""

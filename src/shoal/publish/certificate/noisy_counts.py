@@ -33,7 +33,14 @@ from shoal.publish.certificate.safe_k import (
     views_entry,
     words_of_tuning,
 )
-from shoal.publish.certificate.seal import by_construction, by_custodian, by_program, opening_fields, seal_certificate
+from shoal.publish.certificate.seal import (
+    by_construction,
+    by_custodian,
+    by_program,
+    opening_fields,
+    seal_certificate,
+    treatment_answers,
+)
 from shoal.publish.plan.noisy_counts import NoisyCountsPlan
 
 _ACCURACY = (
@@ -126,6 +133,7 @@ def noisy_counts_answers(plan: NoisyCountsPlan) -> dict[str, PremiseAnswer]:
             "the number of tables, before they are counted: its noise is in the list under `noise`"
         ),
         "counts-fixed": by_custodian(f"domains, hierarchies, tables and their number are {LOCKED}; {unseen}"),
+        **treatment_answers(plan, unseen),
     }
     if plan.rows is not None:
         return {**safe_k_answers(plan.rows), **own}

@@ -39,7 +39,14 @@ from shoal.publish.certificate.model import (
     ViewChoiceEntry,
     ViewsEntry,
 )
-from shoal.publish.certificate.seal import by_construction, by_custodian, by_program, opening_fields, seal_certificate
+from shoal.publish.certificate.seal import (
+    by_construction,
+    by_custodian,
+    by_program,
+    opening_fields,
+    seal_certificate,
+    treatment_answers,
+)
 from shoal.publish.plan.safe_k import SafeKPlan
 
 DIGITS = 8
@@ -246,6 +253,7 @@ def safe_k_answers(plan: SafeKPlan) -> dict[str, PremiseAnswer]:
         **_recoding(plan, unseen),
         **_samples(plan),
         "parts-fixed": by_construction(f"the number of releases or views is {LOCKED}"),
+        **treatment_answers(plan, unseen),
     }
 
 

@@ -24,6 +24,7 @@ from shoal.publish.certificate.model import (
     SafeKCertificate,
     SoftwareEntry,
     TheoremEntry,
+    TreatmentEntry,
     WordingEntry,
 )
 from shoal.publish.certificate.page import certificate_page
@@ -60,11 +61,31 @@ def opening_fields(
         "claims": tuple(ClaimEntry.read(claim.to_saved()) for claim in plan.claims),
         "theorems": tuple(theorem_entry(name, answers) for name in first.theorems),
         "not_promised": not_promised,
+        **_treatment_entries(plan),
         "wording": WordingEntry(version=WORDING, text_sha256=ZEROS, page_sha256=ZEROS),
         "plan_sha256": plan.lock.sha256,
         "files": dict(sorted(files.items())),
         "how_to_verify": HOW_TO_VERIFY,
         "seal": ZEROS,
+    }
+
+
+def _treatment_entries(plan: Plan) -> dict[str, Any]:
+    """The steps before the method as a certificate lists them; no key where there are none."""
+    return {key: tuple(TreatmentEntry.read(each) for each in own) for key, own in plan.treatment_fields().items()}
+
+
+def treatment_answers(plan: Plan, unseen: str) -> dict[str, PremiseAnswer]:
+    """How a plan with treatments meets the premises of theorem `record-wise-treatment`; nothing for a plan without any."""
+    if not plan.treatments:
+        return {}
+    return {
+        "record-wise": by_program(
+            "every step, when planning; the treated table is drawn once, and everything is made from it"
+        ),
+        "treatments-fixed": by_custodian(
+            f"the steps and their parameters are in the locked plan, which was charged before a row was drawn; {unseen}"
+        ),
     }
 
 

@@ -23,7 +23,7 @@ from shoal.data.domain import Values, shorten
 from shoal.data.schema import Attribute, Schema
 from shoal.data.type import is_formula
 from shoal.errors import PolicyError
-from shoal.guarantee.claim import Claim, Tuning
+from shoal.guarantee.claim import Claim, Tuning, add_theorem
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.look import LookCount, other_plan_words
@@ -32,6 +32,7 @@ from shoal.policy.model.release import ReleaseModel
 from shoal.policy.policy import Lock, Policy
 
 if TYPE_CHECKING:
+    from shoal.anonymize.treatment.base import Treatment
     from shoal.guarantee.safe_k.frontier import FrontierPoint
     from shoal.ledger.ledger import RunState
     from shoal.publish.certificate.model import Certificate
@@ -39,6 +40,17 @@ if TYPE_CHECKING:
     from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.release import Job
     from shoal.publish.verify.standalone import Check
+
+
+RECORD_WISE = "record-wise-treatment"
+"""The theorem by which a differential promise holds for the table before steps that look at one record alone."""
+RECORD_WISE_WORDS = (
+    "Each of these steps looks at one record at a time, with parameters that were fixed in advance, so the promise is about the "
+    "table before them (theorem record-wise-treatment). What is estimated from the release is about the table after them."
+)
+TREATED_WORDS = (
+    "Everything that is claimed, counted or estimated here is about the table after these steps, not before them."
+)
 
 
 @dataclass(frozen=True)
@@ -160,6 +172,44 @@ class Plan(ABC):
 
         `when` names the earlier entry of the ledger; `state` says what became of its run.
         """
+
+    # --- what is done before the method -------------------------------------------------------------------------
+
+    @cached_property
+    def treatments(self) -> tuple[Treatment, ...]:
+        """The steps that change values before the method sees them, in their order."""
+        asked = self.policy.model.treatments
+        if not asked:
+            return ()
+        from shoal.anonymize.treatment.steps import treatments_of
+
+        return treatments_of(asked, self.policy.schema)
+
+    def after_treatments(self, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+        """The claims of a differential method with the theorem by which they hold for the table before its treatments.
+
+        Raises     PreconditionError where a step does not look at one record alone
+        """
+        if not self.treatments:
+            return claims
+        from shoal.anonymize.treatment.base import check_record_wise
+
+        check_record_wise(self.treatments, self.unit)
+        return (add_theorem(claims[0], RECORD_WISE), *claims[1:])
+
+    def treatment_words(self) -> list[str]:
+        """What is done to the values before the method sees them, and what that does to the claims, in sentences."""
+        if not self.treatments:
+            return []
+        return [
+            "Values are treated before the method sees them.",
+            *(each.words() for each in self.treatments),
+            RECORD_WISE_WORDS if self.cost is not None else TREATED_WORDS,
+        ]
+
+    def treatment_fields(self) -> dict[str, Any]:
+        """The steps as plain values, under the key `treatments`; nothing where there are none."""
+        return {"treatments": [each.to_json() for each in self.treatments]} if self.treatments else {}
 
     # --- the policy ---------------------------------------------------------------------------------------------
 

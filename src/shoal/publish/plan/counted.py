@@ -134,7 +134,8 @@ class SyntacticPlan(Plan):
         return f"{noted}; with each one more, clusters of k hide fewer"
 
     def sentences(self) -> list[str]:
-        return [f"{self._promise_words()}{self._diversity_words()}", self._grounds(), NO_DIFFERENTIAL]
+        own = [f"{self._promise_words()}{self._diversity_words()}", self._grounds(), NO_DIFFERENTIAL]
+        return [*own, *self.treatment_words()]
 
     @abstractmethod
     def _promise_words(self) -> str:
@@ -196,6 +197,7 @@ class SyntacticPlan(Plan):
             "theorems": list(first.theorems),
             "plan": self.lock.sha256,
             "words": self.sentences(),
+            **self.treatment_fields(),
         }
 
 

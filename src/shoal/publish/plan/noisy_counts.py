@@ -202,7 +202,7 @@ class NoisyCountsPlan(Plan):
     def claims(self) -> tuple[Claim, ...]:
         status = Status.TUNED if self.is_tuned else Status.PROVED
         rows = self.rows.claims if self.rows is not None else ()
-        return (make_claim(self.total, self.unit, status, self._theorems), *rows[1:])
+        return self.after_treatments((make_claim(self.total, self.unit, status, self._theorems), *rows[1:]))
 
     @cached_property
     def _theorems(self) -> tuple[str, ...]:
@@ -249,7 +249,7 @@ class NoisyCountsPlan(Plan):
                 "From the noisy counts alone, without another look at the table, one synthetic table is drawn (theorem "
                 "post-processing). Its rows are nobody's."
             )
-        return [*found, *self._tuning_words()]
+        return [*found, *self.treatment_words(), *self._tuning_words()]
 
     def after_looks(self, looks: Sequence[LookCount] | None) -> Self:
         known = super().after_looks(looks)
@@ -419,6 +419,7 @@ class NoisyCountsPlan(Plan):
             "theorems": list(self.claims[0].theorems),
             "plan": self.lock.sha256,
             "words": self.sentences(),
+            **self.treatment_fields(),
         }
 
 

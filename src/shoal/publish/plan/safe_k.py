@@ -179,9 +179,10 @@ class SafeKPlan(Plan):
     def claims(self) -> tuple[Claim, ...]:
         first, *rest = self.method.claims(tuned=self.tuning)
         if self.repeat == 1:
-            return (first, *rest)
+            return self.after_treatments((first, *rest))
         theorems = (*first.theorems, self.composition)
-        return (make_claim(self.total, first.unit, first.status, theorems, first.conditions), *rest)
+        whole = make_claim(self.total, first.unit, first.status, theorems, first.conditions)
+        return self.after_treatments((whole, *rest))
 
     @property
     def not_promised(self) -> Sequence[str]:
@@ -297,7 +298,7 @@ class SafeKPlan(Plan):
         )
         if self.method.drawn_before:
             found.append("The table itself is the sample: " + self.claims[0].conditions[0] + ".")
-        return [*found, *self._tuning_words()]
+        return [*found, *self.treatment_words(), *self._tuning_words()]
 
     def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:
         from shoal.publish.plan.page import curve_fields, frontier_fields
@@ -335,6 +336,7 @@ class SafeKPlan(Plan):
             "theorems": list(self.claims[0].theorems),
             "plan": self.lock.sha256,
             "words": self.sentences(),
+            **self.treatment_fields(),
         }
 
     def _views_json(self) -> list[dict[str, Any]]:

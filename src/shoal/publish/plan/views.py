@@ -112,7 +112,8 @@ class ViewsPlan(SafeKPlan):
         names = dict.fromkeys(name for view in self.views for name in view.method.theorems)
         theorems = (*names, *(("view-choice",) if self.chooser else ()), "pld-composition")
         smallest = make_claim(KAnonymity(min(promise.k for promise in self.promises)), None, Status.CHECKED)
-        return (make_claim(self.total, first.unit, first.status, theorems, first.conditions), smallest)
+        whole = make_claim(self.total, first.unit, first.status, theorems, first.conditions)
+        return self.after_treatments((whole, smallest))
 
     @property
     def parts(self) -> list[tuple[Guarantee, int]]:
@@ -133,7 +134,8 @@ class ViewsPlan(SafeKPlan):
         return "Levels (0 is the value itself): " + ", ".join(f"{name} {level}" for name, level in levels.items()) + "."
 
     def sentences(self) -> list[str]:
-        return [*words.view_sentences(self.total, self.promises, self.unit, tuned=self.tuning), *self._tuning_words()]
+        found = words.view_sentences(self.total, self.promises, self.unit, tuned=self.tuning)
+        return [*found, *self.treatment_words(), *self._tuning_words()]
 
     def view_rows(self, most: int) -> list[tuple[str, str, str]]:
         if self.chooser is not None:

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from shoal.anonymize.treatment.steps import TreatedTable, treat
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
 from shoal.engine.digest import file_digest
@@ -266,7 +267,8 @@ def _run(
             job.charge(ledger, table, file, str(work.path), None if again else _repeat_refusal(plan))
             outcome.words = job.fix_after_failure(none)
             with _explain_failures(job):
-                content, rows, values = _write(job, table, work.path, source, ledger, report, notes, stage)
+                treated = _treat(plan, table, source, stage)
+                content, rows, values = _write(job, plan, treated, work.path, source, ledger, report, notes, stage)
                 job.before_publishing(ledger, table, work=str(work.path))
                 account = ledger.account(plan.policy.dataset)
                 level_times(work.path / PUBLIC, content["date"])
@@ -327,9 +329,23 @@ def _forgotten_by(ledger: Ledger, work: WorkFolder) -> Iterator[None]:
         raise
 
 
+def _treat(plan: Plan, table: Table, source: Source | None, stage: Stage) -> TreatedTable:
+    """The table after the treatments of the plan, drawn once, after the charge; everything that is published is made from it.
+
+    The rows that a person may have are bounded afterwards, by the method: which rows take part depends on their numbers and on
+    whose they are, and treatments touch neither.
+    """
+    if not plan.treatments:
+        return TreatedTable(table)
+    stage("treating values")
+    with source.stream("treatments") if source is not None else Source.secure() as chance:
+        return treat(table, plan.treatments, chance)
+
+
 def _write(
     job: Job,
-    table: Table,
+    plan: Plan,
+    treated: TreatedTable,
     made: Path,
     source: Source | None,
     ledger: Ledger,
@@ -342,13 +358,13 @@ def _write(
     free(made)
     public.mkdir()
     values: dict[str, Any] | None = None
-    content, rows = job.write(table, public, source, ledger, stage)
+    content, rows = job.write(treated.table, public, source, ledger, stage)
     stage("verifying")
     verifying.require(verifying.verify(public))
     if report:
         stage("reporting")
         private.mkdir(mode=0o700)
-        values = _report(job, table, public, private, content, notes)
+        values = _report(job, plan, treated, public, private, content, notes)
     return content, rows, values
 
 
@@ -467,11 +483,22 @@ def _earlier_run(plan: Plan, table: Table, file: bytes | None, ledger: Ledger) -
 
 
 def _report(
-    job: Job, table: Table, public: Path, private: Path, content: dict[str, Any], notes: list[str]
+    job: Job,
+    plan: Plan,
+    treated: TreatedTable,
+    public: Path,
+    private: Path,
+    content: dict[str, Any],
+    notes: list[str],
 ) -> dict[str, Any] | None:
     """Write the custodian's report; a report that fails does not take the verified release with it."""
     try:
-        return job.report(table, public, private, content)
+        values = job.report(treated.table, public, private, content)
+        if not plan.treatments:
+            return values
+        from shoal.publish.report.treatment import add_treatments
+
+        return add_treatments(private, values, plan.treatments, treated.changes)
     except Exception as error:  # noqa: BLE001 - whatever it is, the release stands without it
         shutil.rmtree(private, ignore_errors=True)
         notes.append(f"the report could not be made ({type(error).__name__}); the release stands without it")

@@ -50,9 +50,9 @@ AnyCertificate = SafeKCertificate | CountedCertificate | NoisyCountsCertificate
 def compare(told: AnyCertificate, wanted: AnyCertificate) -> Iterator[Check]:
     """Every entry of a certificate against the one that the locked plan makes with the numbers of the certificate."""
     ours, theirs = _without_sentences(wanted), _without_sentences(told)
-    for name, entry in ours.items():
+    for name in {**ours, **theirs}:
         if name not in DECIDED_ELSEWHERE:
-            fits = _fits(entry, theirs[name], name)
+            fits = name in ours and name in theirs and _fits(ours[name], theirs[name], name)
             yield Check("rebuilt", fits, "as the locked plan makes it", promise=True, about=name)
     if isinstance(wanted, SafeKCertificate | NoisyCountsCertificate):
         lattices = [_lattices(content) for content in (ours, theirs)]

@@ -123,6 +123,8 @@ CHECKS = {
     "curve-epsilons": "the curve lists the epsilons of this format in rising order, the promised one among them",
     "curve-falls": "the curve never rises, and keeps the promise at the promised epsilon",
     "curve": "every delta of the curve is what the whole release gives",
+    "treatments": "the steps before the method are those of the locked plan, and what they depend on is said",
+    "treated-values": "a column shows no value that the steps before the method rule out",
     # views
     "view-count": "as many views as are listed",
     "view-choice": "what the private choice of the views cost is what the locked plan sets aside",
@@ -625,6 +627,13 @@ PREMISE = {
     "how": OneOf("checked by the program", "met by the way it was made", "said by the custodian"),
     "detail": str,
 }
+TREATMENT = {
+    "kind": OneOf("top", "bottom", "round", "random_round", "population_threshold", "pram", "swap"),
+    "attributes": [str],
+    "within": [str],
+    "depends_on": OneOf("the record alone", "the record and chance", "other records"),
+    "parameters": ByName(str),
+}
 EVERY_CERTIFICATE = {
     "format": int,
     "dataset": str,
@@ -636,6 +645,7 @@ EVERY_CERTIFICATE = {
     "claims": [CLAIM],
     "theorems": [{"name": str, "title": str, "citation": str, "statement": str, "premises": [PREMISE]}],
     "not_promised": [str],
+    "treatments": Later([TREATMENT]),
     "wording": {"version": FROM_ONE, "text_sha256": HASH, "page_sha256": HASH},
     "plan_sha256": HASH,
     "files": ByName(HASH),
@@ -1149,6 +1159,25 @@ RELEASES = {
     "probabilistic-k": COUNTED_RELEASE,
     "synthetic": SYNTHETIC_RELEASE,
 }
+STEP = Known(
+    {
+        "top": ByName(str),
+        "bottom": ByName(str),
+        "round": ByName(EXACT_NUMBER),
+        "random_round": ByName(FROM_ONE),
+        "population_threshold": Known({"attribute": str, "least": FROM_ONE, "counts": ByName(int), "other": str}),
+        "pram": Known(
+            {
+                "attribute": str,
+                "keep": EXACT_NUMBER,
+                "missing": OneOf("stay", "draw"),
+                "matrix": ByName(ByName(EXACT_NUMBER)),
+            }
+        ),
+        "swap": {"attributes": [str], "rate": EXACT_NUMBER, "within": [str]},
+    }
+)
+"""One step before the method; it has one of these keys."""
 LOCK = {
     "version": OneOf(1),
     "dataset": str,
@@ -1167,6 +1196,7 @@ LOCK = {
         }
     ),
     "attributes": ByName(Known(ATTRIBUTE)),
+    "treatments": [STEP],
     "budget": Optionally(COST),
 }
 """What a locked plan holds beside its release. Keys that follow from others may be missing, because older programs had fewer."""
@@ -1309,6 +1339,8 @@ def is_allowed(lock: dict[str, Any]) -> bool:
     if not origins <= {"declared", "profiled"} or lock["neighbours"] not in ("add_remove", "replace_one"):
         return False
     method = certified_method(lock)
+    if not are_steps_allowed(lock, differential=method in ("safe-k", "noisy-counts", "synthetic")):
+        return False
     if method in ("noisy-counts", "synthetic"):
         once = release["repeat"] == 1
         if release.get("counts") is None:  # no rows
@@ -1394,6 +1426,10 @@ SCORE_THEOREMS = {
 """The theorem of each score by which a scheme may be drawn."""
 
 
+RECORD_WISE = "record-wise-treatment"
+"""The theorem by which a promise holds for the table before steps that look at one record alone."""
+
+
 def theorems_of(plan: LockedPlan, tables: int) -> list[str]:
     """The names of all results that the promise of a safe-k release rests on, in their order."""
     found = [f"safe-k-{plan.release['bound']}"]
@@ -1407,11 +1443,12 @@ def theorems_of(plan: LockedPlan, tables: int) -> list[str]:
         else:
             found += ["measured-tree"]
             found += ["amplification"] if asked.get("sample") is not None else []
+    treated = [RECORD_WISE] if plan.lock.get("treatments") else []
     if plan.has_views:
-        return [*found, *(["view-choice"] if plan.epsilon_view_choice else []), "pld-composition"]
+        return [*found, *(["view-choice"] if plan.epsilon_view_choice else []), "pld-composition", *treated]
     if tables == 1:
-        return found
-    return [*found, "pld-composition" if plan.composes_by_curve else "basic-composition"]
+        return [*found, *treated]
+    return [*found, "pld-composition" if plan.composes_by_curve else "basic-composition", *treated]
 
 
 def promise_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Check]:
@@ -4074,7 +4111,8 @@ def counts_theorems(plan: CountsPlan, rows: Optional[LockedPlan], certificate: d
     found += theorems_of(rows, len(certificate["tables"])) if rows is not None else []
     found += composition_theorems(certificate["parts"], plan.delta)
     found += ["post-processing"] if plan.is_synthetic else []
-    return list(dict.fromkeys(found))
+    treated = [RECORD_WISE] if plan.lock.get("treatments") else []
+    return [*dict.fromkeys(name for name in found if name != RECORD_WISE), *treated]
 
 
 def counts_promise_checks(certificate: dict[str, Any], plan: CountsPlan, rows: Optional[LockedPlan]) -> Iterator[Check]:
@@ -4171,6 +4209,328 @@ def noisy_counts_checks(folder: Path, certificate: dict[str, Any], lock: dict[st
         yield Check("count-bins", None, "that cells were merged by published counts alone is not made again here")
     if plan.kind == "once":
         yield Check("count-choice", None, "that published scores alone chose the tables is not made again here")
+
+
+# --- steps before the method ---
+#
+# A locked plan may list steps that change values before its method sees them. A step with several attributes is one step for
+# each. What they leave possible is recomputed here by rules of this file's own: the ends between which values lie, and whether a
+# value can come out of the last steps.
+
+
+class Step(NamedTuple):
+    """One step for the attributes that it changes, as a certificate lists it, with what the locked plan says of it."""
+
+    kind: str
+    attributes: list[str]
+    within: list[str]
+    depends_on: str
+    parameters: dict[str, str]
+    asked: Any
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The step as a certificate writes it."""
+        return {
+            "kind": self.kind,
+            "attributes": self.attributes,
+            "within": self.within,
+            "depends_on": self.depends_on,
+            "parameters": self.parameters,
+        }
+
+
+ALONE, BY_CHANCE, OF_OTHERS = "the record alone", "the record and chance", "other records"
+
+
+def steps_of(lock: dict[str, Any]) -> list[Step]:
+    """The steps of a locked plan, one for each attribute that is changed by itself; ValueError for one that is none."""
+    found: list[Step] = []
+    for step in lock.get("treatments") or []:
+        if len(step) != 1:
+            raise ValueError("a step of the locked plan is not one step")
+        ((kind, asked),) = step.items()
+        if kind in ("top", "bottom", "round"):
+            word = "base" if kind == "round" else "code"
+            found += [Step(kind, [name], [], ALONE, {word: asked[name]}, asked[name]) for name in sorted(asked)]
+        elif kind == "random_round":
+            for name in sorted(asked):
+                base = asked[name]
+                told = {"base": str(base), "variance": str(base // 2 * (base - base // 2))}
+                found.append(Step(kind, [name], [], BY_CHANCE, told, base))
+        elif kind == "swap":
+            told = {"rate": asked["rate"]}
+            found.append(Step(kind, asked["attributes"], asked["within"], OF_OTHERS, told, asked))
+        elif kind == "population_threshold":
+            declared = "counts" in asked
+            told = {"least": str(asked["least"]), "by": "declared counts" if declared else "rows of the table"}
+            told.update({"other": asked["other"]} if "other" in asked else {})
+            found.append(Step(kind, [asked["attribute"]], [], ALONE if declared else OF_OTHERS, told, asked))
+        else:
+            found.append(_pram_step(asked, lock["attributes"][asked["attribute"]], found))
+    return found
+
+
+def _pram_step(asked: dict[str, Any], attribute: dict[str, Any], earlier: list[Step]) -> Step:
+    """A step of PRAM: what it keeps or the hash of its matrix, and the epsilon of its own where it has one."""
+    name = asked["attribute"]
+    if "matrix" in asked:
+        told = {"matrix": canonical_hash(asked["matrix"])}
+    else:
+        told = {"keep": asked["keep"], "missing": asked["missing"]}
+    seen = any(
+        name in step.within
+        or (step.kind == "population_threshold" and step.depends_on == OF_OTHERS and name in step.attributes)
+        for step in earlier
+    )
+    ratio = None if seen else pram_ratio(pram_rows(asked, attribute))
+    told.update({} if ratio is None else {"local_epsilon": log_rounded_up(ratio)})
+    return Step("pram", [name], [], BY_CHANCE, told, asked)
+
+
+def pram_rows(asked: dict[str, Any], attribute: dict[str, Any]) -> list[dict[str, Fraction]]:
+    """The rows of a matrix of PRAM: for every value, and a missing one where there may be some, what it may become."""
+    domain, kind = attribute["domain"], attribute["type"]
+    values = ["false", "true"] if kind == "boolean" else list(domain["values"])
+    values += [MISSING] if attribute.get("missing", "value") == "value" else []
+    if "matrix" in asked:
+        rows = [{to: number(share) for to, share in asked["matrix"][value].items()} for value in values]
+        if len(asked["matrix"]) != len(values) or any(sum(row.values()) != 1 for row in rows):
+            raise ValueError("a row of a matrix of the locked plan does not sum to 1")
+        return rows
+    drawn = [value for value in values if value != MISSING or asked["missing"] == "draw"]
+    keep = number(asked["keep"])
+    other = (1 - keep) / (len(drawn) - 1)
+    if not 0 < keep < 1:
+        raise ValueError("a probability of the locked plan is none")
+    bounded("values of a domain", len(drawn), 200_000)
+    if len(drawn) > 2:  # two rows stand for all: that of a value and that of another
+        return [
+            *({drawn[0]: keep if i == 0 else other, drawn[1]: keep if i == 1 else other} for i in (0, 1)),
+            *([{MISSING: Fraction(1)}] if len(drawn) < len(values) else []),
+        ]
+    rows = [{to: keep if to == value else other for to in drawn} for value in drawn]
+    return [*rows, *([{MISSING: Fraction(1)}] if len(drawn) < len(values) else [])]
+
+
+def pram_ratio(rows: list[dict[str, Fraction]]) -> Optional[Fraction]:
+    """The largest ratio of two probabilities of one outcome; None where one is 0 and the other is not."""
+    largest = Fraction(1)
+    for to in {to for row in rows for to in row}:
+        shares = [row.get(to, Fraction(0)) for row in rows]
+        if min(shares) == 0:
+            if max(shares) > 0:
+                return None
+            continue
+        largest = max(largest, max(shares) / min(shares))
+    return largest
+
+
+def log_rounded_up(ratio: Fraction) -> str:
+    """The natural logarithm of a fraction from 1 up, rounded up to eight digits, as certificates write costs."""
+    if ratio == 1:
+        return "0"
+    with localcontext() as context:
+        context.prec, context.rounding = 70, ROUND_CEILING
+        above = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln().next_plus()
+        context.prec = 8
+        rounded = (+above).normalize()
+    if -5 < rounded.adjusted() < 15:
+        return f"{rounded:f}"
+    mantissa, _, exponent = f"{rounded:e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03d}"
+
+
+def are_steps_allowed(lock: dict[str, Any], *, differential: bool) -> bool:
+    """Whether steps change published attributes alone and, before a differential method, look at one record alone."""
+    published = published_attributes(lock)
+    steps = steps_of(lock)
+    inside = all(set(step.attributes) | set(step.within) <= published for step in steps)
+    return inside and not (differential and any(step.depends_on == OF_OTHERS for step in steps))
+
+
+def treatment_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
+    """The steps before the method against the locked plan, and the published values against the steps."""
+    steps = steps_of(lock)
+    if not steps and "treatments" not in certificate:
+        return
+    told = certificate.get("treatments", [])
+    yield must("treatments", equal(told, [step.entry for step in steps]), "those of the locked plan, in their order")
+    for table in certificate["tables"]:
+        own = {column for step in steps for column in step.attributes} & set(table["columns"])
+        if own:
+            yield from _treated_column_checks(folder, table, lock, steps, own)
+
+
+def _treated_column_checks(
+    folder: Path, table: dict[str, Any], lock: dict[str, Any], steps: list[Step], columns: set[str]
+) -> Iterator[Check]:
+    """Every column of a table that steps have changed: whether it shows nothing that they leave to none."""
+    try:
+        header, rows = read_rows(folder, table["file"])
+    except UnreadableError as error:
+        yield must("treated-values", None, str(error), about=table["file"])
+        return
+    except BoundError:
+        raise
+    except ValueError:
+        return  # said before
+    for place, column in enumerate(header):
+        if column not in columns:
+            continue
+        treated = TreatedColumn(lock["attributes"][column], [step for step in steps if column in step.attributes])
+        cells = {row[place] for row, _ in rows if row[place] is not None}
+        try:
+            fits = treated.can_show(cells, *_shown_as(folder, table, column))
+        except BoundError:
+            raise
+        except (ValueError, TypeError, KeyError, IndexError, UnreadableError):
+            fits = False
+        if fits is not None:
+            yield must("treated-values", fits, "none that the steps before the method rule out", about=column)
+
+
+def _shown_as(folder: Path, table: dict[str, Any], column: str) -> tuple[str, Any]:
+    """How a column shows what steps have left: as values, as labels of a rule, or as what a group has in common."""
+    if column in table.get("recoding", {}):
+        rule = read_json(folder, table["recoding"][column])
+        return ("value" if rule["kind"] == "keep" else rule["kind"]), rule
+    shows = table.get("shows", {}).get(column, "")
+    exact_values = shows in ("as it is", "mode") or shows.startswith("permuted")
+    return ("value" if exact_values else shows), None
+
+
+class TreatedColumn:
+    """What the values of an attribute can be after the steps that change it."""
+
+    def __init__(self, attribute: dict[str, Any], steps: list[Step]) -> None:
+        self.attribute, self.steps = attribute, steps
+        self.kind = attribute["type"]
+        self.low, self.high = self._ends()
+
+    def can_show(self, cells: set[Any], shown: str, rule: Any) -> Optional[bool]:
+        """Whether cells are values or labels that the steps leave possible; None where nothing can be said of them."""
+        if shown == "value":
+            return all(self.is_possible(comparable(cell, self.kind)) for cell in cells)
+        if shown in ("mean", "median") and self.kind in ("integer", "decimal"):
+            values = [Fraction(repr(comparable(cell, "decimal"))) for cell in cells]
+            return all(
+                (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+                for value in values
+            )
+        if shown == "cuts" and self.kind in ("integer", "decimal"):
+            edges = [Fraction(str(edge)) for edge in rule["edges"]]
+            first = 0 if self.low is None else bisect_right(edges, self.low)
+            last = len(edges) if self.high is None else bisect_right(edges, self.high)
+            return cells <= {*rule["labels"][first : last + 1], MISSING}
+        if shown == "groups" and self._values is not None:
+            labels = {rule["table"][value] for value in self._values if self.is_possible(comparable(value, self.kind))}
+            return cells <= {*labels, MISSING}
+        return None
+
+    @property
+    def _values(self) -> Any:
+        domain = self.attribute["domain"]
+        return domain["values"] if isinstance(domain, dict) and "values" in domain else None
+
+    def _rank(self, value: Any) -> Any:
+        """Where a value lies in the order of its attribute; None where it has none."""
+        if self.kind == "ordinal":
+            return Fraction(self._values.index(value))
+        if self.kind == "integer":
+            return Fraction(value)
+        if self.kind == "decimal":
+            return Fraction(repr(value))
+        return value if self.kind in ("date", "datetime") else None
+
+    def _ends(self) -> tuple[Any, Any]:
+        """The lowest and the highest value that the steps leave possible, as ranks; None where there is no end."""
+        if self.kind in ("category", "text", "boolean"):
+            return None, None
+        listed, domain = self._values, self.attribute["domain"]
+        ends = listed if listed is not None else domain if isinstance(domain, list) else None
+        ranks = [] if ends is None else [self._rank(comparable(each, self.kind)) for each in ends]
+        whole: tuple[Any, Any] = (min(ranks), max(ranks)) if ranks else (None, None)
+        low, high = whole
+        for step in self.steps:
+            if step.kind in ("top", "bottom"):
+                code = self._rank(comparable(step.asked, self.kind))
+                low, high = (
+                    (each if each is None or (each < code) == (step.kind == "top") else code) for each in (low, high)
+                )
+                high = code if step.kind == "top" and high is None else high
+                low = code if step.kind == "bottom" and low is None else low
+            elif step.kind == "round":
+                low, high = (None if each is None else self._nearest(each, number(step.asked)) for each in (low, high))
+            elif step.kind == "random_round":
+                low, high = (
+                    max(low // step.asked * step.asked, whole[0]),
+                    min(-(-high // step.asked) * step.asked, whole[1]),
+                )
+            elif step.kind == "pram":
+                low, high = whole
+        return low, high
+
+    def _nearest(self, value: Fraction, base: Fraction) -> Fraction:
+        """The nearest multiple of a base inside the domain, a half the one farther from 0."""
+        times = int(abs(value) / base + Fraction(1, 2)) * (1 if value >= 0 else -1)
+        domain = self.attribute["domain"]
+        if isinstance(domain, list):
+            low, high = (Fraction(end) for end in domain)
+            times = min(max(times, -(-low // base)), high // base)
+        return times * base
+
+    def is_possible(self, value: Any) -> bool:
+        """Whether a value can be there after all steps."""
+        at = self._rank(value)
+        if at is not None and ((self.low is not None and at < self.low) or (self.high is not None and at > self.high)):
+            return False
+        return self._comes_out(value, at, len(self.steps))
+
+    def _comes_out(self, value: Any, at: Any, many: int) -> bool:
+        """Whether a value can be there after the first steps, looked at from the last of them backwards."""
+        for step in reversed(self.steps[:many]):
+            if step.kind in ("top", "bottom"):
+                if at == self._rank(comparable(step.asked, self.kind)):
+                    return True
+            elif step.kind == "round":
+                return self._is_multiple(value, at, number(step.asked))
+            elif step.kind == "random_round":
+                ends = [Fraction(end) for end in self.attribute["domain"]]
+                return at in ends or at % step.asked == 0
+            elif step.kind == "population_threshold":
+                if value == step.asked.get("other"):
+                    return True
+                counts = step.asked.get("counts")
+                if counts is not None and counts.get(value, 0) < step.asked["least"]:
+                    return False
+            elif step.kind == "pram":
+                text = str(value).lower() if self.kind == "boolean" else value
+                rows = step.asked.get("matrix")
+                return rows is None or any(number(row.get(text, "0")) > 0 for row in rows.values())
+        return True
+
+    def _is_multiple(self, value: Any, at: Fraction, base: Fraction) -> bool:
+        """Whether a value is a multiple of a base, or the number nearest to one that a table can hold."""
+        if self.kind == "integer":
+            return at % base == 0
+        times = round(at / base)
+        return any(float((times + more) * base) == value for more in (-1, 0, 1))
+
+
+def treatment_statement(folder: Path) -> list[str]:
+    """What was done before the method, in words of this file's own."""
+    lock = read_lock(read_text(folder, "policy.lock.yaml", LARGEST_LOCK))
+    steps = steps_of(lock)
+    if not steps:
+        return []
+    done = ", ".join(f"{step.kind} of {visible(', '.join(step.attributes), 100)}" for step in steps[:10])
+    more = f" and {len(steps) - 10} more" if len(steps) > 10 else ""
+    differential = certified_method(lock) in ("safe-k", "noisy-counts", "synthetic")
+    said = (
+        "The promise is about the table before that." if differential else "All of this is about the table after that."
+    )
+    return [f"Values were changed before the method: {done}{more}. {said}"]
 
 
 # === 15. The program ===============================================================================================
@@ -4286,6 +4646,7 @@ def content_checks(folder: Path, certificate: Any, found: Listing) -> Iterator[C
         return
     own = noisy_counts_checks if method in ("noisy-counts", "synthetic") else counted_checks
     yield from (safe_k_checks if method == "safe-k" else own)(folder, certificate, lock)
+    yield from treatment_checks(folder, certificate, lock)
     yield from handbook_check(certificate)
     yield Check(
         "wording", None, "sentences, premises and the page are not compared here; read what this program says below"
@@ -4386,7 +4747,7 @@ def main(arguments: list[str]) -> int:
     lines, code = report(checks)
     for line in lines:
         print(line)
-    for line in statement(folder) if code == 0 else ():
+    for line in (*statement(folder), *treatment_statement(folder)) if code == 0 else ():
         print(line)
     return code
 

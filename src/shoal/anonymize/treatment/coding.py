@@ -1,0 +1,66 @@
+"""Top and bottom coding: everything above (below) a fixed value of the domain becomes that value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from shoal.anonymize.treatment.base import Array, Columns, Dependence, Treatment, on_present
+from shoal.chance.source import Source
+from shoal.data.domain import Values
+from shoal.data.schema import Attribute
+from shoal.data.type import Type, point, value_at
+
+
+@dataclass(frozen=True)
+class ExtremeCoding(Treatment):
+    """Top or bottom coding of one attribute; the code is a value of its domain, so that values stay in it.
+
+    Promise   record-wise: a map of the one value
+    Requires  numbers, dates, times, or values in a declared order
+    Reads     its attribute
+    """
+
+    attribute: Attribute
+    code: str
+    kind: Literal["top", "bottom"]  # type: ignore[misc]
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return (self.attribute.name,)
+
+    @property
+    def dependence(self) -> Dependence:
+        return Dependence.RECORD
+
+    def apply(self, columns: Columns, source: Source) -> dict[str, Array]:  # noqa: ARG002 - nothing is drawn
+        return {self.attribute.name: on_present(columns[self.attribute.name], self._coded)}
+
+    def _coded(self, values: Array) -> Array:
+        kind, limit = self.attribute.type, np.minimum if self.kind == "top" else np.maximum
+        if kind is Type.ORDINAL and isinstance(self.attribute.domain, Values):
+            order = self.attribute.domain.index
+            end = order[self.code]
+            passed = [(order[each] > end) if self.kind == "top" else (order[each] < end) for each in values.tolist()]
+            return np.where(np.array(passed, dtype=np.bool_), np.array(self.code, dtype=object), values)
+        code = np.array(value_at(kind, point(kind, self.code))).astype(values.dtype)
+        return np.asarray(limit(values, code))
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        return {"code": self.code}
+
+    def words(self) -> str:
+        above, below = ("after", "before") if self._is_time else ("above", "below")
+        side = above if self.kind == "top" else below
+        return f"Values of {self.attribute.name} {side} {self.code} become {self.code} ({self.kind} coding)."
+
+    def reading(self, name: str) -> str:  # noqa: ARG002 - it has one attribute
+        more, less = ("later", "earlier") if self._is_time else ("more", "less")
+        return f"{self.code} stands for {self.code} or {more if self.kind == 'top' else less} ({self.kind} coding)"
+
+    @property
+    def _is_time(self) -> bool:
+        return self.attribute.type in (Type.DATE, Type.DATETIME)
