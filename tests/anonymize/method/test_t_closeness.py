@@ -129,6 +129,22 @@ def test_every_place_in_a_group_is_equally_likely_for_a_label():
 
 
 @pytest.mark.slow
+def test_who_of_equals_is_grouped_with_whom_is_drawn():
+    """Eight people of one age, four in each bucket, in pairs: by row, person 0 would always stand with the same other."""
+    frame = (
+        rows(8, gaps=0).set_column(1, "age", pa.array([30] * 8)).set_column(4, "pay", pa.array([1.0] * 4 + [2.0] * 4))
+    )
+    table, asked = opened(frame, "oracle", sex="drop", seen="drop", grade="other"), method("1", 2)
+    seen: Counter = Counter()
+    for seed in range(120):
+        with Source.seeded(seed) as source:
+            labels = asked.run(table, source).groups
+        seen[int(np.flatnonzero(labels == labels[0])[1])] += 1
+    assert set(seen) == {4, 5, 6, 7}
+    assert all(abs(count - 30) < 29 for count in seen.values())  # 6 standard deviations
+
+
+@pytest.mark.slow
 def test_values_are_shown_with_the_weaker_claim_alone():
     asked = method(show="value")
     made = run(rows(120, gaps=0), asked, **ONE)

@@ -100,7 +100,7 @@ def _infeasible(
         "no division of the records keeps every group within t of the table, with two buckets of each confidential attribute",
         came=f"k = {k:,}, t = {text_near(t)}, and {least:,} of {records:,} records in the smallest bucket{why}",
         allowed=", or ".join(reached) or "nothing: some bucket has a single record, which no two groups can share",
-        fix="ask for one of these" + (", or leave out the records with missing values" if gone else ""),
+        fix="ask for what can be reached" + (", or leave out the records with missing values" if gone else ""),
     )
 
 
