@@ -9,11 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
+from shoal.guarantee.claim import load_guarantee
 from shoal.guarantee.plain_sample import (
+    SamplePrivacy,
     check_published,
     failure_probability,
+    fewest_rows,
     keeps_privacy,
+    largest_rate,
     published_rate,
+    rate_on_grid,
     sample_rate,
 )
 
@@ -155,3 +160,49 @@ def test_bad_bound_and_samples():
         keeps_privacy([5, 5], [6, 0], epsilon=1)
     with pytest.raises(UsageError, match="both"):
         keeps_privacy({"a": 5}, [1], epsilon=1)
+
+
+@given(st.floats(1e-12, 1, exclude_max=True))
+def test_a_rate_on_the_grid_has_two_digits_and_is_the_largest(rate):
+    found = rate_on_grid(rate)
+    digits = len(str(found.denominator)) + 2
+    whole = next(found * 10**place for place in range(digits + 20) if found * 10**place >= 10)
+    assert whole.denominator == 1
+    assert whole < 100
+    assert found <= Fraction(rate) < found * (whole + 1) / whole
+
+
+def test_a_rate_of_nothing_is_nothing():
+    assert rate_on_grid(0.0) == 0
+
+
+@given(st.sampled_from(("0.05", "0.3", "1", "3")), st.integers(1, 6))
+def test_the_fewest_rows_are_the_first_that_may_appear(epsilon, c):
+    least = fewest_rows(epsilon, c)
+    assert keeps_privacy([least], [1], epsilon=epsilon, c=c)
+    assert least == 1 or not keeps_privacy([least - 1], [1], epsilon=epsilon, c=c)
+
+
+@given(
+    st.lists(st.integers(1, 60), min_size=1, max_size=4),
+    st.sampled_from(("0.05", "0.3", "1", "3")),
+    st.sampled_from(("0.001", "0.05", "0.25")),
+    st.integers(1, 3),
+    st.sampled_from(("exact", "published")),
+)
+def test_no_table_has_a_larger_safe_rate(counts, epsilon, delta, c, bound):
+    found = sample_rate(counts, epsilon=epsilon, delta=delta, c=c, bound=bound).rate
+    assert found <= largest_rate(epsilon=epsilon, delta=delta, c=c, bound=bound) * (1 + 1e-9)
+
+
+def test_the_largest_rate_is_reached_by_large_tables():
+    assert sample_rate([10**9], epsilon="0.3", delta="0.01").rate > 0.999 * largest_rate(epsilon="0.3", delta="0.01")
+    with pytest.raises(ParameterError, match="1/4"):
+        largest_rate(epsilon=1, delta="0.3")
+
+
+def test_a_guarantee_without_a_rate_is_one_whose_rate_the_table_decides():
+    found = SamplePrivacy(1, "0.5", "0.01")
+    assert load_guarantee(found.to_saved()) == found
+    assert found.implies(SamplePrivacy(1, 1, "0.01"))
+    assert not found.implies(SamplePrivacy(1, 1, "0.01", "0.1"))

@@ -144,6 +144,31 @@ def test_a_sample_that_is_already_drawn_is_for_safe_k():
     assert "only safe-k" in the_problem(text, "release.sampling.already").wrong
 
 
+@pytest.mark.parametrize(
+    ("words", "path", "said"),
+    [
+        ("delta: 0.3", "release.delta", "at most 1/4"),
+        ("delta: 0", "release.delta", "above 0"),
+        ("delta: 0.1, recoding: tree", "release.recoding", "levels are fixed in advance"),
+        ("delta: 0.1, recoding: {choose: {epsilon: 0.1}}", "release.recoding", "nothing pays for"),
+        ("delta: 0.1, rare_below: 9", "release.rare_below", "rare values are not treated"),
+        ("delta: 0.1, rare: refuse, rare_below: 9", "release.rare_below", "rare: drop, generalize or replace"),
+        ("delta: 0.1, rare: hide", "release.rare", "keep, refuse, drop, generalize"),
+        ("delta: 0.1, sampling: {prefer: rows}", "release.sampling.prefer", "nothing to prefer"),
+        ("delta: 0.1, k: 5", "release.k", "has no use for it"),
+    ],
+)
+def test_a_plain_sample_that_cannot_be(words, path, said):
+    problem = the_problem(released(f"method: sample, epsilon: 1, {words}", "replace_one"), path)
+    assert said in problem.words("policy.yaml")
+
+
+def test_a_plain_sample_is_not_charged_so_no_budget_is_below_it():
+    text = released("method: sample, epsilon: 1, delta: 0.1, sampling: {beta: 0.05}", "replace_one")
+    found = Policy.parse(text + "\nbudget: {epsilon: 0.1, delta: 1e-9}\n")
+    assert found.release.rare == "keep"
+
+
 # --- units and attributes -----------------------------------------------------------------------------------------
 
 

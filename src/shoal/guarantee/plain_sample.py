@@ -31,21 +31,24 @@ _SLACK = 1e-9  # relative, on binomial tails from double-precision incomplete be
 
 @dataclass(frozen=True)
 class SamplePrivacy(Guarantee):
-    """(c, epsilon, delta)-privacy of a plain sample at `rate` of one given table (CM06 Definition 2)."""
+    """(c, epsilon, delta)-privacy of a plain sample at `rate` of one given table (CM06 Definition 2).
+
+    `rate` is None where it is not known yet: it is found on the table.
+    """
 
     c: int
     epsilon: Fraction
     delta: Fraction
-    rate: Fraction
+    rate: Fraction | None
     kind: ClassVar[str] = "sample-privacy"
     composes: ClassVar[bool] = False
 
-    def __init__(self, c: int, epsilon: Number, delta: Number, rate: Number) -> None:
+    def __init__(self, c: int, epsilon: Number, delta: Number, rate: Number | None = None) -> None:
         object.__setattr__(self, "c", whole(c, "c"))
         object.__setattr__(self, "epsilon", _check_target(epsilon))
         object.__setattr__(self, "delta", check_delta(delta))
-        value = exact(rate, "rate")
-        if not 0 < value < 1:
+        value = None if rate is None else exact(rate, "rate")
+        if value is not None and not 0 < value < 1:
             raise ParameterError("the rate is not a sampling rate", came=rate, allowed="0 < rate < 1")
         object.__setattr__(self, "rate", value)
 
@@ -141,6 +144,63 @@ def sample_rate(counts: Counts, *, epsilon: Number, delta: Number, c: int = 1, b
         rate, "exact" if bound == "exact" else "published", float(target), float(d), rows,
         int(sizes.sum()), len(sizes), failure, obstacles, merged,
     )  # fmt: skip
+
+
+DIGITS = 2
+"""Significant digits of a rate that is found on a table and published: the fewer, the less it says of the table."""
+
+
+def rate_on_grid(rate: float) -> Fraction:
+    """The largest number of two significant digits that is not above a rate; 0 for a rate of 0.
+
+    >>> str(rate_on_grid(0.0487)), str(rate_on_grid(0.3))
+    ('6/125', '29/100')
+    """
+    value = Fraction(rate)
+    if value <= 0:
+        return Fraction(0)
+    unit = Fraction(10) ** (math.floor(math.log10(rate)) - DIGITS)
+    unit *= 10 if value >= unit * 10**DIGITS else 1  # a logarithm may miss a power of ten
+    return math.floor(value / unit) * unit
+
+
+def fewest_rows(epsilon: Number, c: int = 1) -> int:
+    """How many rows a value has at the least if it may appear in a sample even once; a value with fewer is rare.
+
+    >>> fewest_rows("0.3"), fewest_rows(1), fewest_rows("0.3", c=2)
+    (5, 2, 10)
+    """
+    target, rows = _check_target(epsilon), whole(c, "c")
+    low, high = 0, 1
+    while _cap(high, target, rows) < 1:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _cap(middle, target, rows) else (middle, high)
+    return high
+
+
+MOST_ROWS = 1000
+"""The most rows of one unit for which a plan is made."""
+LARGEST_DELTA = Fraction(1, 4)
+"""The largest delta for which `largest_rate` is proved; a promise that fails more often is not worth making."""
+
+
+def largest_rate(*, epsilon: Number, delta: Number, c: int = 1, bound: str = "exact") -> float:
+    """A rate that is safe for no table at all if it is exceeded, for delta up to 1/4: known before a table is read. Rounded up.
+
+    >>> (
+    ...     round(largest_rate(epsilon="0.3", delta="0.01"), 4),
+    ...     largest_rate(epsilon="0.3", delta="0.01", bound="published"),
+    ... )
+    (0.2308, 0.05)
+    """
+    target, d, rows = _check_target(epsilon), check_delta(delta), whole(c, "c")
+    if not 0 < d <= LARGEST_DELTA:
+        raise ParameterError("delta is not a failure probability", came=delta, allowed="0 < delta <= 1/4")
+    if bound == "published":
+        return float(target / (6 * rows))
+    return max(-math.expm1(-math.log1p(float(target)) / rows) * (1 + 1e-12), float(d))
 
 
 def failure_probability(counts: Counts, *, rate: Number, epsilon: Number, c: int = 1) -> float:

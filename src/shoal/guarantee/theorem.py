@@ -62,6 +62,14 @@ _FIXED = _premise("recoding-fixed", "the recoding does not depend on the data", 
 _OWN_SAMPLE = _premise(
     "own-sample", "the sample is drawn afresh, independently, and used for nothing else", "custodian"
 )
+_ROWS_OF_UNIT_C = _premise(
+    "rows-of-unit-c", "no unit has more than c rows in the table", "shoal.engine.base.bound_contributions"
+)
+_TABLE_GIVEN = _premise(
+    "table-given",
+    "the table, what a value of it is, and the rate are taken as given: chance is the draw alone",
+    "custodian",
+)
 _FRESH = _premise("fresh-samples", "each release draws its own sample and discards it", "compose.compose")
 _FACTORS = _premise(
     "factors", "the factors are no wider than epsilon allows", "shoal.mechanism.refinement.mechanism.check_curve"
@@ -313,6 +321,9 @@ _ALL = (
             _premise("cm06-half", "r (p + epsilon) < 1/2", "plain_sample.check_published"),
             _premise("cm06-half-c", "c r (p + epsilon) <= 1/2 for c > 1", "plain_sample.check_published"),
             _premise("cm06-rate", "p is at most the theorem's bound", "plain_sample.published_rate"),
+            _OWN_SAMPLE,
+            _ROWS_OF_UNIT_C,
+            _TABLE_GIVEN,
         ),
     ),
     Theorem(
@@ -321,7 +332,12 @@ _ALL = (
         "Shoal; sharpens CM06",
         "A sample keeps (c, epsilon') when every value appears at most as often as its cap; the failure probability is "
         "1 - prod_v Pr[Bin(n_v, p) <= cap_v].",
-        (_premise("counts", "counts are whole numbers from 1 up and c >= 1", "plain_sample.sample_rate"),),
+        (
+            _premise("counts", "counts are whole numbers from 1 up and c >= 1", "plain_sample.sample_rate"),
+            _OWN_SAMPLE,
+            _ROWS_OF_UNIT_C,
+            _TABLE_GIVEN,
+        ),
     ),
     Theorem(
         "monotone-exponential",

@@ -39,7 +39,11 @@ def draw_curve(picture: Picture) -> str:
     ]
     for series in picture.series:
         places = [(_x(x, across), _y(y, up)) for x, y in zip(series.x, series.y, strict=True)]
-        lines.append(f'<polyline class="line" points="{" ".join(f"{_px(x)},{_px(y)}" for x, y in places)}"/>')
+        dash = ' stroke-dasharray="6 4"' if series.dashed else ""
+        lines.append(f'<polyline class="line"{dash} points="{" ".join(f"{_px(x)},{_px(y)}" for x, y in places)}"/>')
+        if series.named and series.label:
+            x, y = places[-1]
+            lines.append(_text("name", "end", f'x="{_px(x)}" y="{_px(max(y - 8, TOP + 10))}"', series.label))
         if series.dots:
             lines += [f'<circle class="dot" cx="{_px(x)}" cy="{_px(y)}" r="3.2"/>' for x, y in places]
     for mark in picture.marks:

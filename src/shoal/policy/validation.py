@@ -478,7 +478,8 @@ def _sampling(asked: SamplingModel, release: ReleaseModel) -> Iterator[Problem]:
             if wrong:
                 yield Problem((*path, "already"), f"not together with release.{key}: {why}", None, allowed)
     rate = asked.already if asked.already is not None else asked.beta
-    if isinstance(rate, Fraction) and release.delta is not None and rate <= release.delta:
+    pays = method_of(release).pays  # the delta of a plain sample is about all rows at once
+    if pays and isinstance(rate, Fraction) and release.delta is not None and rate <= release.delta:
         key = "already" if asked.already is not None else "beta"
         allowed = f"above delta, {exact_text(release.delta)}"
         yield Problem(
@@ -487,7 +488,9 @@ def _sampling(asked: SamplingModel, release: ReleaseModel) -> Iterator[Problem]:
 
 
 def _budget(asked: BudgetModel, release: ReleaseModel) -> Iterator[Problem]:
-    """The ceiling of the dataset is not below its first release."""
+    """The ceiling of the dataset is not below its first release, where that is charged."""
+    if not method_of(release).pays:
+        return
     pairs = (("epsilon", asked.epsilon, release.epsilon), ("delta", asked.delta, release.delta))
     for key, ceiling, cost in pairs:
         if cost is not None and ceiling < cost:

@@ -201,7 +201,7 @@ def test_releases(keys, check):
 @pytest.mark.parametrize(
     ("method", "keys"),
     [
-        ("sample", "epsilon: 0.3, delta: 0.01, bound: published, sampling: {beta: auto}"),
+        ("sample", "epsilon: 0.3, delta: 0.01, bound: published, rare: drop, rare_below: 9, sampling: {beta: auto}"),
         ("k-anonymity", "k: 5, l: 2, t: 0.5, suppression: 0.1, recoding: {levels: {age: 1}}"),
         ("microaggregation", "k: 5, grouping: vmdav"),
         ("probabilistic-k", "k: 5, grouping: ranking"),

@@ -9,11 +9,14 @@ from shoal.guarantee.claim import Status
 from shoal.guarantee.theorem import THEOREMS, PremiseAnswer, PremiseStatus
 from shoal.publish.certificate.counted import counted_answers
 from shoal.publish.certificate.safe_k import FIXED_WITHOUT_DATA, safe_k_answers
+from shoal.publish.certificate.sample import sample_answers
 from shoal.publish.certificate.seal import theorem_entry
 from shoal.publish.plan.methods import plan
 from shoal.publish.plan.safe_k import SafeKPlan
+from shoal.publish.plan.sample import SamplePlan
 from tests.publish.clinic import planned
 from tests.publish.counted_clinic import policy as counted
+from tests.publish.sample_clinic import policy as sampled
 
 PAIRS = {"release.views": "pairs", "release.delta": "1e-4"}
 PEOPLE = {"unit": {"column": "patient", "max_rows": 2}, "release.epsilon": "4", "budget": None}
@@ -40,19 +43,29 @@ KINDS = {
     "views chosen": PAIRS | {"release.views": {"choose": {"epsilon": "0.2", "count": 2}}},
 }
 COUNTED = ("microaggregation", "diverse", "swap")
+SAMPLED = {
+    "plain sample": {},
+    "plain sample, published": {"release.bound": "published", "release.rare": "drop"},
+    "plain sample of people": {"unit": {"column": "patient", "max_rows": 2}, "release.rare": "generalize"},
+    "plain sample, tuned": {"attributes.age.provenance": "profiled", "release.sampling": {"beta": "0.01"}},
+}
 STATUSES = {status.value for status in PremiseStatus}
 CUSTODIANS = {"recoding-fixed", *FIXED_WITHOUT_DATA}
 """What `proved` leaves to the custodian: that the plan was fixed without the data."""
 
 
-@pytest.fixture(scope="module", params=[*KINDS, *COUNTED])
+@pytest.fixture(scope="module", params=[*KINDS, *COUNTED, *SAMPLED])
 def made(request):
+    if request.param in SAMPLED:
+        return plan(sampled(SAMPLED[request.param]))
     if request.param in COUNTED:
         return plan(counted(request.param))
     return planned(KINDS[request.param])
 
 
 def answers(made):
+    if isinstance(made, SamplePlan):
+        return sample_answers(made)
     return safe_k_answers(made) if isinstance(made, SafeKPlan) else counted_answers(made)
 
 

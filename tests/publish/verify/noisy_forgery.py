@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.publish import sample_clinic
 from tests.publish.noisy_clinic import publish
 from tests.publish.verify.freeze import FROZEN
 
@@ -22,7 +23,8 @@ def noisy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def folder(kind: str) -> Path:
         if kind not in made:
-            made[kind] = FROZEN / kind if (FROZEN / kind).exists() else publish(place / kind, kind).folder
+            make = publish if kind != "sample" else sample_clinic.publish
+            made[kind] = FROZEN / kind if (FROZEN / kind).exists() else make(place / kind, kind).folder
         return made[kind]
 
     return folder

@@ -206,6 +206,8 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "row-order": ("levels", reversed_rows),
     "boxes": ("tree", box_twice),
     "boxes-divide": ("tree", box_missing),
+    # plain samples
+    "sample-rate": ("sample", edit("samples", 0, "beta", value="0.123")),
     # counted guarantees
     "grouping": ("microaggregation", edit("grouping", "name", value="vmdav")),
     "single-table": ("microaggregation", added),
@@ -225,7 +227,7 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     **NOISY_FORGERIES,
 }  # fmt: skip
 """For each check a kind of release and a forgery that it must catch; hashes and seal are made anew by the forger."""
-NOISY = {kind for kind, _ in NOISY_FORGERIES.values()}
+NOISY = {"sample", *(kind for kind, _ in NOISY_FORGERIES.values())}
 NOT_RESEALED: dict[str, tuple[str, Change]] = {
     "seal": ("levels", edit("sentence", value="Nobody can learn anything.")),
     "file-hash": ("levels", lambda folder, _: put(folder, lines(folder)[:-1])),

@@ -35,8 +35,13 @@ if TYPE_CHECKING:
     from shoal.chance.source import Source
 
 PublishedTable = PublishedView | PublishedCountTable
-METHODS = ("safe-k", "noisy-counts", "synthetic")
+METHODS = ("safe-k", "noisy-counts", "synthetic", "sample")
 """The methods whose releases say how far from the truth they may be."""
+_TREATED = {
+    "drop": " whose values are not rare",
+    "replace": " after those with rare values were given others",
+}
+"""What was done to the rows of a table before a plain sample was drawn, where that changes what is counted."""
 LEVEL = 0.95
 """The level of an interval, unless another is given: the probability that it contains the true number."""
 
@@ -94,7 +99,8 @@ class LoadedRelease:
         # Rows of a table that was a sample speak of its population, counts of the table itself.
         of_population = self.was_sampled_before and not self.counts
         whose = "the population that the table was sampled from" if of_population else "the table"
-        return f"{rows} of {whose}"
+        sampled = self.certificate.get("samples") or [{}]
+        return f"{rows} of {whose}{_TREATED.get(sampled[0].get('rare'), '')}"
 
     def table(self, name: str | None = None) -> PublishedTable:
         """Give one table by name; without a name, the only table of the release."""
@@ -262,7 +268,7 @@ def load(folder: str | Path) -> LoadedRelease:
         plan = read_plan(sealed) if "policy.lock.yaml" in certificate["files"] else NO_PLAN
         cache: dict[Any, Meaning] = {}
         views = [_view(sealed, entry, plan, cache) for entry in certificate["tables"]]
-        counts = [] if method == "safe-k" else _counts(sealed, plan, cache)
+        counts = _counts(sealed, plan, cache) if "counts" in certificate else []
     taken = [view.name for view in views]
     counts = [replace(each, name=f"counts/{each.name}") if each.name in taken else each for each in counts]
     names = [*taken, *(each.name for each in counts)]

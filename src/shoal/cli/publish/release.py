@@ -268,7 +268,7 @@ def print_for_custodian(made: Release) -> None:
         return
     for caution in made.report["cautions"]:
         output.tell_paragraph(f"caution: {caution}", indent="  ", further="    ")
-    for line in _distances(made.report):
+    for line in (*_distances(made.report), *_rates(made.report)):
         output.tell(f"  {line}")
     columns = _columns(made.report)
     width = max((len(column["name"]) for column in columns[:MOST_COLUMNS]), default=0)
@@ -295,7 +295,7 @@ def _columns(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         return []
     if "loss" in report:
         return [{"name": one["name"], "loss_percent": one["loss"]} for one in report["loss"]["attributes"]]
-    return [{"name": column["name"], **_detail(column)} for column in report["columns"]]
+    return [{"name": column["name"], **_detail(column)} for column in report.get("columns", ())]
 
 
 def _distances(report: Mapping[str, Any]) -> list[str]:
@@ -312,6 +312,17 @@ def _distances(report: Mapping[str, Any]) -> list[str]:
             scale = "0 is the same" if distance <= 1 else "0 is the same; above 1 noise outweighs the counts"
             found.append(f"{what}, tables of {of}: {distance:.3f} from the original on average ({scale})")
     return found
+
+
+def _rates(report: Mapping[str, Any]) -> list[str]:
+    """The rate of a plain sample, beside those that are safe by each theorem."""
+    rate = report.get("rate")
+    if rate is None:
+        return []
+    published = f"{rate['published']:.3g}" if rate["published"] else "none"
+    return [
+        f"each row was kept with probability {rate['used']:.3g}; safe: {rate['exact']:.3g} exact, {published} published"
+    ]
 
 
 def _detail(column: Mapping[str, Any]) -> dict[str, Any]:

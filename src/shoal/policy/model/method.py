@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from shoal.data.schema import Attribute, Role, Type
+from shoal.guarantee.plain_sample import LARGEST_DELTA, MOST_ROWS
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import NEIGHBOURS
 from shoal.policy.model.attribute import AttributeModel
@@ -235,6 +236,43 @@ class SafeKMethod(Method):
             yield from _of_rows_alone(release) if not release.has_rows else _of_counts_alone(release.views)
         if release.counts is not None:
             yield from _counts_beside_rows(release)
+
+
+@dataclass(frozen=True)
+class SampleMethod(Method):
+    """A plain random sample, at levels that are fixed in advance and a rate that the table decides."""
+
+    @property
+    def pays(self) -> bool:
+        return False  # its epsilon is the sample's own, and does not add up with others
+
+    def default_recoding(self, release: ReleaseModel) -> RecodingModel:
+        return RecodingModel(levels={})
+
+    def _numbers(self, release: ReleaseModel) -> Iterator[Problem]:
+        yield from super()._numbers(release)
+        if release.delta is not None and release.delta > LARGEST_DELTA:
+            fix = "it is the probability that the sample breaks the promise; a hundredth or less is usual"
+            yield Problem(("release", "delta"), "out of range", exact_text(release.delta), "at most 1/4", fix)
+        if release.recoding is not None and release.recoding.levels is None and not release.recoding.epsilon:
+            fix = "a plain sample pays for no private choice; `rare: generalize` takes coarser levels where they are needed"
+            path = ("release", "recoding")
+            yield Problem(path, "levels are fixed in advance", release.recoding.key, "{levels: ...}", fix)
+        if release.rare_below is not None and (release.rare or "keep") in ("keep", "refuse"):
+            allowed = "beside rare: drop, generalize or replace"
+            yield Problem(("release", "rare_below"), "rare values are not treated", release.rare or "keep", allowed)
+        if release.sampling is not None and release.sampling.prefer != "balance":
+            fix = "leave it out: the largest rate that is safe is taken"
+            yield Problem(
+                ("release", "sampling", "prefer"), "there is nothing to prefer", release.sampling.prefer, fix=fix
+            )
+
+    def _records(
+        self, release: ReleaseModel, unit: UnitModel | None, attributes: Mapping[str, AttributeModel]
+    ) -> Iterator[Problem]:
+        if unit is not None and (unit.max_rows or 1) > MOST_ROWS:
+            wrong = "too many rows that may take other values together"
+            yield Problem(("unit", "max_rows"), wrong, str(unit.max_rows), f"at most {MOST_ROWS:,}")
 
 
 @dataclass(frozen=True)
@@ -530,14 +568,16 @@ _ALL = (
         takes_drawn_sample=True,
         defaults={"bound": "tight"},
     ),
-    Method(
+    SampleMethod(
         "sample",
         ("epsilon", "delta"),
-        ("sampling", "bound"),
+        ("recoding", "rare", "rare_below", "sampling", "bound"),
+        plan="syntactic",
         neighbours=("replace_one",),
         reason="the theorems of a plain sample are about rows that take another value",
         positive_delta=True,
-        defaults={"bound": "tight"},
+        whole_tuple=True,
+        defaults={"bound": "tight", "rare": "keep"},
     ),
     FullDomainMethod(
         "k-anonymity",

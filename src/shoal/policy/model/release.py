@@ -475,6 +475,8 @@ GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 Show = Literal["centroid", "median", "label"]
 Calibration = Literal["whole", "per_record"]
 Format = Literal["parquet", "csv"]
+Rare = Literal["keep", "refuse", "drop", "generalize", "replace"]
+RARE: tuple[Rare, ...] = get_args(Rare)
 
 
 class SamplingModel(PolicyPart):
@@ -600,6 +602,18 @@ class ReleaseModel(PolicyPart):
     bound: Annotated[Bound, BeforeValidator(Word("tight", "published"))] | None = Field(
         default=None,
         description="The theorem that is charged: our `tight` one, or the `published` one, which is looser.",
+    )
+    rare: Annotated[Rare, BeforeValidator(Word(*RARE))] | None = Field(
+        default=None,
+        description="For `sample`: what becomes of values with so few rows that they may not appear even once. They are left to "
+        "hold the rate down (`keep`, when left out), make the release fail (`refuse`), or are treated before the sample is "
+        "drawn: their rows are left out (`drop`), attributes take coarser levels until no value is rare (`generalize`), or "
+        "their rows take the values of other rows, drawn at random (`replace`).",
+    )
+    rare_below: FromTwo | None = Field(
+        default=None,
+        description="For `sample` with `drop`, `generalize` or `replace`: values with fewer rows than this are treated as rare, "
+        "where the promise itself asks for no more.",
     )
     repeat: FromOne = Field(
         default=1, description="How many releases of this kind are planned, each from its own sample, charged together."

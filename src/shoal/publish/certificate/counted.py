@@ -62,7 +62,7 @@ def certificate(
         method="microaggregation" if plan.method.name == "microaggregation" else "probabilistic-k",
         grouping=GroupingEntry.read(grouping),
         tables=(table,),
-        ledger=_ledger(account, plan.confirmed_lock.sha256),
+        ledger=note_entry(account, plan.confirmed_lock.sha256),
     )
     return seal_certificate(draft)
 
@@ -81,7 +81,8 @@ def _promise(plan: SyntacticPlan) -> CountedPromiseEntry:
     )
 
 
-def _ledger(account: Account, lock: str) -> CountedLedgerEntry:
+def note_entry(account: Account, lock: str) -> CountedLedgerEntry:
+    """The ledger of a dataset before a release that it notes as unbounded, as the certificate of this lock's plan states it."""
     return CountedLedgerEntry(
         unbounded_releases=account.unbounded,
         charges=len(account.costs),

@@ -1,9 +1,10 @@
 """The certificate as a model: every key that `certificate.json` can hold, with its type and its meaning.
 
-There are three kinds. `SafeKCertificate` is for random samples of rows, `NoisyCountsCertificate` for noisy counts, with or
+There are several kinds. `SafeKCertificate` is for random samples of rows, `NoisyCountsCertificate` for noisy counts, with or
 without such samples, and for synthetic rows: both pay for differential privacy. `CountedCertificate` is for a release whose
-guarantee is counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity). The file is the dump of the
-model, and the JSON Schemas that ship beside this module are made from it:
+guarantee is counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity), `SampleCertificate` for a plain
+sample, whose promise is about the draw from one table. The file is the dump of the model, and the JSON Schemas that ship beside
+this module are made from it:
 
     python -m shoal.publish.certificate.model        writes the schemas again, after a change of the models
 
@@ -158,6 +159,17 @@ class ClosenessEntry(Entry):
     metric: Literal["emd", "ratio"]
 
 
+class SamplePrivacyEntry(Entry):
+    """(c, epsilon, delta)-privacy of a plain sample, for the table that it was drawn from."""
+
+    kind: Literal["sample-privacy"]
+    c: Positive
+    epsilon: Number
+    delta: Number
+    rate: Number | None
+    """The rate that the policy declares; null where it was found on the table."""
+
+
 class NoisyTablesEntry(Entry):
     """Discrete Gaussian noise on counts, of which one unit changes at most so many, each by at most one."""
 
@@ -199,7 +211,8 @@ AnyGuaranteeEntry = Annotated[
     | GaussianEntry
     | AnonymityEntry
     | DiversityEntry
-    | ClosenessEntry,
+    | ClosenessEntry
+    | SamplePrivacyEntry,
     Field(discriminator="kind"),
 ]
 
@@ -708,19 +721,65 @@ class CountedCertificate(Certificate):
     ledger: CountedLedgerEntry
 
 
-AnyModel = SafeKCertificate | CountedCertificate | NoisyCountsCertificate
+# --- a plain sample -------------------------------------------------------------------------------------------------
+
+
+class SamplePromiseEntry(Entry):
+    """The promise of the sample, for the table that it was drawn from."""
+
+    kind: Literal["sample-privacy"]
+    c: Positive
+    """How many rows may take other values together: the most rows of a unit."""
+    epsilon: Number
+    """The sample gets at most 1 + epsilon times as likely by other values."""
+    delta: Number
+    """The probability, over the draw, that this fails."""
+    unit: UnitEntry
+    status: Literal["proved with condition"]
+
+
+class PlainSampleEntry(Entry):
+    """How the sample was drawn."""
+
+    k: Literal[1]
+    """No class is suppressed."""
+    beta: Number
+    """The sampling rate: the probability with which each row takes part."""
+    declared: bool
+    """Whether the policy declares the rate; else it was found on the table and rounded down to two digits."""
+    rare: Literal["keep", "refuse", "drop", "generalize", "replace"]
+    """What became of rare values before the sample was drawn."""
+    rare_below: Positive
+    """A value with fewer rows was rare."""
+
+
+class SampleCertificate(Certificate):
+    """What a plain random sample promises, on what grounds, and how a stranger checks it."""
+
+    guarantee: SamplePromiseEntry
+    method: Literal["sample"]
+    bound: Literal["tight", "published"]
+    """Whether the rate is the exact one or that of the published theorems."""
+    samples: Annotated[tuple[PlainSampleEntry, ...], Field(min_length=1, max_length=1)]
+    tables: Annotated[tuple[TableEntry, ...], Field(min_length=1, max_length=1)]
+    ledger: CountedLedgerEntry
+
+
+AnyModel = SafeKCertificate | CountedCertificate | NoisyCountsCertificate | SampleCertificate
 MODELS: dict[str, type[AnyModel]] = {
     "safe-k": SafeKCertificate,
     "microaggregation": CountedCertificate,
     "probabilistic-k": CountedCertificate,
     "noisy-counts": NoisyCountsCertificate,
     "synthetic": NoisyCountsCertificate,
+    "sample": SampleCertificate,
 }
 """The model of the certificate of each method."""
 SCHEMA_FILES: dict[Path, type[Certificate]] = {
     Path(__file__).with_name("safe_k.schema.json"): SafeKCertificate,
     Path(__file__).with_name("counted.schema.json"): CountedCertificate,
     Path(__file__).with_name("noisy_counts.schema.json"): NoisyCountsCertificate,
+    Path(__file__).with_name("sample.schema.json"): SampleCertificate,
 }
 """The schemas that ship, for strangers who check certificates without Shoal."""
 

@@ -21,6 +21,7 @@ from shoal.publish.certificate.model import (
     LookEntry,
     NoisyCountsCertificate,
     SafeKCertificate,
+    SampleCertificate,
     SampleEntry,
     SchemeChoiceEntry,
     TableEntry,
@@ -46,6 +47,13 @@ COUNTED_STATUS = {
     "proved with condition": "The promise follows from the theorem below on a condition about what an intruder knows, which the "
     "sentence above says. Nobody can check that condition, and the table does not show the groups: who relies on this relies "
     "on the condition and on the program.",
+}
+SAMPLE_STATUS = {
+    **STATUS,
+    "proved with condition": "The promise follows from the theorem below for the table as it is, and for the rate that was used. "
+    "Both are taken as given, which the sentence above says as its condition: what they give away by themselves is not covered, "
+    "and nobody can recompute from this folder that the rate is safe, because the table's counts are not in it. Who relies on "
+    "this relies on the program.",
 }
 NEIGHBOURS = {
     "add_remove": "two tables are neighbours when one has the unit's rows and the other does not",
@@ -73,6 +81,8 @@ def certificate_page(certificate: AnyModel) -> str:
         return page("noisy_counts", {**_opening_fields(certificate, STATUS), **_noisy_counts_fields(certificate)})
     if isinstance(certificate, CountedCertificate):
         return page("counted", {**_opening_fields(certificate, COUNTED_STATUS), **_counted_fields(certificate)})
+    if isinstance(certificate, SampleCertificate):
+        return page("sample", {**_opening_fields(certificate, SAMPLE_STATUS), **_sample_fields(certificate)})
     return page("certificate", {**_opening_fields(certificate, STATUS), **_safe_k_fields(certificate)})
 
 
@@ -517,6 +527,51 @@ def _about_counted_ledger(ledger: CountedLedgerEntry) -> str:
         f"({ledger.epsilon}, {ledger.delta}) in all; those keep their promise, and this one is not covered by it."
         f"{_about_looks(ledger.looks)}"
     )
+
+
+# --- a plain sample -------------------------------------------------------------------------------------------------
+
+ABOUT_BOUND = {
+    "tight": "the rate comes from exact binomial tails of the number of sampled rows of each value",
+    "published": "the rate is that of Theorems 3 and 7 of Chaudhuri and Mishra (2006), with a condition that they lack",
+}
+ABOUT_RARE = {
+    "keep": "they stayed in the table, and held the rate down",
+    "refuse": "there were none, else nothing would have been published",
+    "drop": "their rows, if there were any, were left out before the sample was drawn",
+    "generalize": "attributes took coarser levels, one after the other, until no value was rare",
+    "replace": "their rows, if there were any, took the values of other rows, drawn at random, before the sample was drawn",
+}
+
+
+def _sample_fields(certificate: SampleCertificate) -> dict[str, Any]:
+    promised, sample, randomness = certificate.guarantee, certificate.samples[0], certificate.claims[0].randomness
+    unit = promised.unit.unit()
+    factor = exact(promised.epsilon) + 1
+    found = "declared by the policy" if sample.declared else "found on the table, and rounded down to two digits"
+    table = certificate.tables[0]
+    return {
+        "warned": _counted_warnings(certificate.ledger.unbounded_releases),
+        "parameters": [
+            ("epsilon", promised.epsilon, f"the sample gets at most {text_up(factor)} times as likely by other values"),
+            ("delta", promised.delta, "the probability that this fails, over the draw, for all rows together"),
+            ("c", str(promised.c), "rows that may take other values together"),
+            ("unit of privacy", unit.words(), NEIGHBOURS["replace_one"]),
+            ("rate", short(exact(sample.beta), cost=False), f"the probability with which each row was kept: {found}"),
+            ("bound", certificate.bound, ABOUT_BOUND[certificate.bound]),
+            ("rare", sample.rare, f"values with fewer than {sample.rare_below:,} rows: {ABOUT_RARE[sample.rare]}"),
+            ("differential privacy", "none", "no epsilon of it is promised or charged"),
+            ("randomness", randomness, RANDOMNESS.get(randomness, "")),
+        ],
+        "file": table.file,
+        "recoding": [(column, table.recoding[column]) for column in table.columns],
+        "about_ledger": _about_counted_ledger(certificate.ledger),
+        "about_verify": "Both recompute every hash and the seal, compare the certificate with the locked plan, and look at every "
+        "label and the order of the rows; they check that the rate is written with two digits or is the declared one, and that "
+        "it is not above what any table allows. That it is safe for this table rests on the program: the table's counts are "
+        "not published.",
+        "footer": f"This page says what certificate.json (format {certificate.format}) says.",
+    }
 
 
 def _about_counted_verify(certificate: CountedCertificate) -> str:

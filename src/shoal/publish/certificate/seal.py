@@ -22,6 +22,7 @@ from shoal.publish.certificate.model import (
     NoisyCountsCertificate,
     PremiseEntry,
     SafeKCertificate,
+    SampleCertificate,
     SoftwareEntry,
     TheoremEntry,
     TreatmentEntry,
@@ -38,7 +39,9 @@ HOW_TO_VERIFY = (
     "described, or by whom: compare the seal with one that the custodian published elsewhere"
 )
 
-AnyCertificate = TypeVar("AnyCertificate", SafeKCertificate, CountedCertificate, NoisyCountsCertificate)
+AnyCertificate = TypeVar(
+    "AnyCertificate", SafeKCertificate, CountedCertificate, NoisyCountsCertificate, SampleCertificate
+)
 
 
 def opening_fields(

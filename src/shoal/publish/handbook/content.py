@@ -129,9 +129,8 @@ def _tables(certificate: Mapping[str, Any]) -> Iterator[HandbookTable]:
             yield HandbookTable(name, entry["file"], "records", tuple(entry["columns"]), {}, entry["shows"], entry["k"])
             continue
         beta = Fraction(certificate["samples"][entry["sample"]]["beta"])
-        yield HandbookTable(
-            name, entry["file"], "rows", tuple(entry["columns"]), entry["recoding"], {}, entry["k"], beta
-        )
+        k = None if certificate["method"] == "sample" else entry["k"]
+        yield HandbookTable(name, entry["file"], "rows", tuple(entry["columns"]), entry["recoding"], {}, k, beta)
     for entry in certificate.get("counts", ()):
         name = f"counts/{entry['name']}" if entry["name"] in names else entry["name"]
         yield HandbookTable(

@@ -86,7 +86,8 @@ def _resource(handbook: Handbook, table: HandbookTable, taken: set[str], *, list
         ]
     own: dict[str, Any] = {"kind": table.kind, "name": table.name}
     if table.beta is not None:
-        own |= {"weight": table.weight, "beta": str(table.beta), "k": table.k}
+        own |= {"weight": table.weight, "beta": str(table.beta)}
+        own |= {} if table.k is None else {"k": table.k}
     if table.sigma is not None:
         own |= {"sigma": table.sigma, "half_width": table.half_width}
     return {

@@ -122,6 +122,9 @@ def _about(handbook: Handbook) -> Iterator[str]:
 def _about_rows(handbook: Handbook, rows: Sequence[HandbookTable]) -> Iterator[str]:
     if not rows:
         return
+    if handbook.certificate["method"] == "sample":
+        yield _about_sample(handbook, rows[0])
+        return
     drawn = "each record that may take part was drawn by itself"
     labelled = "values were replaced by labels, and combinations of labels that too few drawn rows share were left out"
     if handbook.has_views:
@@ -145,6 +148,25 @@ def _about_rows(handbook: Handbook, rows: Sequence[HandbookTable]) -> Iterator[s
             "The tables are samples of the same original, drawn one after another by the same rules, so a record may be in "
             "several of them."
         )
+
+
+def _about_sample(handbook: Handbook, table: HandbookTable) -> str:
+    before = _SAMPLED[handbook.certificate["samples"][0]["rare"]]
+    return (
+        f"{_name(table.file)}: a random sample of the rows of the original: each row that may take part was drawn by itself "
+        f"with probability {_rate(table)}. {before}Values were replaced by labels where a column has a coarser level; rows are "
+        "as they were otherwise, and none that was drawn was left out. They are sorted by their labels: their order says nothing."
+    )
+
+
+_SAMPLED = {
+    "keep": "",
+    "refuse": "",
+    "drop": "Before that, rows with a combination of labels that few rows of the original have were left out. ",
+    "generalize": "",
+    "replace": "Before that, rows with a combination of labels that few rows of the original have were given another's. ",
+}
+"""What was done to rows before a plain sample was drawn."""
 
 
 def _about_records(handbook: Handbook, table: HandbookTable) -> str:
@@ -322,7 +344,7 @@ def _weights(handbook: Handbook) -> Iterator[str]:
                 f"A row stands for 1/beta records of {whose} on average, and beta is not the same for all tables: the list "
                 "above, `views.json` and `datapackage.json` have the weight of each."
             )
-        yield (
+        yield _left_out(handbook) or (
             "Combinations that too few drawn rows share are left out, so numbers of rows add up to less than all, and shares "
             "among published rows lean towards what is common. `shoal.load` estimates numbers with intervals that allow for it."
         )
@@ -346,6 +368,20 @@ def _weights(handbook: Handbook) -> Iterator[str]:
         yield "There are no weights: a row is one record."
 
 
+def _left_out(handbook: Handbook) -> str | None:
+    """What a plain sample leaves out; None for other samples."""
+    if handbook.certificate["method"] != "sample":
+        return None
+    rare = handbook.certificate["samples"][0]["rare"]
+    gone = {
+        "drop": "Nothing was left out of what was drawn; but rows with a rare combination were left out before, so numbers are "
+        "of the other rows. ",
+        "replace": "Nothing was left out; but rows with a rare combination show another's, so common ones are a bit too many. ",
+    }
+    unbiased = "Nothing was left out of what was drawn, so shares among the rows are fair estimates of shares in the original. "
+    return f"{gone.get(rare, unbiased)}`shoal.load` estimates numbers with intervals."
+
+
 # --- what not to do --------------------------------------------------------------------------------------------------------
 
 
@@ -359,8 +395,9 @@ def _warnings(handbook: Handbook) -> Iterator[str]:
     elif len(rows) > 1:
         yield "Do not stack the tables as if their rows were different people. Compute what you want from each, and average."
     if rows:
+        fewer = "none" if handbook.certificate["method"] == "sample" else "fewer than k"
         yield (
-            "Do not read absence as zero: a combination that is not there may have many records; fewer than k of them were drawn."
+            f"Do not read absence as zero: a combination that is not there may have many records; {fewer} of them were drawn."
         )
     if handbook.of_kind("counts"):
         yield (

@@ -10,9 +10,12 @@ from shoal.publish.plan.base import Plan
 from shoal.publish.plan.counted import MicroaggregationPlan, SwapPlan
 from shoal.publish.plan.noisy_counts import NoisyCountsPlan
 from shoal.publish.plan.safe_k import SafeKPlan
+from shoal.publish.plan.sample import SamplePlan
 
 PLANS: Mapping[str, type[Plan]] = {
-    name: kind for kind in (SafeKPlan, MicroaggregationPlan, SwapPlan, NoisyCountsPlan) for name in kind.methods
+    name: kind
+    for kind in (SafeKPlan, MicroaggregationPlan, SwapPlan, NoisyCountsPlan, SamplePlan)
+    for name in kind.methods
 }
 """The class that plans each value of `release.method`; views are planned by `SafeKPlan`, which hands them on."""
 CERTIFIED: Mapping[str, type[Plan]] = {**PLANS, "noisy-counts": NoisyCountsPlan}

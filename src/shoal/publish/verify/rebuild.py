@@ -277,14 +277,14 @@ def account_as_told(plan: Plan, cost: Cost, told: LedgerEntry) -> tuple[Account,
     account = (Account if is_composed else ToldAccount)(
         dataset=plan.policy.dataset, budget=budget, neighbours=None, unit=None, costs=(*earlier, cost), releases=0,
         unbounded=told.unbounded_releases, looks=0, sample_used=False,
-        looks_on_record=_looks_as_told(told.looks, plan.confirmed_lock.sha256),
+        looks_on_record=looks_as_told(told.looks, plan.confirmed_lock.sha256),
     )  # fmt: skip
     if isinstance(account, ToldAccount) and told.epsilon_composed is not None:
         object.__setattr__(account, "told", float(exact(told.epsilon_composed)))
     return account, is_composed
 
 
-def _looks_as_told(told: Sequence[LookEntry] | None, lock: str) -> tuple[tuple[Look, int], ...] | None:
+def looks_as_told(told: Sequence[LookEntry] | None, lock: str) -> tuple[tuple[Look, int], ...] | None:
     """Looks of the kinds that a certificate tells, as many with this plan and with another as it says."""
     if told is None:
         return None

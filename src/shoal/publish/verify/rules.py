@@ -15,6 +15,7 @@ from shoal.data.cells import AttributeCells, cells_of
 from shoal.data.domain import Values
 from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, Schema, Type
+from shoal.policy.policy import Policy
 from shoal.publish.certificate.model import TableEntry
 from shoal.publish.folder import rule_text
 from shoal.publish.plan.safe_k import SafeKPlan
@@ -36,15 +37,17 @@ def rule_checks(folder: Path, plan: SafeKPlan, tables: Sequence[TableEntry]) -> 
             if (column, place) in found:
                 continue
             text = read_text(folder, place)
-            rule = strict_json(text)
-            if text != rule_text(rule):
-                found[column, place] = Check(
-                    "label-meaning", False, "the rule is not written as we write it", about=column
-                )
-            else:
-                fits, detail = _fits(method.partition, plan.policy.schema, column, rule, is_unread(plan.policy, column))
-                found[column, place] = Check("label-meaning", fits, detail, about=column)
+            found[column, place] = rule_check(text, method.partition, plan.policy, column)
     return list(found.values())
+
+
+def rule_check(text: str, partition: Partition, policy: Policy, column: str) -> Check:
+    """Whether a rule is written as we write it, and is one that a partition of the locked plan could settle on."""
+    rule = strict_json(text)
+    if text != rule_text(rule):
+        return Check("label-meaning", False, "the rule is not written as we write it", about=column)
+    fits, detail = _fits(partition, policy.schema, column, rule, is_unread(policy, column))
+    return Check("label-meaning", fits, detail, about=column)
 
 
 def _fits(

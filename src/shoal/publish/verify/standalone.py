@@ -20,7 +20,8 @@ Contents. Each section answers one question, and can be read after those before 
     12. Tables                    Is every class of equal rows large enough, every label known, every row in its place?
     13. Counted guarantees        The same for releases by microaggregation and probabilistic k-anonymity.
     14. Noisy counts              The same for tables of counts with noise, alone or beside rows, and for synthetic rows.
-    15. The program               What is printed, and which exit code?
+    15. Plain samples             The same for a random sample of rows, at a rate that is safe for the table that it is of.
+    16. The program               What is printed, and which exit code?
 
 What is compared. Everything follows from two files: the locked plan (`policy.lock.yaml`) and the certificate. Some numbers must
 be EQUAL to what the locked plan says or to what a formula gives: epsilon, delta, the unit of privacy, what was charged, sums, the
@@ -32,7 +33,8 @@ choice had, and whether cells were merged, and tables chosen, as the published c
 the premises. The program says at its end, in words of its own, what it has verified. `shoal verify` compares more.
 
 What nobody can verify from a folder. That the sample and the noise were drawn as stated and with good randomness, that the ledger
-lists everything, and that nobody looked at results before the plan was fixed: premises about a run that nobody else saw.
+lists everything, and that nobody looked at results before the plan was fixed: premises about a run that nobody else saw. Nor that
+the rate of a plain sample is safe for its table, whose counts are not published.
 
 A folder comes from a stranger. Only plain files inside it are opened, never a link, a pipe or a device. Sizes, depths, digits and
 the work that a number leads to are bounded before the work is begun, far above what Shoal writes (section 2 has the limits). What
@@ -172,6 +174,8 @@ CHECKS = {
     "count-bins": "cells are merged as the published tables of single attributes decide",
     "synthetic-file": "synthetic rows are in a file that says so in its name, with as many rows as are stated",
     "synthetic-values": "synthetic rows have values of the declared domains alone, and no combination that must never be",
+    # plain samples
+    "sample-rate": "the rate is declared in the locked plan or has two digits, and is not above what any table allows",
     # counted guarantees
     "grouping": "records were grouped as the locked plan asks for",
     "single-table": "there is one table beside the locked plan and its hierarchies, and nothing else",
@@ -613,8 +617,12 @@ COUNTABLE = {
     "l-diversity": {"kind": str, "l": EXACT_NUMBER, "form": str},
     "t-closeness": {"kind": str, "t": EXACT_NUMBER, "metric": str},
 }
+GIVEN_TABLE = {
+    "sample-privacy": {"kind": str, "c": FROM_ONE, **COST, "rate": Optionally(EXACT_NUMBER)},
+}
+"""What holds of a draw from one table, and adds up with nothing."""
 CLAIM = {
-    "guarantee": ByKind({**COMPOSABLE, **COUNTABLE}),
+    "guarantee": ByKind({**COMPOSABLE, **COUNTABLE, **GIVEN_TABLE}),
     "unit": Optionally(UNIT),
     "status": STATUS,
     "theorems": [str],
@@ -798,12 +806,25 @@ COUNTED_CERTIFICATE = {
     "tables": [{"file": str, "k": int, "columns": [str], "quasi": [str], "confidential": [str], "shows": ByName(str)}],
     "ledger": {"unbounded_releases": int, "charges": int, **COST, "looks": LOOKS},
 }
+RARE = OneOf("keep", "refuse", "drop", "generalize", "replace")
+SAMPLE_CERTIFICATE = {
+    **EVERY_CERTIFICATE,
+    "guarantee": {"kind": OneOf("sample-privacy"), "c": FROM_ONE, **COST, "unit": UNIT, "status": STATUS},
+    "method": str,
+    "bound": OneOf("tight", "published"),
+    "samples": [
+        {"k": OneOf(1), "beta": EXACT_NUMBER, "declared": YES_OR_NO, "rare": RARE, "rare_below": FROM_ONE},
+    ],
+    "tables": SAFE_K_CERTIFICATE["tables"],
+    "ledger": COUNTED_CERTIFICATE["ledger"],
+}
 CERTIFICATES = {
     "safe-k": SAFE_K_CERTIFICATE,
     "microaggregation": COUNTED_CERTIFICATE,
     "probabilistic-k": COUNTED_CERTIFICATE,
     "noisy-counts": NOISY_COUNTS_CERTIFICATE,
     "synthetic": NOISY_COUNTS_CERTIFICATE,
+    "sample": SAMPLE_CERTIFICATE,
 }
 """What a certificate holds, by its method."""
 
@@ -1153,11 +1174,20 @@ SYNTHETIC_RELEASE = {
     "views": COUNT_VIEWS,
     "synthetic": Known({"rows": Either(OneOf("noisy"), FROM_ONE), "never": [ByName([str])]}),
 }
+SAMPLE_RELEASE = {
+    **COST,
+    "recoding": Known({"levels": LEVELS}),
+    "sampling": Known({"beta": Either(EXACT_NUMBER, OneOf("auto")), "prefer": OneOf("balance")}),
+    "bound": OneOf("tight", "published"),
+    "rare": RARE,
+    "rare_below": FROM_ONE,
+}
 RELEASES = {
     "safe-k": SAFE_K_RELEASE,
     "microaggregation": COUNTED_RELEASE,
     "probabilistic-k": COUNTED_RELEASE,
     "synthetic": SYNTHETIC_RELEASE,
+    "sample": SAMPLE_RELEASE,
 }
 STEP = Known(
     {
@@ -1346,6 +1376,8 @@ def is_allowed(lock: dict[str, Any]) -> bool:
         if release.get("counts") is None:  # no rows
             return bool(once and set(release["recoding"]) == {"levels"})
         return bool(once and release["sampling"].get("already") is None and _is_allowed_of_rows(lock, max_rows))
+    if method == "sample":
+        return bool(lock["neighbours"] == "replace_one" and release["repeat"] == 1 and is_allowed_sample(release))
     if method != "safe-k":
         return bool(max_rows == 1)  # one row of each person is what its theorems speak of
     return _is_allowed_of_rows(lock, max_rows)
@@ -4533,7 +4565,147 @@ def treatment_statement(folder: Path) -> list[str]:
     return [f"Values were changed before the method: {done}{more}. {said}"]
 
 
-# === 15. The program ===============================================================================================
+# === 15. Plain samples =============================================================================================
+#
+# Keep each row of a table with probability p and publish the kept rows, at fixed levels. Given the table, the sample is at most
+# 1 + epsilon times as likely by other values of any c rows if no value (a combination of all published attributes) appears in
+# it too often; p is such that this fails with probability at most delta (theorems sample-exact, sample-published). How often
+# each value is in the table decides p, and is not published: that p is safe is not verified here, nor anywhere but in the run.
+
+
+def is_allowed_sample(release: dict[str, Any]) -> bool:
+    """Whether a plan of a plain sample is one that the theorems speak of."""
+    treats = release["rare"] in ("drop", "generalize", "replace")
+    positive = number(release["epsilon"]) > 0 and 0 < number(release["delta"]) <= Fraction(1, 4)
+    return bool(positive and "levels" in release["recoding"] and (treats or release.get("rare_below") is None))
+
+
+class SampleRelease(NamedTuple):
+    """What the locked plan of a plain sample asks for."""
+
+    lock: dict[str, Any]
+    release: dict[str, Any]
+    c: int
+    epsilon: Fraction
+    delta: Fraction
+    rate: Optional[Fraction]
+    """The rate that is declared; None where the table decides it."""
+
+
+def read_sample_release(lock: dict[str, Any]) -> SampleRelease:
+    """The plan of a lock whose method is a plain sample."""
+    release, unit = lock["release"], lock["unit"]
+    beta = release["sampling"]["beta"]
+    return SampleRelease(
+        lock=lock,
+        release=release,
+        c=unit["max_rows"] if isinstance(unit, dict) else 1,
+        epsilon=number(release["epsilon"]),
+        delta=number(release["delta"]),
+        rate=None if beta == "auto" else number(beta),
+    )
+
+
+def fewest_rows(plan: SampleRelease) -> int:
+    """How many rows a value has at the least if it may be in a sample once: (r / (r - 1))^c <= 1 + epsilon, r = n - c + 1."""
+    factor = 1 + plan.epsilon
+
+    def is_enough(room: int) -> bool:
+        spend(plan.c * room.bit_length())
+        return bool(room**plan.c * factor.denominator <= factor.numerator * (room - 1) ** plan.c)
+
+    low, high = 1, 2
+    while not is_enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high + plan.c - 1
+
+
+def has_two_digits(rate: Fraction) -> bool:
+    """Whether a rate below 1 is a whole number below 100, divided by a power of ten."""
+    for _ in range(400):
+        if rate >= 10:
+            return rate.denominator == 1
+        rate *= 10
+    return False
+
+
+def rate_check(certificate: dict[str, Any], plan: SampleRelease) -> Check:
+    """The rate: the declared one or one of two digits, and not above the largest that is safe for some table.
+
+    Half of what is drawn of one value lies above its mean, roughly; so no rate above 1 - (1 + epsilon)^(-1/c) and delta is safe.
+    """
+    rate = number(certificate["samples"][0]["beta"])
+    fits = 0 < rate < 1 and (has_two_digits(rate) if plan.rate is None else rate == plan.rate)
+    if fits and plan.release["bound"] == "published":
+        fits = rate <= plan.epsilon / (6 * plan.c)
+    elif fits and rate > plan.delta:
+        with localcontext() as context:
+            context.prec = 60
+            fits = plan.c * (1 - decimal(rate)).ln() + (1 + decimal(plan.epsilon)).ln() >= Decimal("-1e-9")
+    return must("sample-rate", fits, "as it was locked, or of two digits; not above what any table allows")
+
+
+def plain_sample_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
+    """Everything about a plain sample but that its rate is safe for its table."""
+    plan, status = read_sample_release(lock), "proved with condition"
+    yield from subject_checks(certificate, lock, status)
+    yield must("bound", certificate["bound"] == plan.release["bound"], "the one of the locked plan")
+    guarantee = {"kind": "sample-privacy", "c": plan.c, "epsilon": plan.epsilon, "delta": plan.delta}
+    told = {name: own for name, own in certificate["guarantee"].items() if name not in ("unit", "status")}
+    yield must("guarantee", equal(told, guarantee), "as the locked plan asks for it")
+    promise = {
+        "guarantee": {**guarantee, "rate": plan.rate},
+        "unit": unit_of(lock),
+        "status": status,
+        "theorems": ["sample-exact" if plan.release["bound"] == "tight" else "sample-published"],
+        "randomness": "operating system",
+    }
+    yield from claim_checks(certificate, [promise], [1 + is_drafted(lock) + is_looked(certificate)])
+    rare, asked = plan.release["rare"], plan.release.get("rare_below") or 0
+    wanted = {"k": 1, "declared": plan.rate is not None, "rare": rare, "rare_below": max(fewest_rows(plan), asked)}
+    one = len(certificate["samples"]) == 1
+    drawn = {name: own for name, own in certificate["samples"][0].items() if name != "beta"} if one else {}
+    yield must("samples", one and equal(drawn, wanted), "one sample, drawn as the locked plan asks for it")
+    if not one:
+        return
+    yield rate_check(certificate, plan)
+    ledger = certificate["ledger"]
+    spent = number(ledger["epsilon"]) > 0 or number(ledger["delta"]) > 0
+    yield must("prior-charges", ledger["charges"] > 0 or not spent, "without charges there is nothing spent")
+    yield from look_checks(ledger)
+    yield from sampled_table_checks(folder, certificate, plan)
+
+
+def sampled_table_checks(folder: Path, certificate: dict[str, Any], plan: SampleRelease) -> Iterator[Check]:
+    """The one table: its file and columns, the levels of its labels, and its rows."""
+    tables, name = certificate["tables"], f"table.{plan.release['output']['format']}"
+    table = tables[0] if tables else {}
+    wanted = {"file": name, "name": None, "sample": 0, "k": 1, "boxes": None, "recoding_choice": None}
+    fits = len(tables) == 1 and {key: table[key] for key in wanted} == wanted
+    yield must("table-files", fits, "one table, in the file of the locked plan")
+    published = sorted(published_attributes(plan.lock))
+    fits = fits and sorted(table["columns"]) == sorted(table["recoding"]) == published
+    yield must("table-columns", fits, "every published attribute, each with a rule", about=name)
+    if not fits:
+        return
+    levels = plan.release["recoding"]["levels"]
+    same = sorted(levels) == published
+    for column in published:
+        rule = read_json(folder, table["recoding"][column])
+        same = same and rule["attribute"] == column and rule["type"] == plan.lock["attributes"][column]["type"]
+        same = same and type(rule["level"]) is int and rule["kind"] != "boxes"
+        coarser = plan.release["rare"] == "generalize" and same and rule["level"] > levels[column]
+        same = same and (coarser or rule["level"] == levels[column])
+    yield must("recoding-levels", same, "the recoding applied is one that was locked")
+    yield from table_checks(folder, table, 1)
+    yield idle_file_check(certificate, plan.lock)
+    yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
+
+
+# === 16. The program ===============================================================================================
 
 
 def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
@@ -4645,7 +4817,8 @@ def content_checks(folder: Path, certificate: Any, found: Listing) -> Iterator[C
     if not allowed:
         return
     own = noisy_counts_checks if method in ("noisy-counts", "synthetic") else counted_checks
-    yield from (safe_k_checks if method == "safe-k" else own)(folder, certificate, lock)
+    others = {"safe-k": safe_k_checks, "sample": plain_sample_checks}
+    yield from others.get(method, own)(folder, certificate, lock)
     yield from treatment_checks(folder, certificate, lock)
     yield from handbook_check(certificate)
     yield Check(
@@ -4667,6 +4840,17 @@ def statement(folder: Path) -> list[str]:
         return [
             "Probabilistic k-anonymity on a condition about what an intruder knows. No differential privacy.",
             "The groups are not published: that the claim holds rests on the program that made the table.",
+            named,
+        ]
+    if release["method"] == "sample":
+        sampled = read_sample_release(lock)
+        rows = "any one row" if sampled.c == 1 else f"any {sampled.c} rows"
+        chance = f"with probability at least 1 - {release['delta']} over the draw"
+        return [
+            f"A plain sample: {chance} it is at most 1 + {release['epsilon']} times as likely whatever values {rows} had.",
+            "Status: proved with condition. No differential privacy.",
+            "Condition: table, rate and rare values are taken as given; what they give away by themselves is not covered.",
+            "That the rate is safe for the table rests on the program that drew the sample: the table's counts are not here.",
             named,
         ]
     counts = certified_method(lock) in ("noisy-counts", "synthetic")

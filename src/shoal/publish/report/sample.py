@@ -1,0 +1,307 @@
+"""The custodian's report on a plain sample: how its rate came about, which values are rare, and what other choices would allow.
+
+It does not say whether this very sample shows a value too often: who knew that might draw again, and the promise is about one
+draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from shoal.anonymize.method.sample import SampledMicrodata, Sizes
+from shoal.engine.base import Table
+from shoal.guarantee.plain_sample import failure_probability, fewest_rows, sample_rate
+from shoal.guarantee.rounding import text_down, text_up
+from shoal.page.html import page
+from shoal.page.picture import Mark, Picture, PlotAxis, Series
+from shoal.page.svg import draw_curve
+from shoal.publish.certificate.page import Fact, count_words
+from shoal.publish.folder import write_report
+from shoal.publish.plan.sample import RARE_WORDS, SamplePlan
+from shoal.publish.report.safe_k import page_opening, report_opening
+
+MOST_LISTED = 1000
+"""Rare values that are listed, the rarest first."""
+SHOWN = 60
+"""Rare values that the page lists; report.json has more."""
+EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0)
+"""Other epsilons for which the report says the rate."""
+THRESHOLDS = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200)
+"""Other bounds of what is rare, as multiples of the least."""
+
+
+def write_sample_report(
+    plan: SamplePlan, table: Table, drawn: SampledMicrodata, private: Path, content: dict[str, Any]
+) -> dict[str, Any]:
+    """Write report.json and report.html into the custodian's folder."""
+    values = sample_report(plan, table, drawn, content)
+    write_report(private, values, sample_page(values))
+    return values
+
+
+def sample_report(
+    plan: SamplePlan, table: Table, drawn: SampledMicrodata, content: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The custodian's report as the plain values that report.json holds."""
+    asked, sizes = plan.method, drawn.sizes
+    found: dict[str, Any] = {
+        **report_opening(content),
+        "method": asked.name,
+        "rows": {
+            "in": table.rows(),
+            "taking_part": drawn.taking_part,
+            "sampled_from": drawn.sampled_from,
+            "expected": float(drawn.rate * drawn.sampled_from),
+            "published": drawn.table.rows(),
+        },
+        "cautions": [],
+        "not_promised": list(content["not_promised"]),
+        "notes": list(table.notes),
+        "promise": {"epsilon": float(asked.epsilon), "delta": float(asked.delta), "c": asked.c},
+        "rate": {
+            "used": float(drawn.rate),
+            "declared": asked.rate is not None,
+            "bound": asked.bound,
+            "exact": drawn.exact.rate,
+            "published": drawn.published.rate,
+            "failure": failure_probability(sizes.tolist(), rate=drawn.rate, epsilon=asked.epsilon, c=asked.c),
+        },
+        "values": {"distinct": len(sizes), "sizes": _histogram(sizes)},
+        "rare": _rare(plan, drawn),
+        "levels": [
+            {"name": name, "locked": asked.scheme.indices.get(name, 0), "used": drawn.recoding.indices.get(name, 0)}
+            for name in asked.scheme.columns
+        ],
+        "coarser": [
+            {"name": each.name, "level": each.level, "rare": each.rare, "rare_rows": each.rare_rows}
+            for each in drawn.coarser
+        ],
+        "epsilons": _epsilons(plan, sizes),
+        "thresholds": _thresholds(plan, drawn),
+    }
+    found["cautions"] = _cautions(found, content["ledger"]["unbounded_releases"])
+    return found
+
+
+def _histogram(sizes: Sizes) -> list[dict[str, int]]:
+    """How many values have how many rows, in bins that double."""
+    starts = [1]
+    while starts[-1] <= int(sizes.max()):
+        starts.append(2 * starts[-1])
+    found = []
+    for low, high in pairwise(starts):
+        inside = sizes[(sizes >= low) & (sizes < high)]
+        found.append({"from": low, "to": high - 1, "values": len(inside), "rows": int(inside.sum())})
+    return found
+
+
+def _rare(plan: SamplePlan, drawn: SampledMicrodata) -> dict[str, Any]:
+    rare, names = drawn.rare, plan.method.scheme.columns
+    return {
+        "treatment": plan.method.rare,
+        "below": rare.below,
+        "values": len(rare),
+        "of": rare.total,
+        "rows": rare.rows,
+        "listed": [
+            {"labels": dict(zip(names, labels, strict=True)), "rows": rows}
+            for labels, rows in rare.values[:MOST_LISTED]
+        ],
+    }
+
+
+def _epsilons(plan: SamplePlan, sizes: Sizes) -> list[dict[str, float]]:
+    """Both rates at other epsilons, for the table that was sampled, and the c and delta of the promise."""
+    own = float(plan.method.epsilon)
+    asked = sorted({*EPSILONS, own} if own <= EPSILONS[-1] else {*(e * own / EPSILONS[-1] for e in EPSILONS), own})
+    return [{"epsilon": epsilon, **_rates(plan, sizes, epsilon)} for epsilon in asked]
+
+
+def _rates(plan: SamplePlan, sizes: Sizes, epsilon: float) -> dict[str, float]:
+    counts, delta, c = sizes.tolist(), plan.method.delta, plan.method.c
+    return {
+        bound: sample_rate(counts, epsilon=epsilon, delta=delta, c=c, bound=bound).rate
+        for bound in ("exact", "published")
+    }
+
+
+def _thresholds(plan: SamplePlan, drawn: SampledMicrodata) -> list[dict[str, Any]]:
+    """What leaving out all values with fewer rows would allow, for several bounds, at the levels of the policy."""
+    asked, least = plan.method, fewest_rows(plan.method.epsilon, plan.method.c)
+    bound = "exact" if asked.bound == "tight" else "published"
+    found: list[dict[str, Any]] = []
+    for below in (least * times for times in THRESHOLDS):
+        left = drawn.sizes_before[drawn.sizes_before >= below]
+        if len(left):
+            safe = sample_rate(left.tolist(), epsilon=asked.epsilon, delta=asked.delta, c=asked.c, bound=bound)
+            found.append(
+                {
+                    "below": below,
+                    "values": len(left),
+                    "rows": int(left.sum()),
+                    "rate": safe.rate,
+                    "expected": safe.expected_rows,
+                }
+            )
+    return found
+
+
+def _cautions(found: Mapping[str, Any], earlier: int) -> list[str]:
+    rows, rare, said = found["rows"], found["rare"], []
+    if rare["values"] and rare["treatment"] == "keep":
+        said.append(
+            f"{count_words(rare['values'], 'rare value')} ({count_words(rare['rows'], 'row')}) "
+            f"hold{'s' * (rare['values'] == 1)} the rate down: such a value should not be in the sample at all. Coarser levels, "
+            "or another treatment of rare values, allow more."
+        )
+    if rare["values"] and rare["treatment"] in ("drop", "replace"):
+        dropped = rare["treatment"] == "drop"
+        what, of = (
+            ("left out", "the sample is of the others") if dropped else ("given others", "they are not their own")
+        )
+        said.append(
+            f"{count_words(rare['rows'], 'row')} with {count_words(rare['values'], 'rare value')} "
+            f"{'was' if rare['rows'] == 1 else 'were'} {what} before the sample was drawn: {of}. Who expects a value that is not "
+            "there learns that it was rare."
+        )
+    raised = [each["name"] for each in found["levels"] if each["used"] > each["locked"]]
+    if raised:
+        names = ", ".join(f"'{name}'" for name in raised)
+        said.append(f"Coarser levels than the policy's were taken for {names}, so that no value is rare.")
+    if rows["published"] == 0:
+        said.append("No row was drawn: the published table is empty. Drawing again would not keep the promise.")
+    if earlier:
+        said.append(
+            f"The ledger notes {earlier} earlier release{'s' * (earlier != 1)} of this dataset without bound. Samples of the "
+            "same table do not add up: together they show more than each promises."
+        )
+    return said
+
+
+# --- the page -----------------------------------------------------------------------------------------------------------
+
+
+def sample_page(values: Mapping[str, Any]) -> str:
+    """The report as a page of HTML."""
+    rate, rare = values["rate"], values["rare"]
+    return page(
+        "sample_report",
+        {
+            **page_opening(values),
+            "rows": _row_facts(values),
+            "rates": _rate_facts(values),
+            "picture": draw_curve(picture := _picture(values)),
+            "caption": picture.caption,
+            "epsilons": [
+                (
+                    f"{each['epsilon']:g}",
+                    _share(each["exact"]),
+                    _share(each["published"]),
+                    each["epsilon"] == values["promise"]["epsilon"],
+                )
+                for each in values["epsilons"]
+            ],
+            "about_rare": _about_rare(rare),
+            "columns": [each["name"] for each in values["levels"]],
+            "rare": [
+                ([_cell(cell) for cell in each["labels"].values()], f"{each['rows']:,}")
+                for each in rare["listed"][:SHOWN]
+            ],
+            "more": rare["values"] - min(SHOWN, len(rare["listed"])),
+            "coarser": [
+                (each["name"], str(each["level"]), f"{each['rare']:,}", f"{each['rare_rows']:,}")
+                for each in values["coarser"]
+            ],
+            "thresholds": [
+                (
+                    f"{each['below']:,}",
+                    f"{each['values']:,}",
+                    f"{each['rows']:,}",
+                    _share(each["rate"]),
+                    f"{each['expected']:,.0f}",
+                )
+                for each in values["thresholds"]
+            ],
+            "sizes": [
+                (
+                    str(each["from"]) if each["from"] == each["to"] else f"{each['from']:,} to {each['to']:,}",
+                    f"{each['values']:,}",
+                    f"{each['rows']:,}",
+                )
+                for each in values["values"]["sizes"]
+            ],
+            "levels": [(each["name"], str(each["locked"]), str(each["used"])) for each in values["levels"]],
+            "not_promised": values["not_promised"],
+            "bound": "exact" if rate["bound"] == "tight" else "published",
+        },
+    )
+
+
+def _cell(cell: str | None) -> str:
+    return "(missing)" if cell is None else cell
+
+
+def _share(rate: float) -> str:
+    return text_down(rate, 3) if rate > 0 else "none"
+
+
+def _row_facts(values: Mapping[str, Any]) -> list[Fact]:
+    rows = values["rows"]
+    return [
+        ("in the table", f"{rows['in']:,}", ""),
+        ("taking part", f"{rows['taking_part']:,}", "after the most rows of each unit were chosen"),
+        ("sampled from", f"{rows['sampled_from']:,}", "after rare values were treated"),
+        ("expected", f"{rows['expected']:,.0f}", "the rate times these rows"),
+        ("published", f"{rows['published']:,}", "the rows that were drawn"),
+    ]
+
+
+def _rate_facts(values: Mapping[str, Any]) -> list[Fact]:
+    rate = values["rate"]
+    used = "declared by the policy" if rate["declared"] else "the safe rate, rounded down to two digits"
+    return [
+        ("used", f"{rate['used']:.6g}", used),
+        ("safe, exact", _share(rate["exact"]), "from exact binomial tails (theorem sample-exact)"),
+        (
+            "safe, published",
+            _share(rate["published"]),
+            "by Theorems 3 and 7 of Chaudhuri and Mishra (theorem sample-published)",
+        ),
+        (
+            "failure",
+            text_up(rate["failure"], 3),
+            "the probability, at the rate that was used, that some value appears too often",
+        ),
+    ]
+
+
+def _about_rare(rare: Mapping[str, Any]) -> str:
+    if not rare["values"]:
+        return f"No value has fewer than {rare['below']:,} rows: none is rare."
+    return (
+        f"{count_words(rare['values'], 'value')} of {rare['of']:,} {'has' if rare['values'] == 1 else 'have'} fewer than "
+        f"{rare['below']:,} rows ({count_words(rare['rows'], 'row')} in all). What the policy says about them: "
+        f"{RARE_WORDS[rare['treatment']]}."
+    )
+
+
+def _picture(values: Mapping[str, Any]) -> Picture:
+    """Both rates by epsilon, with the rate that was used."""
+    series = []
+    for bound, dashed in (("exact", False), ("published", True)):
+        places = [(each["epsilon"], each[bound]) for each in values["epsilons"] if each[bound] > 0]
+        if places:
+            series.append(Series(bound, [e for e, _ in places], [r for _, r in places], dashed=dashed))
+    c = values["promise"]["c"]
+    return Picture(
+        title=f"The largest safe rate of this table at each epsilon, for {'one row' if c == 1 else f'{c} rows'}",
+        x=PlotAxis("epsilon"),
+        y=PlotAxis("rate", log=True),
+        series=series,
+        marks=[Mark(values["promise"]["epsilon"], values["rate"]["used"], "used")],
+        caption="Higher is better: a larger sample for the same promise. Solid: from exact binomial tails. Dashed: by the "
+        "published theorems, where they allow any rate at all.",
+    )
