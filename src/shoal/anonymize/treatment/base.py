@@ -75,10 +75,6 @@ class Treatment(ABC):
     def words(self) -> str:
         """What it does, in a sentence."""
 
-    @abstractmethod
-    def reading(self, name: str) -> str:
-        """What a reader of a treated attribute has to know, in a few words."""
-
     def to_json(self) -> dict[str, Any]:
         """Plain values, as a plan and a certificate list it."""
         return {

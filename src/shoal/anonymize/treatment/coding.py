@@ -57,10 +57,6 @@ class ExtremeCoding(Treatment):
         side = above if self.kind == "top" else below
         return f"Values of {self.attribute.name} {side} {self.code} become {self.code} ({self.kind} coding)."
 
-    def reading(self, name: str) -> str:  # noqa: ARG002 - it has one attribute
-        more, less = ("later", "earlier") if self._is_time else ("more", "less")
-        return f"{self.code} stands for {self.code} or {more if self.kind == 'top' else less} ({self.kind} coding)"
-
     @property
     def _is_time(self) -> bool:
         return self.attribute.type in (Type.DATE, Type.DATETIME)

@@ -73,8 +73,3 @@ class PopulationThreshold(Treatment):
         by = "by the declared counts" if self.counts is not None else "among the rows of the table"
         what = f"Values of {self.attribute.name} with a population below {self.least:,} {by}{few}"
         return f"{what} {become} (population threshold)."
-
-    def reading(self, name: str) -> str:  # noqa: ARG002 - it has one attribute
-        by = "declared population" if self.counts is not None else "number of rows in the table"
-        where = "an empty cell or a missing value may also be" if self.other is None else f"{self.other} may also be"
-        return f"{where} a value whose {by} is below {self.least:,}"

@@ -186,17 +186,6 @@ class Pram(Treatment):
         many = len(self._drawn) - 1
         return "the other one" if many == 1 else f"one of the {many:,} others, each with the same probability"
 
-    def reading(self, name: str) -> str:  # noqa: ARG002 - it has one attribute
-        if self.keep is not None:
-            other = (1 - self.keep) / (len(self._drawn) - 1)
-            return (
-                f"changed at random (PRAM): the true value is shown with probability {exact_text(self.keep)}, each other value "
-                f"with probability {exact_text(other)}"
-            )
-        return (
-            "changed at random (PRAM) by the matrix of the locked plan, from each true value to those that may be shown"
-        )
-
 
 def _sampler(row: Mapping[str, Fraction]) -> tuple[list[str], InversionSampler]:
     """The values that one may become, and a sampler of their numbers: a draw counts the cuts that a uniform number passes."""

@@ -77,9 +77,3 @@ class RandomRounding(Treatment):
             "domain), by chance and so that the expected value is the true one (random rounding); the variance of a value is at "
             f"most {self.variance}."
         )
-
-    def reading(self, name: str) -> str:  # noqa: ARG002 - it has one attribute
-        return (
-            f"rounded at random to a multiple of {self.base} or an end of the domain, without bias; each value has a variance of "
-            f"at most {self.variance} from it"
-        )

@@ -73,6 +73,3 @@ class Rounding(Treatment):
             f"Values of {self.attribute.name} become the nearest multiple of {exact_text(self.base)} inside the domain, a half "
             "the one farther from 0 (rounding)."
         )
-
-    def reading(self, name: str) -> str:  # noqa: ARG002 - it has one attribute
-        return f"rounded to multiples of {exact_text(self.base)}, a half away from 0"

@@ -85,11 +85,6 @@ class DataSwapping(Treatment):
             "take part (swapping)."
         )
 
-    def reading(self, name: str) -> str:
-        with_ = [each for each in self.names if each != name]
-        beside = f", together with {', '.join(with_)}," if with_ else ""
-        return f"in about {exact_text(self.rate)} of the records{beside} exchanged with another record (swapping)"
-
 
 def _strata(columns: list[Array], rows: int) -> npt.NDArray[np.int64]:
     """The stratum of each record: those with the same values, a missing one being a value of its own."""

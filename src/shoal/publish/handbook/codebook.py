@@ -24,6 +24,7 @@ from shoal.data.hierarchy.level import SUPPRESSED
 from shoal.data.type import Type
 from shoal.page.html import page
 from shoal.publish.handbook.content import RECORDS, SYNTHETIC, Handbook
+from shoal.publish.handbook.treatments import readings
 
 FIELDS = (
     "column", "title", "type", "role", "label", "code", "kind", "low", "high", "high_included", "value", "value_label",
@@ -175,6 +176,7 @@ def _facts(handbook: Handbook, column: PublishedColumn) -> list[tuple[str, str, 
         found.append(("a missing value", "does not occur", ""))
     shows = [table.shows[column.name] for table in handbook.of_kind("records") if column.name in table.shows]
     found += [("shows", _SHOWS.get(each, each), "") for each in shows]
+    found += [("before the method", each, "") for each in readings(handbook, column.name)]
     return [*found, ("tables", where, "")]
 
 

@@ -15,6 +15,7 @@ from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, point
 from shoal.publish.handbook.codebook import FIELDS, words_of
 from shoal.publish.handbook.content import COUNTS, NUMBERS, RECORDS, ROWS, SYNTHETIC, Handbook, HandbookTable
+from shoal.publish.handbook.treatments import readings
 
 MOST_LISTED = 20_000
 """Labels of all columns of all tables beyond which they are in the codebook alone."""
@@ -141,6 +142,9 @@ def _field(handbook: Handbook, table: HandbookTable, name: str, *, listed: bool)
         found["title"] = column.title
     if table.shows:
         found["description"] = f"shows: {table.shows[name]}"
+    if treated := readings(handbook, name):
+        before = f"before the method: {'; then '.join(treated)}"
+        found["description"] = f"{found['description']}; {before}" if "description" in found else before
     limits: dict[str, Any] = {}
     if handbook.shows_values(table, name):
         limits |= _limits(column, kind)

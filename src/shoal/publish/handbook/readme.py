@@ -17,6 +17,7 @@ from shoal.guarantee.sentences import short
 from shoal.page.html import page
 from shoal.publish.handbook.content import Handbook, HandbookTable
 from shoal.publish.handbook.snippets import snippets
+from shoal.publish.handbook.treatments import large_matrices, readings, transition_matrices, treated_columns
 
 MOST_TABLES = 20
 """Tables that are listed one by one; the certificate and datapackage.json list all."""
@@ -71,6 +72,7 @@ def sections(handbook: Handbook) -> tuple[Section, ...]:
     return (
         Section("What this is", (*(Paragraph(words) for words in _about(handbook)), *_table_list(handbook))),
         Section("What was promised", promised),
+        *_treatments(handbook),
         Section("How to read a label", tuple(_labels(handbook))),
         Section("How to weight", tuple(Paragraph(words) for words in _weights(handbook))),
         Section("What not to do", (Points(tuple(_warnings(handbook))),)),
@@ -206,6 +208,52 @@ def _table_list(handbook: Handbook) -> Iterator[Block]:
     yield LinesOfTable(head, tuple(lines))
     if len(tables) > MOST_TABLES:
         yield Paragraph(f"{len(tables) - MOST_TABLES:,} more tables are listed in `datapackage.json`.")
+
+
+# --- what was done before the method ---------------------------------------------------------------------------------------
+
+
+def _treatments(handbook: Handbook) -> Iterator[Section]:
+    """What was done to values before the method saw them; nothing for a release without such steps."""
+    columns = treated_columns(handbook)
+    if not columns:
+        return
+    blocks: list[Block] = [
+        Paragraph("Values of these columns were changed before anything else was done, so read them with care:"),
+        Points(tuple(f"{_name(name)}: {_quoted('; then '.join(readings(handbook, name)))}." for name in columns)),
+        Paragraph(
+            "Everything in this release, and whatever is estimated from it, is about the table after these steps."
+        ),
+    ]
+    if handbook.of_kind("synthetic"):
+        blocks.append(
+            Paragraph(
+                "A synthetic row may show a value that the steps rule out, because it is drawn from a whole cell."
+            )
+        )
+    for matrix in transition_matrices(handbook):
+        name = _name(matrix.attribute)
+        blocks.append(
+            Paragraph(
+                f"The matrix of PRAM for {name}: a line for each true value, with the probability of every value that is shown. "
+                "A row of counts of true values times this matrix is, on average, the row of counts of shown values; so "
+                "multiply shown counts by its inverse, where it has one, to estimate the true ones."
+            )
+        )
+        rows = [
+            (
+                _name(value),
+                ", ".join(f"{_name(to)} {share}" for to, share in zip(matrix.values, row, strict=True) if share != "0"),
+            )
+            for value, row in zip(matrix.values, matrix.rows, strict=True)
+        ]
+        blocks.append(LinesOfTable(("true value", "shown, with probability"), tuple(rows)))
+    large = large_matrices(handbook)
+    if large:
+        blocks.append(
+            Paragraph(f"The matrix of PRAM for {_names(large)} follows from `policy.lock.yaml`, under `treatments`.")
+        )
+    yield Section("What was done to the values before", tuple(blocks))
 
 
 # --- how to read a label ---------------------------------------------------------------------------------------------------
