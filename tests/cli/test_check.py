@@ -129,3 +129,12 @@ def test_a_table_that_does_not_fit_is_a_look_too(tmp_path):
 
 def test_no_ledger_is_begun_for_a_look():
     assert "there is no ledger yet, so this look at the table is on no record" in shoal(*ASKED).stderr
+
+
+def test_treatments_are_not_applied_and_that_is_said(tmp_path):
+    policy = Policy.load(CLINIC / "policy.yaml").with_changes({"treatments": [{"top": {"age": 40}}]})
+    policy.save(tmp_path / "policy.yaml")
+    asked = ("check", CLINIC / "clinic.csv", "--policy", tmp_path / "policy.yaml")
+    done = shoal(*asked)
+    assert "this is about the table as it is" in done.stderr
+    assert done.stdout == shoal(*ASKED).stdout

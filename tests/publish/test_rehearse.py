@@ -204,3 +204,15 @@ def test_views_are_rehearsed_together():
     assert expected.sampled.mean == pytest.approx(3 * 3000 * float(made.promise.beta))
     assert 0 < expected.published.mean <= expected.sampled.most * 1.2
     assert any("all 3 views" in words for words in found.words())
+
+
+@pytest.mark.slow
+def test_simulated_tables_are_treated_first():
+    steps = [{"top": {"age": 30}}]
+    levels = {"release.recoding": {"levels": {"age": 1}}}
+    plain = rehearse(clinic.planned(levels), rows=2000, runs=2)
+    treated = rehearse(clinic.planned({**levels, "treatments": steps}), rows=2000, runs=2)
+    assert treated.treatments == 1
+    assert "treated first" in treated.words()[0]
+    assert "treated first" not in plain.words()[0]
+    assert treated.expected[0].groups.mean < plain.expected[0].groups.mean, "no age above 30 is left"

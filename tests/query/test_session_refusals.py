@@ -143,6 +143,17 @@ def registered(tmp_path):
     return tmp_path, ledger
 
 
+def test_a_policy_with_treatments_answers_no_questions(tmp_path):
+    text = POLICY + "treatments:\n- {top: {age: 85}}\n"
+    with pytest.raises(PolicyError, match=r"treatments: questions are answered about the table as it is.*got top"):
+        register(text_policy(tmp_path, text), table(), ledger=str(tmp_path / "ledger.sqlite"), new_ledger=True)
+
+
+def text_policy(folder, text):
+    (folder / "treated.yaml").write_text(text)
+    return folder / "treated.yaml"
+
+
 @pytest.mark.slow
 def test_a_registered_dataset_is_found_by_its_name(registered):
     folder, ledger = registered

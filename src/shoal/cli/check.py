@@ -88,6 +88,8 @@ def check(
         output.warn(
             f"k is {found.k}, below the {least} that was asked for: {found.smallest_classes:,} classes are that small"
         )
+    if asked.model.treatments:
+        output.note("the policy's treatments are steps of a release: this is about the table as it is, without them")
     if not published:
         output.note(_look_words(place))
     if not met:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.treatment.steps import treat
 from shoal.assess.release.labels import Label, atom_axis, meaning, resolve_masks
 from shoal.assess.release.load import LoadedRelease, load
 from shoal.chance.source import Source
@@ -90,6 +91,8 @@ class WaysComparison:
     runs: int
     seed: int
     ways: tuple[WayOutcome, ...]
+    treatments: int = 0
+    """Steps that changed the simulated values before each way, as the policy says."""
 
     def __repr__(self) -> str:
         best = self.best()
@@ -133,6 +136,7 @@ class WaysComparison:
             f"they have nothing in common; a column counts in at most {PARTS} parts, and {self.compared:,} pairs of columns were "
             "compared."
         )
+        what += " Each table is treated first, as the policy says, and compared as treated." if self.treatments else ""
         uses = "; ".join(f"for {use}: {title}" for use, title in self.recommended().items())
         limits = (
             "A simulated table is not the data: its frequencies and dependences are assumed. Compare the ways by these numbers, "
@@ -233,8 +237,9 @@ def compare(
     assert release is not None  # noqa: S101 - `ways` has asked
     delta = exact_text(Fraction(release.delta or 0))
     return WaysComparison(
-        policy.dataset, spell(release.epsilon), delta, len(names), len(pairs), rows, runs, seed, outcomes
-    )
+        policy.dataset, spell(release.epsilon), delta, len(names), len(pairs), rows, runs, seed, outcomes,
+        len(policy.model.treatments),
+    )  # fmt: skip
 
 
 def _spread_pairs(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -269,7 +274,8 @@ def _run(
 ) -> tuple[float, float, float]:
     """The distances of pairs and of single columns, and the rows that were published."""
     planned = resolve(policy.with_changes({"release": dict(way.keys), "budget": None}))
-    table = engine.scan(frame, planned.schema)
+    with source.stream("treatments") as chance:
+        table = treat(engine.scan(frame, planned.schema), planned.treatments, chance).table
     truth = _codes(table, grid)
     with temporary_folder("comparing ways to publish") as place, Ledger("sqlite://") as ledger:
         folder, job = place / "release", planned.job()

@@ -67,6 +67,8 @@ class CountsRehearsal:
     beside: Rehearsal | None = None
     """What to expect of the rows beside the counts."""
     version: int = VERSION
+    treatments: int = 0
+    """Steps that changed the simulated values before they were counted, as the policy says."""
 
     def __repr__(self) -> str:
         each = ", ".join(f"{one.tables.mean:,.0f} tables of {one.rows:,} rows" for one in self.expected[:4])
@@ -91,6 +93,7 @@ class CountsRehearsal:
             "Each run simulates a new table from the policy's domains and hierarchies and puts it through the plan. No row of "
             "yours was read, nothing was charged, and nothing here is part of a release."
         )
+        what += " Each table is treated first, as the policy says, and compared as treated." if self.treatments else ""
         terms = (
             "A distance is the total variation distance of a table from the simulated one, the mean over all tables of as many "
             "attributes: 0 is the same, and 0.1 says that a tenth of the rows would have to move. Each number is a mean over "
@@ -153,6 +156,7 @@ def rehearse_counts(
         dependence=dependence,
         expected=tuple(expected),
         beside=beside,
+        treatments=len(plan.treatments),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shoal.anonymize.generalize.base import Recoding
+from shoal.anonymize.treatment.steps import treat
 from shoal.chance.source import Source
 from shoal.datasets.marginals import Marginals, check_marginals
 from shoal.datasets.simulate import DEPENDENCE, MOST_ROWS, SKEW, simulate
@@ -137,6 +138,8 @@ class Rehearsal:
     dependence: float
     expected: tuple[Expectation, ...]
     version: int = VERSION
+    treatments: int = 0
+    """Steps that changed the simulated values before the method saw them, as the policy says."""
 
     def __repr__(self) -> str:
         each = ", ".join(f"{one.published.mean:,.0f} of {one.rows:,} rows" for one in self.expected[:4])
@@ -161,6 +164,7 @@ class Rehearsal:
         first = self.expected[0]
         public = [part.name for part in first.attributes if part.public]
         known = f" The shares of {', '.join(public)} are those you gave." if public else ""
+        known += " Each table is treated first, as the policy says, and compared as treated." if self.treatments else ""
         each = f" Every number is for one of the {self.releases} releases." if self.releases > 1 else ""
         each += f" Rows and classes are those of all {self.views} views together." if self.views else ""
         what = (
@@ -245,6 +249,7 @@ def rehearse(
         skew=skew,
         dependence=dependence,
         expected=tuple(expected),
+        treatments=len(plan.treatments),
     )
 
 
@@ -276,7 +281,9 @@ def run_each(
                     frame = simulate(
                         plan.schema, size, world, unit=plan.unit, marginals=marginals, skew=skew, dependence=dependence
                     )
-                results.append(run(engine.scan(frame, plan.schema), source))
+                table = engine.scan(frame, plan.schema)
+                with source.stream("treatments") as chance:
+                    results.append(run(treat(table, plan.treatments, chance).table, source))
             tick()
         yield size, results
 

@@ -114,6 +114,7 @@ def register(
     `sampled` says that the table was drawn from a population by keeping each unit independently with at most this
     probability; the policy's `release.sampling.already` says the same.
     """
+    _refuse_treatments(policy)
     entry = Registration(
         policy.dataset,
         _policy_path(policy),
@@ -133,6 +134,16 @@ def register(
     contents = table.contents()
     made = ledger.register(entry, budget=wanted, table=contents.whole, columns=contents.columns, file=file_digest(data))
     return Dataset(policy, made, data, (table, contents))
+
+
+def _refuse_treatments(policy: Policy) -> None:
+    """Raise for a policy whose values are to be treated: a step that draws would be drawn anew for every answer."""
+    if policy.model.treatments:
+        raise PolicyError(
+            "treatments: questions are answered about the table as it is, and treatments are steps of a release",
+            came=", ".join(dict.fromkeys(each.kind for each in policy.model.treatments)),
+            fix="register a policy without them; its dataset may have the same name",
+        )
 
 
 def find(name: str, ledger: Ledger) -> Dataset:

@@ -32,7 +32,8 @@ def check(
 
     A class is a set of rows with equal quasi-identifiers. Classes depend only on whether cells are equal, so a published table is
     read as it is: its cells are not compared with the domains, and a column that does not read as its declared type is read
-    as labels, which `DisclosureReport.labels` names. The numbers describe this table; they are no guarantee.
+    as labels, which `DisclosureReport.labels` names. The numbers describe this table as it is, without the treatments that a
+    policy may list for its releases; they are no guarantee.
 
     Arguments  `data`: a path or a frame; only the quasi-identifiers and the confidential attributes are read.
                `policy`: says which they are; a path, a `Policy` or a `Schema`.
