@@ -174,7 +174,9 @@ class Pram(Treatment):
         if self.keep is not None:
             said = f"A value of {name} stays with probability {exact_text(self.keep)} and else becomes {self._others()} (PRAM)"
         else:
-            said = f"A value of {name} becomes another with the probabilities of a matrix that the locked plan holds (PRAM)"
+            said = (
+                f"What is shown of {name} is drawn with the probabilities of a matrix that the locked plan holds (PRAM)"
+            )
         if self.local_epsilon is None:
             return f"{said}."
         return (
