@@ -98,6 +98,9 @@ def test_balanced_counts_fill_every_group_and_use_every_record(totals, k, t):
     assert [sum(own[j] for _, own in rows) for j in range(len(totals))] == totals
     assert all(sum(own) == size >= k for size, own in rows)
     assert max(ratio_distance(totals, own) for own in {own for _, own in rows}) <= t
+    for size in {size for size, _ in rows}:
+        same = [own for other, own in rows if other == size]
+        assert all(max(column) - min(column) <= 1 for column in zip(*same, strict=True))
 
 
 def test_bounds_are_rounded_towards_each_other_without_floats():

@@ -95,6 +95,13 @@ def test_a_refusal_says_that_missing_values_are_a_bucket():
     assert "leave out the records with missing values" in str(caught.value)
 
 
+def test_where_neither_k_nor_t_alone_will_do_both_are_named():
+    held = [column([0, 0] + [1] * 99)]
+    with pytest.raises(InfeasibleError, match=r"allowed: k = 34 and t = 1.01\d*;"):
+        joint_buckets(held, 10, Fraction(1))
+    joint_buckets(held, 34, Fraction("1.02"))
+
+
 def test_one_record_alone_in_its_bucket_can_be_in_one_group_only():
     with pytest.raises(InfeasibleError, match="single record"):
         joint_buckets([column([7] + [1] * 19)], 5, Fraction(3))

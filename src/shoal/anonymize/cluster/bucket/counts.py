@@ -121,16 +121,20 @@ def _first_totals(
 
 
 def balanced(kind: GroupKind) -> Iterator[tuple[int, ...]]:
-    """Counts for all groups of a kind, decided by the totals alone: each takes its least, then of what there is most."""
+    """Counts for all groups of a kind, decided by the totals alone and as even as they can be.
+
+    Each group takes the average of what is left, rounded down, and one more of the buckets that this shortens most. The average
+    lies between the bounds, which are whole numbers, so both roundings of it do.
+
+    >>> list(balanced(divide([7, 5], 4, Fraction(2))[0]))
+    [(2, 2), (3, 1), (2, 2)]
+    """
     left = kind
     while left.many:
-        least, most = left.take()
-        own = list(least)
-        spare = left.size - sum(own)
-        while spare:
-            place = max((j for j in range(len(own)) if own[j] < most[j]), key=lambda j: left.totals[j] - own[j])
+        own = [have // left.many for have in left.totals]
+        short = sorted(range(len(own)), key=lambda place: -(left.totals[place] % left.many))
+        for place in short[: left.size - sum(own)]:
             own[place] += 1
-            spare -= 1
         yield tuple(own)
         left = left.after(own)
 

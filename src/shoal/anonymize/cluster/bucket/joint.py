@@ -93,7 +93,11 @@ def _infeasible(
     best = _smallest_t(columns, refused, k, t)
     if best is not None:
         reached.append(f"t = {text_up(best)} or more with this k")
-    least = min(refused[-1][1])
+    totals = refused[-1][1]
+    least = min(totals)
+    if not reached and least > 1:  # so few groups that each has a record of the smallest bucket
+        other = records // (least + 1) + 1
+        reached.append(f"k = {other} and t = {text_up(smallest_t(totals, other) or t)}")
     gone = [column.attribute.name for column in columns if (column.ranks < 0).any()]
     why = f"; the missing values of '{gone[0]}' are a bucket of their own" if gone else ""
     return InfeasibleError(
