@@ -18,6 +18,7 @@ from shoal.guarantee.syntactic import KAnonymousRelation, LDiversity, Probabilis
 from shoal.guarantee.unit import Unit
 from tests.anonymize.method.people import opened, rows, schema
 from tests.anonymize.method.test_microaggregation import listed
+from tests.anonymize.method.test_t_closeness import second_opinion
 
 ROW = Unit.row("add_remove")
 GRADE = {"pay": "other"}
@@ -52,6 +53,9 @@ def test_the_tables_agree_and_no_value_has_more_than_its_share():
             for group in set(groups)
         }
         assert "grade" not in made.records.columns
+        seen = second_opinion(made.records, grades)
+        assert seen.k >= (k or 3)
+        assert seen.confidential[0].measures.alpha <= 1 / 3
 
 
 @pytest.mark.slow

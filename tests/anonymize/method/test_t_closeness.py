@@ -13,7 +13,10 @@ import pytest
 from shoal.anonymize.cluster.bucket.distance import closeness
 from shoal.anonymize.method import t_closeness
 from shoal.anonymize.method.t_closeness import MARGINAL, NOT_REPEATED, Bucketization
+from shoal.assess.disclosure.measures import observe
 from shoal.chance.source import Source
+from shoal.data.schema import Attribute, Role, Schema
+from shoal.data.type import Type
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
 from shoal.guarantee.claim import Status
 from shoal.guarantee.syntactic import KAnonymousRelation, KnowledgeGain, ProbabilisticK, TCloseness
@@ -51,6 +54,13 @@ def spelled(made, values, bounds):
     return [made.buckets[0].labels[sum(value >= bound for bound in bounds)] for value in values]
 
 
+def second_opinion(records, shown):
+    """What code that shares nothing with the method measures of groups as if they were quasi-identifiers."""
+    kinds = (Attribute("group", Role.QUASI, Type.INTEGER), Attribute("shown", Role.CONFIDENTIAL, Type.TEXT))
+    table = records.attach("shown", np.array(shown, dtype=object))
+    return observe(table.count_by(["group", "shown"]), Schema(kinds))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("t", "k", "choice"), [("2", 6, "near"), ("3", 4, "random"), ("1.5", 8, "near")])
 def test_linked_tables_say_what_the_records_have_and_no_more(t, k, choice):
@@ -72,6 +82,9 @@ def test_linked_tables_say_what_the_records_have_and_no_more(t, k, choice):
     assert counted(made, "pay") == Counter(zip(groups, labels, strict=True))
     codes = np.unique(labels, return_inverse=True)[1]
     assert made.achieved_t == closeness(made.groups, codes) <= Fraction(t)
+    seen = second_opinion(made.records, labels)
+    assert seen.k >= k
+    assert seen.confidential[0].measures.ratio == pytest.approx(float(made.achieved_t), rel=1e-12)
 
 
 @pytest.mark.slow
