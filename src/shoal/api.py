@@ -34,6 +34,7 @@ from shoal.guarantee.safe_k import curve as safe_k
 from shoal.guarantee.safe_k.setting import Setting, frontier, solve
 
 if TYPE_CHECKING:
+    from shoal.assess.frame.groups import GroupRelease
     from shoal.assess.release.load import LoadedRelease
     from shoal.datasets.marginals import Marginals
     from shoal.draft.draft import Draft
@@ -371,18 +372,21 @@ def release(
     return replace(made, notes=(*said, *made.notes))
 
 
-def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease:
+def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease | GroupRelease:
     """Open a release for analysis: its tables of rows or noisy counts, and estimates with intervals that say what they cover.
+
+    A release by t-closeness or Anatomy has neither weights nor intervals: its tables are frames, and `joined()` gives each
+    record what its group holds, with the probability of each.
 
     Arguments  `folder` is a release folder, or the zip file that `shoal share` made of it; `verify` says whether everything
                is recomputed as `verify` does. The seal, the hashes and the shape of the files are checked in any case.
-    Raises     UsageError for what is no release, or for a release with neither a sample nor noisy counts; VerificationError
-               where a check fails.
+    Raises     UsageError for what is no release, or for a release by clusters, whose table is read as it is;
+               VerificationError where a check fails.
 
     >>> load("visits-2026")
     <LoadedRelease visits-2026: one table of age, sex, ...>
     """
-    from shoal.assess.release.load import load as read
+    from shoal.assess.release.load import load_any as read
 
     found = read(_release_path(folder))
     if verify:

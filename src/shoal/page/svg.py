@@ -162,6 +162,50 @@ def draw_records(places: Sequence[tuple[float, float]], ends: tuple[str, str], n
     return Markup("\n".join([_head(words), *lines, "</svg>"]))  # noqa: S704 - our own drawing, every text escaped
 
 
+RANGE_WIDTH, RANGE_STEP = 560.0, 26.0
+"""How wide a drawing of ranges is, and how tall each of its lines."""
+RANGE_NAMES = 150.0
+"""Space for the names of its lines."""
+LONGEST_NAME = 24
+
+
+def draw_ranges(lines: Sequence[tuple[str, float, tuple[float, float], tuple[float, float] | None]], words: str) -> str:
+    """Draw a line for each named share: a tick where it is, a bar over the range that it takes, and a frame of what is allowed.
+
+    Each line is a name, the share in all, the least and the largest share that occur, and the two that are allowed, or None.
+    """
+    from markupsafe import Markup, escape
+
+    most = max([high for _, _, (_, high), _ in lines] + [own[1] for *_, own in lines if own] + [1e-9])
+    wide = RANGE_WIDTH - RANGE_NAMES - SMALL_RIGHT
+    tall = RANGE_STEP * len(lines) + SMALL_TOP + 24
+
+    def x(share: float) -> float:
+        return RANGE_NAMES + wide * min(share / most, 1)
+
+    found = []
+    for number, (name, share, (low, high), allowed) in enumerate(lines):
+        y = SMALL_TOP + RANGE_STEP * number
+        shown = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}\u2026"
+        found.append(f'<text x="{_px(RANGE_NAMES - 8)}" y="{_px(y + 15)}" text-anchor="end">{escape(shown)}</text>')
+        if allowed is not None:
+            left, right = x(allowed[0]), x(allowed[1])
+            found.append(
+                f'<rect class="allowed" x="{_px(left)}" y="{_px(y + 3)}" width="{_px(right - left)}" height="16"/>'
+            )
+        found.append(
+            f'<rect class="before" x="{_px(x(low))}" y="{_px(y + 7)}" width="{_px(max(x(high) - x(low), 1.5))}" height="8"/>'
+        )
+        found.append(f'<path class="line" d="M{_px(x(share))} {_px(y + 2)}v18"/>')
+    bottom = SMALL_TOP + RANGE_STEP * len(lines) + 14
+    found.append(f'<text x="{_px(RANGE_NAMES)}" y="{_px(bottom)}">0</text>')
+    found.append(
+        f'<text x="{_px(RANGE_WIDTH - SMALL_RIGHT)}" y="{_px(bottom)}" text-anchor="end">{100 * most:.3g}\u00a0%</text>'
+    )
+    head = f'<svg class="drawn" role="img" aria-label="{escape(words)}" viewBox="0 0 {RANGE_WIDTH:.0f} {tall:.0f}">'
+    return Markup("\n".join([head, *found, "</svg>"]))  # noqa: S704 - our own drawing, every text escaped
+
+
 def _head(words: str) -> str:
     from markupsafe import escape
 

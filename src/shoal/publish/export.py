@@ -157,7 +157,7 @@ def _typed(handbook: Handbook, table: HandbookTable, name: str) -> TypedColumn:
 
 def _descriptions(handbook: Handbook, table: HandbookTable, made: pa.Table, sets: Sets) -> Iterator[ColumnDescription]:
     """What is known of each column that is written."""
-    added = {name: words for name, words in zip(NUMBERS, _NUMBERS, strict=True) if table.kind == COUNTS}
+    added = {name: words for name, words in zip(NUMBERS, _NUMBERS, strict=True) if table.kind == COUNTS} | table.added
     last: PublishedColumn | None = None
     for name in made.column_names:
         if name in table.columns:

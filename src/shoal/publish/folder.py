@@ -5,6 +5,8 @@ NAME/                        the release: everything in it may be passed on
     certificate.html         the same, for people
     policy.lock.yaml         the policy in its canonical text: what was decided before the data were touched
     table.csv                the published table (or table.parquet; table-1.csv, ... where there are repeats)
+    records.csv              the records with the numbers of their groups, where the release is one by groups,
+    confidential.csv         and what each group holds of the confidential attributes
     recoding/NN-NAME.json    what each label of an attribute stands for
     recoding/boxes.csv       the boxes, where labels come from a tree
     hierarchies/HASH.txt     the file that a hierarchy was read from, named by its hash, so that the labels can be made again
@@ -67,6 +69,11 @@ def view_file(view: str, form: str) -> str:
 def counts_file(name: str, form: str) -> str:
     """The file of a table of noisy counts."""
     return f"counts/{name}.{form}"
+
+
+def group_file(name: str, form: str) -> str:
+    """The file of a table of a release by groups: records, confidential, or the one table where groups are not shown."""
+    return f"{name}.{form}"
 
 
 def synthetic_file(form: str) -> str:

@@ -206,7 +206,7 @@ def test_releases(keys, check):
         ("microaggregation", "k: 5, grouping: vmdav"),
         ("probabilistic-k", "k: 5, grouping: ranking"),
         ("t-closeness", "t: 2.5, k: 4"),
-        ("anatomy", "l: 3, k: 4, t: 2"),
+        ("anatomy", "l: 3, k: 4, form: permuted"),
         ("synthetic", "epsilon: 1, delta: 0.01, synthetic: {rows: 500, never: [{age: [0, 15], answer: yes}]}"),
         ("dp-microaggregation", "k: 50, epsilon: 1, delta: 0, grouping: insensitive, calibration: per_record"),
     ],

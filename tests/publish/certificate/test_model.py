@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from shoal.publish.certificate.model import (
     MODELS,
     SCHEMA_FILES,
+    BucketizedCertificate,
     Certificate,
     CountedCertificate,
     Entry,
@@ -139,7 +140,11 @@ def test_the_one_file_verifier_names_the_key_that_is_wrong():
 def test_the_forms_of_the_one_file_verifier_have_the_keys_of_the_models():
     for method, form in verifier.CERTIFICATES.items():
         assert set(form) == set(MODELS[method].model_fields)
-    assert {SafeKCertificate, CountedCertificate, NoisyCountsCertificate, SampleCertificate} == set(
-        SCHEMA_FILES.values()
-    )
+    assert {
+        SafeKCertificate,
+        CountedCertificate,
+        NoisyCountsCertificate,
+        SampleCertificate,
+        BucketizedCertificate,
+    } == set(SCHEMA_FILES.values())
     assert all(issubclass(model, Certificate) for model in MODELS.values())

@@ -7,15 +7,19 @@ import pytest
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Status
 from shoal.guarantee.theorem import THEOREMS, PremiseAnswer, PremiseStatus
+from shoal.publish.certificate.bucketized import group_answers
 from shoal.publish.certificate.counted import counted_answers
 from shoal.publish.certificate.safe_k import FIXED_WITHOUT_DATA, safe_k_answers
 from shoal.publish.certificate.sample import sample_answers
 from shoal.publish.certificate.seal import theorem_entry
+from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.plan.methods import plan
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.plan.sample import SamplePlan
 from tests.publish.clinic import planned
 from tests.publish.counted_clinic import policy as counted
+from tests.publish.grouped_clinic import KINDS as GROUPED
+from tests.publish.grouped_clinic import policy as grouped
 from tests.publish.sample_clinic import policy as sampled
 
 PAIRS = {"release.views": "pairs", "release.delta": "1e-4"}
@@ -54,19 +58,23 @@ CUSTODIANS = {"recoding-fixed", *FIXED_WITHOUT_DATA}
 """What `proved` leaves to the custodian: that the plan was fixed without the data."""
 
 
-@pytest.fixture(scope="module", params=[*KINDS, *COUNTED, *SAMPLED])
+@pytest.fixture(scope="module", params=[*KINDS, *COUNTED, *SAMPLED, *GROUPED])
 def made(request):
     if request.param in SAMPLED:
         return plan(sampled(SAMPLED[request.param]))
     if request.param in COUNTED:
         return plan(counted(request.param))
+    if request.param in GROUPED:
+        return plan(grouped(request.param))
     return planned(KINDS[request.param])
 
 
 def answers(made):
     if isinstance(made, SamplePlan):
         return sample_answers(made)
-    return safe_k_answers(made) if isinstance(made, SafeKPlan) else counted_answers(made)
+    if isinstance(made, SafeKPlan):
+        return safe_k_answers(made)
+    return counted_answers(made) if isinstance(made, SyntacticPlan) else group_answers(made)
 
 
 def premises(made):

@@ -27,6 +27,7 @@ from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.standalone import Check
 from tests.publish.clinic import publish
 from tests.publish.counted_clinic import publish as publish_counted
+from tests.publish.grouped_clinic import publish as publish_grouped
 
 VIEWS = {"release.delta": "1e-4"}
 PAID: dict[str, dict[str, object]] = {
@@ -53,7 +54,8 @@ COUNTED: dict[str, tuple[str, dict[str, object]]] = {
     "probabilistic-k": ("swap", {}),
     "probabilistic-k-ranking": ("swap", {"release.grouping": "ranking", "attributes.diag.type": "ordinal"}),
 }
-KINDS = (*PAID, *COUNTED)
+GROUPED = {"t-closeness": "linked", "t-closeness-permuted": "permuted", "anatomy": "anatomy"}
+KINDS = (*PAID, *COUNTED, *GROUPED)
 COMPOSED = ("pairs", "chosen", "view-trees", "workload", "repeat")
 """Releases of several tables, whose curve each verifier composes on a grid of its own."""
 Path_ = tuple[Any, ...]
@@ -73,6 +75,8 @@ def make(folder: Path, kind: str) -> Path:
     if kind in COUNTED:
         which, changes = COUNTED[kind]
         return publish_counted(folder, which, changes, report=False).folder
+    if kind in GROUPED:
+        return publish_grouped(folder, GROUPED[kind], rows=60).folder
     return publish(folder, PAID[kind], rows=1500, report=False).folder
 
 
@@ -259,6 +263,8 @@ MUST_FIRE = {
         "rebuilt",
     },
     "grouping": {"grouping"},
+    "buckets": {"buckets", "table-files"},
+    "achieved_t": {"achieved-t"},
     "wording": {"wording-hash", "page-hash"},
     "plan_sha256": {"plan-hash"},
     "files": {"file-hash", "no-other-files", "no-idle-files", "plan-hash", "single-table"},
@@ -282,7 +288,7 @@ def inherent(kind: str, edit: Edit) -> str | None:
         return "how many other releases there were is in the custodian's ledger alone"
     if edit.path == ("ledger", "looks") and edit.what == "key removed":
         return "whether somebody looked is in the custodian's ledger alone, and older releases do not say it"
-    if kind in COUNTED and edit.path == ("ledger", "charges") and edit.what == "larger":
+    if kind in (*COUNTED, *GROUPED) and edit.path == ("ledger", "charges") and edit.what == "larger":
         return "what was charged before is in the custodian's ledger alone"
     return None
 

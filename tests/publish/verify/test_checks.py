@@ -19,9 +19,10 @@ from shoal.publish.verify.release import CHECKS, OWN_CHECKS, verify
 from tests.publish.clinic import publish
 from tests.publish.verify.forgery import certificate, redraw, write
 from tests.publish.verify.freeze import FROZEN, KINDS
+from tests.publish.verify.group_forgery import GROUP_FORGERIES, grouped
 from tests.publish.verify.noisy_forgery import NOISY_FORGERIES, NOISY_LEFT_OPEN, noisy
 
-__all__ = ["noisy"]
+__all__ = ["grouped", "noisy"]
 
 pytestmark = pytest.mark.slow
 
@@ -225,9 +226,11 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "premises": ("levels", edit("theorems", 0, "premises", value=[])),
     "table-rewritten": ("probabilistic-k", reversed_rows),
     **NOISY_FORGERIES,
+    **GROUP_FORGERIES,
 }  # fmt: skip
 """For each check a kind of release and a forgery that it must catch; hashes and seal are made anew by the forger."""
 NOISY = {"sample", *(kind for kind, _ in NOISY_FORGERIES.values())}
+GROUPED = {kind for kind, _ in GROUP_FORGERIES.values()}
 NOT_RESEALED: dict[str, tuple[str, Change]] = {
     "seal": ("levels", edit("sentence", value="Nobody can learn anything.")),
     "file-hash": ("levels", lambda folder, _: put(folder, lines(folder)[:-1])),
@@ -263,7 +266,8 @@ def treated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copy(kind: str, new: Path, tmp_path: Path, noisy: Callable[[str], Path] = lambda kind: FROZEN / kind) -> Path:
     return Path(
         shutil.copytree(
-            new if kind in ("new", "treated") else noisy(kind) if kind in NOISY else FROZEN / kind, tmp_path / kind
+            new if kind in ("new", "treated") else noisy(kind) if kind in NOISY | GROUPED else FROZEN / kind,
+            tmp_path / kind,
         )
     )
 
@@ -277,9 +281,10 @@ def failed_alone(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("check", FORGERIES)
-def test_every_check_fires(tmp_path, new, treated, noisy, check):
+def test_every_check_fires(tmp_path, new, treated, noisy, grouped, check):
     kind, change = FORGERIES[check]
-    folder = copy(kind, treated if kind == "treated" else new, tmp_path, noisy)
+    made = grouped if kind in GROUPED else noisy
+    folder = copy(kind, treated if kind == "treated" else new, tmp_path, made)
     content = certificate(folder)
     change(folder, content)
     write(folder, content, rehash=check != "plan-hash")
@@ -325,9 +330,10 @@ def test_no_check_is_without_a_forgery():
     assert not set(OWN_CHECKS) & set(verifier.CHECKS)
 
 
-def test_verifiers_make_no_check_that_is_not_on_the_list(treated, noisy):
+def test_verifiers_make_no_check_that_is_not_on_the_list(treated, noisy, grouped):
     made, alone = set(), set()
-    for folder in (treated, *(FROZEN / kind for kind in KINDS), *(noisy(kind) for kind in sorted(NOISY))):
+    own = (*(noisy(kind) for kind in sorted(NOISY)), *(grouped(kind) for kind in sorted(GROUPED)))
+    for folder in (treated, *(FROZEN / kind for kind in KINDS), *own):
         made |= {check.id for check in verify(folder)}
         alone |= {check.id for check in verifier.verify(folder)}
     assert made <= set(CHECKS)

@@ -27,6 +27,7 @@ from shoal.data.archive import UnpackedRelease, is_archive
 from shoal.errors import UsageError, VerificationError, visible
 
 if TYPE_CHECKING:
+    from shoal.assess.frame.groups import GroupRelease
     from shoal.assess.release.condition import Where
     from shoal.assess.release.consistency import ConsistentViews
     from shoal.assess.release.estimate import Estimate, MarginalEstimate
@@ -234,7 +235,7 @@ class LoadedRelease:
 
 
 def load(folder: str | Path) -> LoadedRelease:
-    """Read a release folder, or the zip file that `shoal share` made of it.
+    """Read a release by sampling, or of noisy counts: its folder, or the zip file that `shoal share` made of it.
 
     The seal of the certificate, the hash of every file and the shape of what is read are checked. `shoal.load` also verifies
     the release before that, as `shoal verify` does. A zip file is unpacked into a temporary folder, which is removed together
@@ -248,6 +249,23 @@ def load(folder: str | Path) -> LoadedRelease:
         ...
     shoal.errors.UsageError: this is not a release folder; got no-such-release; allowed: a folder with certificate.json
     """
+    found = load_any(folder)
+    if not isinstance(found, LoadedRelease):
+        raise _without_intervals(found.certificate["method"])
+    return found
+
+
+def _without_intervals(method: object) -> UsageError:
+    return UsageError(
+        "this release is not a random sample, so it has no weights and no intervals",
+        came=method,
+        allowed=", ".join(METHODS),
+        fix="read its table as it is",
+    )
+
+
+def load_any(folder: str | Path) -> LoadedRelease | GroupRelease:
+    """The same for every release that can be analysed: one by groups is a `GroupRelease`, which has no weights and intervals."""
     place, held = Path(folder), None
     with reading("the release"):
         if is_archive(place):
@@ -256,13 +274,12 @@ def load(folder: str | Path) -> LoadedRelease:
     sealed = SealedFolder.open(place)
     certificate = sealed.certificate
     method = certificate.get("method", "safe-k")
+    if method in ("t-closeness", "anatomy"):
+        from shoal.assess.frame.groups import read_groups
+
+        return read_groups(place, sealed, held)
     if method not in METHODS:
-        raise UsageError(
-            "this release is not a random sample, so it has no weights and no intervals",
-            came=method,
-            allowed=", ".join(METHODS),
-            fix="read its table as it is",
-        )
+        raise _without_intervals(method)
     with reading("the certificate or a rule"):
         _check_unit(certificate)
         plan = read_plan(sealed) if "policy.lock.yaml" in certificate["files"] else NO_PLAN

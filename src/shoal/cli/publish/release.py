@@ -289,6 +289,8 @@ def _sample_text(report: Mapping[str, Any] | None) -> str:
 
 def _columns(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """How much each column says, by whichever measure its report has."""
+    if "held" in report:  # groups: their quasi-identifiers are as they were, and more or less alike inside a group
+        return [{"name": one["name"], "inside_percent": one["loss"]} for one in report["unlike"]["attributes"]]
     if "attributes" in report:  # views: each attribute where it is shown best
         return [{"name": one["name"], "views": one["views"], **_detail(one["best"])} for one in report["attributes"]]
     if "mean_distance" in report:  # noisy counts: tables are compared with the original, not columns
@@ -299,8 +301,13 @@ def _columns(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _distances(report: Mapping[str, Any]) -> list[str]:
-    """How far noisy counts, and synthetic rows, are from the original: the mean total variation distance of their tables."""
+    """How far what is published is from the original.
+
+    Of noisy counts and synthetic rows: the mean total variation distance of their tables; of groups: the t that they reach.
+    """
     found = []
+    if report.get("achieved_t") is not None and report["asked"]["t"] is not None:
+        found.append(f"t reached: {report['achieved_t']}, of {report['asked']['t']} that were allowed")
     for key, what in (
         ("mean_distance", "noisy counts"),
         ("mean_consistent_distance", "made consistent"),
@@ -333,6 +340,9 @@ def _column_text(column: Mapping[str, Any]) -> str:
     if "loss_percent" in column:
         lost = column["loss_percent"]
         return "constant" if lost is None else f"lost {lost:.3g} % of its variance"
+    if "inside_percent" in column:
+        inside = column["inside_percent"]
+        return "constant" if inside is None else f"as it was; {inside:.3g} % of its variance lies inside groups"
     if column["detail"] is None:
         return "one value in the original"
     says = f"says {column['says']}" if column["says"] else ""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from shoal.data.domain import Pattern
 from shoal.data.schema import Attribute, Role, Type
 from shoal.guarantee.plain_sample import LARGEST_DELTA, MOST_ROWS
 from shoal.guarantee.rounding import exact_text
@@ -20,7 +21,6 @@ from shoal.guarantee.unit import NEIGHBOURS
 from shoal.policy.model.attribute import AttributeModel
 from shoal.policy.model.file import UnitModel
 from shoal.policy.model.release import (
-    GROUPINGS,
     ChosenViewsModel,
     Grouping,
     GroupsModel,
@@ -29,6 +29,7 @@ from shoal.policy.model.release import (
     ReleaseModel,
     SamplingModel,
     SearchModel,
+    Show,
     SyntheticModel,
     TreeModel,
     ViewsModel,
@@ -71,6 +72,8 @@ class Method:
     takes_drawn_sample: bool = False
     """Whether the table may itself be the random sample (`sampling.already`)."""
     groupings: tuple[Grouping, ...] = ()
+    shows: tuple[Show, ...] = ()
+    """What a group may show."""
     ratio: bool = True
     """Whether t is a ratio, rather than an earth mover's distance."""
     searches: bool = False
@@ -178,6 +181,9 @@ class Method:
         if release.grouping is not None and self.groupings and release.grouping not in self.groupings:
             allowed = " or ".join(self.groupings)
             yield Problem(("release", "grouping"), f"not a grouping of method {self.name}", release.grouping, allowed)
+        if release.show is not None and self.shows and release.show not in self.shows:
+            allowed = " or ".join(self.shows)
+            yield Problem(("release", "show"), f"method {self.name} does not show it", release.show, allowed)
 
     def _domains(
         self, release: ReleaseModel, asked: Mapping[str, AttributeModel], attributes: Mapping[str, Attribute]
@@ -405,7 +411,7 @@ class ClusterMethod(Method):
             wrong = "no quasi-identifier: there is nothing to tell who is near whom"
             yield Problem(("attributes",), wrong, fix="give an attribute the role quasi")
         yield from self._groupings(release, grouping, attributes)
-        if (release.l or release.t) and Role.CONFIDENTIAL not in roles:
+        if (release.l or release.t) and Role.CONFIDENTIAL not in roles and not self.confidential:
             key = "l" if release.l else "t"
             yield Problem(
                 ("release", key), "there is no confidential attribute", fix="give an attribute the role confidential"
@@ -549,6 +555,67 @@ def _levels_of(recoding: RecodingModel | None) -> Iterator[tuple[tuple[str, ...]
             yield ("release", "recoding", "search", key), getattr(recoding.search, key) or {}
 
 
+@dataclass(frozen=True)
+class TClosenessMethod(ClusterMethod):
+    """Confidential values in buckets, and groups that hold every bucket about as often as the table."""
+
+    def needs_domain(self, release: ReleaseModel, attribute: Attribute) -> bool:
+        """A bucket of names lists all declared ones, so that it does not say which of them occur; ordered ones have an order."""
+        named = (
+            attribute.role is Role.CONFIDENTIAL and not attribute.type.numeric and attribute.type is not Type.BOOLEAN
+        )
+        return super().needs_domain(release, attribute) or (named and release.show != "value")
+
+    def domain_advice(self, attribute: Attribute) -> str:
+        if attribute.role is not Role.CONFIDENTIAL:
+            return super().domain_advice(attribute)
+        return "list its values, or give a hierarchy that has them all"
+
+    def _domains(
+        self, release: ReleaseModel, asked: Mapping[str, AttributeModel], attributes: Mapping[str, Attribute]
+    ) -> Iterator[Problem]:
+        yield from super()._domains(release, asked, attributes)
+        for name, attribute in attributes.items():
+            if (
+                isinstance(attribute.domain, Pattern)
+                and attribute.role is Role.CONFIDENTIAL
+                and release.show != "value"
+            ):
+                wrong = "a confidential attribute whose values are not listed"
+                fix = "buckets list the values they hold: list them, or give a hierarchy that has them all"
+                yield Problem(("attributes", name, "domain"), wrong, "a pattern", "a list of values", fix)
+
+    def fill(self, release: ReleaseModel, published: Iterable[str]) -> ReleaseModel:
+        least = None if release.t is None else int(release.t) + 1
+        return super().fill(release.model_copy(update={"k": release.k or least}), published)
+
+
+@dataclass(frozen=True)
+class AnatomyMethod(ClusterMethod):
+    """Confidential values in a table of their own, linked by groups in which none is frequent, or all are alike."""
+
+    def fill(self, release: ReleaseModel, published: Iterable[str]) -> ReleaseModel:
+        return super().fill(release.model_copy(update={"k": release.k or release.l}), published)
+
+    def _keys(self, release: ReleaseModel, neighbours: str | None) -> Iterator[Problem]:
+        yield from super()._keys(release, neighbours)
+        needed = "k" if release.grouping == "confidential" else "l"
+        if getattr(release, needed) is None:
+            how = "grouping: confidential" if needed == "k" else "method anatomy"
+            fix = f"{how} needs it" + ("" if needed == "k" else ", or say grouping: confidential with k")
+            yield Problem(("release",), f"the key '{needed}' is missing", None, None, fix)
+
+    def _records(
+        self, release: ReleaseModel, unit: UnitModel | None, attributes: Mapping[str, AttributeModel]
+    ) -> Iterator[Problem]:
+        yield from super()._records(release, unit, attributes)
+        secret = [name for name, one in attributes.items() if one.role is Role.CONFIDENTIAL]
+        if release.l is not None and len(secret) > 1:
+            fix = "give the others another role, or take method: t-closeness"
+            wrong = "l is for one confidential attribute"
+            yield Problem(("release", "l"), wrong, excerpt(", ".join(secret)), "one confidential attribute", fix)
+
+
 def no_attribute(path: tuple[str | int, ...], name: str, attributes: Mapping[str, AttributeModel]) -> Problem:
     """A key names an attribute that the policy does not have."""
     known = tuple(attributes)
@@ -592,7 +659,8 @@ _ALL = (
         ("k",),
         ("grouping", "show", "gain", "l", "t"),
         plan="syntactic",
-        groupings=GROUPINGS,
+        groupings=("mdav", "vmdav", "approx", "ranking", "optimal", "insensitive", "mondrian", "strict_mondrian"),
+        shows=("centroid", "median", "label"),
         ratio=False,
         defaults={"grouping": "mdav", "show": "centroid"},
     ),
@@ -606,8 +674,25 @@ _ALL = (
         ratio=False,
         defaults={"grouping": "mdav"},
     ),
-    Method("t-closeness", ("t",), ("k",), confidential=True),
-    Method("anatomy", ("l",), ("k", "t"), confidential=True),
+    TClosenessMethod(
+        "t-closeness",
+        ("t",),
+        ("k", "form", "show", "grouping"),
+        plan="syntactic",
+        confidential=True,
+        groupings=("near", "random"),
+        shows=("bucket", "value"),
+        defaults={"form": "linked", "show": "bucket", "grouping": "near"},
+    ),
+    AnatomyMethod(
+        "anatomy",
+        (),
+        ("l", "k", "grouping", "form"),
+        plan="syntactic",
+        confidential=True,
+        groupings=("random", "confidential"),
+        defaults={"form": "linked", "grouping": "random"},
+    ),
     Method(
         "dp-microaggregation",
         ("epsilon", "k"),

@@ -470,9 +470,23 @@ MethodName = Literal[
 METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 Bound = Literal["tight", "published"]
 Prefer = Literal["rows", "balance", "detail"]
-Grouping = Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive", "mondrian", "strict_mondrian"]
+Grouping = Literal[
+    "mdav",
+    "vmdav",
+    "approx",
+    "ranking",
+    "optimal",
+    "insensitive",
+    "mondrian",
+    "strict_mondrian",
+    "near",
+    "random",
+    "confidential",
+]
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
-Show = Literal["centroid", "median", "label"]
+Show = Literal["centroid", "median", "label", "bucket", "value"]
+SHOWS: tuple[Show, ...] = get_args(Show)
+Form = Literal["linked", "permuted"]
 Calibration = Literal["whole", "per_record"]
 Format = Literal["parquet", "csv"]
 Rare = Literal["keep", "refuse", "drop", "generalize", "replace"]
@@ -548,12 +562,14 @@ class ReleaseModel(PolicyPart):
         "when left out.",
     )
     l: FromTwo | None = Field(  # noqa: E741
-        None, description="How many distinct confidential values each group must hold."
+        None,
+        description="How many distinct confidential values each group must hold; for `anatomy`, no value makes up more than 1/l "
+        "of its group.",
     )
     t: Distance | None = Field(
         default=None,
         description="How far a group's confidential values may stray from the whole table's: a ratio from 1 up for "
-        "`t-closeness` and `anatomy`, else the earth mover's distance, below 1.",
+        "`t-closeness`, else the earth mover's distance, below 1.",
     )
     suppression: Share | None = Field(
         default=None, description="For `k-anonymity`: the share of rows that may be suppressed."
@@ -568,16 +584,23 @@ class ReleaseModel(PolicyPart):
     grouping: Annotated[Grouping, BeforeValidator(Word(*GROUPINGS))] | None = Field(
         default=None,
         description="How near records find each other: `mdav`, `vmdav`, `approx`, `ranking`, `optimal`, `insensitive`, "
-        "`mondrian` or `strict_mondrian`.",
+        "`mondrian` or `strict_mondrian`. For `t-closeness` `near` or `random` records; for `anatomy` `random` ones, or such of "
+        "like `confidential` values.",
     )
     gain: Gain | None = Field(
         default=None,
         description="For `vmdav`: how readily a group grows beyond k; 0 never, about 1.1 for clustered records.",
     )
-    show: Annotated[Show, BeforeValidator(Word("centroid", "median", "label"))] | None = Field(
+    show: Annotated[Show, BeforeValidator(Word(*SHOWS))] | None = Field(
         default=None,
         description="For `microaggregation`: what a group shows, its `centroid`, its `median`, or a `label` that covers it. "
-        "When left out: `label` for `mondrian` and `strict_mondrian`, else `centroid`.",
+        "When left out: `label` for `mondrian` and `strict_mondrian`, else `centroid`. For `t-closeness`: the `bucket` of each "
+        "confidential value, or the `value` itself, of which t-closeness is not claimed.",
+    )
+    form: Annotated[Form, BeforeValidator(Word("linked", "permuted"))] | None = Field(
+        default=None,
+        description="For `t-closeness` and `anatomy`: two tables `linked` by the number of a group, or one in which what is "
+        "confidential was `permuted` inside groups that it does not show.",
     )
     calibration: Annotated[Calibration, BeforeValidator(Word("whole", "per_record"))] | None = Field(
         default=None,

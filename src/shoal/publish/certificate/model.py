@@ -2,9 +2,10 @@
 
 There are several kinds. `SafeKCertificate` is for random samples of rows, `NoisyCountsCertificate` for noisy counts, with or
 without such samples, and for synthetic rows: both pay for differential privacy. `CountedCertificate` is for a release whose
-guarantee is counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity), `SampleCertificate` for a plain
-sample, whose promise is about the draw from one table. The file is the dump of the model, and the JSON Schemas that ship beside
-this module are made from it:
+guarantee is counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity), `BucketizedCertificate` for
+groups whose confidential values stand in a table of their own, or in buckets (t-closeness, Anatomy), `SampleCertificate` for a
+plain sample, whose promise is about the draw from one table. The file is the dump of the model, and the JSON Schemas that ship
+beside this module are made from it:
 
     python -m shoal.publish.certificate.model        writes the schemas again, after a change of the models
 
@@ -137,9 +138,9 @@ class GaussianEntry(Entry):
 
 
 class AnonymityEntry(Entry):
-    """k-anonymity, counted on the published table, or probabilistic k-anonymity."""
+    """k-anonymity of the table or of a relation, counted on what is published, or probabilistic k-anonymity."""
 
-    kind: Literal["k-anonymity", "probabilistic-k"]
+    kind: Literal["k-anonymity", "probabilistic-k", "k-anonymous-relation"]
     k: Positive
 
 
@@ -148,7 +149,7 @@ class DiversityEntry(Entry):
 
     kind: Literal["l-diversity"]
     l: Number  # noqa: E741 - the literature's letter
-    form: Literal["distinct", "entropy", "recursive"]
+    form: Literal["distinct", "entropy", "recursive", "frequency"]
 
 
 class ClosenessEntry(Entry):
@@ -168,6 +169,13 @@ class SamplePrivacyEntry(Entry):
     delta: Number
     rate: Number | None
     """The rate that the policy declares; null where it was found on the table."""
+
+
+class KnowledgeGainEntry(Entry):
+    """How much an intruder learns at most whose knowledge is the table's marginal distribution."""
+
+    kind: Literal["knowledge-gain"]
+    factor: Number
 
 
 class NoisyTablesEntry(Entry):
@@ -212,7 +220,8 @@ AnyGuaranteeEntry = Annotated[
     | AnonymityEntry
     | DiversityEntry
     | ClosenessEntry
-    | SamplePrivacyEntry,
+    | SamplePrivacyEntry
+    | KnowledgeGainEntry,
     Field(discriminator="kind"),
 ]
 
@@ -765,7 +774,64 @@ class SampleCertificate(Certificate):
     ledger: CountedLedgerEntry
 
 
-AnyModel = SafeKCertificate | CountedCertificate | NoisyCountsCertificate | SampleCertificate
+# --- groups whose confidential values are in a table of their own, or in buckets ---------------------------------------
+
+
+class BucketizedPromiseEntry(Entry):
+    """The promise of the groups."""
+
+    kind: Literal["k-anonymous-relation", "probabilistic-k"]
+    k: Positive
+    """No group is smaller."""
+    l: Annotated[int, Field(ge=2)] | None  # noqa: E741 - the literature's letter
+    """No confidential value makes up more than 1/l of a group; null where not asked for."""
+    t: Number | None
+    """The largest ratio between the share of a bucket in a group and in the table, either way; null where not asked for."""
+    unit: UnitEntry
+    status: Literal["checked", "proved with condition"]
+
+
+class GroupFormEntry(Entry):
+    """How records were grouped, and what is shown of the groups."""
+
+    name: Literal["near", "random", "confidential"]
+    """Whether records of a group are near in their quasi-identifiers, drawn at random, or of like confidential values."""
+    form: Literal["linked", "permuted"]
+    """Two tables that are linked by the number of a group, or one in which confidential columns were permuted in groups."""
+    show: Literal["bucket", "value"]
+
+
+class GroupTableEntry(Entry):
+    """One published table of a release by groups."""
+
+    file: RelativePath
+    group: Text | None
+    """The first column: the number of the group, which says nothing else; null where groups are not shown."""
+    columns: Columns
+    """The attributes, which come next."""
+    count: Text | None
+    """The last column: how many records of the group have what the line shows; null where a line is one record."""
+    shows: dict[Text, Text]
+    """What each attribute shows: its values, or buckets of them."""
+    recoding: dict[Text, RelativePath]
+    """For each attribute that is shown in buckets, the file that says which values are in which."""
+
+
+class BucketizedCertificate(Certificate):
+    """What a release by groups with separate or bucketized confidential values promises, and how a stranger checks it."""
+
+    guarantee: BucketizedPromiseEntry
+    method: Literal["t-closeness", "anatomy"]
+    grouping: GroupFormEntry
+    buckets: dict[Text, Annotated[tuple[Text, ...], Field(min_length=1)]]
+    """The buckets of each confidential attribute in their order; empty where values are shown."""
+    achieved_t: Number | None
+    """The largest ratio of all groups, as anybody can count it on the linked tables; null where t is not promised or hidden."""
+    tables: Annotated[tuple[GroupTableEntry, ...], Field(min_length=1, max_length=2)]
+    ledger: CountedLedgerEntry
+
+
+AnyModel = SafeKCertificate | CountedCertificate | NoisyCountsCertificate | SampleCertificate | BucketizedCertificate
 MODELS: dict[str, type[AnyModel]] = {
     "safe-k": SafeKCertificate,
     "microaggregation": CountedCertificate,
@@ -773,6 +839,8 @@ MODELS: dict[str, type[AnyModel]] = {
     "noisy-counts": NoisyCountsCertificate,
     "synthetic": NoisyCountsCertificate,
     "sample": SampleCertificate,
+    "t-closeness": BucketizedCertificate,
+    "anatomy": BucketizedCertificate,
 }
 """The model of the certificate of each method."""
 SCHEMA_FILES: dict[Path, type[Certificate]] = {
@@ -780,6 +848,7 @@ SCHEMA_FILES: dict[Path, type[Certificate]] = {
     Path(__file__).with_name("counted.schema.json"): CountedCertificate,
     Path(__file__).with_name("noisy_counts.schema.json"): NoisyCountsCertificate,
     Path(__file__).with_name("sample.schema.json"): SampleCertificate,
+    Path(__file__).with_name("bucketized.schema.json"): BucketizedCertificate,
 }
 """The schemas that ship, for strangers who check certificates without Shoal."""
 

@@ -14,6 +14,7 @@ from shoal.page.picture import Mark, Picture, PlotAxis, Series
 from shoal.page.svg import draw_curve
 from shoal.publish.certificate.model import (
     AnyModel,
+    BucketizedCertificate,
     ChargeEntry,
     CountedCertificate,
     CountedLedgerEntry,
@@ -79,6 +80,8 @@ def certificate_page(certificate: AnyModel) -> str:
     """The certificate as script-free HTML."""
     if isinstance(certificate, NoisyCountsCertificate):
         return page("noisy_counts", {**_opening_fields(certificate, STATUS), **_noisy_counts_fields(certificate)})
+    if isinstance(certificate, BucketizedCertificate):
+        return page("bucketized", {**_opening_fields(certificate, COUNTED_STATUS), **_bucketized_fields(certificate)})
     if isinstance(certificate, CountedCertificate):
         return page("counted", {**_opening_fields(certificate, COUNTED_STATUS), **_counted_fields(certificate)})
     if isinstance(certificate, SampleCertificate):
@@ -581,3 +584,47 @@ def _about_counted_verify(certificate: CountedCertificate) -> str:
     if certificate.tables[0].file.endswith(".csv"):
         return f"{first}, and count the groups of the published table."
     return f"{first}, and count the groups of the published table; the second needs pyarrow for that."
+
+
+# --- groups whose confidential values are in a table of their own, or in buckets -------------------------------------
+
+
+def _bucketized_fields(certificate: BucketizedCertificate) -> dict[str, Any]:
+    return {
+        "warned": _counted_warnings(certificate.ledger.unbounded_releases),
+        "parameters": _bucketized_parameters(certificate),
+        "tables": certificate.tables,
+        "buckets": [(name, ", ".join(labels)) for name, labels in certificate.buckets.items()],
+        "about_ledger": _about_counted_ledger(certificate.ledger),
+        "about_verify": _about_group_verify(certificate),
+        "footer": f"This page says what certificate.json (format {certificate.format}) says.",
+    }
+
+
+def _bucketized_parameters(certificate: BucketizedCertificate) -> list[Fact]:
+    from shoal.publish.plan.bucketized import FORM_WORDS, GROUPING_WORDS  # a page of another kind needs no engine
+
+    promised, grouping = certificate.guarantee, certificate.grouping
+    unit = promised.unit.unit()
+    facts = [("k", str(promised.k), "no group is smaller")]
+    if promised.l is not None:
+        facts.append(("l", str(promised.l), f"no confidential value makes up more than 1/{promised.l} of a group"))
+    if promised.t is not None:
+        facts.append(("t", promised.t, "the largest ratio between shares in a group and in the table, either way"))
+    if certificate.achieved_t is not None:
+        facts.append(("t, reached", certificate.achieved_t, "counted on the published tables, exactly"))
+    return [
+        *facts,
+        ("grouping", grouping.name, GROUPING_WORDS[grouping.name]),
+        ("form", grouping.form, FORM_WORDS[grouping.form]),
+        ("who is counted", "a row" if unit.column is None else f"one row of each {unit.name}", ""),
+        ("epsilon", "none", "no differential privacy is promised"),
+    ]
+
+
+def _about_group_verify(certificate: BucketizedCertificate) -> str:
+    first = "Both recompute every hash and the seal, and compare the certificate with the locked plan"
+    if certificate.grouping.form == "permuted":
+        return f"{first}; the groups are not published, so nobody can count them."
+    more = "" if certificate.tables[0].file.endswith(".csv") else "; the second needs pyarrow for that"
+    return f"{first}, and count every group on the two published tables{more}."

@@ -17,6 +17,7 @@ from shoal.publish.certificate.model import (
     WORDING,
     ZEROS,
     AnyModel,
+    BucketizedCertificate,
     ClaimEntry,
     CountedCertificate,
     NoisyCountsCertificate,
@@ -40,7 +41,12 @@ HOW_TO_VERIFY = (
 )
 
 AnyCertificate = TypeVar(
-    "AnyCertificate", SafeKCertificate, CountedCertificate, NoisyCountsCertificate, SampleCertificate
+    "AnyCertificate",
+    SafeKCertificate,
+    CountedCertificate,
+    NoisyCountsCertificate,
+    SampleCertificate,
+    BucketizedCertificate,
 )
 
 

@@ -23,7 +23,7 @@ from shoal.assess.frame.column import EVERY, GONE, INTERVAL, SET, VALUE, Publish
 from shoal.data.hierarchy.level import SUPPRESSED
 from shoal.data.type import Type
 from shoal.page.html import page
-from shoal.publish.handbook.content import RECORDS, SYNTHETIC, Handbook
+from shoal.publish.handbook.content import OF_VALUES, Handbook
 from shoal.publish.handbook.treatments import readings
 
 FIELDS = (
@@ -97,7 +97,7 @@ def _shows_unlisted(handbook: Handbook, column: PublishedColumn) -> bool:
     if column.unlisted:
         return True
     unlisted = column.type.numeric or column.values is None
-    return unlisted and any(_has_values(handbook, column, kind) for kind in (SYNTHETIC, RECORDS))
+    return unlisted and any(_has_values(handbook, column, kind) for kind in OF_VALUES)
 
 
 def _has_values(handbook: Handbook, column: PublishedColumn, kind: Any) -> bool:
@@ -109,7 +109,7 @@ def _shown_values(handbook: Handbook, column: PublishedColumn) -> tuple[str, ...
     """The declared values, where a table shows values as they are, and numbers that have a meaning of their own."""
     if column.type.numeric:
         return tuple(column.value_labels)
-    shows = any(_has_values(handbook, column, kind) for kind in (SYNTHETIC, RECORDS))
+    shows = any(_has_values(handbook, column, kind) for kind in OF_VALUES)
     return (column.values or ()) if shows else ()
 
 
@@ -117,7 +117,7 @@ def _leaves_cells_empty(handbook: Handbook, column: PublishedColumn) -> bool:
     """Whether a missing value is an empty cell in some table."""
     if not column.may_be_missing:
         return False
-    return bool(column.kept) or any(_has_values(handbook, column, kind) for kind in (SYNTHETIC, RECORDS))
+    return bool(column.kept) or any(_has_values(handbook, column, kind) for kind in OF_VALUES)
 
 
 # --- the page --------------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def _facts(handbook: Handbook, column: PublishedColumn) -> list[tuple[str, str, 
         found.append(("a missing value is", " or ".join(ways) or "part of a label", ""))
     else:
         found.append(("a missing value", "does not occur", ""))
-    shows = [table.shows[column.name] for table in handbook.of_kind("records") if column.name in table.shows]
+    shows = [table.shows[column.name] for table in handbook.tables if column.name in table.shows]
     found += [("shows", _SHOWS.get(each, each), "") for each in shows]
     found += [("before the method", each, "") for each in readings(handbook, column.name)]
     return [*found, ("tables", where, "")]
@@ -243,4 +243,8 @@ _SHOWS = {
     "set": "the different values of its group",
     "concept": "a concept of the hierarchy that is nearest to its group",
     "ancestor": "the lowest concept of the hierarchy above its group",
+    "bucket, in the table of groups": "the buckets of its group's records, and how many have each",
+    "as it is, in the table of groups": "the values of its group's records, and how many have each",
+    "bucket, permuted inside hidden groups": "the bucket of some record of its group",
+    "as it is, permuted inside hidden groups": "the value of some record of its group",
 }

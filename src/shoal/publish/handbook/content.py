@@ -12,9 +12,12 @@ from typing import Any, Literal
 from shoal.assess.frame.column import PublishedColumn, describe_column
 from shoal.data.type import Type
 
-ROWS, COUNTS, SYNTHETIC, RECORDS = "rows", "counts", "synthetic", "records"
-Kind = Literal["rows", "counts", "synthetic", "records"]
-"""What the lines of a table are: sampled rows, cells with noisy counts, rows of nobody, or masked records."""
+ROWS, COUNTS, SYNTHETIC, RECORDS, LINKED, GROUPS = "rows", "counts", "synthetic", "records", "linked", "groups"
+Kind = Literal["rows", "counts", "synthetic", "records", "linked", "groups"]
+"""What the lines of a table are: sampled rows, cells with noisy counts, rows of nobody, masked records, records with the number
+of their group, or what groups hold."""
+OF_VALUES: tuple[Kind, ...] = ("synthetic", "records", "linked", "groups")
+"""The kinds of tables whose columns need no rule: without one they show values."""
 NUMBERS = ("count", "low", "high")
 """The columns of a table of counts after its attributes."""
 LABELLED = ("interval", "set", "concept", "ancestor")
@@ -39,11 +42,29 @@ class HandbookTable:
     half_width: int | None = None
     lines: int | None = None
     """How many lines it has, where the certificate says it."""
+    group: str | None = None
+    """The column before all others that holds the number of a group; None where there is none."""
+    count: str | None = None
+    """The column after all others that says how many records a line stands for; None where there is none."""
 
     @property
     def weight(self) -> float | None:
         """How many records a row stands for on average; None where rows have no weights."""
         return None if self.beta is None else float(1 / self.beta)
+
+    @property
+    def added(self) -> dict[str, str]:
+        """What the columns are that hold no attribute: the number of a group, and how many of its records a line counts."""
+        own = {
+            self.group: "the number of a group, which says nothing else",
+            self.count: "how many records of the group",
+        }
+        return {name: words for name, words in own.items() if name is not None}
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Its columns in their order, those that hold no attribute among them."""
+        return tuple(name for name in (self.group, *self.columns, self.count) if name is not None)
 
     @property
     def form(self) -> str:
@@ -85,8 +106,8 @@ class Handbook:
         """Whether the cells of a column are values of the attribute in its own type; else they are labels, which are text."""
         if table.kind == SYNTHETIC:
             return True
-        if table.kind == RECORDS:
-            return table.shows[name] not in LABELLED
+        if table.kind in (RECORDS, LINKED, GROUPS):
+            return name not in table.rules and table.shows[name] not in LABELLED
         column = self.by_name[name]
         return table.rules[name] in column.kept and (table.kind == ROWS or column.type.numeric)
 
@@ -119,12 +140,24 @@ def make_handbook(certificate: Mapping[str, Any], lock: Mapping[str, Any], read_
     return Handbook(certificate, lock, tables, columns)
 
 
+def _group_table(name: str, entry: Mapping[str, Any], k: int) -> HandbookTable:
+    """A table of a release by groups: records, what groups hold, or one table that shows no groups."""
+    kind: Kind = "records" if entry["group"] is None else "groups" if entry["count"] is not None else "linked"
+    return HandbookTable(
+        name, entry["file"], kind, tuple(entry["columns"]), entry["recoding"], entry["shows"], k,
+        group=entry["group"], count=entry["count"],
+    )  # fmt: skip
+
+
 def _tables(certificate: Mapping[str, Any]) -> Iterator[HandbookTable]:
     """Every published table: rows or records, counts, synthetic rows."""
     names: set[str] = set()
     for entry in certificate["tables"]:
         name = entry.get("name") or PurePosixPath(entry["file"]).stem
         names.add(name)
+        if "group" in entry:
+            yield _group_table(name, entry, certificate["guarantee"]["k"])
+            continue
         if "shows" in entry:
             yield HandbookTable(name, entry["file"], "records", tuple(entry["columns"]), {}, entry["shows"], entry["k"])
             continue

@@ -14,7 +14,17 @@ from shoal.assess.frame.column import GONE, PublishedColumn, PublishedLabel
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, point
 from shoal.publish.handbook.codebook import FIELDS, words_of
-from shoal.publish.handbook.content import COUNTS, NUMBERS, RECORDS, ROWS, SYNTHETIC, Handbook, HandbookTable
+from shoal.publish.handbook.content import (
+    COUNTS,
+    GROUPS,
+    LINKED,
+    NUMBERS,
+    RECORDS,
+    ROWS,
+    SYNTHETIC,
+    Handbook,
+    HandbookTable,
+)
 from shoal.publish.handbook.treatments import readings
 
 MOST_LISTED = 20_000
@@ -37,6 +47,8 @@ KINDS = {
     COUNTS: "noisy counts, one for each combination of labels",
     SYNTHETIC: "synthetic rows, which are nobody's",
     RECORDS: "records, masked in groups",
+    LINKED: "records, each with the number of its group",
+    GROUPS: "what each group holds, one line for each combination, with how many of its records have it",
 }
 
 
@@ -85,6 +97,9 @@ def _resource(handbook: Handbook, table: HandbookTable, taken: set[str], *, list
             {"name": name, "type": "integer", "description": words}
             for name, words in zip(NUMBERS, _NUMBERS, strict=True)
         ]
+    by_name = {field["name"]: field for field in fields}
+    by_name |= {name: {"name": name, "type": "integer", "description": words} for name, words in table.added.items()}
+    fields = [by_name[name] for name in dict.fromkeys((*table.header, *by_name))]
     own: dict[str, Any] = {"kind": table.kind, "name": table.name}
     if table.beta is not None:
         own |= {"weight": table.weight, "beta": str(table.beta)}

@@ -118,7 +118,9 @@ def _about(handbook: Handbook) -> Iterator[str]:
             "nobody: no row of the original is among them, except by chance."
         )
     for table in records:
-        yield _about_records(handbook, table)
+        yield _about_groups(handbook, table) if "buckets" in handbook.certificate else _about_records(handbook, table)
+    for table in handbook.of_kind("linked"):
+        yield _about_groups(handbook, table)
 
 
 def _about_rows(handbook: Handbook, rows: Sequence[HandbookTable]) -> Iterator[str]:
@@ -188,6 +190,30 @@ def _about_records(handbook: Handbook, table: HandbookTable) -> str:
     )
 
 
+def _about_groups(handbook: Handbook, table: HandbookTable) -> str:
+    """Records in groups, and the buckets or values that groups hold."""
+    certificate = handbook.certificate
+    column = certificate["guarantee"]["unit"]["column"]
+    whose = "the records of the original" if column is None else f"one record of each {_name(column)} of the original"
+    bucketized = bool(certificate["buckets"])
+    secret = _names([name for each in handbook.tables for name in each.columns if each.shows[name] != "as it is"])
+    told = f"the bucket of {secret}" if bucketized else f"the value of {secret}"
+    if table.group is None:
+        return (
+            f"{_name(table.file)}: {whose}. In groups of at least k = {table.k:,}, which are not shown, {told} was exchanged at "
+            "random; the other columns are as they were. Rows are sorted by what they show."
+        )
+    other = handbook.of_kind("groups")[0]
+    held = _names(other.columns)
+    what = "the buckets that its values lie in" if bucketized else "the values"
+    return (
+        f"{_name(table.file)}: {whose}, each with the number of its group in {_name(table.group)}; every group has at least k = "
+        f"{table.k:,} records. {_name(other.file)}: what each group holds of {held}, a line for each combination of {what}, "
+        f"with the number of the group's records that have it in {_name(other.count)}. Which record of a group has which is not "
+        "said. Group numbers say nothing, and rows are sorted by what they show."
+    )
+
+
 def _rate(table: HandbookTable) -> str:
     return "1" if table.beta is None else short(table.beta, cost=False)
 
@@ -204,7 +230,7 @@ def _table_list(handbook: Handbook) -> Iterator[Block]:
     for table in tables[:MOST_TABLES]:
         weight = [f"{table.weight:.4g} records" if table.weight is not None else ""] if rows else []
         width = [f"{table.half_width:,}" if table.half_width is not None else ""] if counts else []
-        lines.append((_name(table.file), _names(table.columns, 8), *weight, *width))
+        lines.append((_name(table.file), _names(table.header, 8), *weight, *width))
     yield LinesOfTable(head, tuple(lines))
     if len(tables) > MOST_TABLES:
         yield Paragraph(f"{len(tables) - MOST_TABLES:,} more tables are listed in `datapackage.json`.")
@@ -278,8 +304,7 @@ def _labels(handbook: Handbook) -> Iterator[Block]:
         items.append(
             "An empty cell in a column that does not show the record's own values: none is shown; the record may have one."
         )
-    if handbook.of_kind("records"):
-        items += _record_items(handbook)
+    items += _record_items(handbook)
     if any(label.rules for column in columns for label in column.labels):
         items.append(
             "The same text stands for one set of values in one table and for another in another: look it up by its table's rule "
@@ -354,11 +379,8 @@ def _whole(columns: Sequence[PublishedColumn]) -> Iterator[str]:
 
 
 def _record_items(handbook: Handbook) -> list[str]:
-    table = handbook.of_kind("records")[0]
-    shown = {
-        each: [name for name in table.columns if table.shows[name] == each]
-        for each in dict.fromkeys(table.shows.values())
-    }
+    shows = {name: each for table in handbook.tables for name, each in table.shows.items()}
+    shown = {each: [name for name in shows if shows[name] == each] for each in dict.fromkeys(shows.values())}
     words = {
         "as it is": "the record's own values",
         "mean": "the mean of the record's group",
@@ -368,6 +390,10 @@ def _record_items(handbook: Handbook) -> list[str]:
         "set": "`{A, B}`, the different values of the record's group, or the one value",
         "concept": "the concept of the column's hierarchy that lies nearest to the record's group",
         "ancestor": "the lowest concept of the column's hierarchy that lies above the record's group",
+        "bucket, in the table of groups": "buckets (intervals or sets of values) of a group's records, in their own table",
+        "as it is, in the table of groups": "the values of a group's records, in their own table",
+        "bucket, permuted inside hidden groups": "the bucket of some record of the same group, which is not shown",
+        "as it is, permuted inside hidden groups": "the value of some record of the same group, which is not shown",
     }
     return [f"{_names(names)}: {words.get(each, each)}." for each, names in shown.items()]
 
@@ -414,6 +440,13 @@ def _weights(handbook: Handbook) -> Iterator[str]:
         yield f"Synthetic rows have no weights. Their number, {table.lines or 0:,}, {said}."
     if handbook.of_kind("records"):
         yield "There are no weights: a row is one record."
+    for table in handbook.of_kind("linked"):
+        yield f"There are no weights: a row of {_name(table.file)} is one record."
+    for table in handbook.of_kind("groups"):
+        yield (
+            f"A line of {_name(table.file)} stands for as many records as {_name(table.count)} says. A record of a group has "
+            "each line of the group with a probability of that number over the size of the group."
+        )
 
 
 def _left_out(handbook: Handbook) -> str | None:
@@ -468,11 +501,30 @@ def _warnings(handbook: Handbook) -> Iterator[str]:
             "Do not take a row for one person's: part of it may be another's of the same group. Relations between exchanged and "
             "other columns are weaker than they were."
         )
+    for table in handbook.of_kind("groups"):
+        yield (
+            f"Do not join the two tables by {_name(table.group)} and count rows: a record then stands there once for each line "
+            f"of its group. Give each joined row the weight {_name(table.count)} over the size of the group."
+        )
+        yield (
+            "Do not take a group for people who are alike, nor a line of a group for one of its records: which record has which "
+            "is not said."
+        )
+    if _is_permuted(handbook):
+        yield (
+            "Do not take a row for one person's: what it shows of confidential columns may be another's of the same group. "
+            "Relations between confidential and other columns are weaker than they were."
+        )
     yield (
         "Do not open CSV files, `codebook.csv` among them, by a double click: spreadsheets turn labels such as 2020-01 or 3-4 "
         "into dates."
     )
     yield "Do not pass a table on alone: without `certificate.json` nobody can verify it, and without this page it is misread."
+
+
+def _is_permuted(handbook: Handbook) -> bool:
+    """Whether confidential columns of one table were exchanged inside groups that it does not show."""
+    return "buckets" in handbook.certificate and bool(handbook.of_kind("records"))
 
 
 # --- how to open it --------------------------------------------------------------------------------------------------------

@@ -37,6 +37,12 @@ def snippets(handbook: Handbook) -> Iterator[Snippet]:
         ),
     )
     yield "pandas alone, labels as text:", "python", _pandas(table, column)
+    for held in handbook.of_kind("groups"):
+        yield (
+            "pandas, both tables: each record with every line of its group, and its probability:",
+            "python",
+            _joined(table, held),
+        )
     yield "DuckDB:", "sql", _duckdb(table, column)
     yield "R:", "r", _r(handbook, table, column)
     if table.form == "csv":
@@ -79,6 +85,22 @@ def _pandas(table: HandbookTable, column: str) -> str:
     if table.kind == "counts":
         counted = f'table.astype({{"count": int}}).groupby({column!r}, observed=True)["count"].sum()'
     return "\n".join(["import pandas as pd", "", f"table = {read}", f"print({counted})" + _about_weight(table, "#")])
+
+
+def _joined(records: HandbookTable, held: HandbookTable) -> str:
+    """Records with the lines of their groups, each with its probability."""
+    how = ", dtype=str, keep_default_na=False" if held.form == "csv" else ""
+    read = "pd.read_csv" if held.form == "csv" else "pd.read_parquet"
+    return "\n".join(
+        [
+            "import pandas as pd",
+            "",
+            f"records, held = {read}({records.file!r}{how}), {read}({held.file!r}{how})",
+            f"many = held[{held.count!r}].astype(int)",
+            f'held = held.assign(probability=many / many.groupby(held[{held.group!r}]).transform("sum"))',
+            f"joined = records.merge(held, on={held.group!r})    # the probabilities of one record add up to 1",
+        ]
+    )
 
 
 def _sql_text(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shoal.anonymize.aggregate import SHOWS, Show
 from shoal.anonymize.cluster.clustering import GAIN, Clustering
 from shoal.anonymize.cluster.diversify import DiversityRequirement
 from shoal.anonymize.method.microaggregation import Microaggregation
@@ -84,8 +85,11 @@ class SyntacticPlan(Plan):
         asked = cls.release_of(policy)
         if asked.k is None:
             raise PolicyError(f"release: {asked.method} needs k")
+        grouping = asked.grouping or "mdav"
+        if grouping == "near" or grouping == "random" or grouping == "confidential":  # noqa: PLR1714 - for the types
+            raise PolicyError(f"release.grouping: not a grouping of method {asked.method}", came=grouping)
         gain = GAIN if asked.gain is None else asked.gain
-        return Clustering(asked.k, asked.grouping or "mdav", gain, DiversityRequirement(asked.l, asked.t))
+        return Clustering(asked.k, grouping, gain, DiversityRequirement(asked.l, asked.t))
 
     @classmethod
     def verification(cls) -> Verification:
@@ -217,7 +221,7 @@ class MicroaggregationPlan(SyntacticPlan):
     @classmethod
     def of(cls, policy: Policy) -> MicroaggregationPlan:
         asked, clusters = cls.release_of(policy), cls.clusters(policy)
-        method = Microaggregation(clusters, asked.show or "centroid", policy.unit)
+        method = Microaggregation(clusters, _shown(asked.show), policy.unit)
         found = cls(policy, method, asked.output.format)
         found.check(policy.schema)
         return found
@@ -341,6 +345,14 @@ class SwapPlan(SyntacticPlan):
             "random, all together; everything else is as it was. Every column keeps its values, so each column's counts, mean "
             "and variance are exact."
         )
+
+
+def _shown(asked: str | None) -> Show:
+    """What a cluster shows; PolicyError for what is shown by other methods."""
+    found = next((each for each in SHOWS if each == (asked or "centroid")), None)
+    if found is None:
+        raise PolicyError("release.show: microaggregation does not show it", came=asked, allowed=", ".join(SHOWS))
+    return found
 
 
 def _names_of(attributes: Iterable[Attribute]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan
+from shoal.publish.plan.bucketized import AnatomyPlan, TClosenessPlan
 from shoal.publish.plan.counted import MicroaggregationPlan, SwapPlan
 from shoal.publish.plan.noisy_counts import NoisyCountsPlan
 from shoal.publish.plan.safe_k import SafeKPlan
@@ -14,7 +15,7 @@ from shoal.publish.plan.sample import SamplePlan
 
 PLANS: Mapping[str, type[Plan]] = {
     name: kind
-    for kind in (SafeKPlan, MicroaggregationPlan, SwapPlan, NoisyCountsPlan, SamplePlan)
+    for kind in (SafeKPlan, MicroaggregationPlan, SwapPlan, NoisyCountsPlan, SamplePlan, TClosenessPlan, AnatomyPlan)
     for name in kind.methods
 }
 """The class that plans each value of `release.method`; views are planned by `SafeKPlan`, which hands them on."""

@@ -70,7 +70,7 @@ def counted_report(
         one.name: column_change(one, rules[one.name], before[one.name], after[one.name], _groups_of(masked, one.name))
         for one in treated
     }
-    loss = _loss(columns)
+    loss = information_loss(columns)
     disclosure = _disclosure(plan, masked)
     # Two clusters may look alike, and swapped records may be equal.
     combinations = len(masked.table.count_by(names))
@@ -84,7 +84,10 @@ def counted_report(
         "cautions": [],
         "not_promised": list(content["not_promised"]),
         "notes": list(table.notes),
-        "groups": [_sizes(name, _own_k(plan, name), labels) for name, labels in masked.groups.items()],
+        "groups": [
+            group_size_histogram(None if name == ALL else name, _own_k(plan, name), labels)
+            for name, labels in masked.groups.items()
+        ],
         "faces": combinations if plan.shows_classes else None,
         "loss": loss,
         "columns": [{"name": name, **picture(one, before[name], after[name])} for name, one in columns.items()],
@@ -112,7 +115,7 @@ def _rows(table: Table, masked: MaskedMicrodata) -> dict[str, Any]:
     return {"in": table.rows(), "taking_part": masked.original.rows(), "published": masked.table.rows()}
 
 
-def _sizes(name: str, k: int, labels: Labels) -> dict[str, Any]:
+def group_size_histogram(of: str | None, k: int, labels: Labels) -> dict[str, Any]:
     """How large clusters are, in bins: k, up to 2k − 1, and twice as much each time."""
     sizes = np.bincount(labels)
     starts, bins = [k, k + 1], []
@@ -122,7 +125,7 @@ def _sizes(name: str, k: int, labels: Labels) -> dict[str, Any]:
         inside = sizes[(sizes >= low) & (sizes < high)]
         bins.append({"from": low, "to": high - 1, "groups": len(inside), "rows": int(inside.sum())})
     return {
-        "of": None if name == ALL else name,
+        "of": of,
         "k": k,
         "count": len(sizes),
         "smallest": int(sizes.min()),
@@ -135,7 +138,7 @@ def _sizes(name: str, k: int, labels: Labels) -> dict[str, Any]:
 # --- what was lost ------------------------------------------------------------------------------------------------
 
 
-def _loss(columns: Mapping[str, ColumnChange]) -> dict[str, Any]:
+def information_loss(columns: Mapping[str, ColumnChange]) -> dict[str, Any]:
     """SSE and IL of each treated attribute and in all; the exact numbers of these two tables."""
     trees = {name: one.tree for name, one in columns.items() if one.tree is not None}
     before = {name: one.before for name, one in columns.items()}

@@ -18,6 +18,7 @@ from shoal.guarantee.rounding import certificate_text, exact, exact_text
 from shoal.publish.certificate.model import (
     WORDING,
     AnyModel,
+    BucketizedCertificate,
     CountedCertificate,
     NoisyCountsCertificate,
     SafeKCertificate,
@@ -62,7 +63,9 @@ def compare(told: AnyModel, wanted: AnyModel) -> Iterator[Check]:
         lattices = [_lattices(content) for content in (ours, theirs)]
         if lattices[0] or lattices[1]:
             yield Check("recoding-lattice", lattices[0] == lattices[1], "schemes and sensitivity of the locked plan")
-    elif isinstance(told, CountedCertificate) and isinstance(wanted, CountedCertificate):
+    elif (isinstance(told, CountedCertificate) and isinstance(wanted, CountedCertificate)) or (
+        isinstance(told, BucketizedCertificate) and isinstance(wanted, BucketizedCertificate)
+    ):
         shows = [table.shows for table in told.tables] == [table.shows for table in wanted.tables]
         yield Check("display", shows, "as the locked plan makes it")
     yield _premise_check(told, wanted)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from shoal.ledger.state import Account
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.counted import certificate as make_certificate
 from shoal.publish.certificate.model import CountedCertificate, CountedPromiseEntry
+from shoal.publish.plan.base import Plan
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.plan.methods import plan as resolve
 from shoal.publish.verify.compare import compare
@@ -30,6 +31,7 @@ from shoal.publish.verify.lock import is_unread
 from shoal.publish.verify.recount import TOLERANCE, distance_of, without_hierarchy
 from shoal.publish.verify.standalone import Check, bounded, open_inside, sha256
 
+AnyPlan = TypeVar("AnyPlan", bound=Plan)
 LABELS = ("interval", "set", "concept", "ancestor")
 """What a group may show that is no value of the attribute."""
 LONGEST = 1 << 26
@@ -43,7 +45,7 @@ def counted_checks(folder: Path, policy: Policy, certificate: CountedCertificate
     resolved = resolve(policy)
     if not isinstance(resolved, SyntacticPlan):
         return [Check("lock-method", False, "makes no certificates of this kind", promise=True)]
-    plan = _in_published_order(resolved, certificate.tables[0].columns)
+    plan = in_published_order(resolved, certificate.tables[0].columns)
     ledger = certificate.ledger
     account = Account(
         dataset=plan.policy.dataset, budget=None, neighbours=None, unit=None, costs=(), releases=0,
@@ -55,7 +57,7 @@ def counted_checks(folder: Path, policy: Policy, certificate: CountedCertificate
     return [*compare(certificate, wanted), *_table_checks(folder, certificate, plan)]
 
 
-def _in_published_order(plan: SyntacticPlan, columns: Sequence[str]) -> SyntacticPlan:
+def in_published_order(plan: AnyPlan, columns: Sequence[str]) -> AnyPlan:
     """The plan with its columns as they were published; a lock has them in the order of the alphabet."""
     place = {name: number for number, name in enumerate(columns)}
     own = sorted(plan.policy.schema.attributes, key=lambda one: place.get(one.name, len(place)))
@@ -69,17 +71,24 @@ def _table_checks(folder: Path, certificate: CountedCertificate, plan: Syntactic
     if table.file != name or sorted(table.columns) != sorted(rules):
         return []  # said before
     shown = Schema(tuple(_as_displayed(one, rules[one.name]) for one in plan.policy.schema.published))
-    try:
-        with open_inside(folder, name) as file:
-            if plan.format == "parquet":
-                read, checks = _read_parquet(file, name, shown)
-            else:
-                read, checks = _read_csv(file, name, shown, certificate.files[name])
-    except DataError as error:
-        return [Check("table-rewritten", False, error.wrong, promise=True, about=name)]
+    read, checks = read_published(folder, name, shown, certificate.files[name])
     if read is None:
         return checks
     return [*checks, *_concept_checks(read, plan, rules), *_counts(read, certificate.guarantee, plan, name)]
+
+
+def read_published(folder: Path, name: str, shown: Schema, listed: str) -> tuple[Table | None, list[Check]]:
+    """A published table, read by what its columns show and written again; None where it cannot be read, and why.
+
+    `listed` is the hash of the file.
+    """
+    try:
+        with open_inside(folder, name) as file:
+            if name.endswith(".parquet"):
+                return _read_parquet(file, name, shown)
+            return _read_csv(file, name, shown, listed)
+    except DataError as error:
+        return None, [Check("table-rewritten", False, error.wrong, promise=True, about=name)]
 
 
 def _concept_checks(read: Table, plan: SyntacticPlan, rules: Mapping[str, str]) -> list[Check]:

@@ -21,7 +21,8 @@ Contents. Each section answers one question, and can be read after those before 
     13. Counted guarantees        The same for releases by microaggregation and probabilistic k-anonymity.
     14. Noisy counts              The same for tables of counts with noise, alone or beside rows, and for synthetic rows.
     15. Plain samples             The same for a random sample of rows, at a rate that is safe for the table that it is of.
-    16. The program               What is printed, and which exit code?
+    16. Groups and buckets        The same for t-closeness by buckets and for Anatomy: two linked tables, or one permuted one.
+    17. The program               What is printed, and which exit code?
 
 What is compared. Everything follows from two files: the locked plan (`policy.lock.yaml`) and the certificate. Some numbers must
 be EQUAL to what the locked plan says or to what a formula gives: epsilon, delta, the unit of privacy, what was charged, sums, the
@@ -185,6 +186,13 @@ CHECKS = {
     "distinct-values": "every group (or the table) has at least l different confidential values",
     "closeness": "the confidential values of every group are within t of the table's",
     "prior-charges": "without charges there is nothing spent",
+    # groups and buckets
+    "buckets": "the buckets of an attribute divide its declared values in their order, and are called by what they hold",
+    "group-counts": "each combination of a group is there once, with a whole number of records from 1 up",
+    "linked-groups": "groups are numbered from 1, and each has as many records in one table as in the other",
+    "group-size": "no group has fewer than k records",
+    "value-share": "no confidential value makes up more than 1/l of a group",
+    "achieved-t": "the t that is said to be reached is the one that is counted",
 }
 """Every check that this file can make, by its id. Which of them are made depends on the release."""
 
@@ -613,6 +621,8 @@ COMPOSABLE = {
 }
 COUNTABLE = {
     "k-anonymity": {"kind": str, "k": int},
+    "k-anonymous-relation": {"kind": str, "k": int},
+    "knowledge-gain": {"kind": str, "factor": EXACT_NUMBER},
     "probabilistic-k": {"kind": str, "k": int},
     "l-diversity": {"kind": str, "l": EXACT_NUMBER, "form": str},
     "t-closeness": {"kind": str, "t": EXACT_NUMBER, "metric": str},
@@ -818,12 +828,40 @@ SAMPLE_CERTIFICATE = {
     "tables": SAFE_K_CERTIFICATE["tables"],
     "ledger": COUNTED_CERTIFICATE["ledger"],
 }
+BUCKETIZED_CERTIFICATE = {
+    **EVERY_CERTIFICATE,
+    "guarantee": {
+        "kind": OneOf("k-anonymous-relation", "probabilistic-k"),
+        "k": int,
+        "l": Optionally(int),
+        "t": Optionally(EXACT_NUMBER),
+        "unit": UNIT,
+        "status": STATUS,
+    },
+    "method": str,
+    "grouping": {"name": str, "form": OneOf("linked", "permuted"), "show": OneOf("bucket", "value")},
+    "buckets": ByName([str]),
+    "achieved_t": Optionally(EXACT_NUMBER),
+    "tables": [
+        {
+            "file": str,
+            "group": Optionally(str),
+            "columns": [str],
+            "count": Optionally(str),
+            "shows": ByName(str),
+            "recoding": ByName(str),
+        }
+    ],
+    "ledger": {"unbounded_releases": int, "charges": int, **COST, "looks": LOOKS},
+}
 CERTIFICATES = {
     "safe-k": SAFE_K_CERTIFICATE,
     "microaggregation": COUNTED_CERTIFICATE,
     "probabilistic-k": COUNTED_CERTIFICATE,
     "noisy-counts": NOISY_COUNTS_CERTIFICATE,
     "synthetic": NOISY_COUNTS_CERTIFICATE,
+    "t-closeness": BUCKETIZED_CERTIFICATE,
+    "anatomy": BUCKETIZED_CERTIFICATE,
     "sample": SAMPLE_CERTIFICATE,
 }
 """What a certificate holds, by its method."""
@@ -1182,11 +1220,18 @@ SAMPLE_RELEASE = {
     "rare": RARE,
     "rare_below": FROM_ONE,
 }
+BUCKETIZED_RELEASE = {
+    "k": FROM_ONE,
+    "form": OneOf("linked", "permuted"),
+    "grouping": OneOf("near", "random", "confidential"),
+}
 RELEASES = {
     "safe-k": SAFE_K_RELEASE,
     "microaggregation": COUNTED_RELEASE,
     "probabilistic-k": COUNTED_RELEASE,
     "synthetic": SYNTHETIC_RELEASE,
+    "t-closeness": {**BUCKETIZED_RELEASE, "t": EXACT_NUMBER, "show": OneOf("bucket", "value")},
+    "anatomy": {**BUCKETIZED_RELEASE, "l": FROM_ONE},
     "sample": SAMPLE_RELEASE,
 }
 STEP = Known(
@@ -1439,14 +1484,17 @@ def subject_checks(certificate: dict[str, Any], lock: dict[str, Any], status: st
     yield must("status", told == {status}, f"the locked plan and the looks on record support '{status}'")
 
 
-def claim_checks(certificate: dict[str, Any], wanted: list[dict[str, Any]], conditions: list[int]) -> Iterator[Check]:
-    """The claims, the number of their conditions (which are sentences), and the theorems of the first."""
+def claim_checks(
+    certificate: dict[str, Any], wanted: list[dict[str, Any]], conditions: list[int], every: bool = False
+) -> Iterator[Check]:
+    """The claims, the number of their conditions (which are sentences), and the theorems of the first, or of every one."""
     told = [{name: own[name] for name in own if name != "conditions"} for own in certificate["claims"]]
     yield must("claims", equal(told, wanted), "those of the locked plan, and no others")
     counts = [len(claim["conditions"]) for claim in certificate["claims"]]
     yield must("conditions", counts == conditions, "as many as the locked plan implies")
     names = [theorem["name"] for theorem in certificate["theorems"]]
-    yield must("theorems", names == wanted[0]["theorems"], "those that the promise rests on")
+    rests = [name for claim in (wanted if every else wanted[:1]) for name in claim["theorems"]]
+    yield must("theorems", names == list(dict.fromkeys(rests)), "those that the promise rests on")
 
 
 SCORE_THEOREMS = {
@@ -4428,7 +4476,7 @@ def _shown_as(folder: Path, table: dict[str, Any], column: str) -> tuple[str, An
         rule = read_json(folder, table["recoding"][column])
         return ("value" if rule["kind"] == "keep" else rule["kind"]), rule
     shows = table.get("shows", {}).get(column, "")
-    exact_values = shows in ("as it is", "mode") or shows.startswith("permuted")
+    exact_values = shows == "mode" or shows.startswith(("as it is", "permuted"))
     return ("value" if exact_values else shows), None
 
 
@@ -4705,7 +4753,327 @@ def sampled_table_checks(folder: Path, certificate: dict[str, Any], plan: Sample
     yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
 
 
-# === 16. The program ===============================================================================================
+# === 16. Groups and buckets ========================================================================================
+#
+# Confidential values are shown as buckets, and records stand in groups. In the linked form there are two tables: the records,
+# each with the number of its group, and what groups hold: a line for each combination of buckets that a group holds and how many
+# of its records have it. So everything that is promised of groups can be counted here: with n records in all, N of them in a
+# combination, and m records of a group, M of them in the combination, the group's ratio is the larger of M n / (m N) and its
+# inverse, and without end where M is 0; the largest ratio of all is at most t, and no share M / m is above 1/l. In the permuted
+# form there is one table and the groups are not shown: then only the buckets can be looked at, and what is said of groups rests
+# on the program that made it.
+
+GROUP_TABLES = {"linked": ("records", "confidential"), "permuted": ("table",)}
+"""The names of the tables of each form."""
+
+
+class BucketPlan(NamedTuple):
+    """What the locked plan of a release by groups and buckets asks for."""
+
+    lock: dict[str, Any]
+    release: dict[str, Any]
+    linked: bool
+    bucketized: bool
+    confidential: list[str]
+    rest: list[str]
+    k: int
+    l: Optional[int]  # noqa: E741 - the literature's letter
+    t: Optional[Fraction]
+
+
+def read_bucket_plan(lock: dict[str, Any]) -> BucketPlan:
+    """The plan of a lock whose method is t-closeness or anatomy."""
+    release, attributes = lock["release"], lock["attributes"]
+    linked, bucketized = release["form"] == "linked", release.get("show") == "bucket"
+    confidential = [name for name, own in attributes.items() if own["role"] == "confidential"]
+    return BucketPlan(
+        lock=lock,
+        release=release,
+        linked=linked,
+        bucketized=bucketized,
+        confidential=confidential,
+        rest=[name for name in published_attributes(lock) if name not in confidential],
+        k=max(release["k"], release.get("l", 0)),
+        l=release.get("l") if linked else None,
+        t=number(release["t"]) if bucketized else None,
+    )
+
+
+def bucketized_claims(plan: BucketPlan) -> tuple[list[dict[str, Any]], list[int]]:
+    """The claims of a release by groups, and how many conditions each has."""
+    near, anatomy = plan.release["grouping"] == "near", plan.release["method"] == "anatomy"
+    own = ["anatomy-diversity" if anatomy else "bucket-closeness"]
+    counted = {"unit": None, "status": "checked", "theorems": own, "randomness": "none needed"}
+    drawn = {"unit": None, "status": "proved with condition", "randomness": "operating system"}
+    if plan.linked:
+        claims: list[dict[str, Any]] = [{"guarantee": {"kind": "k-anonymous-relation", "k": plan.k}, **counted}]
+        conditions = [0]
+    else:
+        relation = {"kind": "probabilistic-k", "k": plan.k}
+        claims, conditions = [{"guarantee": relation, "theorems": ["knowledge-gain"], **drawn}], [1 + near]
+        counted["randomness"] = "operating system"
+    if plan.l is not None:
+        claims.append({"guarantee": {"kind": "l-diversity", "l": Fraction(plan.l), "form": "frequency"}, **counted})
+        conditions.append(0)
+    if plan.t is not None:
+        claims.append({"guarantee": {"kind": "t-closeness", "t": plan.t, "metric": "ratio"}, **counted})
+        gain = {"kind": "knowledge-gain", "factor": plan.t}
+        claims.append({"guarantee": gain, "theorems": ["knowledge-gain"], **drawn})
+        conditions += [0 if plan.linked else 1, 1 + near]
+    return claims, conditions
+
+
+def bucketized_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
+    """A release by groups and buckets: the certificate against the locked plan, then everything that tables show of groups."""
+    plan = read_bucket_plan(lock)
+    claims, conditions = bucketized_claims(plan)
+    first = claims[0]
+    yield from subject_checks(certificate, lock, first["status"])
+    told = {name: own for name, own in certificate["guarantee"].items() if name not in ("unit", "status")}
+    wanted = {"kind": first["guarantee"]["kind"], "k": plan.k, "l": plan.l, "t": plan.t}
+    yield must("guarantee", equal(told, wanted), "as the locked plan asks for it")
+    yield from claim_checks(certificate, claims, conditions, every=True)
+    grouping = {"name": plan.release["grouping"], "form": "linked" if plan.linked else "permuted"}
+    grouping["show"] = "bucket" if plan.bucketized else "value"
+    yield must("grouping", equal(certificate["grouping"], grouping), "as the locked plan asks for it")
+    ledger = certificate["ledger"]
+    spent = number(ledger["epsilon"]) > 0 or number(ledger["delta"]) > 0
+    yield must("prior-charges", ledger["charges"] > 0 or not spent, "without charges there is nothing spent")
+    yield from look_checks(ledger)
+    yield idle_file_check(certificate, lock)
+    files = group_table_check(certificate, plan)
+    yield files
+    if not files.agrees:
+        return
+    rules = {}
+    for name in plan.confidential if plan.bucketized else ():
+        rules[name] = read_json(folder, certificate["tables"][-1]["recoding"][name])
+        fits = certificate["buckets"][name] == rules[name]["labels"] and rules[name]["attribute"] == name
+        fits = fits and divides_values(rules[name], lock["attributes"][name])
+        yield must("buckets", fits, "they divide the declared values in their order: no gap, no overlap", about=name)
+        if not fits:
+            return
+    yield from group_checks(folder, certificate, plan, rules)
+
+
+def group_table_check(certificate: dict[str, Any], plan: BucketPlan) -> Check:
+    """Whether the tables are those of the locked plan: their files, columns, what these show, and which have rules."""
+    form, tables = plan.release["output"]["format"], certificate["tables"]
+    names = GROUP_TABLES["linked" if plan.linked else "permuted"]
+    parts = [plan.rest, plan.confidential] if plan.linked else [plan.rest + plan.confidential]
+    secret = set(plan.confidential) if plan.bucketized else set()
+    fits = len(tables) == len(names) and set(certificate["buckets"]) == secret
+    attributes = set(plan.lock["attributes"])
+    for table, name, part in zip(tables, names, parts) if fits else ():
+        columns = table["columns"]
+        own = [column for column in columns if column in plan.confidential]
+        fits = fits and table["file"] == f"{name}.{form}" and sorted(columns) == sorted(part)
+        fits = fits and sorted(table["recoding"]) == (sorted(own) if plan.bucketized else [])
+        shows = {column: shown_of(column, plan) for column in columns}
+        fits = fits and table["shows"] == shows and len(set(table["recoding"].values())) == len(table["recoding"])
+        added = [table[key] for key in ("group", "count") if table[key] is not None]
+        fits = fits and (table["group"] is not None) == plan.linked and not attributes & set(added)
+        fits = fits and (table["count"] is not None) == (name == "confidential") and len(set(added)) == len(added)
+    if fits and plan.linked:
+        fits = tables[0]["group"] == tables[1]["group"]
+    return must("table-files", fits, "those of the locked plan, each with its columns")
+
+
+def shown_of(column: str, plan: BucketPlan) -> str:
+    """What a column shows: values or buckets, and where they stand."""
+    if column not in plan.confidential:
+        return "as it is"
+    where = "in the table of groups" if plan.linked else "permuted inside hidden groups"
+    return f"{'bucket' if plan.bucketized else 'as it is'}, {where}"
+
+
+def divides_values(rule: dict[str, Any], attribute: dict[str, Any]) -> bool:
+    """Whether buckets divide the declared values of an attribute, and are called by what they hold.
+
+    Numbers, dates and times are divided by edges that rise; other values are listed, each in one bucket, and those of an ordinal
+    attribute in their order.
+    """
+    labels, kind, domain = rule["labels"], attribute["type"], attribute["domain"]
+    try:
+        if rule["type"] != kind or not labels or len(set(labels)) != len(labels) or MISSING in labels:
+            return False
+        if kind in ("integer", "decimal", "date", "datetime"):
+            low, high = _ends(attribute)
+            edges = rule["edges"]
+            places = [comparable(edge, kind) for edge in edges]
+            rising = all(one < other for one, other in zip(places, places[1:]))
+            inside = low is None or all(low < place <= high for place in places)
+            return rule["kind"] == "cuts" and bool(edges) and rising and inside and labels == interval_labels(edges)
+        listed = ["false", "true"] if kind == "boolean" else domain["values"]
+        table = rule["table"]
+        if rule["kind"] != "groups" or sorted(table) != sorted(listed) or set(table.values()) != set(labels):
+            return False
+        held = [[value for value in listed if table[value] == label] for label in labels]
+        if kind == "ordinal":
+            names = [run[0] if len(run) == 1 else f"[{run[0]}, {run[-1]}]" for run in held]
+            return labels == names and [value for run in held for value in run] == listed
+        return all(is_set_label(label, run) for label, run in zip(labels, held))
+    except BoundError:
+        raise
+    except (ValueError, TypeError, KeyError):
+        return False
+
+
+def interval_labels(edges: list[str]) -> list[str]:
+    """What buckets of numbers are called: below the first edge, from one to the next, and from the last one up."""
+    inner = [f"[{low}, {high})" for low, high in zip(edges, edges[1:])]
+    return [f"< {edges[0]}", *inner, f">= {edges[-1]}"]
+
+
+def is_set_label(label: str, values: list[str]) -> bool:
+    """Whether a bucket of values without an order is called by them: in braces, whatever their order, or by the only one."""
+    if len(values) == 1:
+        return label == values[0]
+    body = sorted(label[1:-1].split(", "))
+    return label[:1] == "{" and label[-1:] == "}" and body == sorted(", ".join(values).split(", "))
+
+
+def group_checks(folder: Path, certificate: dict[str, Any], plan: BucketPlan, rules: dict[str, Any]) -> Iterator[Check]:
+    """The tables read, their cells and their order looked at, and groups counted where they are shown."""
+    held = []
+    for table in certificate["tables"]:
+        columns, kinds = _group_columns(table, plan)
+        rows, read = reading_checks(folder, table["file"], columns)
+        yield from read
+        if rows is None:
+            return
+        known = True
+        for place, column in enumerate(columns):
+            if column not in table["columns"]:
+                continue
+            cells = {row[place] for row, _ in rows}
+            if column in rules:
+                check = must("labels", can_show(rules[column], "text", cells), "buckets of its rule", about=column)
+            else:
+                check = domain_check(cells, plan.lock["attributes"][column], "as it is", kinds[place], column)
+            known = known and check.agrees is not False
+            yield check
+        try:
+            in_order = known and are_sorted(rows, kinds)
+        except (ValueError, TypeError, KeyError):
+            in_order = False
+        yield must("row-order", in_order, "sorted by their own values", about=table["file"])
+        held.append(rows)
+    many = sum(times for _, times in held[0])
+    name = certificate["tables"][0]["file"]
+    yield must("row-count", many >= 2 * plan.k, f"{many}; two groups have {2 * plan.k} or more", about=name)
+    if plan.linked:
+        yield from linked_checks(certificate, plan, *held)
+    else:
+        yield must("achieved-t", certificate["achieved_t"] is None, "none is stated: nobody could count it")
+
+
+def _group_columns(table: dict[str, Any], plan: BucketPlan) -> tuple[list[str], list[str]]:
+    """The columns of a table of a release by groups, and how the cells of each compare."""
+    own = [
+        (name, "text" if name in table["recoding"] else plan.lock["attributes"][name]["type"])
+        for name in table["columns"]
+    ]
+    first = [(table["group"], "integer")] if table["group"] is not None else []
+    last = [(table["count"], "integer")] if table["count"] is not None else []
+    found = [*first, *own, *last]
+    return [name for name, _ in found], [kind for _, kind in found]
+
+
+def linked_checks(
+    certificate: dict[str, Any], plan: BucketPlan, records: list[Any], lines: list[Any]
+) -> Iterator[Check]:
+    """Everything that is promised of groups, counted on the two tables with whole numbers."""
+    sizes: Counter[Any] = Counter()
+    for row, times in records:
+        sizes[row[0]] += times
+    groups: dict[Any, Counter[Any]] = {}
+    counted = True
+    for row, times in lines:
+        held, cells = groups.setdefault(row[0], Counter()), row[1:-1]
+        try:
+            many = comparable(row[-1], "integer")
+        except (ValueError, TypeError):
+            many = 0
+        counted = counted and times == 1 and many >= 1 and cells not in held
+        held[cells] += many
+    yield must("group-counts", counted, "each combination of a group once, with a whole number of records")
+    if not counted:
+        return
+    try:
+        numbers = sorted(comparable(each, "integer") for each in sizes)
+    except (ValueError, TypeError):
+        numbers = []
+    linked = numbers == list(range(1, len(sizes) + 1)) and set(sizes) == set(groups)
+    linked = linked and all(sum(held.values()) == sizes[each] for each, held in groups.items())
+    yield must("linked-groups", linked, f"{len(sizes)} groups, numbered from 1, with as many records in both tables")
+    if not linked:
+        return
+    smallest = min(sizes.values(), default=0)
+    yield must("group-size", smallest >= plan.k, f"the smallest group has {smallest} records, k = {plan.k}")
+    if plan.l is not None:
+        yield from _share_checks(certificate, plan, groups)
+    if plan.t is None:
+        yield must("achieved-t", certificate["achieved_t"] is None, "none is stated")
+        return
+    far = largest_ratio(list(groups.values()))
+    yield must("closeness", far is not None and far <= plan.t, f"the farthest group has a ratio of {_shown_ratio(far)}")
+    told = certificate["achieved_t"]
+    yield must("achieved-t", far is not None and told is not None and number(told) == far, "as it is counted here")
+
+
+def _share_checks(certificate: dict[str, Any], plan: BucketPlan, groups: dict[Any, Counter[Any]]) -> Iterator[Check]:
+    """The largest share of one value (or bucket) of each confidential attribute in a group."""
+    for place, column in enumerate(certificate["tables"][-1]["columns"]):
+        largest = Fraction(0)
+        for held in groups.values():
+            values: Counter[Any] = Counter()
+            for cells, many in held.items():
+                values[cells[place]] += many
+            largest = max(largest, Fraction(max(values.values()), sum(values.values())))
+        fits = plan.l is not None and largest * plan.l <= 1
+        yield must("value-share", fits, f"{largest} at the most, and 1/{plan.l} is allowed", about=column)
+
+
+def largest_ratio(groups: list[Counter[Any]]) -> Optional[Fraction]:
+    """The largest ratio between a group's share of a combination and the table's, either way; None where it is without end."""
+    overall: Counter[Any] = Counter()
+    for held in groups:
+        overall.update(held)
+    many, worst = sum(overall.values()), Fraction(1)
+    for held in groups:
+        if len(held) < len(overall):
+            return None
+        own = sum(held.values())
+        for cells, times in held.items():
+            ratio = Fraction(times * many, own * overall[cells])
+            worst = max(worst, ratio, 1 / ratio)
+    return worst
+
+
+def bucketized_statement(plan: BucketPlan) -> list[str]:
+    """What was verified of a release by groups, in words of this file's own."""
+    if not plan.linked:
+        return [
+            "Confidential columns were permuted inside groups that are not published. No differential privacy.",
+            "That anything holds of the groups rests on the program that made the table.",
+        ]
+    found = [f"Every group has at least {plan.k} records, and the tables do not say which of them has which line."]
+    if plan.l is not None:
+        found.append(f"No confidential value makes up more than 1/{plan.l} of a group.")
+    if plan.t is not None:
+        found.append(
+            f"No bucket is more than {plan.t} times as frequent in a group as in the table, or as rare. Who knows nothing but "
+            "how often each bucket occurs in the table gains no more than this factor; who knows more may gain more."
+        )
+    return [*found, "That is counted and not proved, and it is no differential privacy."]
+
+
+def _shown_ratio(ratio: Optional[Fraction]) -> str:
+    return "no end" if ratio is None else f"{ratio} (about {float(ratio):.4g})"
+
+
+# === 17. The program ===============================================================================================
 
 
 def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
@@ -4818,6 +5186,7 @@ def content_checks(folder: Path, certificate: Any, found: Listing) -> Iterator[C
         return
     own = noisy_counts_checks if method in ("noisy-counts", "synthetic") else counted_checks
     others = {"safe-k": safe_k_checks, "sample": plain_sample_checks}
+    others.update(dict.fromkeys(("t-closeness", "anatomy"), bucketized_checks))
     yield from others.get(method, own)(folder, certificate, lock)
     yield from treatment_checks(folder, certificate, lock)
     yield from handbook_check(certificate)
@@ -4842,6 +5211,8 @@ def statement(folder: Path) -> list[str]:
             "The groups are not published: that the claim holds rests on the program that made the table.",
             named,
         ]
+    if release["method"] in ("t-closeness", "anatomy"):
+        return [*bucketized_statement(read_bucket_plan(lock)), named]
     if release["method"] == "sample":
         sampled = read_sample_release(lock)
         rows = "any one row" if sampled.c == 1 else f"any {sampled.c} rows"

@@ -1,0 +1,244 @@
+"""The custodian's report on a release by groups: how large they are, what they hold, and how alike their records are.
+
+It is computed from the records before they were parted, and from the groups. Nothing is drawn again.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.anonymize.aggregate import aggregate, aggregation_rule
+from shoal.anonymize.method.t_closeness import LinkedMicrodata
+from shoal.data.hierarchy.level import MISSING
+from shoal.data.type import spell, texts
+from shoal.engine.base import Table
+from shoal.guarantee.rounding import exact_text, text_near
+from shoal.page.html import page
+from shoal.page.svg import draw_ranges
+from shoal.publish.certificate.page import Fact, count_words
+from shoal.publish.folder import write_report
+from shoal.publish.plan.bucketized import GroupPlan
+from shoal.publish.report.columns import column_change
+from shoal.publish.report.counted import group_size_histogram, information_loss
+from shoal.publish.report.safe_k import page_opening, report_opening
+
+MOST_SHOWN = 24
+"""Values or buckets of an attribute that are listed, the most frequent first where there are more."""
+
+
+def write_group_report(
+    plan: GroupPlan, table: Table, made: LinkedMicrodata, private: Path, content: dict[str, Any]
+) -> dict[str, Any]:
+    """Write report.json and report.html into the custodian's folder."""
+    values = group_report(plan, table, made, content)
+    write_report(private, values, group_page(values))
+    return values
+
+
+def group_report(plan: GroupPlan, table: Table, made: LinkedMicrodata, content: dict[str, Any]) -> dict[str, Any]:
+    """The custodian's report as the plain values that report.json holds."""
+    attributes = [_held(made, name) for name in (one.name for one in plan.policy.schema.confidential)]
+    loss = _loss(plan, made)
+    found: dict[str, Any] = {
+        **report_opening(content),
+        "method": plan.method.name,
+        "form": plan.form,
+        "show": plan.show,
+        "k": plan.k,
+        "asked": {"l": plan.l, "t": None if plan.t is None else exact_text(plan.t)},
+        "achieved_t": exact_text(made.achieved_t) if isinstance(made.achieved_t, Fraction) else None,
+        "rows": {"in": table.rows(), "taking_part": made.original.rows(), "published": made.records.rows()},
+        "not_promised": list(content["not_promised"]),
+        "notes": list(table.notes),
+        "groups": group_size_histogram(None, plan.k, made.groups),
+        "held": attributes,
+        "unlike": loss,
+        "cautions": [],
+    }
+    found["cautions"] = _cautions(found, content["ledger"]["unbounded_releases"])
+    return found
+
+
+# --- what groups hold -------------------------------------------------------------------------------------------------
+
+
+def _held(made: LinkedMicrodata, name: str) -> dict[str, Any]:
+    """How often each bucket (or value) of an attribute occurs in the table, and the least and the most of it in a group."""
+    labels, codes = _shown(made, name)
+    groups, wide = int(made.groups.max()) + 1, len(labels)
+    counts = np.bincount(made.groups.astype(np.int64) * wide + codes, minlength=groups * wide).reshape(groups, wide)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    totals = counts.sum(axis=0)
+    order = range(wide) if wide <= MOST_SHOWN else np.argsort(-totals, kind="stable")[:MOST_SHOWN].tolist()
+    return {
+        "name": name,
+        "kinds": wide,
+        "largest_share": round(float(shares.max()), 6),
+        "one_value": int(np.count_nonzero((counts > 0).sum(axis=1) == 1)),
+        "fewest": int((counts > 0).sum(axis=1).min()),
+        "shown": [
+            {
+                "label": labels[place],
+                "records": int(totals[place]),
+                "share": round(float(totals[place] / totals.sum()), 6),
+                "least": round(float(shares[:, place].min()), 6),
+                "most": round(float(shares[:, place].max()), 6),
+            }
+            for place in order
+        ],
+    }
+
+
+def _shown(made: LinkedMicrodata, name: str) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """The labels of what is shown of an attribute, buckets in their order or values by their text, and that of each record."""
+    values = made.shown[name]
+    gone, data = np.ma.getmaskarray(values), np.ma.getdata(values)
+    present = [spell(each) for each in texts(data[~gone])]
+    buckets = next((one for one in made.buckets if one.attribute == name), None)
+    labels = list(buckets.labels) if buckets is not None else sorted(set(present))
+    place = {label: number for number, label in enumerate(labels)}
+    codes = np.full(len(values), len(labels), dtype=np.int64)
+    codes[~gone] = [place[label] for label in present]
+    return [*labels, *([MISSING] if gone.any() else [])], codes
+
+
+def _loss(plan: GroupPlan, made: LinkedMicrodata) -> dict[str, Any]:
+    """How unlike the records of a group are in their quasi-identifiers: the loss, had each shown its group's centre."""
+    quasi = plan.policy.schema.quasi
+    before = made.original.collect([one.name for one in quasi])
+    columns = {}
+    for one in quasi:
+        centre = aggregate(one, before[one.name], made.groups, "centroid")
+        columns[one.name] = column_change(one, aggregation_rule(one, "centroid"), before[one.name], centre, made.groups)
+    found = information_loss(columns)
+    return {
+        "loss": found["loss"],
+        "attributes": [{"name": each["name"], "loss": each["loss"]} for each in found["attributes"]],
+    }
+
+
+def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
+    said = []
+    for one in found["held"]:
+        if one["one_value"]:
+            many = count_words(one["one_value"], "group")
+            said.append(
+                f"In {many} everybody has the same '{one['name']}': whoever finds a person's group knows it. Ask for l, or for "
+                "method: t-closeness."
+            )
+        if found["show"] == "bucket" and one["kinds"] == 2:
+            said.append(f"'{one['name']}' is shown in two buckets only: a larger t, or a larger k, allows more.")
+    if earlier:
+        said.append(
+            f"The ledger notes {count_words(earlier, 'earlier release')} of this dataset without bound. Tables about the same "
+            "people can be compared, and then groups hide fewer."
+        )
+    return said
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+ABOUT = (
+    "Shares: how many records of a group have a bucket or value, over the size of the group; in the whole table likewise.",
+    (
+        "t reached: the largest ratio between a share in a group and in the whole table, either way, over all combinations of "
+        "the confidential attributes, as an exact fraction; without end where a group lacks one."
+    ),
+    (
+        "Unlike: the share of a quasi-identifier's variance (of names, of their distances) that lies inside groups. 0 where all "
+        "records of a group are equal, 100 where groups say nothing of it."
+    ),
+)
+
+
+def group_page(report: dict[str, Any]) -> str:
+    """The custodian's report as a page of HTML without scripts, from its plain values."""
+    t = None if report["asked"]["t"] is None else float(Fraction(report["asked"]["t"]))
+    return page(
+        "bucketized_report",
+        {
+            **page_opening(report),
+            "notes": report["notes"],
+            "rows": _row_facts(report["rows"]),
+            "facts_of_groups": _group_facts(report),
+            "histogram": report["groups"]["histogram"],
+            "attributes": [_attribute(one, t, report) for one in report["held"]],
+            "about_loss": _about_loss(report),
+            "loss": [(one["name"], _percent(one["loss"])) for one in report["unlike"]["attributes"]],
+            "not_promised": report["not_promised"],
+            "methods": ABOUT,
+        },
+    )
+
+
+def _row_facts(rows: dict[str, Any]) -> list[Fact]:
+    found: list[Fact] = [("in the original", f"{rows['in']:,}", "")]
+    if rows["taking_part"] != rows["in"]:
+        found.append(("taking part", f"{rows['taking_part']:,}", "one row of each unit, chosen at random"))
+    return [*found, ("published", f"{rows['published']:,}", "in the order of their own values")]
+
+
+def _group_facts(report: dict[str, Any]) -> list[Fact]:
+    own, asked = report["groups"], report["asked"]
+    found: list[Fact] = [
+        ("groups", f"{own['count']:,}", f"of {own['smallest']:,} to {own['largest']:,} records, k = {own['k']:,}"),
+    ]
+    if asked["l"] is not None:
+        worst = max(one["largest_share"] for one in report["held"])
+        found.append(("largest share of a value", _percent(100 * worst), f"1/{asked['l']} was allowed"))
+    if asked["t"] is not None and report["achieved_t"] is not None:
+        reached = Fraction(report["achieved_t"])
+        found.append(("t reached", text_near(reached), f"{report['achieved_t']} exactly; {asked['t']} was allowed"))
+    elif report["achieved_t"] is None:
+        found.append(("t reached", "no end", "some group lacks a value that others have; t is not claimed"))
+    return found
+
+
+def _attribute(one: dict[str, Any], t: float | None, report: dict[str, Any]) -> dict[str, Any]:
+    lines = [
+        (
+            each["label"],
+            each["share"],
+            (each["least"], each["most"]),
+            None if t is None or report["show"] != "bucket" else (each["share"] / t, min(1.0, each["share"] * t)),
+        )
+        for each in one["shown"]
+    ]
+    what = "buckets" if report["show"] == "bucket" else "values"
+    more = "" if one["kinds"] <= len(one["shown"]) else f" The {len(one['shown'])} most frequent are drawn."
+    several = len(report["held"]) > 1
+    allowed = "" if t is None else " the frame is what t allows" + (" of this attribute by itself;" if several else ";")
+    return {
+        "name": one["name"],
+        "words": f"{count_words(one['kinds'], what[:-1])}; a group holds at least {one['fewest']:,} of them.{more}",
+        "picture": draw_ranges(lines, f"Shares of the {what} of {one['name']} in the table and in groups"),
+        "caption": "The line is the share in the whole table, the bar reaches from the least to the largest share in a group"
+        f"{';' * bool(allowed)}{allowed.rstrip(';')}.",
+        "shown": [
+            (each["label"], f"{each['records']:,}", *(_percent(100 * each[key]) for key in ("share", "least", "most")))
+            for each in one["shown"]
+        ],
+    }
+
+
+def _about_loss(report: dict[str, Any]) -> str:
+    whole: float | None = report["unlike"]["loss"]
+    if whole is None:
+        return "No quasi-identifier varies, so all groups are alike in them."
+    return (
+        f"{_percent(whole)} of the variance of the quasi-identifiers lies inside groups, on average over them. The less, the "
+        "more a group says of the relation between them and what is confidential."
+    )
+
+
+def _percent(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return (
+        "< 0.001\u00a0%" if 0 < value < 0.001 else f"{value:.0f}\u00a0%" if value in (0, 100) else f"{value:.3g}\u00a0%"
+    )
