@@ -115,15 +115,15 @@ def _draw(results: Results, folder: Path, force: bool) -> list[Path]:
     from shoal.files.write import refuse_overwriting, write
     from shoal.page import plots
 
-    pictures = [(source.name, picture) for source, result in results for picture in result.pictures]
+    pictures = [(source.name, result.pictures) for source, result in results if result.pictures]
     paths = [folder / f"{name}.{kind}" for name, _ in pictures for kind in KINDS]
     folder.mkdir(parents=True, exist_ok=True)
     for path in paths:
         refuse_overwriting(path, force=force)
     contents = []
     with progress.bar("figures", len(pictures)) as tick:
-        for _, picture in pictures:
-            figure = plots.side_by_side([picture])
+        for _, panels in pictures:
+            figure = plots.side_by_side(panels)
             contents += [plots.render(figure, kind) for kind in KINDS]
             tick()
     return [write(path, content, force=force) for path, content in zip(paths, contents, strict=True)]

@@ -27,7 +27,7 @@ def test_pictures_belong_to_figures():
 
 def test_choosing_by_name_by_paper_and_all():
     assert [source.name for source in find_results(["lqs11-table-2"])] == ["lqs11-table-2"]
-    assert {source.name for source in find_results(["CM06"])} == {"cm06-rates", "cm06-tightness", "cm06-errata"}
+    assert {source.name for source in find_results(["CM06"])} >= {"cm06-rates", "cm06-tightness", "cm06-errata"}
     assert "lqs-figure-3" in {source.name for source in find_results(["lqs10"])}
     assert len(find_results([])) == len(RESULTS)
     with pytest.raises(UsageError, match="unknown table or figure; got nothing"):

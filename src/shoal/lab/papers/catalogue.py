@@ -28,6 +28,12 @@ _ALL = (
         "cm06-tightness", "CM06 Observation 6: the rate is tight up to logarithms", ("cm06",), cm06.tightness
     ),
     PrintedResult("cm06-errata", "CM06 Lemma 2 and Theorem 7: where they fail", ("cm06",), cm06.errata),
+    PrintedResult(
+        "cm06-figure-visits", "CM06: both rates of hospital visits, by c and epsilon", ("cm06",), cm06.visits_figure
+    ),
+    MeasuredResult.of(
+        "cm06-adult", "CM06: both rates of Adult, by c and epsilon", ("cm06",), "adult/adult.csv", cm06.adult_figure
+    ),
     MeasuredResult.of(
         "sc13-table-3.6", "SC13 Table 3.6: correlations of Census", _SC13, _CENSUS, sc13_chapter3.table_3_6
     ),
@@ -86,7 +92,7 @@ def find_results(names: Iterable[str]) -> list[PrintedResult]:
     """Give the results of these names, or of these papers; all of them when none is named.
 
     >>> [result.name for result in find_results(["cm06"])]
-    ['cm06-rates', 'cm06-tightness', 'cm06-errata']
+    ['cm06-rates', 'cm06-tightness', 'cm06-errata', 'cm06-figure-visits', 'cm06-adult']
     """
     wanted = [name.lower() for name in names]
     papers = sorted({paper for result in _ALL for paper in result.papers})
