@@ -243,3 +243,20 @@ def test_steps_that_nobody_took_are_rejected(made, tmp_path):
     first, second = failed(folder)
     assert "treatments" in first & second
     assert "rebuilt" in first
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["values", "microaggregation"])
+def test_every_small_change_of_the_steps_is_caught_by_both_verifiers(made, tmp_path, kind):
+    from tests.publish.verify.forgery import edits, write
+
+    folder = Path(shutil.copytree(made(kind).folder, tmp_path / kind))
+    content = json.loads((folder / "certificate.json").read_text())
+    passed = []
+    for edit in (each for each in edits(content) if each.path[0] == "treatments"):
+        write(folder, edit.forged, rehash=False)
+        first, second = failed(folder)
+        if not first & {"treatments", "keys", "model"} or not second & {"treatments", "keys"}:
+            passed.append(f"{edit.what} at {edit.path}")
+    assert passed == []
