@@ -44,15 +44,24 @@ def test_every_pair_is_as_likely_as_every_other():
     assert sum((often - expected) ** 2 / expected for often in found.values()) < 27 + 5 * 54**0.5
 
 
+def pairs(rate, sizes, coins=()):
+    return DataSwapping(("town",), Fraction(rate)).count_pairs(np.array(sizes), ScriptedSource(coins=coins)).tolist()
+
+
 def test_the_rate_is_right_in_small_strata():
-    step = DataSwapping(("town",), Fraction(1, 10))
-    assert step.count_pairs(3, ScriptedSource(coins=[False])) == 0
-    assert step.count_pairs(3, ScriptedSource(coins=[True])) == 1
-    assert step.count_pairs(40, ScriptedSource()) == 2
-    assert DataSwapping(("town",), Fraction(99, 100)).count_pairs(3, ScriptedSource(coins=[True])) == 1, (
-        "never more than fit"
-    )
-    assert step.count_pairs(1, ScriptedSource(coins=[True])) == 0
+    assert pairs("0.1", [3, 3], [False, True]) == [0, 1]
+    assert pairs("0.1", [40]) == [2], "nothing to round"
+    assert pairs("0.99", [3], [True]) == [1], "never more than fit"
+    assert pairs("0.1", [1, 0], [True]) == [0, 0]
+
+
+def test_many_strata_have_the_rate_on_average():
+    step, strata = DataSwapping(("town",), Fraction(1, 10)), np.repeat(np.arange(20_000), 3)
+    with Source.seeded(2) as source:
+        first, second = step.pairs(strata, source)
+    assert (strata[first] == strata[second]).all()
+    assert len({*first.tolist(), *second.tolist()}) == 2 * len(first)
+    assert abs(len(first) - 3000) < 5 * (20_000 * 0.15 * 0.85) ** 0.5
 
 
 def test_its_words():

@@ -60,18 +60,20 @@ class DataSwapping(Treatment):
         mixed = mixed[np.argsort(strata[mixed], kind="stable")]  # stratum by stratum, each in a uniform order
         sizes = np.bincount(strata)
         starts = np.cumsum(sizes) - sizes
-        take = np.zeros(len(strata), dtype=np.bool_)
-        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
-            take[start : start + 2 * self.count_pairs(size, source)] = True
-        chosen = mixed[take]
+        own = strata[mixed]
+        chosen = mixed[np.arange(len(strata)) - starts[own] < 2 * self.count_pairs(sizes, source)[own]]
         return chosen[0::2], chosen[1::2]
 
-    def count_pairs(self, size: int, source: Source) -> int:
-        """How many pairs a stratum of so many records gets: the right number on average, rounded up or down at random."""
-        wanted = self.rate * size / 2
-        whole = int(wanted)
-        more = wanted > whole and bool(source.bernoulli(wanted - whole, 1)[0])
-        return min(whole + more, size // 2)
+    def count_pairs(self, sizes: npt.NDArray[np.int64], source: Source) -> npt.NDArray[np.int64]:
+        """How many pairs strata of these sizes get: the right number on average, each rounded up or down by a coin of its own."""
+        found = np.zeros(len(sizes), dtype=np.int64)
+        for size in np.unique(sizes).tolist():
+            same = sizes == size
+            wanted = self.rate * size / 2
+            whole = int(wanted)
+            more = source.bernoulli(wanted - whole, int(same.sum())) if wanted > whole else 0
+            found[same] = np.minimum(whole + more, size // 2)
+        return found
 
     @property
     def parameters(self) -> dict[str, str]:
