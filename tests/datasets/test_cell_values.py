@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -79,49 +80,65 @@ def check_every_cell(own: AttributeCells, seed=0, each=7) -> None:
 DAY = dt.date(2025, 2, 20)
 NOON = dt.datetime(2025, 2, 20, 12)  # noqa: DTZ001 - times have no zone
 CASES = {
-    "values": cells(Type.CATEGORY, Values(("x", "y", "z"))),
-    "missing refused": cells(Type.CATEGORY, Values(("x", "y")), missing=Missing.REFUSE),
-    "ordinal": cells(Type.ORDINAL, Values(("S", "M", "L"))),
-    "boolean": cells(Type.BOOLEAN, Values(("false", "true"))),
-    "whole numbers": cells(Type.INTEGER, Interval(-3, 5)),
-    "listed numbers": cells(Type.INTEGER, Values(("7", "-2", "100"))),
-    "days": cells(Type.DATE, Interval(DAY, DAY + dt.timedelta(20))),
-    "short texts of a pattern": cells(Type.TEXT, Pattern("[A-C][0-1]")),
-    "groups": cells(Type.CATEGORY, Values(("a", "b", "c")), {"groups": [{"one": ["a", "c"], "two": ["b"]}]}, 1),
-    "intervals of whole numbers": cells(Type.INTEGER, Interval(0, 99), {"intervals": [10, 50]}, 1),
-    "uneven intervals of whole numbers": cells(Type.INTEGER, Interval(0, 99), {"cuts": [17, 64]}, 1),
-    "intervals of listed numbers": cells(Type.INTEGER, Values(("1", "12", "13", "40")), {"intervals": [10]}, 1),
-    "wide whole numbers": cells(Type.INTEGER, Interval(-(2**63), 2**63 - 1)),
-    "steps of whole numbers": cells(Type.INTEGER, Interval(0, 123_456)),
-    "steps of decimals": cells(Type.DECIMAL, Interval(0.0, 10.0)),
-    "one decimal": cells(Type.DECIMAL, Interval(2.5, 2.5)),
-    "narrow decimals": cells(Type.DECIMAL, Interval(1.0, 1.0 + 2.0**-30)),
-    "tiny decimals": cells(Type.DECIMAL, Interval(0.0, 1e-30)),
-    "huge decimals": cells(Type.DECIMAL, Interval(-1e308, 1e308)),
-    "intervals of decimals": cells(Type.DECIMAL, Interval(0, 100), {"intervals": [12.5, 25]}, 1),
-    "a last point": cells(Type.DECIMAL, Interval(0.0, 0.123456789), {"cuts": [0.1, 0.123456789]}, 1),
-    "prefixes": cells(Type.TEXT, Pattern("[0-9]{5}-[A-Z]{3}"), {"mask": {"prefix": [2]}}),
-    "months": cells(Type.DATE, Interval(dt.date(1900, 1, 1), dt.date(2100, 1, 1)), {"date": ["month", "year"]}, 1),
-    "times": cells(Type.DATETIME, Interval(NOON, NOON + dt.timedelta(3))),
-    "short times": cells(Type.DATETIME, Interval(NOON, NOON + dt.timedelta(milliseconds=3))),
-    "listed masks": cells(Type.TEXT, Values(("031", "032", "117")), {"mask": {"side": "right", "keep": [1]}}, 1),
-    "masks of places": cells(Type.TEXT, Pattern("[0-9]{5}-[A-Z]{3}"), {"mask": {"side": "left", "keep": [3, 2]}}),
-    "one text for all": cells(
-        Type.TEXT, Pattern("[A-Z][0-9]{2}([.][0-9]{1,2})?", 5), {"mask": {"side": "right", "keep": [2]}}
+    "values": partial(cells, Type.CATEGORY, Values(("x", "y", "z"))),
+    "missing refused": partial(cells, Type.CATEGORY, Values(("x", "y")), missing=Missing.REFUSE),
+    "ordinal": partial(cells, Type.ORDINAL, Values(("S", "M", "L"))),
+    "boolean": partial(cells, Type.BOOLEAN, Values(("false", "true"))),
+    "whole numbers": partial(cells, Type.INTEGER, Interval(-3, 5)),
+    "listed numbers": partial(cells, Type.INTEGER, Values(("7", "-2", "100"))),
+    "days": partial(cells, Type.DATE, Interval(DAY, DAY + dt.timedelta(20))),
+    "short texts of a pattern": partial(cells, Type.TEXT, Pattern("[A-C][0-1]")),
+    "groups": partial(
+        cells, Type.CATEGORY, Values(("a", "b", "c")), {"groups": [{"one": ["a", "c"], "two": ["b"]}]}, 1
+    ),
+    "intervals of whole numbers": partial(cells, Type.INTEGER, Interval(0, 99), {"intervals": [10, 50]}, 1),
+    "uneven intervals of whole numbers": partial(cells, Type.INTEGER, Interval(0, 99), {"cuts": [17, 64]}, 1),
+    "intervals of listed numbers": partial(
+        cells, Type.INTEGER, Values(("1", "12", "13", "40")), {"intervals": [10]}, 1
+    ),
+    "wide whole numbers": partial(cells, Type.INTEGER, Interval(-(2**63), 2**63 - 1)),
+    "steps of whole numbers": partial(cells, Type.INTEGER, Interval(0, 123_456)),
+    "steps of decimals": partial(cells, Type.DECIMAL, Interval(0.0, 10.0)),
+    "one decimal": partial(cells, Type.DECIMAL, Interval(2.5, 2.5)),
+    "narrow decimals": partial(cells, Type.DECIMAL, Interval(1.0, 1.0 + 2.0**-30)),
+    "tiny decimals": partial(cells, Type.DECIMAL, Interval(0.0, 1e-30)),
+    "huge decimals": partial(cells, Type.DECIMAL, Interval(-1e308, 1e308)),
+    "intervals of decimals": partial(cells, Type.DECIMAL, Interval(0, 100), {"intervals": [12.5, 25]}, 1),
+    "a last point": partial(cells, Type.DECIMAL, Interval(0.0, 0.123456789), {"cuts": [0.1, 0.123456789]}, 1),
+    "prefixes": partial(cells, Type.TEXT, Pattern("[0-9]{5}-[A-Z]{3}"), {"mask": {"prefix": [2]}}),
+    "months": partial(
+        cells, Type.DATE, Interval(dt.date(1900, 1, 1), dt.date(2100, 1, 1)), {"date": ["month", "year"]}, 1
+    ),
+    "times": partial(cells, Type.DATETIME, Interval(NOON, NOON + dt.timedelta(3))),
+    "short times": partial(cells, Type.DATETIME, Interval(NOON, NOON + dt.timedelta(milliseconds=3))),
+    "listed masks": partial(
+        cells, Type.TEXT, Values(("031", "032", "117")), {"mask": {"side": "right", "keep": [1]}}, 1
+    ),
+    "masks of places": partial(
+        cells, Type.TEXT, Pattern("[0-9]{5}-[A-Z]{3}"), {"mask": {"side": "left", "keep": [3, 2]}}
+    ),
+    "one text for all": partial(
+        cells, Type.TEXT, Pattern("[A-Z][0-9]{2}([.][0-9]{1,2})?", 5), {"mask": {"side": "right", "keep": [2]}}
     ),
 }
 
 
+@cache
+def case(name: str) -> AttributeCells:
+    """The cells of one case, made when a test asks for them."""
+    return CASES[name]()
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_value_lies_in_its_cell(name):
-    check_every_cell(CASES[name])
+    check_every_cell(case(name))
 
 
 def test_the_cases_hold_every_kind_of_level():
-    kinds = {type(own.level).__name__ for own in CASES.values()}
+    kinds = {type(own.level).__name__ for own in map(case, CASES)}
     assert kinds == {"ValueLevel", "GroupLevel", "IntervalLevel", "MaskLevel", "TopLevel"}
-    assert isinstance(CASES["masks of places"].level, MaskLevel)
-    assert len(CASES["wide whole numbers"]) > 1000
+    assert isinstance(case("masks of places").level, MaskLevel)
+    assert len(case("wide whole numbers")) > 1000
 
 
 ends = st.integers(-(2**63), 2**63 - 1)
@@ -140,7 +157,7 @@ def test_a_value_lies_in_its_cell_whatever_the_interval(data):
     low, high = sorted([data.draw(one), data.draw(one)])
     if kind is Type.DECIMAL:
         assume(high - low > abs(high) * 1e-10)  # narrower steps than floats have no cells
-    own = cells(kind, Interval(low, high)) if kind is not Type.DATE or (high - low).days < 4000 else CASES["months"]
+    own = cells(kind, Interval(low, high)) if kind is not Type.DATE or (high - low).days < 4000 else case("months")
     seed = data.draw(st.integers(0, 9))
     check_every_cell(own, seed, each=1)
 
@@ -159,12 +176,12 @@ def test_a_value_lies_in_its_cell_whatever_the_cuts(cuts, kind, seed):
 
 
 def test_rows_of_a_cell_are_spread_evenly_over_its_values():
-    own = CASES["intervals of whole numbers"]
+    own = case("intervals of whole numbers")
     column = drawn(own, np.zeros(1000, dtype=int)).to_numpy()
     found = np.bincount(column, minlength=10)
     assert found.min() >= 98
     assert found.max() <= 102
-    decimals = drawn(CASES["intervals of decimals"], np.ones(1000, dtype=int)).to_numpy()
+    decimals = drawn(case("intervals of decimals"), np.ones(1000, dtype=int)).to_numpy()
     tenths = np.bincount(np.rint((decimals - 12.5) * 10).astype(int), minlength=125)
     assert len(tenths) == 125
     assert tenths.min() >= 6
@@ -172,7 +189,7 @@ def test_rows_of_a_cell_are_spread_evenly_over_its_values():
 
 
 def test_rows_of_a_cell_do_not_follow_the_order_of_the_table():
-    column = drawn(CASES["steps of whole numbers"], np.zeros(2000, dtype=int)).to_numpy().astype(float)
+    column = drawn(case("steps of whole numbers"), np.zeros(2000, dtype=int)).to_numpy().astype(float)
     assert abs(np.corrcoef(np.arange(2000), column)[0, 1]) < 0.1
     two = synthetic_columns(
         [cells_of(Attribute(name, Role.QUASI, Type.DECIMAL, Interval(0.0, 1.0))) for name in "ab"],
@@ -186,14 +203,14 @@ def test_rows_of_a_cell_do_not_follow_the_order_of_the_table():
     ("name", "places"), [("steps of decimals", 4), ("intervals of decimals", 1), ("one decimal", 1)]
 )
 def test_decimals_have_few_places(name, places):
-    own = CASES[name]
+    own = case(name)
     values = drawn(own, np.zeros(500, dtype=int)).to_pylist()
     assert max(len(repr(value).partition(".")[2]) for value in values) == places
 
 
 def test_times_are_whole_seconds_where_cells_are_long():
-    assert all(value.microsecond == 0 for value in drawn(CASES["times"], np.arange(1000)).to_pylist())
-    assert any(value.microsecond for value in drawn(CASES["short times"], np.arange(1000)).to_pylist())
+    assert all(value.microsecond == 0 for value in drawn(case("times"), np.arange(1000)).to_pylist())
+    assert any(value.microsecond for value in drawn(case("short times"), np.arange(1000)).to_pylist())
 
 
 def test_columns_keep_their_order_and_missing_values_are_nothing():
@@ -205,19 +222,19 @@ def test_columns_keep_their_order_and_missing_values_are_nothing():
 
 
 def test_the_same_seed_gives_the_same_table_and_no_rows_give_no_rows():
-    own, codes = CASES["steps of decimals"], np.arange(1024)[:, None]
+    own, codes = case("steps of decimals"), np.arange(1024)[:, None]
     one, two, other = (synthetic_columns([own], codes, Source.seeded(seed)) for seed in (1, 1, 2))
     assert one.equals(two)
     assert not one.equals(other)
-    for case in CASES.values():
-        assert drawn(case, np.zeros(0, dtype=int)).to_pylist() == []
-    assert drawn(CASES["values"], [3, 3]).to_pylist() == [None, None]
+    for each in map(case, CASES):
+        assert drawn(each, np.zeros(0, dtype=int)).to_pylist() == []
+    assert drawn(case("values"), [3, 3]).to_pylist() == [None, None]
 
 
 @pytest.mark.parametrize("codes", [[[0, 1]], [0], [[0.0]], [[-1]], [[4]]])
 def test_numbers_that_are_no_cells_are_refused(codes):
     with pytest.raises(UsageError, match="number"):
-        synthetic_columns([CASES["values"]], np.array(codes), Source.seeded(0))
+        synthetic_columns([case("values")], np.array(codes), Source.seeded(0))
 
 
 @pytest.mark.parametrize(
@@ -234,4 +251,4 @@ def test_texts_that_walk_through_a_pattern_match_it(pattern):
 
 
 def test_a_level_of_intervals_is_one_of_the_cases():
-    assert isinstance(CASES["short times"].level, IntervalLevel)
+    assert isinstance(case("short times").level, IntervalLevel)
