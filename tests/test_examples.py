@@ -14,7 +14,7 @@ from shoal.policy.policy import Policy
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 POLICIES = sorted(EXAMPLES.glob("*/policy.yaml"))
-FILES = {"adult": 1, "anatomy": 0, "clinic": 0, "t-closeness": 0, "treatments": 0, "visits": 2}
+FILES = {"adult": 1, "anatomy": 0, "clinic": 0, "sample": 0, "t-closeness": 0, "treatments": 0, "visits": 2}
 """How many hierarchies of an example are read from files: a release carries the files, so no check stays open."""
 
 
