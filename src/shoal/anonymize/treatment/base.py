@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.chance.source import Source
+from shoal.data.schema import Attribute
 from shoal.errors import PreconditionError
 from shoal.guarantee.unit import Unit
 
@@ -84,6 +86,29 @@ class Treatment(ABC):
             "depends_on": self.dependence.value,
             "parameters": self.parameters,
         }
+
+
+@dataclass(frozen=True)
+class ColumnTreatment(Treatment):
+    """A step that changes the values of one attribute, and looks at no other.
+
+    Promise   as every treatment
+    Requires  as every treatment
+    Reads     its attribute
+    """
+
+    attribute: Attribute
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return (self.attribute.name,)
+
+    def apply(self, columns: Columns, source: Source) -> dict[str, Array]:
+        return {self.attribute.name: self.change(columns[self.attribute.name], source)}
+
+    @abstractmethod
+    def change(self, values: Array, source: Source) -> Array:
+        """The new values; masked where one is missing."""
 
 
 def on_present(values: Array, change: Callable[[Array], Array]) -> Array:

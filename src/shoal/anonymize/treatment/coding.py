@@ -7,15 +7,14 @@ from typing import Literal
 
 import numpy as np
 
-from shoal.anonymize.treatment.base import Array, Columns, Dependence, Treatment, on_present
+from shoal.anonymize.treatment.base import Array, ColumnTreatment, Dependence, on_present
 from shoal.chance.source import Source
 from shoal.data.domain import Values
-from shoal.data.schema import Attribute
 from shoal.data.type import Type, point, value_at
 
 
 @dataclass(frozen=True)
-class ExtremeCoding(Treatment):
+class ExtremeCoding(ColumnTreatment):
     """Top or bottom coding of one attribute; the code is a value of its domain, so that values stay in it.
 
     Promise   record-wise: a map of the one value
@@ -23,20 +22,13 @@ class ExtremeCoding(Treatment):
     Reads     its attribute
     """
 
-    attribute: Attribute
     code: str
     kind: Literal["top", "bottom"]  # type: ignore[misc]
 
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        return (self.attribute.name,)
+    dependence = Dependence.RECORD
 
-    @property
-    def dependence(self) -> Dependence:
-        return Dependence.RECORD
-
-    def apply(self, columns: Columns, source: Source) -> dict[str, Array]:  # noqa: ARG002 - nothing is drawn
-        return {self.attribute.name: on_present(columns[self.attribute.name], self._coded)}
+    def change(self, values: Array, source: Source) -> Array:  # noqa: ARG002 - nothing is drawn
+        return on_present(values, self._coded)
 
     def _coded(self, values: Array) -> Array:
         kind, limit = self.attribute.type, np.minimum if self.kind == "top" else np.maximum

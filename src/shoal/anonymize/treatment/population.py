@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.anonymize.treatment.base import Array, Columns, Dependence, Treatment
+from shoal.anonymize.treatment.base import Array, ColumnTreatment, Dependence
 from shoal.chance.source import Source
-from shoal.data.schema import Attribute
 
 
 @dataclass(frozen=True)
-class PopulationThreshold(Treatment):
+class PopulationThreshold(ColumnTreatment):
     """Values of one attribute with a population below the threshold lose their name.
 
     With declared public counts it is a map of the one value. Without them the rows of the table are counted, and then what
@@ -25,16 +24,11 @@ class PopulationThreshold(Treatment):
     Reads     its attribute
     """
 
-    attribute: Attribute
     least: int
     counts: Mapping[str, int] | None
     other: str | None
 
     kind = "population_threshold"
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        return (self.attribute.name,)
 
     @property
     def dependence(self) -> Dependence:
@@ -44,8 +38,7 @@ class PopulationThreshold(Treatment):
         """Whether a value loses its name; the one that stands for the others never does."""
         return counts.get(value, 0) < self.least and value != self.other
 
-    def apply(self, columns: Columns, source: Source) -> dict[str, Array]:  # noqa: ARG002 - nothing is drawn
-        values = columns[self.attribute.name]
+    def change(self, values: Array, source: Source) -> Array:  # noqa: ARG002 - nothing is drawn
         absent, bare = np.ma.getmaskarray(values), np.ma.getdata(values)
         counts = self.counts if self.counts is not None else Counter(bare[~absent].tolist())
         gone = {value for value in {*bare[~absent].tolist()} if self.is_small(value, counts)}
@@ -53,7 +46,7 @@ class PopulationThreshold(Treatment):
         made = bare.copy()
         made[small] = self.other
         absent = absent | small if self.other is None else absent
-        return {self.attribute.name: np.ma.MaskedArray(made, absent) if absent.any() else made}
+        return np.ma.MaskedArray(made, absent) if absent.any() else made
 
     @property
     def _by(self) -> str:

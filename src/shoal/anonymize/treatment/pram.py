@@ -12,11 +12,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from shoal.anonymize.treatment.base import Array, Columns, Dependence, Treatment
+from shoal.anonymize.treatment.base import Array, ColumnTreatment, Dependence
 from shoal.chance.exact import Bounds, InversionSampler, fraction_bounds
 from shoal.chance.source import Source
 from shoal.data.hierarchy.level import MISSING
-from shoal.data.schema import Attribute
 from shoal.data.type import Type, texts
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import certificate_text, exact_text, precise
@@ -27,7 +26,7 @@ DIGITS = 8
 
 
 @dataclass(frozen=True)
-class Pram(Treatment):
+class Pram(ColumnTreatment):
     """Draw a new value for each record, with the probabilities in the row of its value; exactly, without a float.
 
     With `keep`, a value stays with this probability and else becomes one of the others, each with the same probability; a missing
@@ -39,14 +38,13 @@ class Pram(Treatment):
     Reads     its attribute
     """
 
-    attribute: Attribute
     keep: Fraction | None
     matrix: Mapping[str, Mapping[str, Fraction]] | None
     draws_missing: bool = False
     seen_before: bool = False
     """Whether an earlier step looks at the values before they change, so that this one alone protects nothing."""
 
-    kind = "pram"
+    kind, dependence = "pram", Dependence.CHANCE
 
     def __post_init__(self) -> None:
         if (self.keep is None) == (self.matrix is None):
@@ -57,14 +55,6 @@ class Pram(Treatment):
                 raise UsageError(
                     f"attribute '{self.attribute.name}': a row of the matrix does not sum to 1 over its domain"
                 )
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        return (self.attribute.name,)
-
-    @property
-    def dependence(self) -> Dependence:
-        return Dependence.CHANCE
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -122,17 +112,16 @@ class Pram(Treatment):
 
     # --- the draw -----------------------------------------------------------------------------------------------------
 
-    def apply(self, columns: Columns, source: Source) -> dict[str, Array]:
-        held = columns[self.attribute.name]
-        absent = np.ma.getmaskarray(held)
+    def change(self, values: Array, source: Source) -> Array:
+        absent = np.ma.getmaskarray(values)
         place = {value: number for number, value in enumerate(self.values)}
-        spelled = texts(np.ma.getdata(held))
+        spelled = texts(np.ma.getdata(values))
         codes = np.array(
             [place[MISSING] if gone else place[text] for text, gone in zip(spelled, absent.tolist(), strict=True)],
             dtype=np.int64,
         )
         made = self._by_keeping(codes, source) if self.matrix is None else self._by_matrix(codes, source)
-        return {self.attribute.name: self._values_of(made)}
+        return self._values_of(made)
 
     def _by_keeping(self, codes: Array, source: Source) -> Array:
         many = len(self._drawn)  # `(missing)` is the last value, so these are the first

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.anonymize.treatment.base import Array, Columns, Dependence, Treatment, on_present
+from shoal.anonymize.treatment.base import Array, ColumnTreatment, Dependence, on_present
 from shoal.chance.source import Source
 from shoal.data.domain import Interval
-from shoal.data.schema import Attribute
 from shoal.errors import UsageError
 
 
 @dataclass(frozen=True)
-class RandomRounding(Treatment):
+class RandomRounding(ColumnTreatment):
     """Unbiased random rounding of one attribute of whole numbers; each value draws its own coin.
 
     A value v between neighbours a < v < b of the grid becomes b with probability (v - a) / (b - a), else a. Its mean is v, and
@@ -29,25 +28,16 @@ class RandomRounding(Treatment):
     Reads     its attribute
     """
 
-    attribute: Attribute
     base: int
 
-    kind = "random_round"
+    kind, dependence = "random_round", Dependence.CHANCE
 
     def __post_init__(self) -> None:
         if not isinstance(self.attribute.domain, Interval):
             raise UsageError(f"attribute '{self.attribute.name}': random rounding needs a domain with two ends")
 
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        return (self.attribute.name,)
-
-    @property
-    def dependence(self) -> Dependence:
-        return Dependence.CHANCE
-
-    def apply(self, columns: Columns, source: Source) -> dict[str, Array]:
-        return {self.attribute.name: on_present(columns[self.attribute.name], lambda held: self._drawn(held, source))}
+    def change(self, values: Array, source: Source) -> Array:
+        return on_present(values, lambda held: self._drawn(held, source))
 
     def _drawn(self, values: Array, source: Source) -> Array:
         domain = self.attribute.domain

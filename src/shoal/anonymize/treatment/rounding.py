@@ -7,16 +7,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from shoal.anonymize.treatment.base import Array, Columns, Dependence, Treatment, on_present
+from shoal.anonymize.treatment.base import Array, ColumnTreatment, Dependence, on_present
 from shoal.chance.source import Source
-from shoal.data.schema import Attribute
 from shoal.data.type import Type
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.treatment import multiples
 
 
 @dataclass(frozen=True)
-class Rounding(Treatment):
+class Rounding(ColumnTreatment):
     """Deterministic rounding of one attribute of numbers.
 
     A number stored as a decimal means the shortest text that names it: 0.15 is a half of 0.1 and goes to 0.2.
@@ -26,22 +25,12 @@ class Rounding(Treatment):
     Reads     its attribute
     """
 
-    attribute: Attribute
     base: Fraction
 
-    kind = "round"
+    kind, dependence = "round", Dependence.RECORD
 
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        return (self.attribute.name,)
-
-    @property
-    def dependence(self) -> Dependence:
-        return Dependence.RECORD
-
-    def apply(self, columns: Columns, source: Source) -> dict[str, Array]:  # noqa: ARG002 - nothing is drawn
-        change = self._whole if self.attribute.type is Type.INTEGER else self._decimal
-        return {self.attribute.name: on_present(columns[self.attribute.name], change)}
+    def change(self, values: Array, source: Source) -> Array:  # noqa: ARG002 - nothing is drawn
+        return on_present(values, self._whole if self.attribute.type is Type.INTEGER else self._decimal)
 
     def _whole(self, values: Array) -> Array:
         base = int(self.base)
