@@ -189,6 +189,11 @@ class Policy:
             return self.schema[name].domain is not None and self._is_profiled(name, "hierarchy")
         return getattr(asked, key) is not None and getattr(asked.provenance, key) == "profiled"
 
+    @property
+    def population_path(self) -> Path | None:
+        """The file that k-map is counted on; None where it is not asked for."""
+        return population_file(self.model.release, self.folder)
+
     def weight(self, name: str) -> Fraction:
         """How much an attribute's detail counts when a recoding is chosen; 1 unless the policy says otherwise."""
         return self.model.attributes[name].weight or Fraction(1)

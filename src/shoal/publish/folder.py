@@ -10,6 +10,7 @@ NAME/                        the release: everything in it may be passed on
     recoding/NN-NAME.json    what each label of an attribute stands for
     recoding/boxes.csv       the boxes, where labels come from a tree
     hierarchies/HASH.txt     the file that a hierarchy was read from, named by its hash, so that the labels can be made again
+    population/HASH.csv      the population that k-map was counted on, where the policy lets it travel
     views.json, views/       the list of narrow tables and their files, where the release is one of views
     recoding/boxes/          the boxes of each view
     counts.json, counts/     the list of tables of noisy counts and their files, where the release has some
@@ -94,6 +95,11 @@ def rule_text(rule: Mapping[str, Any]) -> str:
 def hierarchy_file(digest: str) -> str:
     """The file that a hierarchy was read from, as it was; the lock names its hash."""
     return f"hierarchies/{digest[:32]}.txt"
+
+
+def population_file(digest: str) -> str:
+    """The population file that k-map is counted on, as it was, where the policy lets it travel; the lock names its hash."""
+    return f"population/{digest[:32]}.csv"
 
 
 def box_file(view: str | None) -> str:

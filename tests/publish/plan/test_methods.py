@@ -48,8 +48,9 @@ def test_a_policy_is_planned_by_the_class_of_its_method(policy, name):
 
 
 def test_a_method_that_cannot_be_planned_is_named_with_those_that_can():
-    changes = {"release": {"method": "k-anonymity", "k": 3, "output": "csv"}, "budget": None}
-    with pytest.raises(PolicyError, match=r"cannot be planned yet; got k-anonymity; allowed: safe-k, micro"):
+    asked = {"method": "dp-microaggregation", "epsilon": 1, "k": 3, "output": "csv"}
+    changes = {"release": asked, "neighbours": "replace_one", "budget": None}
+    with pytest.raises(PolicyError, match=r"cannot be planned yet; got dp-microaggregation; allowed: safe-k, micro"):
         plan(clinic.policy(changes))
 
 

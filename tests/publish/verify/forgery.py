@@ -28,6 +28,8 @@ from shoal.publish.verify.standalone import Check
 from tests.publish.clinic import publish
 from tests.publish.counted_clinic import publish as publish_counted
 from tests.publish.grouped_clinic import publish as publish_grouped
+from tests.publish.level_clinic import METHODS as LEVELS
+from tests.publish.level_clinic import publish as publish_levels
 
 VIEWS = {"release.delta": "1e-4"}
 PAID: dict[str, dict[str, object]] = {
@@ -53,6 +55,8 @@ COUNTED: dict[str, tuple[str, dict[str, object]]] = {
     "diverse": ("diverse", {}),
     "probabilistic-k": ("swap", {}),
     "probabilistic-k-ranking": ("swap", {"release.grouping": "ranking", "attributes.diag.type": "ordinal"}),
+    "k-anonymity": ("every", {}),
+    "k-anonymity-local": ("local", {}),
 }
 GROUPED = {"t-closeness": "linked", "t-closeness-permuted": "permuted", "anatomy": "anatomy"}
 KINDS = (*PAID, *COUNTED, *GROUPED)
@@ -74,6 +78,8 @@ def make(folder: Path, kind: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if kind in COUNTED:
         which, changes = COUNTED[kind]
+        if which in LEVELS:
+            return publish_levels(folder, which, changes).folder
         return publish_counted(folder, which, changes, report=False).folder
     if kind in GROUPED:
         return publish_grouped(folder, GROUPED[kind], rows=60).folder
@@ -265,6 +271,7 @@ MUST_FIRE = {
     "grouping": {"grouping"},
     "buckets": {"buckets", "table-files"},
     "achieved_t": {"achieved-t"},
+    "search": {"search"},
     "wording": {"wording-hash", "page-hash"},
     "plan_sha256": {"plan-hash"},
     "files": {"file-hash", "no-other-files", "no-idle-files", "plan-hash", "single-table"},

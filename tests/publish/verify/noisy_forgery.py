@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.publish import sample_clinic
+from tests.publish.level_clinic import METHODS as LEVELS
+from tests.publish.level_clinic import publish as publish_levels
 from tests.publish.noisy_clinic import publish
 from tests.publish.verify.freeze import FROZEN
 
@@ -23,8 +25,8 @@ def noisy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def folder(kind: str) -> Path:
         if kind not in made:
-            make = publish if kind != "sample" else sample_clinic.publish
-            made[kind] = FROZEN / kind if (FROZEN / kind).exists() else make(place / kind, kind).folder
+            own = sample_clinic.publish if kind == "sample" else publish_levels if kind in LEVELS else publish
+            made[kind] = FROZEN / kind if (FROZEN / kind).exists() else own(place / kind, kind).folder
         return made[kind]
 
     return folder

@@ -20,6 +20,7 @@ from tests.publish.clinic import publish
 from tests.publish.verify.forgery import certificate, redraw, write
 from tests.publish.verify.freeze import FROZEN, KINDS
 from tests.publish.verify.group_forgery import GROUP_FORGERIES, grouped
+from tests.publish.verify.level_forgery import LEVEL_FORGERIES
 from tests.publish.verify.noisy_forgery import NOISY_FORGERIES, NOISY_LEFT_OPEN, noisy
 
 __all__ = ["grouped", "noisy"]
@@ -227,9 +228,11 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "table-rewritten": ("probabilistic-k", reversed_rows),
     **NOISY_FORGERIES,
     **GROUP_FORGERIES,
+    **LEVEL_FORGERIES,
 }  # fmt: skip
 """For each check a kind of release and a forgery that it must catch; hashes and seal are made anew by the forger."""
-NOISY = {"sample", *(kind for kind, _ in NOISY_FORGERIES.values())}
+NOISY = {"sample", *(kind for kind, _ in (*NOISY_FORGERIES.values(), *LEVEL_FORGERIES.values()))}
+"""Kinds of which no folder is frozen."""
 GROUPED = {kind for kind, _ in GROUP_FORGERIES.values()}
 NOT_RESEALED: dict[str, tuple[str, Change]] = {
     "seal": ("levels", edit("sentence", value="Nobody can learn anything.")),

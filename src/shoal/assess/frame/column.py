@@ -98,9 +98,10 @@ class PublishedColumn:
         places = letters_by_place(self.pattern)
         return places is not None and not any(SUPPRESSED in letters for letters in places)
 
-    def labels_of(self, rule: str) -> tuple[PublishedLabel, ...]:
-        """The labels that a rule file has, in the order of the column."""
-        return tuple(self.labels[number] for number in self.by_rule.get(rule, ()))
+    def labels_of(self, *rules: str) -> tuple[PublishedLabel, ...]:
+        """The labels that some rule files have, in the order of the column."""
+        numbers = {number for rule in rules for number in self.by_rule.get(rule, ())}
+        return tuple(self.labels[number] for number in sorted(numbers))
 
     def span_of(self, label: PublishedLabel) -> Span | None:
         """The whole interval that a label lies in, from its lowest to its highest end; None where it has none."""

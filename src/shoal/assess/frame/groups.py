@@ -66,7 +66,7 @@ class PublishedGroupTable(LabelledFile):
     def _typed_column(self, name: str) -> TypedColumn:
         described = self.describe(name)
         if name in self._rules:
-            return typed_column(described, self._rules[name], counts=False)
+            return typed_column(described, (self._rules[name],), counts=False)
         return TypedColumn(described, described.type, None)
 
 

@@ -70,13 +70,16 @@ class TypedColumn:
         return len(ends) == len(own) and all(one[1] <= other[0] for one, other in pairwise(ends))
 
 
-def typed_column(column: PublishedColumn, rule: str, *, counts: bool) -> TypedColumn:
-    """How a column of one table is typed, by its rule file; `counts` for a table of counts, where listed values are labels."""
-    if rule in column.kept and (column.type.numeric or not counts):
+def typed_column(column: PublishedColumn, rules: tuple[str, ...], *, counts: bool) -> TypedColumn:
+    """How a column of one table is typed, by its rule file; `counts` for a table of counts, where listed values are labels.
+
+    A column with several rules shows labels of several levels: text, even where some are values.
+    """
+    if len(rules) == 1 and rules[0] in column.kept and (column.type.numeric or not counts):
         return TypedColumn(column, column.type, None, counts)
-    if rule in column.unlisted:
+    if not column.unlisted.isdisjoint(rules):
         return TypedColumn(column, Type.TEXT, None, counts)
-    return TypedColumn(column, Type.TEXT, column.labels_of(rule), counts)
+    return TypedColumn(column, Type.TEXT, column.labels_of(*rules), counts)
 
 
 def check_options(intervals: str, sets: str) -> None:

@@ -169,7 +169,7 @@ class LabelledFile(PublishedFile):
 
         entries = (*self._sealed.certificate["tables"], *self._sealed.certificate.get("counts", ()))
         rule = next(entry["recoding"][name] for entry in entries if entry["file"] == self._file)
-        return typed_column(self.describe(name), rule, counts=self._has_counts)
+        return typed_column(self.describe(name), (rule,), counts=self._has_counts)
 
 
 def describe_published(sealed: SealedFolder, name: str, cache: dict[Any, Any]) -> PublishedColumn:

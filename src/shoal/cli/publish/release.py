@@ -295,6 +295,9 @@ def _columns(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [{"name": one["name"], "views": one["views"], **_detail(one["best"])} for one in report["attributes"]]
     if "mean_distance" in report:  # noisy counts: tables are compared with the original, not columns
         return []
+    if "levels" in report:
+        keys = ("levels", "coarsest", "loss")
+        return [{"name": one["name"], **{key: one[key] for key in keys}} for one in report["levels"]]
     if "loss" in report:
         return [{"name": one["name"], "loss_percent": one["loss"]} for one in report["loss"]["attributes"]]
     return [{"name": column["name"], **_detail(column)} for column in report.get("columns", ())]
@@ -337,6 +340,10 @@ def _detail(column: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _column_text(column: Mapping[str, Any]) -> str:
+    if "levels" in column:
+        one, shown = len(column["levels"]) == 1, " and ".join(map(str, column["levels"]))
+        lost = f"which loses {'' if one else 'up to '}{100 * column['loss']:.3g} % of its detail"
+        return f"level{'' if one else 's'} {shown} of 0 to {column['coarsest']}, {lost}"
     if "loss_percent" in column:
         lost = column["loss_percent"]
         return "constant" if lost is None else f"lost {lost:.3g} % of its variance"

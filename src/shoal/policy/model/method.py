@@ -650,6 +650,7 @@ _ALL = (
         "k-anonymity",
         ("k",),
         ("l", "t", "criteria", "recoding", "suppression"),
+        plan="syntactic",
         ratio=False,
         searches=True,
         defaults={"suppression": Fraction(0)},

@@ -2,10 +2,11 @@
 
 There are several kinds. `SafeKCertificate` is for random samples of rows, `NoisyCountsCertificate` for noisy counts, with or
 without such samples, and for synthetic rows: both pay for differential privacy. `CountedCertificate` is for a release whose
-guarantee is counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity), `BucketizedCertificate` for
-groups whose confidential values stand in a table of their own, or in buckets (t-closeness, Anatomy), `SampleCertificate` for a
-plain sample, whose promise is about the draw from one table. The file is the dump of the model, and the JSON Schemas that ship
-beside this module are made from it:
+guarantee is counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity), `FullDomainCertificate` for one
+whose quasi-identifiers show labels of levels that were searched for on the table, `BucketizedCertificate` for groups whose
+confidential values stand in a table of their own, or in buckets (t-closeness, Anatomy), `SampleCertificate` for a plain sample,
+whose promise is about the draw from one table. The file is the dump of the model, and the JSON Schemas that ship beside this
+module are made from it:
 
     python -m shoal.publish.certificate.model        writes the schemas again, after a change of the models
 
@@ -831,11 +832,174 @@ class BucketizedCertificate(Certificate):
     ledger: CountedLedgerEntry
 
 
-AnyModel = SafeKCertificate | CountedCertificate | NoisyCountsCertificate | SampleCertificate | BucketizedCertificate
+# --- k-anonymity by full-domain recoding ---------------------------------------------------------------------------
+
+
+class RecursiveEntry(Entry):
+    """Recursive (c, l)-diversity: the most frequent value of a class is rarer than c times all from the l-th on."""
+
+    c: Number
+    l: Annotated[int, Field(ge=2)]  # noqa: E741 - the literature's letter
+
+
+class LikenessEntry(Entry):
+    """Beta-likeness: by how much the share of a value in a class may exceed its share in the table."""
+
+    form: Literal["basic", "enhanced"]
+    beta: Number
+
+
+class ClosenessOfEntry(Entry):
+    """The ground distance of one confidential attribute, of which t is an earth mover's distance."""
+
+    distance: Literal["equal", "ordered", "hierarchical"]
+    heights: tuple[RelativePath, ...]
+    """Of a hierarchical distance: the rules of the levels below the root, from the values up; else none."""
+
+
+class PopulationEntry(Entry):
+    """k-map: every class stands for at least k people of a population."""
+
+    k: Positive
+    sha256: Hash
+    """Of the population file."""
+    file: RelativePath | None
+    """The population file, where the custodian lets it travel with the release; else null, and nobody can count on it here."""
+
+
+class FullDomainPromiseEntry(Entry):
+    """The promise of the table: what each of its classes of equal quasi-identifiers has; null where it is not asked for.
+
+    Every criterion but k and k_map is about each confidential attribute by itself.
+    """
+
+    kind: Literal["k-anonymity"]
+    k: Positive
+    l: Annotated[int, Field(ge=2)] | None  # noqa: E741 - the literature's letter
+    """At least so many different values."""
+    entropy_l: Number | None
+    """The entropy of the values is at least the logarithm of this."""
+    recursive: RecursiveEntry | None
+    t: Number | None
+    """The largest earth mover's distance from the published table."""
+    closeness: dict[Text, ClosenessOfEntry]
+    """The ground distance of each confidential attribute; empty where t is not asked for."""
+    alpha: Number | None
+    """The largest share of one value."""
+    beta: LikenessEntry | None
+    delta: Number | None
+    """|ln(p / q)| is smaller, p the share of a value in the class and q that in the published table."""
+    k_map: PopulationEntry | None
+    unit: UnitEntry
+    status: Literal["checked"]
+
+
+class SearchEntry(Entry):
+    """How the levels were found."""
+
+    kind: Literal["fixed", "exact", "heuristic"]
+    """`fixed` by the plan; the best of all schemes, by an `exact` search; or a good one, by a `heuristic` search."""
+    loss: Literal["granularity", "discernibility", "class_size"] | None
+    """What the levels lose least of; null where the plan fixes them."""
+    local: bool
+    """Whether rows that the levels leave over may show coarser labels of their own."""
+    suppression: Number
+    """The largest share of rows that could be left out. How many were is not said."""
+
+
+class FullDomainTableEntry(Entry):
+    """The published table."""
+
+    file: RelativePath
+    k: Positive
+    columns: Columns
+    quasi: Names
+    """The quasi-identifiers."""
+    confidential: Names
+    levels: dict[Text, Annotated[tuple[Natural, ...], Field(min_length=1)]]
+    """The levels that each column shows: one, or several where rows have labels of their own; 0 is the value itself."""
+    recoding: dict[Text, Annotated[tuple[RelativePath, ...], Field(min_length=1)]]
+    """For each column and each of its levels, the file that says which label stands for which values."""
+
+
+class PopulationClaimEntry(Entry):
+    """k-map: every class stands for at least k people of a population."""
+
+    kind: Literal["k-map"]
+    k: Positive
+
+
+class RecursiveClaimEntry(Entry):
+    """Recursive (c, l)-diversity of the confidential attributes, counted on the published table."""
+
+    kind: Literal["recursive-diversity"]
+    c: Number
+    l: Positive  # noqa: E741 - the literature's letter
+
+
+class LargestShareEntry(Entry):
+    """No confidential value has a larger share of a class."""
+
+    kind: Literal["alpha-deassociation"]
+    alpha: Number
+
+
+class LikenessClaimEntry(Entry):
+    """Beta-likeness of the confidential attributes, counted on the published table."""
+
+    kind: Literal["beta-likeness"]
+    beta: Number
+    form: Literal["basic", "enhanced"]
+
+
+class DisclosureEntry(Entry):
+    """Delta-disclosure of the confidential attributes, counted on the published table."""
+
+    kind: Literal["delta-disclosure"]
+    delta: Number
+
+
+class FullDomainClaimEntry(ClaimEntry):
+    """One thing that is claimed of classes of equal labels."""
+
+    guarantee: Annotated[  # type: ignore[assignment]  # a certificate of this kind claims nothing else
+        AnonymityEntry
+        | DiversityEntry
+        | RecursiveClaimEntry
+        | ClosenessEntry
+        | LargestShareEntry
+        | LikenessClaimEntry
+        | DisclosureEntry
+        | PopulationClaimEntry,
+        Field(discriminator="kind"),
+    ]
+
+
+class FullDomainCertificate(Certificate):
+    """What k-anonymity by full-domain recoding promises, on what grounds, and how a stranger checks it."""
+
+    claims: Annotated[tuple[FullDomainClaimEntry, ...], Field(min_length=1)]
+    """Everything that is claimed; the first is the promise."""
+    guarantee: FullDomainPromiseEntry
+    method: Literal["k-anonymity"]
+    search: SearchEntry
+    tables: Annotated[tuple[FullDomainTableEntry, ...], Field(min_length=1, max_length=1)]
+    ledger: CountedLedgerEntry
+
+
+AnyModel = (
+    SafeKCertificate
+    | CountedCertificate
+    | NoisyCountsCertificate
+    | SampleCertificate
+    | BucketizedCertificate
+    | FullDomainCertificate
+)
 MODELS: dict[str, type[AnyModel]] = {
     "safe-k": SafeKCertificate,
     "microaggregation": CountedCertificate,
     "probabilistic-k": CountedCertificate,
+    "k-anonymity": FullDomainCertificate,
     "noisy-counts": NoisyCountsCertificate,
     "synthetic": NoisyCountsCertificate,
     "sample": SampleCertificate,
@@ -846,6 +1010,7 @@ MODELS: dict[str, type[AnyModel]] = {
 SCHEMA_FILES: dict[Path, type[Certificate]] = {
     Path(__file__).with_name("safe_k.schema.json"): SafeKCertificate,
     Path(__file__).with_name("counted.schema.json"): CountedCertificate,
+    Path(__file__).with_name("k_anonymity.schema.json"): FullDomainCertificate,
     Path(__file__).with_name("noisy_counts.schema.json"): NoisyCountsCertificate,
     Path(__file__).with_name("sample.schema.json"): SampleCertificate,
     Path(__file__).with_name("bucketized.schema.json"): BucketizedCertificate,

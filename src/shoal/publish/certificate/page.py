@@ -18,6 +18,7 @@ from shoal.publish.certificate.model import (
     ChargeEntry,
     CountedCertificate,
     CountedLedgerEntry,
+    FullDomainCertificate,
     LedgerEntry,
     LookEntry,
     NoisyCountsCertificate,
@@ -82,6 +83,8 @@ def certificate_page(certificate: AnyModel) -> str:
         return page("noisy_counts", {**_opening_fields(certificate, STATUS), **_noisy_counts_fields(certificate)})
     if isinstance(certificate, BucketizedCertificate):
         return page("bucketized", {**_opening_fields(certificate, COUNTED_STATUS), **_bucketized_fields(certificate)})
+    if isinstance(certificate, FullDomainCertificate):
+        return page("k_anonymity", {**_opening_fields(certificate, COUNTED_STATUS), **_full_domain_fields(certificate)})
     if isinstance(certificate, CountedCertificate):
         return page("counted", {**_opening_fields(certificate, COUNTED_STATUS), **_counted_fields(certificate)})
     if isinstance(certificate, SampleCertificate):
@@ -628,3 +631,88 @@ def _about_group_verify(certificate: BucketizedCertificate) -> str:
         return f"{first}; the groups are not published, so nobody can count them."
     more = "" if certificate.tables[0].file.endswith(".csv") else "; the second needs pyarrow for that"
     return f"{first}, and count every group on the two published tables{more}."
+
+
+# --- k-anonymity by full-domain recoding -----------------------------------------------------------------------------
+
+
+def _full_domain_fields(certificate: FullDomainCertificate) -> dict[str, Any]:
+    (table,), closeness = certificate.tables, certificate.guarantee.closeness
+    roles = {**dict.fromkeys(table.quasi, "quasi-identifier"), **dict.fromkeys(table.confidential, "confidential")}
+    return {
+        "warned": _counted_warnings(certificate.ledger.unbounded_releases),
+        "parameters": _full_domain_parameters(certificate),
+        "table": table,
+        "columns": [
+            (name, _level_words(table.levels[name]), table.recoding[name], roles.get(name, ""))
+            for name in table.columns
+        ],
+        "heights": [(name, own.heights) for name, own in closeness.items() if own.heights],
+        "about_ledger": _about_counted_ledger(certificate.ledger),
+        "about_verify": _about_full_domain_verify(certificate),
+        "footer": f"This page says what certificate.json (format {certificate.format}) says.",
+    }
+
+
+def _level_words(levels: Sequence[int]) -> str:
+    return f"level {levels[0]}" if len(levels) == 1 else f"levels {', '.join(map(str, levels))}"
+
+
+def _full_domain_parameters(certificate: FullDomainCertificate) -> list[Fact]:
+    from shoal.publish.plan.k_anonymity import DISTANCE_WORDS, LOSS_WORDS, SEARCH_WORDS
+
+    promised, search = certificate.guarantee, certificate.search
+    unit = promised.unit.unit()
+    facts: list[Fact] = [("k", str(promised.k), "no class of equal quasi-identifiers is smaller")]
+    if promised.l is not None:
+        facts.append(("l", str(promised.l), "different values of each confidential attribute in every class"))
+    if promised.entropy_l is not None:
+        facts.append(("entropy l", promised.entropy_l, "the entropy of every class is at least its logarithm"))
+    if promised.recursive is not None:
+        about = "the commonest value of a class is rarer than c times all from the l-th commonest on"
+        facts.append(("recursive (c, l)", f"({promised.recursive.c}, {promised.recursive.l})", about))
+    if promised.t is not None:
+        facts.append(("t", promised.t, "the earth mover's distance of a class from the table, at most"))
+        facts += [
+            (f"distance of {name}", own.distance, DISTANCE_WORDS[own.distance])
+            for name, own in promised.closeness.items()
+        ]
+    if promised.alpha is not None:
+        facts.append(("alpha", promised.alpha, "the largest share of one value in a class"))
+    if promised.beta is not None:
+        about = "how much more frequent than in the table a value of a class may be, as a share of its frequency there"
+        facts.append((f"{promised.beta.form} beta", promised.beta.beta, about))
+    if promised.delta is not None:
+        facts.append(
+            ("delta", promised.delta, "|ln(p / q)| is smaller: p the share of a value in a class, q in the table")
+        )
+    if promised.k_map is not None:
+        place = promised.k_map.file or f"a file with SHA-256 {promised.k_map.sha256}, which is not part of the release"
+        facts.append(("k-map", str(promised.k_map.k), f"people of the population for every class, counted on {place}"))
+    if search.loss is not None:
+        facts.append(("loss", search.loss, LOSS_WORDS[search.loss]))
+    local = (
+        [("local", "true", "rows that the levels leave over may show coarser labels of their own")]
+        if search.local
+        else []
+    )
+    return [
+        *facts,
+        ("search", search.kind, SEARCH_WORDS[search.kind]),
+        *local,
+        ("suppression", search.suppression, "the largest share of rows that could be left out"),
+        ("who is counted", "a row" if unit.column is None else f"one row of each {unit.name}", ""),
+        ("epsilon", "none", "no differential privacy is promised"),
+    ]
+
+
+def _about_full_domain_verify(certificate: FullDomainCertificate) -> str:
+    first = "Both recompute every hash and the seal, compare the certificate with the locked plan, and count every class of the"
+    also = "" if certificate.tables[0].file.endswith(".csv") else "; the second needs pyarrow for that"
+    k_map = certificate.guarantee.k_map
+    unseen = (
+        " Nobody can count k-map here: its population file is not part of the release."
+        if k_map and not k_map.file
+        else ""
+    )
+    return f"{first} published table{also}.{unseen}"

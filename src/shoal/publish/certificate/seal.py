@@ -20,6 +20,7 @@ from shoal.publish.certificate.model import (
     BucketizedCertificate,
     ClaimEntry,
     CountedCertificate,
+    FullDomainCertificate,
     NoisyCountsCertificate,
     PremiseEntry,
     SafeKCertificate,
@@ -47,6 +48,7 @@ AnyCertificate = TypeVar(
     NoisyCountsCertificate,
     SampleCertificate,
     BucketizedCertificate,
+    FullDomainCertificate,
 )
 
 
@@ -56,6 +58,7 @@ def opening_fields(
     date: str,
     answers: Mapping[str, PremiseAnswer],
     not_promised: tuple[str, ...],
+    claim_entry: type[ClaimEntry] = ClaimEntry,
 ) -> dict[str, Any]:
     """The fields that every certificate has, from a plan and the hashes of the files that were written."""
     first = plan.claims[0]
@@ -67,7 +70,7 @@ def opening_fields(
         "sentence": first.words(),
         "explanation": tuple(plan.sentences()),
         "status": first.status.value,
-        "claims": tuple(ClaimEntry.read(claim.to_saved()) for claim in plan.claims),
+        "claims": tuple(claim_entry.read(claim.to_saved()) for claim in plan.claims),
         "theorems": tuple(theorem_entry(name, answers) for name in first.theorems),
         "not_promised": not_promised,
         **_treatment_entries(plan),

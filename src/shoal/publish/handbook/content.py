@@ -12,10 +12,11 @@ from typing import Any, Literal
 from shoal.assess.frame.column import PublishedColumn, describe_column
 from shoal.data.type import Type
 
-ROWS, COUNTS, SYNTHETIC, RECORDS, LINKED, GROUPS = "rows", "counts", "synthetic", "records", "linked", "groups"
-Kind = Literal["rows", "counts", "synthetic", "records", "linked", "groups"]
-"""What the lines of a table are: sampled rows, cells with noisy counts, rows of nobody, masked records, records with the number
-of their group, or what groups hold."""
+ROWS, COUNTS, SYNTHETIC, RECORDS, RECODED = "rows", "counts", "synthetic", "records", "recoded"
+LINKED, GROUPS = "linked", "groups"
+Kind = Literal["rows", "counts", "synthetic", "records", "recoded", "linked", "groups"]
+"""What the lines of a table are: sampled rows, cells with noisy counts, rows of nobody, masked or recoded records, records with
+the number of their group, or what groups hold."""
 OF_VALUES: tuple[Kind, ...] = ("synthetic", "records", "linked", "groups")
 """The kinds of tables whose columns need no rule: without one they show values."""
 NUMBERS = ("count", "low", "high")
@@ -32,8 +33,8 @@ class HandbookTable:
     file: str
     kind: Kind
     columns: tuple[str, ...]
-    rules: Mapping[str, str]
-    """The rule file of each column, where its labels have one."""
+    rules: Mapping[str, tuple[str, ...]]
+    """The rule files of each column whose labels have some; several where rows show labels of different levels."""
     shows: Mapping[str, str]
     """What each column of masked records shows; empty for other tables."""
     k: int | None = None
@@ -109,7 +110,8 @@ class Handbook:
         if table.kind in (RECORDS, LINKED, GROUPS):
             return name not in table.rules and table.shows[name] not in LABELLED
         column = self.by_name[name]
-        return table.rules[name] in column.kept and (table.kind == ROWS or column.type.numeric)
+        kept = len(table.rules[name]) == 1 and table.rules[name][0] in column.kept
+        return kept and (table.kind in (ROWS, RECODED) or column.type.numeric)
 
     def cell_type(self, table: HandbookTable, name: str) -> Type:
         """The type of a column's cells: text for labels; a mean or a median of whole numbers need not be whole."""
@@ -130,8 +132,7 @@ def make_handbook(certificate: Mapping[str, Any], lock: Mapping[str, Any], read_
     for table in tables:
         for name in table.columns:
             own = rules.setdefault(name, {})
-            if name in table.rules:
-                own[table.rules[name]] = None
+            own.update(dict.fromkeys(table.rules.get(name, ())))
     attributes = lock["attributes"]
     columns = tuple(
         describe_column(name, attributes[name], ((file, read_rule(file)) for file in files))
@@ -144,7 +145,7 @@ def _group_table(name: str, entry: Mapping[str, Any], k: int) -> HandbookTable:
     """A table of a release by groups: records, what groups hold, or one table that shows no groups."""
     kind: Kind = "records" if entry["group"] is None else "groups" if entry["count"] is not None else "linked"
     return HandbookTable(
-        name, entry["file"], kind, tuple(entry["columns"]), entry["recoding"], entry["shows"], k,
+        name, entry["file"], kind, tuple(entry["columns"]), rules_of(entry), entry["shows"], k,
         group=entry["group"], count=entry["count"],
     )  # fmt: skip
 
@@ -161,16 +162,27 @@ def _tables(certificate: Mapping[str, Any]) -> Iterator[HandbookTable]:
         if "shows" in entry:
             yield HandbookTable(name, entry["file"], "records", tuple(entry["columns"]), {}, entry["shows"], entry["k"])
             continue
+        if "levels" in entry:
+            yield HandbookTable(
+                name, entry["file"], "recoded", tuple(entry["columns"]), rules_of(entry), {}, entry["k"]
+            )
+            continue
         beta = Fraction(certificate["samples"][entry["sample"]]["beta"])
         k = None if certificate["method"] == "sample" else entry["k"]
-        yield HandbookTable(name, entry["file"], "rows", tuple(entry["columns"]), entry["recoding"], {}, k, beta)
+        yield HandbookTable(name, entry["file"], "rows", tuple(entry["columns"]), rules_of(entry), {}, k, beta)
     for entry in certificate.get("counts", ()):
         name = f"counts/{entry['name']}" if entry["name"] in names else entry["name"]
         yield HandbookTable(
-            name, entry["file"], "counts", tuple(entry["columns"]), entry["recoding"], {},
+            name, entry["file"], "counts", tuple(entry["columns"]), rules_of(entry), {},
             sigma=entry["sigma"], half_width=entry["half_width"], lines=entry["cells"],
         )  # fmt: skip
     synthetic = certificate.get("synthetic")
     if synthetic:
         file, columns = synthetic["file"], tuple(synthetic["columns"])
         yield HandbookTable(PurePosixPath(file).stem, file, "synthetic", columns, {}, {}, lines=synthetic["rows"])
+
+
+def rules_of(entry: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The rule files of each column of a table as its certificate lists it: one, or one for each level that it shows."""
+    found = entry.get("recoding", {})
+    return {name: (files,) if isinstance(files, str) else tuple(files) for name, files in found.items()}

@@ -19,6 +19,7 @@ from shoal.publish.handbook.content import (
     GROUPS,
     LINKED,
     NUMBERS,
+    RECODED,
     RECORDS,
     ROWS,
     SYNTHETIC,
@@ -49,6 +50,7 @@ KINDS = {
     RECORDS: "records, masked in groups",
     LINKED: "records, each with the number of its group",
     GROUPS: "what each group holds, one line for each combination, with how many of its records have it",
+    RECODED: "records, with labels in the place of quasi-identifiers",
 }
 
 
@@ -141,7 +143,7 @@ def _missing(handbook: Handbook, table: HandbookTable) -> list[str]:
     labelled = table.kind == COUNTS or any(
         label.kind == GONE
         for name in table.columns
-        for label in handbook.by_name[name].labels_of(table.rules.get(name, ""))
+        for label in handbook.by_name[name].labels_of(*table.rules.get(name, ()))
     )
     return ["", *([MISSING] if labelled else [])]
 
@@ -168,10 +170,13 @@ def _field(handbook: Handbook, table: HandbookTable, name: str, *, listed: bool)
             found |= _categories(labels, ordered=column.type is Type.ORDINAL)
             limits["enum"] = [value for value, _ in labels] if table.shows.get(name) != "concept" else []
     elif table.rules:
-        has_list = table.rules[name] not in column.unlisted
-        found["shoal"] = {"labels": column.type.value, "listed": has_list, "rule": table.rules[name]}
-    if listed and not handbook.shows_values(table, name) and table.rules and table.rules[name] not in column.unlisted:
-        own = _distinct([label for label in column.labels_of(table.rules[name]) if label.kind != GONE])
+        rules = table.rules[name]
+        has_list = column.unlisted.isdisjoint(rules)
+        rule = rules[0] if len(rules) == 1 else list(rules)
+        found["shoal"] = {"labels": column.type.value, "listed": has_list, "rule": rule}
+    own_rules = table.rules.get(name, ())
+    if listed and not handbook.shows_values(table, name) and own_rules and column.unlisted.isdisjoint(own_rules):
+        own = _distinct([label for label in column.labels_of(*own_rules) if label.kind != GONE])
         found |= _categories([(label.text, words_of(column, label)) for label in own], ordered=False)
         limits["enum"] = [label.text for label in own]
     if limits.get("enum") == []:

@@ -18,7 +18,7 @@ from typing import Any
 
 from shoal import __version__
 from shoal.publish.handbook.codebook import codebook_page, codebook_text
-from shoal.publish.handbook.content import Handbook, make_handbook
+from shoal.publish.handbook.content import Handbook, make_handbook, rules_of
 from shoal.publish.handbook.data_package import data_package_text
 from shoal.publish.handbook.readme import readme_page, readme_text
 from shoal.publish.verify.standalone import HANDBOOK, Check, read_bytes, read_json, read_lock, read_text
@@ -47,7 +47,7 @@ def try_handbook(certificate: Mapping[str, Any], lock: str) -> None:
     """Make the handbook of a release to come, with one label for each column: what fails, fails before the charge."""
     plan = read_lock(lock)
     entries = [*certificate["tables"], *certificate.get("counts", ())]
-    names = {file: name for entry in entries for name, file in entry.get("recoding", {}).items()}
+    names = {file: name for entry in entries for name, files in rules_of(entry).items() for file in files}
 
     def one_label(file: str) -> dict[str, Any]:
         name = names[file]

@@ -101,9 +101,10 @@ class ReleaseFolder:
         self._resources: dict[str, dict[str, Any]] = {
             each["shoal"]["name"]: each for each in self.package["resources"] if "shoal" in each
         }
-        self._rules: dict[str, dict[str, str]] = {}
+        self._rules: dict[str, dict[str, list[str]]] = {}
         for entry in self.certificate["tables"] + self.certificate.get("counts", []):
-            self._rules[entry["file"]] = entry.get("recoding", {})
+            rules = entry.get("recoding", {})
+            self._rules[entry["file"]] = {name: [own] if isinstance(own, str) else own for name, own in rules.items()}
         self._codebook: dict[str, list[CodebookLabel]] | None = None
 
     @property
@@ -123,8 +124,8 @@ class ReleaseFolder:
     def labels(self, column: str, table: str | None = None) -> list[CodebookLabel]:
         """Every label of a column and what it stands for; of one table alone, if it is named."""
         found = self._labels().get(column, [])
-        rule = self._rules.get(self._resource(table)["path"], {}).get(column) if table is not None else None
-        return [label for label in found if rule is None or not label.rules or rule in label.rules]
+        rules = self._rules.get(self._resource(table)["path"], {}).get(column) if table is not None else None
+        return [label for label in found if rules is None or not label.rules or not set(rules).isdisjoint(label.rules)]
 
     def rows(self, table: str | None = None) -> list[dict[str, Any]]:
         """The rows of a table as dictionaries: values of their types, labels as text, None where a value is missing."""
@@ -182,10 +183,11 @@ class ReleaseFolder:
 
     def _table_labels(self, resource: dict[str, Any], field: dict[str, Any]) -> list[CodebookLabel] | None:
         """The labels of a column of one table; None where its cells are values, or labels that are not listed."""
-        rule = self._rules.get(resource["path"], {}).get(field["name"])
-        if rule is None or "labels" not in field.get("shoal", {}):
+        rules = self._rules.get(resource["path"], {}).get(field["name"])
+        if rules is None or "labels" not in field.get("shoal", {}):
             return None
-        found = [label for label in self._labels().get(field["name"], []) if not label.rules or rule in label.rules]
+        every = self._labels().get(field["name"], [])
+        found = [label for label in every if not label.rules or not set(rules).isdisjoint(label.rules)]
         listed = {each["value"] if isinstance(each, dict) else each for each in field.get("categories", [])}
         if listed:
             found = [label for label in found if label.text in listed or label.kind == "missing"]

@@ -121,6 +121,8 @@ def _about(handbook: Handbook) -> Iterator[str]:
         yield _about_groups(handbook, table) if "buckets" in handbook.certificate else _about_records(handbook, table)
     for table in handbook.of_kind("linked"):
         yield _about_groups(handbook, table)
+    for table in handbook.of_kind("recoded"):
+        yield _about_recoded(handbook, table)
 
 
 def _about_rows(handbook: Handbook, rows: Sequence[HandbookTable]) -> Iterator[str]:
@@ -211,6 +213,21 @@ def _about_groups(handbook: Handbook, table: HandbookTable) -> str:
         f"{table.k:,} records. {_name(other.file)}: what each group holds of {held}, a line for each combination of {what}, "
         f"with the number of the group's records that have it in {_name(other.count)}. Which record of a group has which is not "
         "said. Group numbers say nothing, and rows are sorted by what they show."
+    )
+
+
+def _about_recoded(handbook: Handbook, table: HandbookTable) -> str:
+    certificate = handbook.certificate
+    column, entry = certificate["guarantee"]["unit"]["column"], certificate["tables"][0]
+    whose = "records of the original" if column is None else f"one record each of {_name(column)}s of the original"
+    own = [name for name in entry["quasi"] if len(entry["levels"][name]) > 1]
+    several = f" In {_names(own)} some rows show coarser labels than others." if own else ""
+    limit = certificate["search"]["suppression"]
+    gone = " None is left out." if limit == "0" else " Some may be left out; how many is not said."
+    return (
+        f"{_name(table.file)}: {whose}. In the columns {_names(entry['quasi'])} values were replaced by labels, so that at least "
+        f"k = {table.k:,} rows show the same; the other columns are as they were.{several}{gone} Rows are sorted by what they "
+        "show."
     )
 
 
@@ -440,6 +457,13 @@ def _weights(handbook: Handbook) -> Iterator[str]:
         yield f"Synthetic rows have no weights. Their number, {table.lines or 0:,}, {said}."
     if handbook.of_kind("records"):
         yield "There are no weights: a row is one record."
+    if handbook.of_kind("recoded"):
+        yield "There are no weights: a row is one record."
+        if handbook.certificate["search"]["suppression"] != "0":
+            yield (
+                "Records whose combinations of labels were rare may be left out, so numbers of rows may add up to less than all, "
+                "and shares lean towards what is common."
+            )
     for table in handbook.of_kind("linked"):
         yield f"There are no weights: a row of {_name(table.file)} is one record."
     for table in handbook.of_kind("groups"):
@@ -496,6 +520,8 @@ def _warnings(handbook: Handbook) -> Iterator[str]:
             "Do not take what a record shows for its own value: it is its group's. Differences within groups are gone, so "
             "variances come out too small."
         )
+    if handbook.of_kind("recoded") and handbook.certificate["search"]["suppression"] != "0":
+        yield "Do not read absence as zero: a combination that is not there may have been left out."
     if handbook.certificate["method"] == "probabilistic-k":
         yield (
             "Do not take a row for one person's: part of it may be another's of the same group. Relations between exchanged and "
@@ -551,6 +577,8 @@ def _files(handbook: Handbook) -> LinesOfTable:
     ]
     if any(table.rules for table in handbook.tables):
         found.append(("`recoding/`", "the rules of the labels, from which the codebook was made"))
+    if (handbook.certificate["guarantee"].get("k_map") or {}).get("file"):
+        found.append(("`population/`", "the population on which the labels of every row were counted"))
     if handbook.has_views:
         found.append(("`views.json`", "the list of the views with their weights"))
     if handbook.of_kind("counts"):

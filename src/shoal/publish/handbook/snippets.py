@@ -64,8 +64,7 @@ def _example(handbook: Handbook, table: HandbookTable) -> str:
 
 
 def _has_intervals(column: PublishedColumn, table: HandbookTable) -> bool:
-    rule = table.rules.get(column.name)
-    return rule is not None and any(label.kind == INTERVAL for label in column.labels_of(rule))
+    return any(label.kind == INTERVAL for label in column.labels_of(*table.rules.get(column.name, ())))
 
 
 def _weight(table: HandbookTable) -> str:

@@ -278,7 +278,7 @@ class MicroaggregationPlan(SyntacticPlan):
         )
 
     def _grounds(self) -> str:
-        quasi = _names_of(self.policy.schema.quasi)
+        quasi = names_of(self.policy.schema.quasi)
         return (
             f"Records are clustered by {quasi}; all of a cluster show the same, and the published table is counted. "
             "All other published attributes are as they were."
@@ -325,23 +325,23 @@ class SwapPlan(SyntacticPlan):
     def _promise_words(self) -> str:
         if self.method.alone:
             return (
-                f"What a {self.unit.name} shows of {_names_of(self.policy.schema.confidential)} was taken from its own record "
+                f"What a {self.unit.name} shows of {names_of(self.policy.schema.confidential)} was taken from its own record "
                 f"with probability at most 1/{self.k}, "
                 "for each of them alone, as long as one knows nothing of the others in the cluster and of no dependence on what "
                 "stayed. It comes from records of like rank, so it is near the truth by design."
             )
         return (
-            f"Whoever finds a {self.unit.name} by {_names_of(self.policy.schema.quasi)} sees beside it the other values of a "
+            f"Whoever finds a {self.unit.name} by {names_of(self.policy.schema.quasi)} sees beside it the other values of a "
             f"record that is its own with probability at most 1/{self.k}, as long as they know nothing else of it, nothing of "
             "the others in the cluster, and of no dependence between the two."
         )
 
     def _grounds(self) -> str:
         if self.method.alone:
-            names = _names_of(self.policy.schema.confidential)
+            names = names_of(self.policy.schema.confidential)
             return f"Exchanged at random, each by itself, among records of like rank: {names}. Everything else is as it was."
         return (
-            f"Records are clustered by {_names_of(self.policy.schema.quasi)}, and inside a cluster these change places at "
+            f"Records are clustered by {names_of(self.policy.schema.quasi)}, and inside a cluster these change places at "
             "random, all together; everything else is as it was. Every column keeps its values, so each column's counts, mean "
             "and variance are exact."
         )
@@ -355,6 +355,6 @@ def _shown(asked: str | None) -> Show:
     return found
 
 
-def _names_of(attributes: Iterable[Attribute]) -> str:
+def names_of(attributes: Iterable[Attribute]) -> str:
     """The names of some attributes in the order of the alphabet, which is the order of a lock."""
     return ", ".join(sorted(one.name for one in attributes))

@@ -9,13 +9,23 @@ from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.bucketized import AnatomyPlan, TClosenessPlan
 from shoal.publish.plan.counted import MicroaggregationPlan, SwapPlan
+from shoal.publish.plan.k_anonymity import FullDomainPlan
 from shoal.publish.plan.noisy_counts import NoisyCountsPlan
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.plan.sample import SamplePlan
 
 PLANS: Mapping[str, type[Plan]] = {
     name: kind
-    for kind in (SafeKPlan, MicroaggregationPlan, SwapPlan, NoisyCountsPlan, SamplePlan, TClosenessPlan, AnatomyPlan)
+    for kind in (
+        SafeKPlan,
+        MicroaggregationPlan,
+        SwapPlan,
+        FullDomainPlan,
+        NoisyCountsPlan,
+        SamplePlan,
+        TClosenessPlan,
+        AnatomyPlan,
+    )
     for name in kind.methods
 }
 """The class that plans each value of `release.method`; views are planned by `SafeKPlan`, which hands them on."""

@@ -69,7 +69,7 @@ def _fits(
         )
     index = rule["level"]
     fits = named and type(index) is int and index in allowed
-    return fits and _is_level_rule(attribute, rule), "the level is one of the lock, with the labels that it declares"
+    return fits and is_level_rule(attribute, rule), "the level is one of the lock, with the labels that it declares"
 
 
 def _levels(partition: FixedScheme | PrivateScheme, column: str) -> tuple[int, ...]:
@@ -79,7 +79,8 @@ def _levels(partition: FixedScheme | PrivateScheme, column: str) -> tuple[int, .
     return partition.lattice.levels[partition.lattice.names.index(column)]
 
 
-def _is_level_rule(attribute: Attribute, rule: dict[str, Any]) -> bool:
+def is_level_rule(attribute: Attribute, rule: dict[str, Any]) -> bool:
+    """Whether a rule is that of its level of an attribute's hierarchy."""
     level = attribute.hierarchy.level(rule["level"]) if attribute.hierarchy else ValueLevel()
     return _same(attribute, rule, level_rule(attribute, rule["level"], level))
 

@@ -19,10 +19,11 @@ Contents. Each section answers one question, and can be read after those before 
     11. The recoding              What did the choice of the labels cost, and is it one that was locked?
     12. Tables                    Is every class of equal rows large enough, every label known, every row in its place?
     13. Counted guarantees        The same for releases by microaggregation and probabilistic k-anonymity.
-    14. Noisy counts              The same for tables of counts with noise, alone or beside rows, and for synthetic rows.
-    15. Plain samples             The same for a random sample of rows, at a rate that is safe for the table that it is of.
-    16. Groups and buckets        The same for t-closeness by buckets and for Anatomy: two linked tables, or one permuted one.
-    17. The program               What is printed, and which exit code?
+    14. k-anonymity by levels     The same for tables whose quasi-identifiers show labels of levels found on the table.
+    15. Noisy counts              The same for tables of counts with noise, alone or beside rows, and for synthetic rows.
+    16. Plain samples             The same for a random sample of rows, at a rate that is safe for the table that it is of.
+    17. Groups and buckets        The same for t-closeness by buckets and for Anatomy: two linked tables, or one permuted one.
+    18. The program               What is printed, and which exit code?
 
 What is compared. Everything follows from two files: the locked plan (`policy.lock.yaml`) and the certificate. Some numbers must
 be EQUAL to what the locked plan says or to what a formula gives: epsilon, delta, the unit of privacy, what was charged, sums, the
@@ -58,7 +59,9 @@ if sys.version_info < OLDEST_PYTHON:  # before anything that an older Python doe
     )
     sys.exit(2)
 
+import csv  # noqa: E402
 import hashlib  # noqa: E402
+import io  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
 import re  # noqa: E402
@@ -73,7 +76,7 @@ from datetime import date, datetime  # noqa: E402
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext  # noqa: E402
 from fractions import Fraction  # noqa: E402
 from itertools import accumulate, combinations, groupby, product  # noqa: E402
-from math import comb, erfc, exp, isfinite, isnan, lgamma, log, log1p, sqrt  # noqa: E402
+from math import comb, erfc, exp, gcd, isfinite, isnan, lgamma, log, log1p, sqrt  # noqa: E402
 from pathlib import Path, PurePosixPath  # noqa: E402
 from typing import Any, BinaryIO, Callable, NamedTuple, Optional  # noqa: E402
 
@@ -193,6 +196,13 @@ CHECKS = {
     "group-size": "no group has fewer than k records",
     "value-share": "no confidential value makes up more than 1/l of a group",
     "achieved-t": "the t that is said to be reached is the one that is counted",
+    "search": "levels were fixed, or searched for, as the locked plan asks",
+    "entropy-diversity": "every class has the entropy of confidential values that is promised",
+    "recursive-diversity": "no confidential value of a class is too frequent beside the rare ones",
+    "largest-share": "no confidential value has a larger share of a class than alpha",
+    "likeness": "no confidential value is more frequent in a class than beta allows",
+    "disclosure": "every class has all confidential values, with shares within delta of the table's",
+    "k-map": "every class stands for enough people of the population",
 }
 """Every check that this file can make, by its id. Which of them are made depends on the release."""
 
@@ -631,6 +641,14 @@ GIVEN_TABLE = {
     "sample-privacy": {"kind": str, "c": FROM_ONE, **COST, "rate": Optionally(EXACT_NUMBER)},
 }
 """What holds of a draw from one table, and adds up with nothing."""
+COUNTED_ON_CLASSES = {
+    **COUNTABLE,
+    "recursive-diversity": {"kind": str, "c": EXACT_NUMBER, "l": FROM_ONE},
+    "alpha-deassociation": {"kind": str, "alpha": EXACT_NUMBER},
+    "beta-likeness": {"kind": str, "beta": EXACT_NUMBER, "form": str},
+    "delta-disclosure": {"kind": str, "delta": EXACT_NUMBER},
+    "k-map": {"kind": str, "k": int},
+}
 CLAIM = {
     "guarantee": ByKind({**COMPOSABLE, **COUNTABLE, **GIVEN_TABLE}),
     "unit": Optionally(UNIT),
@@ -854,10 +872,49 @@ BUCKETIZED_CERTIFICATE = {
     ],
     "ledger": {"unbounded_releases": int, "charges": int, **COST, "looks": LOOKS},
 }
+FULL_DOMAIN_CERTIFICATE = {
+    **EVERY_CERTIFICATE,
+    "claims": [{**CLAIM, "guarantee": ByKind(COUNTED_ON_CLASSES)}],
+    "guarantee": {
+        "kind": OneOf("k-anonymity"),
+        "k": FROM_ONE,
+        "l": Optionally(FROM_ONE),
+        "entropy_l": Optionally(EXACT_NUMBER),
+        "recursive": Optionally({"c": EXACT_NUMBER, "l": FROM_ONE}),
+        "t": Optionally(EXACT_NUMBER),
+        "closeness": ByName({"distance": OneOf("equal", "ordered", "hierarchical"), "heights": [str]}),
+        "alpha": Optionally(EXACT_NUMBER),
+        "beta": Optionally({"form": OneOf("basic", "enhanced"), "beta": EXACT_NUMBER}),
+        "delta": Optionally(EXACT_NUMBER),
+        "k_map": Optionally({"k": FROM_ONE, "sha256": HASH, "file": Optionally(str)}),
+        "unit": UNIT,
+        "status": STATUS,
+    },
+    "method": str,
+    "search": {
+        "kind": OneOf("fixed", "exact", "heuristic"),
+        "loss": Optionally(OneOf("granularity", "discernibility", "class_size")),
+        "local": YES_OR_NO,
+        "suppression": EXACT_NUMBER,
+    },
+    "tables": [
+        {
+            "file": str,
+            "k": FROM_ONE,
+            "columns": [str],
+            "quasi": [str],
+            "confidential": [str],
+            "levels": ByName([int]),
+            "recoding": ByName([str]),
+        }
+    ],
+    "ledger": {"unbounded_releases": int, "charges": int, **COST, "looks": LOOKS},
+}
 CERTIFICATES = {
     "safe-k": SAFE_K_CERTIFICATE,
     "microaggregation": COUNTED_CERTIFICATE,
     "probabilistic-k": COUNTED_CERTIFICATE,
+    "k-anonymity": FULL_DOMAIN_CERTIFICATE,
     "noisy-counts": NOISY_COUNTS_CERTIFICATE,
     "synthetic": NOISY_COUNTS_CERTIFICATE,
     "t-closeness": BUCKETIZED_CERTIFICATE,
@@ -1206,6 +1263,37 @@ COUNTED_RELEASE = {
     "gain": EXACT_NUMBER,
     "show": OneOf("centroid", "median", "label"),
 }
+FULL_DOMAIN_RELEASE = {
+    "k": FROM_ONE,
+    "l": FROM_ONE,
+    "t": EXACT_NUMBER,
+    "suppression": EXACT_NUMBER,
+    "criteria": Known(
+        {
+            "entropy_l": EXACT_NUMBER,
+            "recursive": {"c": EXACT_NUMBER, "l": FROM_ONE},
+            "distance": OneOf("equal", "ordered", "hierarchical"),
+            "alpha": EXACT_NUMBER,
+            "beta": Either({"basic": EXACT_NUMBER}, {"enhanced": EXACT_NUMBER}),
+            "delta": EXACT_NUMBER,
+            "k_map": Known({"k": FROM_ONE, "population": {"sha256": HASH}, "count": str, "public": YES_OR_NO}),
+        }
+    ),
+    "recoding": Either(
+        {"levels": LEVELS},
+        {
+            "search": Known(
+                {
+                    "loss": OneOf("granularity", "discernibility", "class_size"),
+                    "levels": LEVELS,
+                    "finest": LEVELS,
+                    "coarsest": LEVELS,
+                    "local": YES_OR_NO,
+                }
+            )
+        },
+    ),
+}
 SYNTHETIC_RELEASE = {
     **COST,
     "recoding": Known({"levels": LEVELS}),
@@ -1229,6 +1317,7 @@ RELEASES = {
     "safe-k": SAFE_K_RELEASE,
     "microaggregation": COUNTED_RELEASE,
     "probabilistic-k": COUNTED_RELEASE,
+    "k-anonymity": FULL_DOMAIN_RELEASE,
     "synthetic": SYNTHETIC_RELEASE,
     "t-closeness": {**BUCKETIZED_RELEASE, "t": EXACT_NUMBER, "show": OneOf("bucket", "value")},
     "anatomy": {**BUCKETIZED_RELEASE, "l": FROM_ONE},
@@ -3694,15 +3783,18 @@ def _kind_shown(kind: str, shows: str) -> str:
     return "decimal" if shows in ("mean", "median") and kind in ("integer", "decimal") else kind
 
 
-def largest_distance(groups: list[Any], rows: list[Any], place: int, attribute: dict[str, Any]) -> Fraction:
+def largest_distance(
+    groups: list[Any], rows: list[Any], place: int, attribute: dict[str, Any], along: Optional[bool] = None
+) -> Fraction:
     """The largest earth mover's distance of a group from the table: along the order of values, or with all 1 apart.
 
-    Counted in whole numbers, and for each group in a time that grows with the group and not with the table.
+    `along` says which; without it, along the order where values have one. It is counted in whole numbers, and for each group in
+    a time that grows with the group and not with the table.
     """
     kind, domain = attribute["type"], attribute["domain"]
     listed = domain.get("values") if isinstance(domain, dict) else None
     ranks = {text: rank for rank, text in enumerate(listed)} if kind == "ordinal" and listed is not None else None
-    has_order = ranks is not None or kind in ("integer", "decimal", "date", "datetime")
+    has_order = along if along is not None else ranks is not None or kind in ("integer", "decimal", "date", "datetime")
 
     def sort_key(cell: Any) -> Any:
         if cell is None:
@@ -3744,7 +3836,533 @@ def largest_distance(groups: list[Any], rows: list[Any], place: int, attribute: 
     return worst
 
 
-# === 14. Noisy counts ==============================================================================================
+# === 14. k-anonymity by levels =====================================================================================
+#
+# Every quasi-identifier shows the labels of one level of its hierarchy, or of several where rows have labels of their own. The
+# rules in recoding/ say which label stands for which values. Classes are rows that show the same quasi-identifiers; what each of
+# them must have is counted here in whole numbers. With n rows of a class, n_v of them with a confidential value v, and N and N_v
+# the same of the published table:
+#
+#     l               the number of different values, a missing one not among them
+#     entropy l       n^n >= l^n * product of n_v^n_v
+#     recursive c, l  with counts r1 >= r2 >= ...: r1 < c (rl + ... + rm)
+#     t               the earth mover's distance of n_v / n from N_v / N; where it is hierarchical, the mean over the heights of
+#                     the tree below its root of the distance with any two nodes 1 apart
+#     alpha           n_v <= alpha n
+#     beta            n_v / n <= (1 + beta) N_v / N; enhanced: also n_v / n <= (1 - ln(N_v / N)) N_v / N
+#     delta           |ln(n_v / n) - ln(N_v / N)| < delta for every value of the table
+#
+# Logarithms are taken as floats where the two sides lie far apart, and with 60 digits where they do not; of entropies, whose two
+# sides may be equal, powers of whole numbers are compared then. A comparison that even that leaves open counts as failed.
+
+FAR_APART = 1e-9
+"""Two logarithms that differ by more are told apart by floats."""
+OPEN = Decimal("1e-45")
+"""Two numbers with 60 digits that differ by less are not told apart."""
+MOST_POWERS = 200_000
+"""Rows of a class whose entropy is compared by powers of whole numbers."""
+
+
+class FullDomainPlan(NamedTuple):
+    """What the locked plan of k-anonymity by levels asks for."""
+
+    lock: dict[str, Any]
+    release: dict[str, Any]
+    quasi: list[str]
+    confidential: list[str]
+    criteria: dict[str, Any]
+    search: Optional[dict[str, Any]]
+
+    def asked(self, key: str) -> Optional[Fraction]:
+        """A criterion that is one number; None where it is not asked for."""
+        found = self.release.get(key) if key == "t" else self.criteria.get(key)
+        return None if found is None else number(found)
+
+    @property
+    def distances(self) -> dict[str, str]:
+        """The ground distance of each confidential attribute, of which t is an earth mover's distance."""
+        if self.release.get("t") is None:
+            return {}
+        asked = self.criteria.get("distance")
+        return {name: asked or ("ordered" if self._is_ordered(name) else "equal") for name in self.confidential}
+
+    def _is_ordered(self, name: str) -> bool:
+        return self.lock["attributes"][name]["type"] in ("integer", "decimal", "date", "datetime", "ordinal")
+
+
+def read_full_domain_plan(lock: dict[str, Any]) -> FullDomainPlan:
+    """The plan of a lock whose method is k-anonymity."""
+    release = lock["release"]
+
+    def with_role(role: str) -> list[str]:
+        return [name for name, own in lock["attributes"].items() if own["role"] == role]
+
+    return FullDomainPlan(
+        lock=lock,
+        release=release,
+        quasi=with_role("quasi"),
+        confidential=with_role("confidential"),
+        criteria=release.get("criteria") or {},
+        search=release["recoding"].get("search"),
+    )
+
+
+def full_domain_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
+    """A table with labels of levels: the certificate against the locked plan, then every criterion counted on the table."""
+    plan = read_full_domain_plan(lock)
+    yield from subject_checks(certificate, lock, "checked")
+    yield full_domain_guarantee_check(certificate, plan)
+    wanted = full_domain_claims(plan)
+    yield from claim_checks(certificate, wanted, [0] * len(wanted))
+    told = {name: own for name, own in certificate["search"].items() if name != "kind"}
+    loss, local = (plan.search["loss"], plan.search["local"]) if plan.search is not None else (None, False)
+    fits = equal(told, {"loss": loss, "local": local, "suppression": number(plan.release["suppression"])})
+    fits = fits and (certificate["search"]["kind"] == "fixed") == (plan.search is None)
+    yield must("search", fits, "as the locked plan asks for it; whether it is exact is not compared here")
+    ledger = certificate["ledger"]
+    spent = number(ledger["epsilon"]) > 0 or number(ledger["delta"]) > 0
+    yield must("prior-charges", ledger["charges"] > 0 or not spent, "without charges there is nothing spent")
+    yield from look_checks(ledger)
+    yield full_domain_file_check(certificate, plan)
+    yield from full_domain_table_checks(folder, certificate, plan)
+    yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
+
+
+def full_domain_claims(plan: FullDomainPlan) -> list[dict[str, Any]]:
+    """The claims of a release by levels: k first, then what else is counted on the table, then what on the population."""
+    release, criteria = plan.release, plan.criteria
+    found: list[dict[str, Any]] = [{"kind": "k-anonymity", "k": release["k"]}]
+    if release.get("l") is not None:
+        found.append({"kind": "l-diversity", "l": Fraction(release["l"]), "form": "distinct"})
+    if criteria.get("entropy_l") is not None:
+        found.append({"kind": "l-diversity", "l": plan.asked("entropy_l"), "form": "entropy"})
+    if criteria.get("recursive") is not None:
+        own = criteria["recursive"]
+        found.append({"kind": "recursive-diversity", "c": number(own["c"]), "l": own["l"]})
+    if release.get("t") is not None:
+        found.append({"kind": "t-closeness", "t": plan.asked("t"), "metric": "emd"})
+    if criteria.get("alpha") is not None:
+        found.append({"kind": "alpha-deassociation", "alpha": plan.asked("alpha")})
+    for form, beta in (criteria.get("beta") or {}).items():
+        found.append({"kind": "beta-likeness", "beta": number(beta), "form": form})
+    if criteria.get("delta") is not None:
+        found.append({"kind": "delta-disclosure", "delta": plan.asked("delta")})
+    if criteria.get("k_map") is not None:
+        found.append({"kind": "k-map", "k": criteria["k_map"]["k"]})
+    return [
+        {
+            "guarantee": each,
+            "unit": None,
+            "status": "checked",
+            "theorems": ["population-k" if each["kind"] == "k-map" else "full-domain-k"],
+            "randomness": "none needed",
+        }
+        for each in found
+    ]
+
+
+def full_domain_guarantee_check(certificate: dict[str, Any], plan: FullDomainPlan) -> Check:
+    """Every criterion of the promise against the locked plan."""
+    release, criteria = plan.release, plan.criteria
+    told = {name: own for name, own in certificate["guarantee"].items() if name not in ("unit", "status")}
+    recursive, beta, k_map = criteria.get("recursive"), criteria.get("beta"), criteria.get("k_map")
+    form = next(iter(beta)) if beta else None
+    wanted = {
+        "kind": "k-anonymity",
+        "k": release["k"],
+        "l": release.get("l"),
+        "entropy_l": plan.asked("entropy_l"),
+        "recursive": None if recursive is None else {"c": number(recursive["c"]), "l": recursive["l"]},
+        "t": plan.asked("t"),
+        "closeness": {name: {"distance": own} for name, own in plan.distances.items()},
+        "alpha": plan.asked("alpha"),
+        "beta": None if beta is None else {"form": form, "beta": number(beta[form])},
+        "delta": plan.asked("delta"),
+        "k_map": None if k_map is None else {"k": k_map["k"], "sha256": k_map["population"]["sha256"]},
+    }
+    fits = True
+    for name, own in told["closeness"].items():
+        fits = fits and bool(own["heights"]) == (own["distance"] == "hierarchical")
+        told = {**told, "closeness": {**told["closeness"], name: {"distance": own["distance"]}}}
+    if told["k_map"] is not None and k_map is not None:
+        digest, is_public = told["k_map"]["sha256"], bool(k_map.get("public"))
+        fits = fits and told["k_map"]["file"] == (f"population/{digest[:32]}.csv" if is_public else None)
+        told = {**told, "k_map": {name: told["k_map"][name] for name in ("k", "sha256")}}
+    return must("guarantee", fits and equal(told, wanted), "every criterion as the locked plan asks for it")
+
+
+def full_domain_file_check(certificate: dict[str, Any], plan: FullDomainPlan) -> Check:
+    """Whether there is one table, and every listed file is there for something."""
+    tables, promised = certificate["tables"], certificate["guarantee"]
+    name = f"table.{plan.release['output']['format']}"
+    used = {name, "policy.lock.yaml", *carried_files(certificate, plan.lock)}
+    for files in (own for table in tables for own in table["recoding"].values()):
+        used |= set(files)
+    for own in promised["closeness"].values():
+        used |= set(own["heights"])
+    if promised["k_map"] is not None and promised["k_map"]["file"] is not None:
+        used |= {promised["k_map"]["file"]}
+        listed = certificate["files"].get(promised["k_map"]["file"])
+        if listed != promised["k_map"]["sha256"]:
+            return must("no-idle-files", False, "the population file has another hash than the locked plan names")
+    fits = len(tables) == 1 and tables[0]["file"] == name and beside_handbook(certificate) == used
+    return must("no-idle-files", fits, "one table, and every file is there for something")
+
+
+def full_domain_table_checks(folder: Path, certificate: dict[str, Any], plan: FullDomainPlan) -> Iterator[Check]:
+    """The one table: columns, roles and levels, then labels and order, then what is counted on it."""
+    if len(certificate["tables"]) != 1:
+        return  # said before
+    (table,) = certificate["tables"]
+    columns, attributes = table["columns"], plan.lock["attributes"]
+    every = sorted(published_attributes(plan.lock))
+    fits = table["k"] == plan.release["k"] and sorted(columns) == every
+    fits = fits and sorted(table["levels"]) == sorted(table["recoding"]) == every
+    fits = fits and table["quasi"] == [column for column in columns if column in plan.quasi]
+    fits = fits and table["confidential"] == [column for column in columns if column in plan.confidential]
+    yield must("roles", fits, "every published attribute, with the role of the locked plan")
+    if not fits:
+        return
+    rules = {column: [read_json(folder, file) for file in table["recoding"][column]] for column in columns}
+    yield level_of_columns_check(table, rules, plan)
+    rows, read = reading_checks(folder, table["file"], columns)
+    yield from read
+    if rows is None:
+        return
+    kinds = [attributes[column]["type"] if table["levels"][column] == [0] else "text" for column in columns]
+    known = True
+    for place, (column, kind) in enumerate(pairs(columns, kinds)):
+        check = shown_check({row[place] for row, _ in rows}, rules[column], kind, column)
+        known = known and check.agrees is not False
+        yield check
+    yield must("row-order", known and are_sorted(rows, kinds), "sorted by their own values", about=table["file"])
+    if known:
+        yield from class_checks(folder, certificate, plan, rows, rules)
+
+
+def level_of_columns_check(table: dict[str, Any], rules: dict[str, list[Any]], plan: FullDomainPlan) -> Check:
+    """The levels of each column against the locked plan, and a rule for each of them."""
+    fixed = plan.release["recoding"].get("levels") or {}
+    search = plan.search or {}
+    fits = True
+    for column, levels in table["levels"].items():
+        told = [(rule["attribute"], rule["type"], rule["level"]) for rule in rules[column]]
+        kind = plan.lock["attributes"][column]["type"]
+        fits = fits and told == [(column, kind, level) for level in levels] and levels == sorted(set(levels))
+        fits = fits and all(rule["kind"] in ("keep", "groups", "cuts", "masked", "whole") for rule in rules[column])
+        fits = fits and len(levels) == len(table["recoding"][column])
+        if column not in plan.quasi:
+            fits = fits and levels == [0]
+        elif plan.search is None:
+            fits = fits and levels == [fixed.get(column, 0)]
+        else:
+            pinned = (search.get("levels") or {}).get(column)
+            least = (search.get("finest") or {}).get(column, 0)
+            most = (search.get("coarsest") or {}).get(column)
+            fits = fits and (len(levels) == 1 or bool(search["local"]))
+            fits = fits and (pinned is None or levels == [pinned])
+            fits = fits and all(least <= level and (most is None or level <= most) for level in levels)
+    return must("recoding-levels", fits, "levels that were locked or may be searched, each with its rule")
+
+
+def shown_check(cells: set[Any], rules: list[Any], kind: str, column: str) -> Check:
+    """Whether every cell of a column is one that one of its rules can show."""
+    detail = "every label is one that a rule of its column can show"
+    try:
+        if len(rules) == 1:
+            fits = can_show(rules[0], kind, cells)
+        else:
+            fits = all(any(shows_cell(rule, cell) for rule in rules) for cell in cells)
+    except UnreadableError as error:
+        return must("labels", None, str(error), about=column)
+    return must("labels", fits, detail, about=column)
+
+
+def shows_cell(rule: dict[str, Any], cell: Any) -> bool:
+    """Whether a rule is one of several that can show a cell; beside labels, a missing value has a label at level 0 too."""
+    return (cell == MISSING and rule["kind"] == "keep") or can_show(rule, kind_of_rule(rule), {cell})
+
+
+def kind_of_rule(rule: dict[str, Any]) -> str:
+    """How what a rule shows compares: values by their type, labels as text."""
+    return str(rule["type"]) if rule["kind"] == "keep" else "text"
+
+
+def full_domain_statement(plan: FullDomainPlan) -> list[str]:
+    """What was counted, in words of this file's own."""
+    criteria, release = plan.criteria, plan.release
+    found = [f"Every class of equal quasi-identifiers has at least {release['k']} rows."]
+    asked = {key: release.get(key) or criteria.get(key) for key in ("l", "entropy_l", "t", "alpha", "delta")}
+    words = [f"{key} = {own}" for key, own in asked.items() if own is not None]
+    if criteria.get("recursive") is not None:
+        words.append(f"recursive c = {criteria['recursive']['c']}, l = {criteria['recursive']['l']}")
+    if criteria.get("beta") is not None:
+        words += [f"{form} beta = {own}" for form, own in criteria["beta"].items()]
+    if words:
+        found.append(f"Of every confidential attribute, every class has: {', '.join(words)}.")
+    k_map = criteria.get("k_map")
+    if k_map is not None and k_map.get("public"):
+        found.append(
+            f"Every class stands for at least {k_map['k']} people of the population file that is in the folder."
+        )
+    elif k_map is not None:
+        found.append(
+            f"That every class stands for at least {k_map['k']} people of a population was NOT verified: its file is not here."
+        )
+    return [*found, "That is counted and not proved, and it is no differential privacy."]
+
+
+# --- what is counted on classes ---
+
+
+def class_checks(
+    folder: Path, certificate: dict[str, Any], plan: FullDomainPlan, rows: list[Any], rules: dict[str, list[Any]]
+) -> Iterator[Check]:
+    """k, and every criterion that the locked plan asks for, counted on the table."""
+    (table,) = certificate["tables"]
+    columns, name, k = table["columns"], table["file"], plan.release["k"]
+    places = [columns.index(each) for each in table["quasi"]]
+    groups: dict[Any, list[Any]] = {}
+    for row, times in rows:
+        groups.setdefault(tuple(row[place] for place in places), []).append((row, times))
+    smallest = min((sum(times for _, times in group) for group in groups.values()), default=0)
+    yield must("class-size", smallest >= k, f"the smallest class has {smallest} rows, k = {k}", about=name)
+    for column in table["confidential"]:
+        yield from confidential_checks(folder, certificate, plan, list(groups.values()), column)
+    if certificate["guarantee"]["k_map"] is not None:
+        yield population_check(folder, certificate, list(groups), rules, plan)
+
+
+def confidential_checks(
+    folder: Path, certificate: dict[str, Any], plan: FullDomainPlan, groups: list[Any], column: str
+) -> Iterator[Check]:
+    """What is asked of one confidential attribute."""
+    place = certificate["tables"][0]["columns"].index(column)
+    attribute, criteria = plan.lock["attributes"][column], plan.criteria
+    kind = attribute["type"]
+    classes: list[Counter[Any]] = []
+    whole: Counter[Any] = Counter()
+    for group in groups:
+        own: Counter[Any] = Counter()
+        for row, times in group:
+            own[_value(row[place], kind)] += times
+        classes.append(own)
+        whole.update(own)
+    if plan.release.get("l") is not None:
+        fewest = min((len(own) - (None in own) for own in classes), default=0)
+        yield must("distinct-values", fewest >= plan.release["l"], f"{fewest} at the least", about=column)
+    least, most = plan.asked("entropy_l"), plan.asked("alpha")
+    if least is not None:
+        fits = all(has_entropy(list(own.values()), least) for own in classes)
+        yield must("entropy-diversity", fits, f"at least ln {least} in every class", about=column)
+    if criteria.get("recursive") is not None:
+        c, l = number(criteria["recursive"]["c"]), criteria["recursive"]["l"]  # noqa: E741
+        fits = all(is_recursive(list(own.values()), c, l) for own in classes)
+        yield must("recursive-diversity", fits, f"c = {c}, l = {l} in every class", about=column)
+    if most is not None:
+        fits = all(max(own.values()) <= most * sum(own.values()) for own in classes)
+        yield must("largest-share", fits, f"at most {most} in every class", about=column)
+    if plan.release.get("t") is not None:
+        yield closeness_check(folder, certificate, plan, groups, column, (classes, whole))
+    if criteria.get("beta") is not None:
+        form = next(iter(criteria["beta"]))
+        beta = number(criteria["beta"][form])
+        fits = all(is_like(own, whole, beta, enhanced=form == "enhanced") for own in classes)
+        yield must("likeness", fits, f"{form} beta at most {beta} in every class", about=column)
+    below = plan.asked("delta")
+    if below is not None:
+        fits = all(discloses_less(own, whole, below) for own in classes)
+        yield must("disclosure", fits, f"delta below {below} in every class", about=column)
+
+
+def closeness_check(
+    folder: Path, certificate: dict[str, Any], plan: FullDomainPlan, groups: list[Any], column: str, held: Any
+) -> Check:
+    """Whether every class is within t of the table, by the distance of the locked plan."""
+    distance, t = plan.distances[column], number(plan.release["t"])
+    attribute = plan.lock["attributes"][column]
+    classes, whole = held
+    if distance == "hierarchical":
+        files = certificate["guarantee"]["closeness"][column]["heights"]
+        heights = [read_json(folder, file) for file in files]
+        told = [(rule["attribute"], rule["type"], rule["level"]) for rule in heights]
+        if told != [(column, attribute["type"], level) for level in range(len(heights))]:
+            return must("closeness", False, "the rules of its heights are not those of its levels", about=column)
+        far = tree_distance(classes, whole, heights, attribute["type"])
+    else:
+        place = certificate["tables"][0]["columns"].index(column)
+        every = [row for group in groups for row in group]
+        far = largest_distance(groups, every, place, attribute, along=distance == "ordered")
+    return must("closeness", far <= t, f"the farthest class lies {float(far):.4g} off", about=column)
+
+
+def tree_distance(classes: list[Any], whole: Any, heights: list[Any], kind: str) -> Fraction:
+    """The largest distance of a class from the table in a tree: the mean over heights of the distance between their nodes."""
+    sums = [Fraction(0)] * len(classes)
+    for rule in heights:
+        nodes = {value: label_of(rule, None if value is None else spelled(value), kind) for value in whole}
+        many = sum(whole.values())
+        overall: Counter[Any] = Counter()
+        for value, times in whole.items():
+            overall[nodes[value]] += times
+        for place, own in enumerate(classes):
+            rows = sum(own.values())
+            counts: Counter[Any] = Counter()
+            for value, times in own.items():
+                counts[nodes[value]] += times
+            moved = sum(max(0, times * many - overall[node] * rows) for node, times in counts.items())
+            sums[place] += Fraction(moved, rows * many)
+    return max(sums, default=Fraction(0)) / max(1, len(heights))
+
+
+def has_entropy(counts: list[int], l: Fraction) -> bool:  # noqa: E741
+    """Whether the entropy of a class is at least ln l."""
+    rows = sum(counts)
+    margin = log(rows) - sum(count * log(count) for count in counts) / rows - log(l)
+    if abs(margin) > FAR_APART:
+        return margin > 0
+    common = gcd(*counts)
+    counts, rows = [count // common for count in counts], rows // common
+    if rows > MOST_POWERS:
+        with localcontext() as context:
+            context.prec = 60
+            inside = sum((count * Decimal(count).ln() for count in counts), Decimal(0)) / rows
+            return Decimal(rows).ln() - inside - decimal(l).ln() > OPEN
+    spend(rows)
+    right: int = l.numerator**rows
+    for count in counts:
+        right *= count**count
+    return bool((rows * l.denominator) ** rows >= right)
+
+
+def is_recursive(counts: list[int], c: Fraction, l: int) -> bool:  # noqa: E741
+    """Whether the most frequent value is rarer than c times all from the l-th most frequent on."""
+    falling = sorted(counts, reverse=True)
+    return falling[0] < c * sum(falling[l - 1 :])
+
+
+def is_like(own: Any, whole: Any, beta: Fraction, *, enhanced: bool) -> bool:
+    """Whether no value of a class exceeds its share in the table by more than beta allows."""
+    rows, many = sum(own.values()), sum(whole.values())
+    for value, times in own.items():
+        gain = Fraction(times * many, rows * whole[value]) - 1
+        if gain > beta:
+            return False
+        if enhanced and gain > 0:
+            margin = -log(whole[value] / many) - float(gain)
+            if abs(margin) <= FAR_APART * (1 + float(gain)):
+                with localcontext() as context:
+                    context.prec = 60
+                    margin = float(-decimal(Fraction(whole[value], many)).ln() - decimal(gain) > OPEN) - 0.5
+            if margin < 0:
+                return False
+    return True
+
+
+def discloses_less(own: Any, whole: Any, delta_: Fraction) -> bool:
+    """Whether a class has every value of the table, each with a share less than e^delta times larger or smaller."""
+    rows, many = sum(own.values()), sum(whole.values())
+    for value, times in whole.items():
+        if value not in own:
+            return False
+        odds = Fraction(own[value] * many, rows * times)
+        odds = max(odds, 1 / odds)
+        margin = float(delta_) - log(odds)
+        if abs(margin) <= FAR_APART * (1 + float(delta_)):
+            with localcontext() as context:
+                context.prec = 60
+                margin = float(decimal(delta_) - decimal(odds).ln() > OPEN) - 0.5
+        if margin < 0:
+            return False
+    return True
+
+
+# --- the population ---
+
+
+def spelled(value: Any) -> str:
+    """A value as tables and rules write it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def label_of(rule: dict[str, Any], cell: Optional[str], kind: str) -> Any:
+    """What a rule shows of a value, which None stands for where it is missing; None where it shows nothing of it."""
+    if rule["kind"] == "whole":
+        return rule["labels"][0]
+    if cell is None:
+        return MISSING
+    value = comparable(cell, kind)
+    if rule["kind"] == "keep":
+        return value
+    if rule["kind"] == "groups":
+        return rule["table"].get(spelled(value))
+    if rule["kind"] == "cuts":
+        edges = [comparable(edge, kind) for edge in rule["edges"]]
+        return rule["labels"][bisect_right(edges, value)]
+    hidden = rule["letter"] * max(0, len(cell) - rule["kept"])
+    return (
+        cell[: rule["kept"]] + hidden if rule["side"] == "right" else hidden + cell[max(0, len(cell) - rule["kept"]) :]
+    )
+
+
+def population_check(
+    folder: Path, certificate: dict[str, Any], classes: list[Any], rules: dict[str, list[Any]], plan: FullDomainPlan
+) -> Check:
+    """Whether every class stands for enough people of the population, where its file travels with the release."""
+    (table,), k_map = certificate["tables"], certificate["guarantee"]["k_map"]
+    if k_map["file"] is None:
+        detail = "the population file is not in the folder: that claim rests on the program that made the table"
+        return Check("k-map", None, detail)
+    quasi, attributes = table["quasi"], plan.lock["attributes"]
+    kinds = [attributes[column]["type"] for column in quasi]
+    shows = [[(rule, kind_of_rule(rule)) for rule in rules[column]] for column in quasi]
+    wanted: dict[Any, set[Any]] = {}  # the classes that show each combination of levels
+    for cells in classes:
+        levels = tuple(
+            next(at for at, (rule, _) in enumerate(own) if cell is None or shows_cell(rule, cell))
+            for cell, own in pairs(cells, shows)
+        )
+        own_kinds = [own[level][1] for own, level in pairs(shows, levels)]
+        key = tuple(
+            MISSING if cell in (None, MISSING) else comparable(cell, kind) for cell, kind in pairs(cells, own_kinds)
+        )
+        wanted.setdefault(levels, set()).add(key)
+    people: Counter[Any] = Counter()
+    try:
+        for cells, times in read_population(folder, k_map["file"], quasi, plan.criteria["k_map"].get("count")):
+            for levels, keys in wanted.items():
+                chosen = [own[level][0] for own, level in pairs(shows, levels)]
+                key = tuple(label_of(rule, cell, kind) for rule, (cell, kind) in pairs(chosen, pairs(cells, kinds)))
+                if key in keys:
+                    people[levels, key] += times
+    except BoundError:
+        raise
+    except (ValueError, TypeError, KeyError, csv.Error):
+        return must("k-map", False, "the population file cannot be read to its end")
+    fewest = min((people[levels, key] for levels, keys in wanted.items() for key in keys), default=0)
+    return must("k-map", fewest >= k_map["k"], f"the rarest class has {fewest} people of the population")
+
+
+def read_population(
+    folder: Path, name: str, columns: list[str], count: Optional[str]
+) -> Iterator[tuple[list[Any], int]]:
+    """The lines of a population file: its quasi-identifiers, None where one is missing, and how many people have them."""
+    text = read_text(folder, name).lstrip("\ufeff")
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header = next(lines, [])
+    places = [header.index(column) for column in columns]
+    at = None if count is None else header.index(count)
+    for line in lines:
+        if not line:
+            continue
+        spend(len(line))
+        times = 1 if at is None else int(line[at])
+        if times < 0 or len(line) != len(header):
+            raise ValueError("a line of a population with fewer than no people")
+        yield [line[place] or None for place in places], times
+
+
+# === 15. Noisy counts ==============================================================================================
 #
 # A table of counts has a number for every combination of its labels, each with discrete Gaussian noise of one sigma. Tables of
 # single attributes come first, on the declared cells; from them cells are merged to bins, and wider tables are counted in the
@@ -4473,7 +5091,11 @@ def _treated_column_checks(
 def _shown_as(folder: Path, table: dict[str, Any], column: str) -> tuple[str, Any]:
     """How a column shows what steps have left: as values, as labels of a rule, or as what a group has in common."""
     if column in table.get("recoding", {}):
-        rule = read_json(folder, table["recoding"][column])
+        files = table["recoding"][column]
+        files = [files] if isinstance(files, str) else files
+        if len(files) > 1:
+            return "several levels", None
+        rule = read_json(folder, files[0])
         return ("value" if rule["kind"] == "keep" else rule["kind"]), rule
     shows = table.get("shows", {}).get(column, "")
     exact_values = shows == "mode" or shows.startswith(("as it is", "permuted"))
@@ -4613,7 +5235,7 @@ def treatment_statement(folder: Path) -> list[str]:
     return [f"Values were changed before the method: {done}{more}. {said}"]
 
 
-# === 15. Plain samples =============================================================================================
+# === 16. Plain samples =============================================================================================
 #
 # Keep each row of a table with probability p and publish the kept rows, at fixed levels. Given the table, the sample is at most
 # 1 + epsilon times as likely by other values of any c rows if no value (a combination of all published attributes) appears in
@@ -4753,7 +5375,7 @@ def sampled_table_checks(folder: Path, certificate: dict[str, Any], plan: Sample
     yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
 
 
-# === 16. Groups and buckets ========================================================================================
+# === 17. Groups and buckets ========================================================================================
 #
 # Confidential values are shown as buckets, and records stand in groups. In the linked form there are two tables: the records,
 # each with the number of its group, and what groups hold: a line for each combination of buckets that a group holds and how many
@@ -5073,7 +5695,7 @@ def _shown_ratio(ratio: Optional[Fraction]) -> str:
     return "no end" if ratio is None else f"{ratio} (about {float(ratio):.4g})"
 
 
-# === 17. The program ===============================================================================================
+# === 18. The program ===============================================================================================
 
 
 def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
@@ -5184,15 +5806,26 @@ def content_checks(folder: Path, certificate: Any, found: Listing) -> Iterator[C
     yield must("lock-allowed", allowed, "the theorems speak of plans like this one")
     if not allowed:
         return
-    own = noisy_counts_checks if method in ("noisy-counts", "synthetic") else counted_checks
-    others = {"safe-k": safe_k_checks, "sample": plain_sample_checks}
-    others.update(dict.fromkeys(("t-closeness", "anatomy"), bucketized_checks))
-    yield from others.get(method, own)(folder, certificate, lock)
+    yield from METHOD_CHECKS[method](folder, certificate, lock)
     yield from treatment_checks(folder, certificate, lock)
     yield from handbook_check(certificate)
     yield Check(
         "wording", None, "sentences, premises and the page are not compared here; read what this program says below"
     )
+
+
+METHOD_CHECKS: dict[str, Callable[[Path, Any, Any], Iterator[Check]]] = {
+    "safe-k": safe_k_checks,
+    "sample": plain_sample_checks,
+    "k-anonymity": full_domain_checks,
+    "microaggregation": counted_checks,
+    "probabilistic-k": counted_checks,
+    "t-closeness": bucketized_checks,
+    "anatomy": bucketized_checks,
+    "noisy-counts": noisy_counts_checks,
+    "synthetic": noisy_counts_checks,
+}
+"""What is checked of a certificate, by its method."""
 
 
 def statement(folder: Path) -> list[str]:
@@ -5205,6 +5838,8 @@ def statement(folder: Path) -> list[str]:
             "That is counted and not proved, and it is no differential privacy.",
             named,
         ]
+    if release["method"] == "k-anonymity":
+        return [*full_domain_statement(read_full_domain_plan(lock)), named]
     if release["method"] == "probabilistic-k":
         return [
             "Probabilistic k-anonymity on a condition about what an intruder knows. No differential privacy.",
@@ -5258,6 +5893,10 @@ TAKEN_AS_PREMISES = {"count-bins", "count-choice"}
 """What this file does not make again: that bins and chosen tables follow from earlier noisy numbers, as the promise assumes."""
 
 
+UNSEEN_CLAIMS = {"k-map"}
+"""What is claimed beside the promise, and can be counted only with a file that the custodian need not pass on."""
+
+
 def report(checks: list[Check]) -> tuple[list[str], int]:
     """The lines to print, what failed or was not verified first, and the exit code."""
     failed = [check for check in checks if check.agrees is False]
@@ -5276,15 +5915,17 @@ def report(checks: list[Check]) -> tuple[list[str], int]:
         names = ", ".join(visible(check.name) for check in missing)
         return [*lines, f"{count}. NOT VERIFIED, though the promise rests on it: {names}."], 3
     taken = [check for check in others if check.id in TAKEN_AS_PREMISES]
+    unseen = [check for check in others if check.id in UNSEEN_CLAIMS]
     said = [
         f"{', '.join(visible(check.name) for check in some)}; {why}"
         for some, why in (
-            ([check for check in others if check not in taken], "the promise does not rest on that"),
+            ([check for check in others if check not in (*taken, *unseen)], "the promise does not rest on that"),
             (taken, "a premise of the promise, which `shoal verify` makes again"),
+            (unseen, "a claim on a file that is not in the folder, so nobody can count it here"),
         )
         if some
     ]
-    verdict = "VERIFIED but for that premise" if taken else "VERIFIED"
+    verdict = "VERIFIED but for that premise" if taken else "VERIFIED but for that claim" if unseen else "VERIFIED"
     return [*lines, f"{count} ({'. '.join(said)}). {verdict}: all that the promise rests on."], 0
 
 
