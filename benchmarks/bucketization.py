@@ -86,9 +86,6 @@ def main():
     print(f"{'MDAV, k = 6, no buckets':<46}{spent:>8.2f}{len(set(alone.tolist())):>9,}{'-':>10}{'-':>9}{bare:>8.1f}")
     main_run = measure("t = 2, k = 6, 5 quasi-identifiers", near(2, 6), plain)
     measure("t = 2, k = 6, permuted", Bucketization(Fraction(2), 6, "permuted", "bucket", ROW), plain)
-    measure(
-        "t = 2, k = 6, drawn inside regions", Bucketization(Fraction(2), 6, "linked", "bucket", ROW, "regional"), plain
-    )
     measure("t = 2, k = 6, drawn at random", Bucketization(Fraction(2), 6, "linked", "bucket", ROW, "random"), plain)
     measure("t = 3/2, k = 20", near("3/2", 20), plain)
     measure("t = 4, k = 10", near(4, 10), plain)

@@ -88,29 +88,6 @@ def test_linked_tables_say_what_the_records_have_and_no_more(t, k, choice):
 
 
 @pytest.mark.slow
-def test_groups_can_be_drawn_inside_regions_of_near_records():
-    frame = rows(480, gaps=0)
-    made = run(frame, method("3", 5, choice="regional"), sex="drop", seen="drop", **ONE)
-    ages = np.array([age for (age,) in listed(opened(frame), "age")])
-    assert made.achieved_t <= 3
-    assert np.bincount(made.groups).min() >= 5
-    widths = [np.ptp(ages[made.groups == one]) for one in range(made.groups.max() + 1)]
-    assert max(widths) < 45  # four regions of 100 records or more, of ages up to 99
-    few = run(frame.slice(0, 60), method("3", 5, choice="regional"), **ONE)  # one region
-    assert np.bincount(few.groups).min() >= 5
-
-
-@pytest.mark.slow
-def test_regions_that_are_too_unlike_the_table_are_refused():
-    frame = rows(480, gaps=0)
-    same = frame.set_column(4, "pay", pa.array(np.array(frame["age"].to_pylist(), dtype=float)))
-    asked = method("2", 5, choice="regional")
-    with pytest.raises(InfeasibleError, match="in some region of near records the confidential values are too unlike"):
-        run(same, asked, sex="drop", seen="drop", **ONE)
-    run(same, method("2", 5, choice="random"), **ONE)
-
-
-@pytest.mark.slow
 def test_several_confidential_attributes_are_close_together_and_each():
     frame = rows(400, gaps=0)
     made = run(frame, method("2", 14))
@@ -219,8 +196,7 @@ def test_claims_say_their_conditions():
     assert (gain.guarantee, gain.status) == (KnowledgeGain(2), Status.CONDITION)
     assert gain.conditions == (MARGINAL, NOT_REPEATED)
     assert "not differential privacy" in gain.words()
-    for choice in ("random", "regional"):
-        assert method(choice=choice).claims(schema())[-1].conditions == (MARGINAL,)
+    assert method(choice="random").claims(schema())[-1].conditions == (MARGINAL,)
 
 
 def test_claims_of_the_permuted_form_are_about_groups_that_are_hidden():
@@ -244,7 +220,7 @@ def test_rules_say_where_an_attribute_is_shown():
         ({"k": 1}, ParameterError, "k"),
         ({"form": "stacked"}, UsageError, "linked, permuted"),
         ({"show": "mean"}, UsageError, "bucket, value"),
-        ({"choice": "far"}, UsageError, "near, regional, random"),
+        ({"choice": "far"}, UsageError, "near, random"),
     ],
 )
 def test_bad_parameters_are_refused(keys, error, words):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,11 +14,11 @@ import numpy.typing as npt
 from shoal.anonymize.aggregate import cluster_sizes, shuffle
 from shoal.anonymize.cluster.bucket.buckets import Buckets, RankedColumn
 from shoal.anonymize.cluster.bucket.distance import closeness
-from shoal.anonymize.cluster.bucket.groups import near_groups, random_groups, regional_groups
+from shoal.anonymize.cluster.bucket.groups import near_groups, random_groups
 from shoal.anonymize.cluster.bucket.joint import JointBuckets, joint_buckets
 from shoal.anonymize.cluster.clustering import unused_name
 from shoal.anonymize.cluster.columns import Scale, columns_of, points
-from shoal.anonymize.cluster.mdav import Labels, mdav
+from shoal.anonymize.cluster.mdav import Labels
 from shoal.anonymize.generalize.base import Stage
 from shoal.anonymize.kernel.remaining_points import is_much, loops
 from shoal.anonymize.method.microaggregation import (
@@ -46,10 +46,8 @@ Form = Literal["linked", "permuted"]
 FORMS: tuple[Form, ...] = get_args(Form)
 ShownValue = Literal["bucket", "value"]
 SHOWN_VALUES: tuple[ShownValue, ...] = get_args(ShownValue)
-Choice = Literal["near", "regional", "random"]
+Choice = Literal["near", "random"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-REGION = 20
-"""A region has so many times k records at least: fixed, because a size that suits the data would tell of them."""
 GROUP = "group"
 COUNT = "count"
 
@@ -105,9 +103,8 @@ class Bucketization:
               for which counts of whole records exist.
     Reads     the quasi-identifiers and the confidential attributes.
 
-    `choice` says which records make a group. `near`: those whose quasi-identifiers are near, of every bucket some; who repeats
-    the grouping may learn from it. `random`: any. `regional`: random ones of a region, where regions are clusters of 20k near
-    records that were made without a look at the confidential values; so nothing is to be learned from who stands with whom.
+    `choice` says which records make a group: those whose quasi-identifiers are near, or random ones, which say nothing of why
+    they stand together.
 
     >>> Bucketization(Fraction(2), 6, "linked", "bucket", Unit.row("add_remove")).buckets_at_most
     3
@@ -166,8 +163,7 @@ class Bucketization:
 
     def load_kernels(self, schema: Schema, rows: int) -> tuple[str, ...]:
         """Compile what a table of so many rows takes; notes for the custodian where that fails."""
-        size = self.k if self.choice == "near" else REGION * self.k
-        compiled = self.choice != "random" and is_much(rows, len(schema.quasi), size)
+        compiled = self.choice == "near" and is_much(rows, len(schema.quasi), self.k)
         return load_kernels(loops() if compiled else [])
 
     def run(self, table: Table, source: Source, stage: Stage = lambda _: None) -> LinkedMicrodata:
@@ -182,8 +178,9 @@ class Bucketization:
         stage("bucketizing")
         order = source.stream("order of records").permutation(table.rows())
         columns = [RankedColumn.of(one, values[one.name][order]) for one in schema.confidential]
-        quasi = {one.name: values[one.name][order] for one in schema.quasi}
-        made, drawn = self._groups(columns, schema.quasi, quasi, source, stage)
+        made = joint_buckets(columns, self.k, self.t)
+        stage("grouping")
+        drawn = self._groups(schema, values, order, made, stage)
         self._refuse_broken(drawn, made)
         labels = number_groups(drawn, order, source)
         own = [codes[np.argsort(order)] for codes in made.own]
@@ -195,28 +192,13 @@ class Bucketization:
         return link(table, labels, shown, self.form, made.buckets, source, stage)
 
     def _groups(
-        self,
-        columns: Sequence[RankedColumn],
-        quasi: Sequence[Attribute],
-        values: Mapping[str, Array],
-        source: Source,
-        stage: Stage,
-    ) -> tuple[JointBuckets, Labels]:
-        """The buckets, and the group of each record."""
+        self, schema: Schema, values: Mapping[str, Array], order: Array, made: JointBuckets, stage: Stage
+    ) -> Labels:
         if self.choice == "random":
-            made = joint_buckets(columns, self.k, self.t)
-            return made, random_groups(made.joint, made.kinds[0])
-        places, progress = points(columns_of(quasi, values), Scale.DEVIATION), report_progress(stage, "grouping")
-        if self.choice == "near":
-            made = joint_buckets(columns, self.k, self.t)
-            stage("grouping")
-            return made, near_groups(places, made.joint, made.kinds[0], progress=progress)
-        stage("grouping")
-        regions = np.zeros(len(places), dtype=np.int32)
-        if len(places) >= 2 * REGION * self.k:
-            regions = mdav(places, REGION * self.k, progress=progress)
-        made = joint_buckets(columns, self.k, self.t, regions)
-        return made, regional_groups(regions, made.joint, made.kinds, source.stream("regions").permutation(len(places)))
+            return random_groups(made.joint, made.kinds)
+        drawn = {attribute.name: values[attribute.name][order] for attribute in schema.quasi}
+        places = points(columns_of(schema.quasi, drawn), Scale.DEVIATION)
+        return near_groups(places, made.joint, made.kinds, progress=report_progress(stage, "grouping"))
 
     def _refuse_broken(self, labels: Labels, made: JointBuckets) -> None:
         """What the theorem says, counted before anything is shown."""

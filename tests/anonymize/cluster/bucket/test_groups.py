@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.anonymize.cluster.bucket.counts import divide
 from shoal.anonymize.cluster.bucket.distance import closeness
-from shoal.anonymize.cluster.bucket.groups import near_groups, random_groups, regional_groups
-from shoal.anonymize.cluster.mdav import mdav
+from shoal.anonymize.cluster.bucket.groups import near_groups, random_groups
 from shoal.anonymize.kernel import remaining_points
 from shoal.anonymize.kernel.remaining_points import FlatPoints, TreePoints
 
@@ -43,19 +42,12 @@ def test_groups_are_alike_in_their_quasi_identifiers():
     chance = np.random.default_rng(5)
     places, buckets = chance.normal(size=(600, 3)), np.arange(600, dtype=np.int64) % 3
     kinds = divide([200, 200, 200], 6, Fraction(2))
-    regions = mdav(places, 60)
-    parts = [divide(np.bincount(buckets[regions == one]).tolist(), 6, Fraction(2), [200] * 3) for one in range(10)]
 
     def spread(labels):
         means = np.stack([np.bincount(labels, column) / np.bincount(labels) for column in places.T], axis=1)
         return np.square(places - means[labels]).sum()
 
-    regional = regional_groups(regions, buckets, parts, chance.permutation(600))
-    assert np.bincount(regional).tolist() == [6] * 100
-    assert all(len(set(regions[regional == one].tolist())) == 1 for one in range(100))
-    assert closeness(regional, buckets) <= 2
-    near, strange = spread(near_groups(places, buckets, kinds)), spread(random_groups(buckets, kinds))
-    assert near < 0.5 * spread(regional) < 0.5 * 0.6 * strange
+    assert spread(near_groups(places, buckets, kinds)) < 0.5 * spread(random_groups(buckets, kinds))
 
 
 @pytest.mark.parametrize("kind", [FlatPoints, TreePoints])
@@ -91,28 +83,6 @@ def beliefs(group_by, orders):
             total[shown] += 1
             held[shown].update(pair)
     return {shown: [Fraction(held[shown][who], total[shown]) for who in range(6)] for shown in total}
-
-
-@pytest.mark.slow
-def test_regional_groups_tell_nothing_but_the_share_to_whoever_repeats_the_grouping():
-    """Regions of six and three people, groups of three with one record of bucket 1; the impostor takes the file's order."""
-    regions = np.repeat(np.array([0, 1], dtype=np.int32), [6, 3])
-
-    def believed(orders):
-        total: Counter = Counter()
-        held: dict[frozenset, Counter] = defaultdict(Counter)
-        for pair in combinations(range(6), 2):
-            buckets = np.array([who in (*pair, 8) for who in range(9)], dtype=np.int64)
-            kinds = [divide(part, 3, Fraction(1), [6, 3]) for part in ([4, 2], [2, 1])]
-            for order in orders:
-                labels = regional_groups(regions, buckets, kinds, np.array([*order, 6, 7, 8]))
-                shown = frozenset(frozenset(np.flatnonzero(labels == one).tolist()) for one in range(3))
-                total[shown] += 1
-                held[shown].update(pair)
-        return {Fraction(held[shown][who], total[shown]) for shown in total for who in range(6)}
-
-    assert believed(ORDERS) == {Fraction(1, 3)}
-    assert believed(ORDERS[:1]) != {Fraction(1, 3)}
 
 
 @pytest.mark.slow

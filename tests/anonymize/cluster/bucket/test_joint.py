@@ -48,7 +48,7 @@ def test_groups_close_in_the_joint_buckets_are_close_in_each(seed, k, t):
         made = joint_buckets(held, k, t)
     except InfeasibleError:
         return
-    labels = random_groups(made.joint, made.kinds[0])
+    labels = random_groups(made.joint, made.kinds)
     assert made.closeness(labels) <= t
     assert all(closeness(labels, own) <= made.closeness(labels) for own in made.own)
 

@@ -73,10 +73,10 @@ def bounds(size: int, totals: Whole, t: Fraction) -> tuple[tuple[int, ...], tupl
     return low, high
 
 
-def divide(totals: Whole, k: int, t: Fraction, overall: Whole | None = None) -> tuple[GroupKind, ...] | None:
+def divide(totals: Whole, k: int, t: Fraction) -> tuple[GroupKind, ...] | None:
     """The groups of each size with their share of every bucket; None where no counts keep every group within t.
 
-    The shares are as even as the bounds allow. `overall` has the totals of the table where `totals` are those of a part of it.
+    The shares are as even as the bounds allow.
 
     >>> divide([4, 4, 4], 4, Fraction(3, 2))[0].take()
     ((1, 1, 1), (2, 2, 2))
@@ -84,7 +84,7 @@ def divide(totals: Whole, k: int, t: Fraction, overall: Whole | None = None) -> 
     True
     """
     records, sizes = sum(totals), group_sizes(sum(totals), k)
-    limits = [bounds(size, totals if overall is None else overall, t) for size, _ in sizes]
+    limits = [bounds(size, totals, t) for size, _ in sizes]
     first = _first_totals(totals, sizes, limits)
     if first is None:
         return None
@@ -142,29 +142,28 @@ def balanced(kind: GroupKind) -> Iterator[tuple[int, ...]]:
 # --- what can be reached instead --------------------------------------------------------------------------------------
 
 
-def smallest_t(totals: Whole, k: int, overall: Whole | None = None) -> Fraction | None:
+def smallest_t(totals: Whole, k: int) -> Fraction | None:
     """The smallest t for which counts exist, for groups of at least k; None where some group would lack a bucket.
 
-    A bound changes only where a group's share of a bucket is a whole number of records, so only such ratios are tried. `overall`
-    is as in `divide`.
+    A bound changes only where a group's share of a bucket is a whole number of records, so only such ratios are tried.
 
     >>> smallest_t([6, 6], 3)
     Fraction(3, 2)
     """
-    table = totals if overall is None else overall
-    if min(totals) < sum(totals) // k:
+    records = sum(totals)
+    if min(totals) < records // k:
         return None
     found = {Fraction(1)}
-    for size, _ in group_sizes(sum(totals), k):
-        for total in set(table):
-            share = Fraction(size * total, sum(table))
+    for size, _ in group_sizes(records, k):
+        for total in set(totals):
+            share = Fraction(size * total, records)
             found |= {share / count for count in range(1, int(share) + 1)}
             found |= {count / share for count in range(1, size + 1)}
     ratios = sorted(t for t in found if t >= 1)
     low, high = 0, len(ratios) - 1
     while low < high:
         middle = (low + high) // 2
-        if divide(totals, k, ratios[middle], overall) is None:
+        if divide(totals, k, ratios[middle]) is None:
             low = middle + 1
         else:
             high = middle

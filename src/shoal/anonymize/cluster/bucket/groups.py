@@ -1,4 +1,4 @@
-"""Records put into groups whose counts are given: near ones by their quasi-identifiers, or drawn at random, also by region.
+"""Records put into groups whose counts are given: near ones by their quasi-identifiers, or drawn at random.
 
 Records stand in an order that was drawn before, so that ties go to the lowest row and still tell nothing of the file's order.
 """
@@ -101,22 +101,4 @@ def random_groups(buckets: Codes, kinds: Sequence[GroupKind]) -> Labels:
                 labels[waiting[bucket][used[bucket] : used[bucket] + many]] = group
                 used[bucket] += many
             group += 1
-    return labels
-
-
-def regional_groups(
-    regions: Labels, buckets: Codes, kinds: Sequence[Sequence[GroupKind]], order: npt.NDArray[np.int64]
-) -> Labels:
-    """The group of each record, drawn at random inside its region.
-
-    `order` is a uniform order of the records that was drawn apart from the one in which the regions were made. Who is grouped
-    with whom then depends on it, on the regions and on how many records of each bucket every region has.
-    """
-    labels = np.empty(len(buckets), dtype=np.int32)
-    home = regions[order]
-    first = 0
-    for region, own in enumerate(kinds):
-        rows = order[home == region]
-        labels[rows] = first + random_groups(buckets[rows], own)
-        first += sum(kind.many for kind in own)
     return labels

@@ -33,55 +33,29 @@ class JointBuckets:
     """The bucket of each record, attribute by attribute."""
     joint: Codes
     """The joint bucket of each record, numbered 0, 1, 2, … without gaps."""
-    kinds: tuple[tuple[GroupKind, ...], ...]
-    """The sizes and counts of groups, region by region; one region where there are none."""
+    kinds: tuple[GroupKind, ...]
 
     def closeness(self, labels: Labels) -> Fraction | float:
         """The largest ratio distance between a group's joint buckets and the table's."""
         return closeness(labels, self.joint)
 
 
-def joint_buckets(columns: Sequence[RankedColumn], k: int, t: Fraction, regions: Labels | None = None) -> JointBuckets:
-    """As many buckets as groups of at least k within t of the table allow; with regions, groups that each lie in one of them.
+def joint_buckets(columns: Sequence[RankedColumn], k: int, t: Fraction) -> JointBuckets:
+    """As many buckets as groups of at least k within t of the table allow.
 
     Raises     InfeasibleError where two buckets of each attribute are too many; it names the nearest k and the smallest t that
                can be reached.
     """
     refused = []
-    lacking: list[Fraction | None] = []
-    for numbers in _numbers(len(columns), _most(columns, k, t)):
+    most = _most(columns, k, t)
+    for numbers in _numbers(len(columns), most):
         buckets, own, joint = _bucketize(columns, numbers)
         totals = np.bincount(joint).tolist()
-        parts = [totals] if regions is None else _by_region(joint, regions)
-        kinds = tuple(found for part in parts if (found := divide(part, k, t, totals)) is not None)
-        if len(kinds) == len(parts):
+        kinds = divide(totals, k, t)
+        if kinds is not None:
             return JointBuckets(buckets, own, joint, kinds)
-        if divide(totals, k, t) is None:
-            refused.append((max(numbers), totals))
-            continue
-        reached = [smallest_t(part, k, totals) for part in parts]
-        lacking.append(None if None in reached else max(one for one in reached if one is not None))
-    raise _infeasible_regions(lacking, k, t) if lacking else _infeasible(columns, refused, k, t)
-
-
-def _by_region(joint: Codes, regions: Labels) -> list[list[int]]:
-    """How many records of each joint bucket each region has."""
-    many, wide = int(regions.max()) + 1, int(joint.max()) + 1
-    found = np.bincount(regions.astype(np.int64) * wide + joint, minlength=many * wide).reshape(many, wide)
-    return [list(row) for row in found.tolist()]
-
-
-def _infeasible_regions(lacking: Sequence[Fraction | None], k: int, t: Fraction) -> InfeasibleError:
-    """The refusal where the table as a whole could be divided, and its regions cannot."""
-    best = min((one for one in lacking if one is not None), default=None)
-    return InfeasibleError(
-        "in some region of near records the confidential values are too unlike those of the table for groups within t",
-        came=f"k = {k:,}, t = {text_near(t)}",
-        allowed=f"t = {text_up(best)} or more with this k"
-        if best is not None
-        else "grouping: random, with these k and t",
-        fix="ask for what can be reached, or for groups of all regions (grouping: random)",
-    )
+        refused.append((max(numbers), totals))
+    raise _infeasible(columns, refused, k, t)
 
 
 def _most(columns: Sequence[RankedColumn], k: int, t: Fraction) -> int:
