@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import shoal
@@ -66,9 +71,18 @@ def test_a_packed_release_is_read_and_exported(grouped, tmp_path):
         found.table("groups")
 
 
-def test_a_changed_table_is_refused(grouped, tmp_path):
-    import shutil
+def test_the_program_in_the_readme_joins_both_tables(grouped, monkeypatch):
+    monkeypatch.chdir(grouped("linked"))
+    blocks = re.findall(r"```python\n(.*?)```", Path("README.md").read_text(), re.DOTALL)
+    (program,) = (block for block in blocks if "joined" in block)
+    held: dict[str, Any] = {}
+    exec(program, held)  # noqa: S102 - what a recipient would run
+    own = shoal.load(grouped("linked")).joined().to_pandas()
+    assert held["joined"]["probability"].sum() == pytest.approx(own["share"].sum())
+    assert len(held["joined"]) == len(own)
 
+
+def test_a_changed_table_is_refused(grouped, tmp_path):
     place = shutil.copytree(grouped("linked"), tmp_path / "out")
     (place / "records.csv").write_text((place / "records.csv").read_text().replace("\n1,", "\n2,", 1))
     with pytest.raises(VerificationError):

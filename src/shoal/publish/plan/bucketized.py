@@ -174,7 +174,7 @@ class GroupPlan(Plan):
                 f"In every group each bucket of {secret}{several} has at most {t} times the share that it has in the whole "
                 f"table, and at least that share divided by {t}{seen}. Somebody who knows of a {self.unit.name} what its record "
                 f"shows, of {secret} nothing but the shares in the whole table, and of others in the group nothing{why}, finds "
-                f"no bucket more than {t} times as likely as before, nor less than 1/{t} times."
+                f"no bucket more than {t} times as likely as before, nor less than {exact_text(1 / self.t)} times."
             )
         return said
 
@@ -292,9 +292,10 @@ class TClosenessPlan(GroupPlan):
     def _grounds(self) -> str:
         quasi, secret = names_of(self.policy.schema.quasi), names_of(self.policy.schema.confidential)
         near = f"near ones in {quasi} together" if self.grouping == "near" else "drawn at random"
+        each = " each" if len(self.policy.schema.confidential) > 1 else ""
         return (
-            f"The values of {secret} are cut into at most {self.method.buckets_at_most} buckets each, of nearly equal numbers of "
-            f"records, and records are put into groups, {near}, that take of every bucket as many as t allows."
+            f"The values of {secret} are cut into at most {self.method.buckets_at_most} buckets{each}, of nearly equal numbers "
+            f"of records, and records are put into groups, {near}, that take of every bucket as many as t allows."
         )
 
 
