@@ -31,6 +31,7 @@ from shoal.errors import InfeasibleError, PolicyError, UsageError
 from shoal.files.work_folder import temporary_folder
 from shoal.guarantee.rounding import exact_text
 from shoal.ledger.ledger import Ledger
+from shoal.policy.model.method import method_of
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan as resolve
 from shoal.publish.plan.views import narrow_schema
@@ -151,7 +152,7 @@ class WaysComparison:
 def ways(policy: Policy, pairs: Sequence[tuple[str, str]]) -> tuple[Way, ...]:
     """The ways that are compared, each under the promise of the policy."""
     asked = policy.release
-    if asked is None or asked.epsilon is None or asked.delta is None:
+    if asked is None or asked.epsilon is None or asked.delta is None or not method_of(asked).pays:
         raise PolicyError(
             "the policy makes no differential promise, so there is nothing to compare",
             fix="give release.epsilon and release.delta",

@@ -19,6 +19,8 @@ from shoal.publish.plan.counted import NO_DIFFERENTIAL
 
 if TYPE_CHECKING:
     from shoal.ledger.ledger import RunState
+    from shoal.publish.counts_rehearsal import CountsRehearsal
+    from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.sample import SampleJob
 
 BOUND_WORDS = {
@@ -93,6 +95,15 @@ class SamplePlan(Plan):
         from shoal.publish.run.sample import SampleJob
 
         return SampleJob(self)
+
+    def rehearse(self, **options: Any) -> Rehearsal | CountsRehearsal:  # noqa: ARG002 - there is nothing to try
+        """Refuse: the rate is found on the table, and a simulated one says nothing about its rare values."""
+        raise PolicyError(
+            "release.method: the rate of a plain sample is found on the table, so there is nothing to rehearse",
+            came="sample",
+            allowed="safe-k, or noisy counts",
+            fix="plan it with `shoal plan`, run it with `shoal release`",
+        )
 
     def check(self, schema: Schema) -> None:
         self.method.check(schema)
