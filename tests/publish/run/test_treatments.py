@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import shoal
 from shoal.engine.base import open_engine
 from shoal.errors import PolicyError, PreconditionError
 from shoal.guarantee.theorem import THEOREMS
@@ -17,7 +18,7 @@ from shoal.publish.plan.base import RECORD_WISE
 from shoal.publish.plan.methods import plan
 from shoal.publish.verify import standalone
 from shoal.publish.verify.release import verify
-from tests.publish import counted_clinic
+from tests.publish import counted_clinic, sample_clinic
 from tests.publish.clinic import policy, publish
 
 ALONE = [
@@ -46,11 +47,15 @@ PAID: dict[str, dict[str, object]] = {
     },
 }
 COUNTED = ("microaggregation", "diverse", "swap")
+UNPRICED = (*COUNTED, "sample")
+"""Kinds whose claims are about the treated table."""
 
 
 def make(folder: Path, kind: str, **options):
     if kind in COUNTED:
         return counted_clinic.publish(folder, kind, {"treatments": [*ALONE, *OTHERS]}, **options)
+    if kind == "sample":
+        return sample_clinic.publish(folder, "out", {"treatments": [*ALONE, *OTHERS]}, report=options["report"])
     return publish(folder, {**PAID[kind], "treatments": ALONE}, **options)
 
 
@@ -73,7 +78,7 @@ BY_DEFAULT = ("values", "counts", "microaggregation")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(kind, marks=() if kind in BY_DEFAULT else pytest.mark.long) for kind in (*PAID, *COUNTED)],
+    [pytest.param(kind, marks=() if kind in BY_DEFAULT else pytest.mark.long) for kind in (*PAID, *UNPRICED)],
 )
 def test_every_kind_of_release_says_and_keeps_its_steps(made, kind):
     release = made(kind)
@@ -101,6 +106,11 @@ def test_every_kind_of_release_says_and_keeps_its_steps(made, kind):
         file.read_text(errors="replace") for file in release.folder.iterdir() if file.suffix in (".json", ".md")
     )
     assert '"changed"' not in told, "how many values changed is nowhere in the release"
+
+
+@pytest.mark.slow
+def test_estimates_are_about_the_treated_table(made):
+    assert shoal.load(made("values").folder).records == "rows of the table after its treatments"
 
 
 @pytest.mark.slow
@@ -139,11 +149,17 @@ def test_a_step_that_fails_fails_after_the_charge(tmp_path, monkeypatch):
 # --- plans --------------------------------------------------------------------------------------------------------------
 
 
+def asked(kind, changes):
+    if kind in COUNTED:
+        return counted_clinic.policy(kind, changes)
+    return sample_clinic.policy(changes) if kind == "sample" else policy({**PAID[kind], **changes})
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*PAID, *COUNTED])
+@pytest.mark.parametrize("kind", [*PAID, *UNPRICED])
 def test_every_plan_says_its_steps(kind):
     changes = {"treatments": ALONE}
-    found = plan(counted_clinic.policy(kind, changes) if kind in COUNTED else policy({**PAID[kind], **changes}))
+    found = plan(asked(kind, changes))
     values = found.to_json()
     assert [each["kind"] for each in values["treatments"]] == [
         each["kind"] for each in found.treatment_fields()["treatments"]

@@ -101,7 +101,8 @@ class LoadedRelease:
         of_population = self.was_sampled_before and not self.counts
         whose = "the population that the table was sampled from" if of_population else "the table"
         sampled = self.certificate.get("samples") or [{}]
-        return f"{rows} of {whose}{_TREATED.get(sampled[0].get('rare'), '')}"
+        steps = " after its treatments" if self.certificate.get("treatments") else ""
+        return f"{rows} of {whose}{steps}{_TREATED.get(sampled[0].get('rare'), '')}"
 
     def table(self, name: str | None = None) -> PublishedTable:
         """Give one table by name; without a name, the only table of the release."""
