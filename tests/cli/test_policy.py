@@ -98,6 +98,15 @@ def test_a_difference_is_named_with_both_values(file, tmp_path):
     assert "budget.epsilon 2 -" in said
 
 
+def test_a_step_that_differs_is_named_by_its_place(file, tmp_path):
+    other = tmp_path / "other.yaml"
+    steps = "treatments:\n- {{top: {{age: 80}}}}\n- {{round: {{age: {base}}}}}\n"
+    file.write_text(file.read_text() + steps.format(base=5))
+    other.write_text(file.read_text().replace("{age: 5}", "{age: 10}"))
+    (found,) = answer("policy", "diff", file, other)["differences"]
+    assert found == {"key": "treatments[1].round.age", "first": "5", "second": "10"}
+
+
 @pytest.mark.slow
 def test_a_release_is_compared_with_the_policy_of_today(tmp_path):
     made = publish(tmp_path)

@@ -235,3 +235,11 @@ def test_the_other_steps_are_not():
     steps = "\n".join(f"- {step}" for step in EVERY if step not in (EVERY[5], EVERY[8]))
     text = BASE.replace("- STEP", steps).replace("RELEASE", DIFFERENTIAL)
     Policy.parse(text.replace("note: {role: other", "note: {role: drop"))
+
+
+def test_a_population_that_is_not_treated_counts_no_treated_classes(tmp_path):
+    (tmp_path / "people.csv").write_text("age,code,day,town,sex\n20,1,2020-01-01,a,f\n")
+    release = "k-anonymity, k: 3, criteria: {k_map: {k: 5, population: people.csv}}"
+    with pytest.raises(PolicyError, match=r"not together with release.criteria.k_map.*got age"):
+        policy("{top: {age: 85, pay: 5}}", release=release, folder=tmp_path)
+    policy("{top: {pay: 5}}", release=release, folder=tmp_path)

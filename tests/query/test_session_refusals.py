@@ -147,6 +147,7 @@ def test_a_policy_with_treatments_answers_no_questions(tmp_path):
     text = POLICY + "treatments:\n- {top: {age: 85}}\n"
     with pytest.raises(PolicyError, match=r"treatments: questions are answered about the table as it is.*got top"):
         register(text_policy(tmp_path, text), table(), ledger=str(tmp_path / "ledger.sqlite"), new_ledger=True)
+    assert not (tmp_path / "ledger.sqlite").exists()
 
 
 def text_policy(folder, text):

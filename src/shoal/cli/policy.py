@@ -300,10 +300,13 @@ def _hash(text: str) -> str:
 
 
 def _leaves(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Every key of a lock that holds a value, with dots between its parts."""
+    """Every key of a lock that holds a value, with dots between its parts, and the number of an item of a list of mappings."""
     for name, item in value.items():
         if isinstance(item, dict) and item:
             yield from _leaves(item, f"{before}{name}.")
+        elif isinstance(item, list) and item and all(isinstance(each, dict) for each in item):
+            for place, each in enumerate(item):
+                yield from _leaves(each, f"{before}{name}[{place}].")
         else:
             yield f"{before}{name}", item
 

@@ -15,13 +15,14 @@ from pydantic_core import PydanticCustomError
 from shoal.data.domain import Domain, Interval, Line, Values, shorten
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.plain_file import LARGEST_HIERARCHY, read_plain_file
-from shoal.data.schema import Attribute, Missing
+from shoal.data.schema import Attribute, Missing, Role
 from shoal.data.type import Type, number, point
 from shoal.errors import PolicyError, ShoalError
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.model.attribute import AttributeModel
 from shoal.policy.model.base import exact_number, whole_number
 from shoal.policy.model.method import Method, no_attribute
+from shoal.policy.model.release import ReleaseModel
 from shoal.policy.model.treatment import PramModel, TreatmentModel
 from shoal.policy.schema import canonical_value
 from shoal.policy.text.problem import Path, Problem, excerpt
@@ -70,6 +71,24 @@ def refuse_dependence(asked: Sequence[TreatmentModel], method: Method) -> Iterat
                 None,
                 "top, bottom, round, random_round, pram, or population_threshold with counts",
                 fix,
+            )
+
+
+def refuse_population(
+    asked: Sequence[TreatmentModel], release: ReleaseModel, models: Mapping[str, AttributeModel]
+) -> Iterator[Problem]:
+    """Classes are not counted on a table of the population by values that a step has changed in one of the two tables alone."""
+    if release.criteria is None or release.criteria.k_map is None:
+        return
+    for place, one in enumerate(asked):
+        names = [name for name in one.attributes if name in models and models[name].role is Role.QUASI]
+        if names:
+            yield Problem(
+                ("treatments", place, one.kind),
+                "not together with release.criteria.k_map: treated values would be counted on a population that is not treated",
+                ", ".join(names),
+                "steps that change no quasi-identifier",
+                "leave out the step or k_map",
             )
 
 

@@ -35,7 +35,7 @@ from shoal.policy.schema import attributes_of, canonical_labels, hash_of_populat
 from shoal.policy.text.keys import known_at
 from shoal.policy.text.problem import MOST_PROBLEMS, Path, Problem, close_to, excerpt, nearest
 from shoal.policy.text.reading import Document
-from shoal.policy.treatment import refuse_dependence, settle_treatments
+from shoal.policy.treatment import refuse_dependence, refuse_population, settle_treatments
 
 MOST_RELEASES = 1000
 """The most releases that one plan repeats."""
@@ -134,6 +134,7 @@ def _between_keys(model: PolicyModel, attributes: Mapping[str, Attribute]) -> It
         return
     yield from method_of(release).problems(release, model.neighbours, model.unit, model.attributes, attributes)
     yield from refuse_dependence(model.treatments, method_of(release))
+    yield from refuse_population(model.treatments, release, model.attributes)
     if release.repeat > MOST_RELEASES:
         allowed = f"at most {MOST_RELEASES:,}"
         yield Problem(("release", "repeat"), "more releases than one plan repeats", str(release.repeat), allowed)

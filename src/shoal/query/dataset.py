@@ -114,7 +114,7 @@ def register(
     `sampled` says that the table was drawn from a population by keeping each unit independently with at most this
     probability; the policy's `release.sampling.already` says the same.
     """
-    _refuse_treatments(policy)
+    refuse_treatments(policy)
     entry = Registration(
         policy.dataset,
         _policy_path(policy),
@@ -136,7 +136,7 @@ def register(
     return Dataset(policy, made, data, (table, contents))
 
 
-def _refuse_treatments(policy: Policy) -> None:
+def refuse_treatments(policy: Policy) -> None:
     """Raise for a policy whose values are to be treated: a step that draws would be drawn anew for every answer."""
     if policy.model.treatments:
         raise PolicyError(

@@ -471,6 +471,7 @@ def register(
     from shoal.engine.base import open_engine
 
     meant = policy if isinstance(policy, Policy) else Policy.load(policy)
+    datasets.refuse_treatments(meant)  # before a ledger is begun
     if isinstance(ledger, Ledger):
         return datasets.register(meant, data, ledger=ledger, engine=open_engine(engine), sampled=sampled)
     with open_ledger(ledger, new=new_ledger) as book:

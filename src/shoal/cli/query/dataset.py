@@ -68,10 +68,12 @@ def register_dataset(
     from shoal.guarantee.rounding import exact_text
     from shoal.ledger.ledger import open_ledger
     from shoal.policy.policy import Policy
+    from shoal.query.dataset import refuse_treatments
     from shoal.query.session import register
 
     asked = Policy.load(policy)
     rate = None if sampled is None else numbers.read_number(sampled, "the rate of the sample")
+    refuse_treatments(asked)
     schema = asked.schema.with_names(asked.unit.column)
     with open_ledger(ledger, new=new_ledger) as book:
         warn_of(book)
