@@ -36,6 +36,7 @@ OTHER_TESTS = {"contract", "docs", "faults", "golden", "house", "statistical"}
 
 TOPICS = {
     "anonymize/cluster/test_optimal.py",
+    "anonymize/generalize/search/test_shared.py",
     "anonymize/generalize/test_unsafe_walk.py",
     "anonymize/method/test_order_of_rows.py",
     "anonymize/treatment/test_promise_kept.py",

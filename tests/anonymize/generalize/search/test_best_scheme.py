@@ -4,127 +4,94 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from shoal.anonymize.generalize.lattice import Lattice
-from shoal.anonymize.generalize.search.best_scheme import pose
+from shoal.anonymize.generalize.search import best_scheme
+from shoal.anonymize.generalize.search.best_scheme import find_recoding, find_scheme, pose
 from shoal.anonymize.generalize.search.full_domain import climb, judge_scheme, search
-from shoal.anonymize.generalize.search.records import encode_records
 from shoal.anonymize.generalize.search.requirement import Requirement
-from shoal.data.domain import Values
-from shoal.data.schema import Attribute, Role, Type
-from tests.anonymize.generalize.search import twin
-from tests.anonymize.generalize.tiny import attribute, counted
-
-QUASI = (
-    attribute("a", "uvwxyz", "uuwwyy", "uuuuyy"),
-    attribute("b", "pqrs", "ppqq"),
-    attribute("c", "01"),
+from shoal.errors import DataError, InfeasibleError
+from tests.anonymize.generalize.search.tiny_problems import (
+    CRITERIA,
+    ILL,
+    ORDINAL,
+    QUASI,
+    encoded,
+    posed,
+    problems,
+    truth,
 )
-GRADES = ("low", "middle", "high", "top")
-ILLS = attribute("ill", "efghi", "eegii", "eeiii")
-HEIGHTS = tuple(dict(zip(["e", "f", "g", "h", "i", None], row, strict=True)) for row in ("efghi-", "eegii-", "eeiii-"))
-ORDINAL = Attribute("grade", Role.CONFIDENTIAL, Type.ORDINAL, Values(GRADES))
-ILL = Attribute("ill", Role.CONFIDENTIAL, Type.CATEGORY, Values(tuple("efghi")), ILLS.hierarchy)
-
-fractions = st.fractions(Fraction(1, 20), 3, max_denominator=20)
-CRITERIA = {
-    "k": st.just({}),
-    "l": st.fixed_dictionaries({"l": st.integers(1, 3)}),
-    "entropy": st.fixed_dictionaries(
-        {"entropy_l": st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3)])}
-    ),
-    "recursive": st.fixed_dictionaries({"recursive": st.tuples(fractions, st.integers(1, 3))}),
-    "t": st.fixed_dictionaries({"t": st.fractions(0, 1, max_denominator=12)}),
-    "alpha": st.fixed_dictionaries({"alpha": st.fractions(Fraction(1, 4), 1, max_denominator=12)}),
-    "basic": st.fixed_dictionaries({"beta": fractions}),
-    "enhanced": st.fixed_dictionaries({"beta": fractions, "beta_form": st.just("enhanced")}),
-    "delta": st.fixed_dictionaries({"delta": fractions}),
-    "k_map": st.fixed_dictionaries({"k_map": st.integers(2, 9)}),
-    "several": st.fixed_dictionaries(
-        {
-            "l": st.integers(1, 2),
-            "t": st.fractions(Fraction(1, 3), 1, max_denominator=12),
-            "alpha": st.just(Fraction(4, 5)),
-        }
-    ),
-}
-
-letters = st.tuples(
-    st.sampled_from([*"uvwxyz", None]),
-    st.sampled_from([*"pqrs", None]),
-    st.sampled_from("01"),
-    st.sampled_from([*GRADES, None]),
-    st.sampled_from([*"efghi", None]),
-)
-
-
-def column(rows, place):
-    values = np.array([row[place] for row in rows], dtype=object)
-    return np.ma.masked_array(values, [value is None for value in values])
-
-
-def encoded(rows, confidential, distance=None, population=None):
-    values = {one.name: column(rows, place) for place, one in enumerate((*QUASI, ORDINAL, ILL))}
-    people = None if population is None else counted([one.name for one in QUASI], population)
-    return encode_records(QUASI, confidential, values, distance=distance, population=people)
-
-
-def described(distance):
-    """The confidential attributes as the twin takes them: place, order, distance, heights."""
-    flat = ({value: value for value in (*GRADES, None)},)
-    one = "equal" if distance in ("equal", "hierarchical") else "ordered"
-    other = "hierarchical" if distance == "hierarchical" else "equal"
-    equal = ({value: value for value in (*"efghi", None)},)
-    return [
-        (3, (*GRADES, None), one, flat),
-        (4, (*"efghi", None), other, HEIGHTS if other == "hierarchical" else equal),
-    ]
-
-
-@st.composite
-def problems(draw, kind):
-    rows = draw(st.lists(letters, min_size=2, max_size=24))
-    k = draw(st.integers(2, 4))
-    distance = draw(st.sampled_from([None, "equal", "hierarchical"])) if kind in ("t", "several") else None
-    required = Requirement(k, distance=distance, **draw(CRITERIA[kind]))
-    pins = draw(
-        st.sampled_from(
-            [{}, {"finest": {"a": 1}}, {"coarsest": {"a": 2, "b": 1}}, {"finest": {"c": 1}, "coarsest": {"c": 1}}]
-        )
-    )
-    weights = draw(st.sampled_from([{}, {"a": Fraction(3)}, {"a": Fraction(0), "c": Fraction(1, 3)}]))
-    lattice = Lattice.of(QUASI, **pins, weights=weights)
-    limit = draw(st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 3), Fraction(99, 100)]))
-    loss = draw(st.sampled_from(["granularity", "discernibility", "class_size"]))
-    more = draw(st.lists(letters.map(lambda row: row[:3]), max_size=20)) if required.k_map else []
-    population = [row[:3] for row in rows] + more if required.k_map else None
-    confidential = (ORDINAL, ILL) if required.is_confidential else ()
-    return rows, required, lattice, weights, limit, loss, population, confidential
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CRITERIA)
 def test_the_search_finds_what_looking_at_every_scheme_finds(kind):
-    @settings(max_examples=25)
+    @settings(max_examples=settings.default.max_examples // 2)
     @given(problems(kind))
     def check(problem):
-        rows, required, lattice, weights, limit, loss, population, confidential = problem
-        records = encoded(rows, confidential, required.distance, population)
-        posed = pose(lattice, records, required, loss, weights, limit)
-        each = [weights.get(name, Fraction(1)) for name in lattice.names]
-        shares = [one / sum(each) for one in each]
-        shown = described(required.distance) if confidential else []
-        wanted = twin.best(loss, required, lattice, shares, shown, rows, int(limit * len(rows)), population or ())
-        found = search(posed).best
+        asked, wanted = posed(problem), truth(problem)
+        found = search(asked).best
         assert (found and found.rank) == wanted
-        start, _ = climb(posed)
-        again = search(posed, start=start).best
+        start, _ = climb(asked, swaps=True)
+        again = search(asked, start=start).best
         assert (again and again.rank) == wanted
         if found is not None:
-            assert judge_scheme(posed, found.places) == found
+            assert judge_scheme(asked, found.places) == found
 
     check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "budget"), [("k", 0), ("k", 7), ("t", 7), ("k_map", 7)])
+def test_a_search_with_a_budget_bounds_the_optimum_from_below(kind, budget):
+    @settings(max_examples=settings.default.max_examples // 4)
+    @given(problems(kind))
+    def check(problem):
+        asked, wanted = posed(problem), truth(problem)
+        result = search(asked, budget=budget)
+        if wanted is not None:
+            assert result.lower_bound is not None
+            assert result.lower_bound <= wanted[0]
+            assert result.best is None or result.best.total >= wanted[0]
+        if result.is_exact:
+            assert (result.best and result.best.rank) == wanted
+
+    check()
+
+
+ROWS = [("u", "p", "0", "low", "e")] * 6 + [("v", "q", "1", "high", "f")] * 3 + [("z", "s", "1", "top", "i")]
+
+
+def recoded(required, suppression=Fraction(0), rows=ROWS, population=None, **ranges):
+    confidential = (ORDINAL, ILL) if required.is_confidential else ()
+    records = encoded(rows, confidential, required.distance, population)
+    return find_recoding(Lattice.of(QUASI, **ranges), records, required, "granularity", {}, suppression)
+
+
+def test_a_limit_that_cannot_be_kept_is_answered_with_the_least():
+    with pytest.raises(InfeasibleError, match=r"at least 1 of 10 records .* suppression: 0.1 or more"):
+        recoded(Requirement(3), coarsest={"a": 0})
+    assert recoded(Requirement(3), Fraction(1, 10), coarsest={"a": 0}).recoded.kept.sum() == 9
+
+
+def test_what_no_class_can_have_is_said():
+    with pytest.raises(InfeasibleError, match=r"'grade' has fewer different values .* l = 3"):
+        recoded(Requirement(2, l=4))
+    with pytest.raises(InfeasibleError, match=r"largest class .* 6 records"):
+        recoded(Requirement(7), Fraction(1, 2), coarsest={"a": 0})
+    with pytest.raises(InfeasibleError, match=r"however many .* alpha = 0.2"):
+        recoded(Requirement(2, alpha=Fraction(1, 5)), Fraction(9, 10))
+
+
+def test_a_population_that_lacks_people_of_the_table_is_refused():
+    with pytest.raises(DataError, match=r"does not hold the table.*1 of 3 combinations"):
+        recoded(Requirement(2, k_map=2), population=[row[:3] for row in ROWS[:-1]])
+
+
+def test_a_lattice_beyond_the_limit_is_searched_by_steps(monkeypatch):
+    asked = pose(Lattice.of(QUASI), encoded(ROWS, ()), Requirement(3), "granularity", {}, Fraction(1, 5))
+    exact = find_scheme(asked)
+    monkeypatch.setattr(best_scheme, "LIMIT", 3)
+    assert find_scheme(asked).best == exact.best

@@ -9,7 +9,7 @@ from math import ceil
 
 import numpy as np
 
-from shoal.anonymize.generalize.lattice import Lattice
+from shoal.anonymize.generalize.lattice import LIMIT, Lattice
 from shoal.anonymize.generalize.search.full_domain import (
     FoundScheme,
     SearchProblem,
@@ -18,8 +18,10 @@ from shoal.anonymize.generalize.search.full_domain import (
     climb,
     search,
 )
+from shoal.anonymize.generalize.search.large_lattice import search_large
 from shoal.anonymize.generalize.search.loss import (
     LOSSES,
+    PARTS,
     GranularityLoss,
     Loss,
     LossName,
@@ -32,6 +34,9 @@ from shoal.anonymize.generalize.search.rounds import SUPPRESSED, RecodedRows, lo
 from shoal.anonymize.kernel.rollup import Integers, Progress
 from shoal.errors import InfeasibleError
 from shoal.guarantee.rounding import exact_text, text_up
+
+MANY = 20_000
+"""From so many schemes on, a better first scheme is worth more trials."""
 
 
 @dataclass(frozen=True)
@@ -82,15 +87,18 @@ def find_recoding(
     if local:
         found += _several_rounds(problem)
     if not found:
-        raise _infeasible(problem, suppression)
+        raise _infeasible(problem, suppression, proved=result.is_exact)
     return min(found, key=lambda each: each[0])[1]
 
 
 def find_scheme(problem: SearchProblem, progress: Progress | None = None) -> SearchResult:
     """The best scheme of a problem, with the schemes that were tried for a first good one among those looked at."""
-    start, tried = climb(problem)
+    schemes = len(problem.lattice)
+    if schemes > LIMIT:
+        return search_large(problem, progress)
+    start, tried = climb(problem, swaps=schemes > MANY)
     result = search(problem, start=start, progress=progress)
-    return replace(result, examined=min(result.examined + tried, len(problem.lattice)))
+    return replace(result, examined=min(result.examined + tried, schemes))
 
 
 def _one_round(
@@ -137,16 +145,17 @@ def pose(
     each = [weights.get(name, Fraction(1)) for name in lattice.names]
     shares = [one / sum(each, Fraction(0)) for one in each]
     parts = label_parts(lattice, records.quasi.values, shares)
+    wholes = [round(PARTS * share) for share in shares]
     return SearchProblem(
-        lattice, records, required, make_loss(loss, records.rows, required.k, shares),
-        int(suppression * records.rows), parts,
+        lattice, records, required, make_loss(loss, records.rows, required.k, sum(wholes)),
+        int(suppression * records.rows), parts, wholes,
     )  # fmt: skip
 
 
-def make_loss(name: LossName, rows: int, k: int, shares: list[Fraction]) -> Loss:
-    """The loss of this name for a table of so many rows."""
+def make_loss(name: LossName, rows: int, k: int, whole: int) -> Loss:
+    """The loss of this name for a table of so many rows, of which a suppressed one loses `whole` parts."""
     if name == "granularity":
-        return GranularityLoss(rows, k, GranularityLoss.whole_of(shares))
+        return GranularityLoss(rows, k, whole)
     return LOSSES[name](rows, k)
 
 
@@ -169,26 +178,31 @@ def refuse_unreachable(problem: SearchProblem) -> None:
                 )
 
 
-def _infeasible(problem: SearchProblem, suppression: Fraction) -> InfeasibleError:
-    """The error for a limit that no scheme keeps: it says how many rows have to be suppressed at least."""
+def _infeasible(problem: SearchProblem, suppression: Fraction, *, proved: bool) -> InfeasibleError:
+    """The error for a limit that no scheme keeps, or none that was found: it says how many rows have to be suppressed."""
     rows = problem.records.rows
-    least = search(
-        SearchProblem(
-            problem.lattice, problem.records, problem.required, SuppressedRows(rows, problem.required.k), rows - 1,
-            problem.parts,
-        )
-    ).best  # fmt: skip
-    wrong = "no recoding of the lattice has what is required"
+    result = find_scheme(replace(problem, loss=SuppressedRows(rows, problem.required.k), limit=rows - 1))
+    least, is_least = result.best, result.is_exact
+    wrong = (
+        "no recoding of the lattice has what is required"
+        if proved
+        else "no recoding was found that has what is required"
+    )
+    bare = [one.name for one in problem.lattice.attributes if one.hierarchy is None]
+    hint = f"; '{bare[0]}' has no hierarchy" if bare else ""
     if least is None:
+        largest = int(classes_at(problem, tuple(len(own) - 1 for own in problem.lattice.levels)).classes.sizes.max())
         return InfeasibleError(
             f"{wrong}, however many records are suppressed",
             came=problem.required.words(),
-            fix="ask for less, or allow coarser levels",
+            allowed=f"the largest class of the coarsest levels has {largest:,} records",
+            fix=f"ask for less, or allow coarser levels{hint}",
         )
     share = text_up(Fraction(ceil(Fraction(least.suppressed * 10**4, rows)), 10**4))
     return InfeasibleError(
         f"{wrong} within the limit of suppression",
         came=f"{problem.required.words()}, suppression: {exact_text(suppression)}",
-        allowed=f"at least {least.suppressed:,} of {rows:,} records have to be suppressed: suppression: {share} or more",
-        fix="allow more suppression or coarser levels, or ask for less",
+        allowed=f"{'at least ' if is_least else ''}{least.suppressed:,} of {rows:,} records have to be suppressed"
+        f"{'' if is_least else ' by the best recoding found'}: suppression: {share} or more",
+        fix=f"allow more suppression or coarser levels, or ask for less{hint}",
     )

@@ -16,7 +16,7 @@ walk; the tests have the twin that looks at every scheme by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -50,8 +50,9 @@ DENSE = 8
 class SearchProblem:
     """What is searched: a lattice over records, what is required of classes, the loss, and how many rows may be suppressed.
 
-    `parts[i][j]` is what the label of each value of attribute i loses at its level j. `reference` has the counts of values
-    that classes are compared with; without it they are compared with what is published.
+    `parts[i][j]` is what the label of each value of attribute i loses at its level j, and `wholes[i]` what a suppressed row loses
+    of it. `reference` has the counts of values that classes are compared with; without it they are compared with what is
+    published.
     """
 
     lattice: Lattice
@@ -60,6 +61,7 @@ class SearchProblem:
     loss: Loss
     limit: int
     parts: Sequence[Sequence[Integers]]
+    wholes: Sequence[int]
     reference: Sequence[Integers] | None = None
 
     @cached_property
@@ -109,34 +111,48 @@ def search(
     *,
     start: FoundScheme | None = None,
     budget: int | None = None,
+    rest: Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> SearchResult:
     """The best scheme of all; with a budget, the best found before so many nodes of the tree were made, and a lower bound.
 
-    `start` is a scheme that is known to be allowed.
+    `start` is a scheme that is known to be allowed. `rest[i]` is at most what any scheme loses on the attributes from the i-th
+    on, in the order of `order_of`.
     """
-    walk = _Walk(problem, start, budget, progress)
+    walk = _Walk(problem, start, budget, rest, progress)
     walk.run()
     best = walk.best
     bound = best.total if best is not None else None
     if walk.left is not None:
         bound = walk.left if bound is None else min(bound, walk.left)
-    return SearchResult(best, walk.examined, bound, walk.left is None)
+    is_exact = walk.left is None or (best is not None and walk.left > best.total)
+    return SearchResult(best, walk.examined, bound, is_exact)
+
+
+def order_of(problem: SearchProblem) -> list[int]:
+    """The attributes in the order in which the tree decides them: those with most different values first."""
+    many = [len(np.unique(column.levels[0].take(column.codes, mode="wrap"))) for column in problem.columns]
+    return sorted(range(len(many)), key=lambda at: -many[at])
 
 
 class _Walk:
     """One walk over the tree of schemes, with the best so far."""
 
     def __init__(
-        self, problem: SearchProblem, start: FoundScheme | None, budget: int | None, progress: Progress | None
+        self,
+        problem: SearchProblem,
+        start: FoundScheme | None,
+        budget: int | None,
+        rest: Sequence[int] | None,
+        progress: Progress | None,
     ) -> None:
-        self.problem, self.best, self.budget = problem, start, budget
+        self.problem, self.best, self.budget, self.rest = problem, start, budget, rest
         self.examined = self.made = 0
         self.left: int | None = None
         """The least bound of what was left because the budget was spent."""
         records, columns = problem.records, problem.columns
-        many = [len(np.unique(column.levels[0].take(column.codes, mode="wrap"))) for column in columns]
-        self.order = sorted(range(len(columns)), key=lambda at: -many[at])
+        self.order = order_of(problem)
+        self.whole = [sum(problem.wholes[at] for at in self.order[:depth]) for depth in range(len(columns) + 1)]
         decided = [columns[at] for at in self.order]
         rows = records.quasi.counts
         coarsest = merge_columns([GeneralizedColumn(one.codes, one.levels[-1:]) for one in decided], len(rows))
@@ -210,7 +226,8 @@ class _Walk:
                 counts = self._rows(node, depth)
                 least = carried + self.least[depth + 1].take(step.rest.take(rank))
                 gone = self.problem.records.rows - int(counts.sum())
-                if self.problem.loss.bound(node.head, counts, least, gone) > self.best.total:
+                bound = self.problem.loss.bound(node.head, counts, least, gone)
+                if max(bound, self._with_rest(counts, carried, gone, depth + 1)) > self.best.total:
                     return None
             node = replace(node, carried=carried)
         self.made += 1
@@ -229,8 +246,15 @@ class _Walk:
     def _bound(self, node: LatticeNode, depth: int) -> int:
         """What every scheme below a node loses at least."""
         counts = self._rows(node, depth)
-        lost = None if node.carried is None else node.carried + self.least[depth].take(node.tail)
-        return self.problem.loss.bound(node.head, counts, lost, self.problem.records.rows - int(counts.sum()))
+        gone = self.problem.records.rows - int(counts.sum())
+        if node.carried is None:
+            return self.problem.loss.bound(node.head, counts, None, gone)
+        bound = self.problem.loss.bound(node.head, counts, node.carried + self.least[depth].take(node.tail), gone)
+        return max(bound, self._with_rest(counts, node.carried, gone, depth))
+
+    def _with_rest(self, counts: Integers, carried: Integers, gone: int, depth: int) -> int:
+        """What is lost on the attributes that are decided, and at least on the rest, where a bound of that is known."""
+        return 0 if self.rest is None else int(counts @ carried) + gone * self.whole[depth] + self.rest[depth]
 
     def _drop(self, node: LatticeNode, depth: int) -> tuple[LatticeNode, bool]:
         """The node without classes that fail however they are divided, and whether a scheme below it may be allowed."""
@@ -327,22 +351,58 @@ def judge_scheme(problem: SearchProblem, places: Places) -> FoundScheme | None:
     return FoundScheme(total, suppressed, places)
 
 
-def climb(
-    problem: SearchProblem, judge: Callable[[SearchProblem, Places], FoundScheme | None] = judge_scheme
-) -> tuple[FoundScheme | None, int]:
-    """A good scheme: from the coarsest one the best step to a finer level each time, until none is better; and schemes tried."""
-    place: Places = tuple(len(column) - 1 for column in problem.columns)
-    best, tried = judge(problem, place), 1
+def climb(problem: SearchProblem, *, swaps: bool = False) -> tuple[FoundScheme | None, int]:
+    """A good scheme, and how many were tried: from the coarsest one the best step by one level each time, until none is better.
+
+    With `swaps` a step may go to any level of an attribute and, where that does not help any more, make one attribute coarser and
+    another finer.
+    """
+    known: dict[Places, FoundScheme | None] = {}
+
+    def judge(place: Places) -> FoundScheme | None:
+        if place not in known:
+            known[place] = judge_scheme(problem, place)
+        return known[place]
+
+    many = [len(column) for column in problem.columns]
+    best = judge(tuple(each - 1 for each in many))
+    place = tuple(each - 1 for each in many)
     while True:
-        around = [
-            (*place[:at], place[at] + step, *place[at + 1 :])
-            for at in range(len(place))
-            for step in (-1, 1)
-            if 0 <= place[at] + step < len(problem.columns[at])
-        ]
-        found = [one for one in (judge(problem, each) for each in around) if one is not None]
-        tried += len(around)
-        better = min(found, key=lambda one: one.rank, default=None)
-        if better is None or (best is not None and better.rank >= best.rank):
-            return best, tried
+        around = _levels_around(place, many) if swaps else _steps_around(place, many)
+        if not (better := _better(best, [judge(each) for each in around])) and swaps:
+            around = [_moved(each, at, 1) for each in _finer(place) for at in range(len(place))]
+            allowed = [each for each in around if all(0 <= one < size for one, size in zip(each, many, strict=True))]
+            better = _better(best, [judge(each) for each in allowed if each != place])
+        if better is None:
+            return best, len(known)
         best, place = better, better.places
+
+
+def _moved(place: Places, at: int, step: int) -> Places:
+    return (*place[:at], place[at] + step, *place[at + 1 :])
+
+
+def _finer(place: Places) -> list[Places]:
+    return [_moved(place, at, -1) for at in range(len(place)) if place[at]]
+
+
+def _steps_around(place: Places, many: Sequence[int]) -> list[Places]:
+    """The schemes that differ from one by one step of one level."""
+    coarser = [_moved(place, at, 1) for at, size in enumerate(many) if place[at] + 1 < size]
+    return [*_finer(place), *coarser]
+
+
+def _levels_around(place: Places, many: Sequence[int]) -> list[Places]:
+    """The schemes that differ from one in one level."""
+    return [
+        (*place[:at], level, *place[at + 1 :])
+        for at, size in enumerate(many)
+        for level in range(size)
+        if level != place[at]
+    ]
+
+
+def _better(best: FoundScheme | None, found: Sequence[FoundScheme | None]) -> FoundScheme | None:
+    """The best of these if it is better than what there is."""
+    least = min((one for one in found if one is not None), key=lambda one: one.rank, default=None)
+    return None if least is None or (best is not None and least.rank >= best.rank) else least

@@ -84,11 +84,6 @@ class GranularityLoss(Loss):
     def value(self, total: int) -> Fraction:
         return Fraction(total, self.rows * self.whole)
 
-    @staticmethod
-    def whole_of(shares: Sequence[Fraction]) -> int:
-        """What a row loses that shows nothing of attributes with these shares of the weight."""
-        return sum(round(PARTS * share) for share in shares)
-
 
 @dataclass(frozen=True)
 class DiscernibilityLoss(Loss):
