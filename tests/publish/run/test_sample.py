@@ -121,6 +121,22 @@ def test_a_release_is_loaded_with_weights_and_intervals(tmp_path):
     assert cells["value"].sum() == pytest.approx(made.rows_published / float(rate))
 
 
+def test_nothing_is_hidden_where_labels_cannot_be_listed(tmp_path):
+    """A sample that suppresses nothing bounds what there is, also of labels that no rule lists."""
+    masked = {
+        "role": "quasi",
+        "type": "text",
+        "domain": {"pattern": "p[0-9]{1,4}"},
+        "hierarchy": {"mask": {"side": "right", "keep": [1], "length": 5}},
+    }
+    levels = {"recoding": {"levels": {"age": 3, "patient": 1}}, "rare": "drop"}
+    changes = {"attributes.patient": masked, **{f"release.{key}": value for key, value in levels.items()}}
+    loaded = shoal.load(publish(tmp_path, changes=changes).folder)
+    assert loaded.total().high < float("inf")
+    assert loaded.count({"sex": "f"}).high < loaded.total().high
+    assert loaded.marginal("sex").to_pandas()["high"].max() < loaded.total().high
+
+
 def test_the_report_names_rare_values_to_the_custodian_alone(tmp_path):
     made = publish(tmp_path, changes={"release.rare": "drop"}, rare=4, report=True)
     report = json.loads((made.custodian_folder / "report.json").read_text())

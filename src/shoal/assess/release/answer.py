@@ -210,7 +210,8 @@ def marginal(
     touching = [each.astype(float) for each in held]
     seen = _spread(codes[:, places], counts.astype(float), touching, shape)
     shown = np.rint(_spread(codes[:, places], np.ones(len(counts)), touching, shape))
-    hidden = np.maximum(_possible(view, attributes, touching, shape, own=own_axes) - shown, 0)
+    possible = _possible(view, attributes, touching, shape, own=own_axes) if view.suppresses else shown
+    hidden = np.maximum(possible - shown, 0)
     value = _spread(codes[:, places], counts.astype(float) * view.weight, shares, shape)
     inside, most = np.rint(inside), np.rint(seen) + hidden * (view.k - 1)
     low = lower_bound(inside, view.beta, risk / 2)
@@ -262,7 +263,8 @@ def _count_bounds(overlap: Overlap[PublishedView]) -> tuple[int, float, int, flo
     codes, counts = view.tuples
     share, touched, whole = overlap.of(codes)
     cells = overlap.cells_touched
-    hidden = float("inf") if cells is None else max(0, cells - int(touched.sum())) * (view.k - 1)
+    unlisted = float("inf") if view.suppresses else 0.0
+    hidden = unlisted if cells is None else max(0, cells - int(touched.sum())) * (view.k - 1)
     value = float((share * counts).sum()) * view.weight
     return int(counts[whole].sum()), float(counts[touched].sum()) + hidden, int(counts[~touched].sum()), value
 

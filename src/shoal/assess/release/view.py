@@ -213,6 +213,11 @@ class PublishedView(LabelledFile):
         return visible(f"<PublishedView '{self.name}': {shown}; k = {self.k}, beta = {text_near(self.beta)}>")
 
     @property
+    def suppresses(self) -> bool:
+        """Whether tuples may be missing although the sample held them; where k is 1, none is."""
+        return self.k > 1
+
+    @property
     def weight(self) -> float:
         """How many records a published row stands for on average: 1/beta."""
         return float(1 / self.beta)
