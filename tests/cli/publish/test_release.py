@@ -77,6 +77,25 @@ def test_a_person_with_several_rows_is_the_unit(tmp_path):
     assert found["guarantee"]["unit"]["column"] == "patient"
 
 
+OTHER_METHODS = {
+    "sample": {"epsilon": "0.5", "delta": "0.01", "rare": "drop", "recoding": {"levels": {"age": 2}}},
+    "t-closeness": {"t": 2, "k": 8},
+    "anatomy": {"k": 8, "grouping": "confidential"},
+    "k-anonymity": {"k": 5, "suppression": "0.1", "recoding": {"search": {"loss": "granularity"}}},
+    "microaggregation": {"k": 4, "grouping": "mondrian"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", OTHER_METHODS)
+def test_methods_without_a_price_say_in_words_what_is_left(tmp_path, method):
+    furnished(tmp_path, {"neighbours": "replace_one", "release": {"method": method, **OTHER_METHODS[method]}}, rows=240)
+    done = shoal(*asked(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert "For you alone; computed from the original" in done.output
+    assert shoal("verify", tmp_path / "out").exit_code == 0
+
+
 @pytest.mark.slow
 def test_a_dry_run_charges_and_writes_nothing(place):
     done = shoal(*asked(place, "--dry-run"))

@@ -295,6 +295,8 @@ def _columns(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [{"name": one["name"], "views": one["views"], **_detail(one["best"])} for one in report["attributes"]]
     if "mean_distance" in report:  # noisy counts: tables are compared with the original, not columns
         return []
+    if "rate" in report:  # a plain sample: rows are shown as they are, at the levels of the policy
+        return []
     if "levels" in report:
         keys = ("levels", "coarsest", "loss")
         return [{"name": one["name"], **{key: one[key] for key in keys}} for one in report["levels"]]
