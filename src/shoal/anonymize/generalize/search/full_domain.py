@@ -69,6 +69,11 @@ class SearchProblem:
         """The attributes as the roll-up takes them."""
         return self.lattice.columns(self.records.quasi)
 
+    @cached_property
+    def labels(self) -> list[list[Integers]]:
+        """The label of each combination at each level of each attribute."""
+        return [[own.take(column.codes, mode="wrap") for own in column.levels] for column in self.columns]
+
     @property
     def population(self) -> int | None:
         """The joint code of people of the population."""
@@ -303,43 +308,49 @@ class _Walk:
 
 @dataclass(frozen=True, eq=False)
 class SchemeClasses:
-    """The classes of one scheme, the class of each combination of the records, and what a row of each class loses."""
+    """The classes of one scheme and what a row of each loses; the combinations of the records in the order of their classes."""
 
     classes: Classes
-    owner: Integers
     lost: Integers | None
+    order: Integers
+    width: Integers
+    """How many combinations each class has."""
+
+    @property
+    def owner(self) -> Integers:
+        """The class of each combination of the records."""
+        found = np.empty(len(self.order), dtype=np.int64)
+        found[self.order] = np.repeat(np.arange(len(self.width)), self.width)
+        return found
 
 
 def classes_at(problem: SearchProblem, places: Places) -> SchemeClasses:
     """The classes of one scheme, from the records up."""
     records = problem.records
     key = np.zeros(len(records.joint), dtype=np.int64)
-    for column, place in zip(problem.columns, places, strict=True):
-        labels = column.levels[place]
-        if not len(key) or int(labels.max()) == int(labels.min()):
-            continue
-        bits = int(labels.max()).bit_length()
-        if int(key.max()).bit_length() + bits > 62:
+    used = 0
+    for labels in [*(own[place] for own, place in zip(problem.labels, places, strict=True)), records.joint]:
+        bits = int(labels.max(initial=0)).bit_length()
+        if used + bits > 62:
             key = np.unique(key, return_inverse=True)[1].astype(np.int64, copy=False)
-        key = (key << bits) | labels.take(column.codes, mode="wrap")
-    owner = np.unique(key, return_inverse=True)[1].astype(np.int64, copy=False)
-    joint_key = owner * (records.joints + 1) + records.joint
-    order = joint_key.argsort()
-    ordered = joint_key.take(order)
-    starts = starts_of(ordered[1:] != ordered[:-1]) if len(ordered) else ordered
-    counts = np.add.reduceat(records.quasi.counts.take(order), starts) if len(ordered) else ordered
-    firsts = ordered.take(starts)
-    classes = classes_of(
-        firsts // (records.joints + 1), firsts % (records.joints + 1), counts, records.confidential, problem.population
-    )
+            used = int(key.max()).bit_length()
+        key = (key << bits) | labels if bits else key
+        used += bits
+    order = key.argsort()
+    key = key.take(order)
+    runs = starts_of(key[1:] != key[:-1]) if len(key) else key
+    head = key.take(runs) >> bits
+    starts = runs.take(starts_of(head[1:] != head[:-1])) if len(runs) else runs
+    width = np.diff(np.append(starts, len(key)))
+    owner = np.searchsorted(starts, runs, side="right") - 1
+    counts = np.add.reduceat(records.quasi.counts.take(order), runs) if len(key) else key
+    classes = classes_of(owner, records.joint.take(order.take(runs)), counts, records.confidential, problem.population)
     lost = None
     if problem.loss.weighs_labels:
-        lost = np.zeros(len(classes), dtype=np.int64)
-        each = np.zeros(len(owner), dtype=np.int64)
+        lost, first = np.zeros(len(starts), dtype=np.int64), order.take(starts)
         for column, place, parts in zip(problem.columns, places, problem.parts, strict=True):
-            each += parts[place].take(column.codes, mode="wrap")
-        lost[owner] = each
-    return SchemeClasses(classes, owner, lost)
+            lost += parts[place].take(column.codes.take(first), mode="wrap")
+    return SchemeClasses(classes, lost, order, width)
 
 
 def judge_scheme(problem: SearchProblem, places: Places) -> FoundScheme | None:
