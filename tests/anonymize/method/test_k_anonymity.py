@@ -110,6 +110,19 @@ def test_a_population_is_counted():
     assert min(people[shown] for shown in listed(made.table, "age", "sex")) >= 20
 
 
+def test_a_population_has_the_quasi_identifiers_in_their_order():
+    frame = rows(60, gaps=0)
+    with pytest.raises(UsageError, match="counted by other columns"):
+        run(frame, Requirement(2, k_map=20), population=opened(frame).count_by(["sex", "age"]))
+
+
+def test_a_column_without_values_is_one_label():
+    frame = rows(30)
+    frame = frame.set_column(frame.schema.get_field_index("sex"), "sex", pa.nulls(30, pa.string()))
+    made = run(frame, Requirement(3), local=True, suppression=Fraction(1, 10))
+    assert min(Counter(listed(made.table, "age", "sex")).values()) >= 3
+
+
 def made_level(made, name):
     return made.original.schema[name].hierarchy.level(made.levels[name])
 

@@ -222,7 +222,7 @@ class FullDomain:
         """
         schema = table.schema
         self.check(schema)
-        self._check_population(population)
+        self._check_population(schema, population)
         table = bound_to_one_row(table, self.unit, source, stage, "full-domain-k")
         self._refuse_few(table.rows())
         names = [attribute.name for attribute in schema.quasi]
@@ -251,12 +251,19 @@ class FullDomain:
         stage("recoding")
         return RecodedMicrodata(_publish(table, records, found.recoded), table, found.recoded, found.outcome)
 
-    def _check_population(self, population: Counts | None) -> None:
+    def _check_population(self, schema: Schema, population: Counts | None) -> None:
         if (population is None) != (self.requirement.k_map is None):
             raise UsageError(
                 "a population without k_map, or k_map without a population",
                 came=self.requirement.words(),
                 fix="bring both or neither",
+            )
+        names = tuple(attribute.name for attribute in schema.quasi)
+        if population is not None and population.columns != names:
+            raise UsageError(
+                "the population is counted by other columns than the quasi-identifiers",
+                came=", ".join(population.columns),
+                allowed=", ".join(names),
             )
 
     def _refuse_few(self, rows: int) -> None:

@@ -121,7 +121,7 @@ def _one_round(
 
 def _several_rounds(problem: SearchProblem) -> list[tuple[tuple[int, int, int], BestRecoding]]:
     """What local recoding publishes, if it keeps the limit."""
-    made = recode_locally(problem, find_scheme)
+    made = recode_locally(problem, _find_in_round)
     suppressed = int(np.count_nonzero(~made.recoded.kept))
     if suppressed > problem.limit:
         return []
@@ -131,6 +131,14 @@ def _several_rounds(problem: SearchProblem) -> list[tuple[tuple[int, int, int], 
         len(made.recoded.levels),
     )  # fmt: skip
     return [((total, suppressed, 1), BestRecoding(made.recoded, made.people, outcome))]
+
+
+def _find_in_round(problem: SearchProblem) -> SearchResult:
+    """The scheme of one round; of a lattice that cannot be searched, a good one, since no bound is asked for."""
+    if len(problem.lattice) <= LIMIT:
+        return find_scheme(problem)
+    found, tried = climb(problem, swaps=True)
+    return SearchResult(found, tried, None, False)
 
 
 def pose(
