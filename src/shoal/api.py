@@ -35,6 +35,7 @@ from shoal.guarantee.safe_k.setting import Setting, frontier, solve
 
 if TYPE_CHECKING:
     from shoal.assess.frame.groups import GroupRelease
+    from shoal.assess.frame.recoded import RecodedRelease
     from shoal.assess.release.load import LoadedRelease
     from shoal.datasets.marginals import Marginals
     from shoal.draft.draft import Draft
@@ -372,11 +373,11 @@ def release(
     return replace(made, notes=(*said, *made.notes))
 
 
-def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease | GroupRelease:
+def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease | GroupRelease | RecodedRelease:
     """Open a release for analysis: its tables of rows or noisy counts, and estimates with intervals that say what they cover.
 
     A release by t-closeness or Anatomy has neither weights nor intervals: its tables are frames, and `joined()` gives each
-    record what its group holds, with the probability of each.
+    record what its group holds, with the probability of each. One by k-anonymity has one table, `records`.
 
     Arguments  `folder` is a release folder, or the zip file that `shoal share` made of it; `verify` says whether everything
                is recomputed as `verify` does. The seal, the hashes and the shape of the files are checked in any case.

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from shoal.assess.release.load import load
+from shoal.assess.release.load import load, load_any
 from shoal.engine.base import open_engine
 from shoal.errors import DataError, InfeasibleError, PolicyError, ShoalError
 from shoal.ledger.ledger import Ledger
@@ -107,6 +107,13 @@ def test_it_is_shared_exported_and_read(tmp_path):
     written = export(made.folder, tmp_path / "out.parquet", intervals="columns")
     assert written.rows == made.rows_published
     assert {"age", "sex", "diag"} <= set(written.columns)
+    loaded = load_any(packed)
+    assert min(loaded.table().class_sizes.values()) >= 8
+    frame = loaded.records.to_arrow(intervals="columns")
+    assert {"age_low", "age_high"} <= set(frame.column_names)
+    assert frame.num_rows == made.rows_published
+    with pytest.raises(ShoalError, match="no table of this name"):
+        loaded.table("other")
     with pytest.raises(ShoalError, match="not a random sample"):
         load(made.folder)
 

@@ -30,8 +30,28 @@ METHODS = ("t-closeness", "anatomy")
 """The methods whose releases are read here."""
 
 
+class SealedTable(LabelledFile):
+    """A table of records or groups, read as it was sealed; it has no weights."""
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of all columns, in their order."""
+        return self.columns
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        with reading(f"table '{self.name}'"):
+            table = read_table(
+                self._sealed.read(self._file, None), self.columns, parquet=self._file.endswith(".parquet")
+            )
+            table.validate(full=True)
+        if tuple(table.column_names) != self.header:
+            raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
+        return table
+
+
 @dataclass(frozen=True)
-class PublishedGroupTable(LabelledFile):
+class PublishedGroupTable(SealedTable):
     """One table of a release by groups: records, or a line for each combination of confidential labels in a group."""
 
     name: str
@@ -49,19 +69,7 @@ class PublishedGroupTable(LabelledFile):
 
     @property
     def header(self) -> tuple[str, ...]:
-        """The names of all columns, in their order."""
         return tuple(name for name in (self.group, *self.columns, self.count) if name is not None)
-
-    @cached_property
-    def _table(self) -> pa.Table:
-        with reading(f"table '{self.name}'"):
-            table = read_table(
-                self._sealed.read(self._file, None), self.columns, parquet=self._file.endswith(".parquet")
-            )
-            table.validate(full=True)
-        if tuple(table.column_names) != self.header:
-            raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
-        return table
 
     def _typed_column(self, name: str) -> TypedColumn:
         described = self.describe(name)

@@ -28,6 +28,7 @@ from shoal.errors import UsageError, VerificationError, visible
 
 if TYPE_CHECKING:
     from shoal.assess.frame.groups import GroupRelease
+    from shoal.assess.frame.recoded import RecodedRelease
     from shoal.assess.release.condition import Where
     from shoal.assess.release.consistency import ConsistentViews
     from shoal.assess.release.estimate import Estimate, MarginalEstimate
@@ -265,8 +266,10 @@ def _without_intervals(method: object) -> UsageError:
     )
 
 
-def load_any(folder: str | Path) -> LoadedRelease | GroupRelease:
-    """The same for every release that can be analysed: one by groups is a `GroupRelease`, which has no weights and intervals."""
+def load_any(folder: str | Path) -> LoadedRelease | GroupRelease | RecodedRelease:
+    """The same for every release that can be analysed: one by groups is a `GroupRelease`, one with labels of levels a
+    `RecodedRelease`; neither has weights and intervals.
+    """
     place, held = Path(folder), None
     with reading("the release"):
         if is_archive(place):
@@ -275,6 +278,10 @@ def load_any(folder: str | Path) -> LoadedRelease | GroupRelease:
     sealed = SealedFolder.open(place)
     certificate = sealed.certificate
     method = certificate.get("method", "safe-k")
+    if method == "k-anonymity":
+        from shoal.assess.frame.recoded import read_recoded
+
+        return read_recoded(place, sealed, held)
     if method in ("t-closeness", "anatomy"):
         from shoal.assess.frame.groups import read_groups
 

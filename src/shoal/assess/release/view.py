@@ -168,8 +168,14 @@ class LabelledFile(PublishedFile):
         from shoal.assess.frame.table import typed_column
 
         entries = (*self._sealed.certificate["tables"], *self._sealed.certificate.get("counts", ()))
-        rule = next(entry["recoding"][name] for entry in entries if entry["file"] == self._file)
-        return typed_column(self.describe(name), (rule,), counts=self._has_counts)
+        rules = next(rule_files(entry, name) for entry in entries if entry["file"] == self._file)
+        return typed_column(self.describe(name), rules, counts=self._has_counts)
+
+
+def rule_files(entry: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """The files of a column's rules in a table of a certificate: one, or one for each level that it shows."""
+    found = entry["recoding"][name]
+    return (found,) if isinstance(found, str) else tuple(found)
 
 
 def describe_published(sealed: SealedFolder, name: str, cache: dict[Any, Any]) -> PublishedColumn:
@@ -180,7 +186,8 @@ def describe_published(sealed: SealedFolder, name: str, cache: dict[Any, Any]) -
     key = ("described", name)
     if key not in cache:
         entries = (*sealed.certificate["tables"], *sealed.certificate.get("counts", ()))
-        files = dict.fromkeys(entry["recoding"][name] for entry in entries if name in entry["recoding"])
+        named = (entry for entry in entries if name in entry["recoding"])
+        files = dict.fromkeys(file for entry in named for file in rule_files(entry, name))
         with reading(f"the rules of column '{name}'"):
             if "lock" not in cache:
                 listed = "policy.lock.yaml" in sealed.certificate["files"]
