@@ -12,6 +12,8 @@ from shoal.publish.certificate.k_anonymity import heights_of, level_rules
 from shoal.publish.plan.k_anonymity import refuse_two_meanings
 from tests.publish.level_clinic import METHODS, planned
 
+ROUGH = {"intervals": [2, 4, 8, 16, 32, 64, 128, 256, 512]}
+
 
 @pytest.mark.parametrize("which", METHODS)
 def test_the_plan_says_what_is_asked_and_that_it_is_no_differential_privacy(tmp_path, which):
@@ -46,6 +48,21 @@ def test_levels_that_the_policy_fixes_are_not_searched(tmp_path):
     assert fixed.search_kind == "fixed"
     assert len(fixed.method.lattice(fixed.policy.schema)) == 1
     assert planned(tmp_path, "searched").search_kind == "exact"
+
+
+def test_the_declared_lattice_decides_whether_the_search_is_exact(tmp_path):
+    wide = {
+        f"attributes.a{i}": {"role": "quasi", "type": "integer", "domain": [0, 1023], "hierarchy": ROUGH}
+        for i in range(6)
+    }
+    found = planned(tmp_path, "searched", wide)
+    assert len(found.method.lattice(found.policy.schema)) > 2_000_000
+    assert found.search_kind == "heuristic"
+    assert "need not find the best" in " ".join(found.sentences())
+    bounded = planned(
+        tmp_path, "searched", wide | {"release.recoding": {"search": {"coarsest": {f"a{i}": 1 for i in range(6)}}}}
+    )
+    assert bounded.search_kind == "exact"
 
 
 def test_rules_are_written_for_every_column_level_and_height(tmp_path):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shoal.anonymize.generalize.lattice import LIMIT
 from shoal.anonymize.generalize.search.requirement import Distance, Requirement
 from shoal.anonymize.method.k_anonymity import FullDomain
 from shoal.data.domain import Pattern, letters_by_place, list_values
@@ -150,7 +151,7 @@ class FullDomainPlan(Plan):
         recoding = self.release_of(self.policy).recoding
         if recoding is not None and recoding.levels is not None:
             return "fixed"
-        return "exact"
+        return "exact" if len(self.method.lattice(self.policy.schema)) <= LIMIT else "heuristic"
 
     def distances(self) -> dict[str, Distance]:
         """The ground distance of each confidential attribute, where t is asked for."""
@@ -251,7 +252,11 @@ class FullDomainPlan(Plan):
             *([("loss", method.loss, LOSS_WORDS[method.loss])] if kind != "fixed" else []),
             ("schemes", f"{len(method.lattice(self.policy.schema)):,}", "combinations of levels"),
             ("suppression", exact_text(method.suppression), "the largest share of rows that may be left out"),
-            *([("local", "true", "rows left over may show coarser labels of their own")] if method.local else []),
+            *(
+                [("local", "true", "rows left over may show coarser labels of their own, found round by round")]
+                if method.local
+                else []
+            ),
             ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
             ("ledger", "unbounded", "it has no price; later certificates of the dataset mention it"),
         ]
