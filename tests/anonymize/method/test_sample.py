@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from shoal.anonymize.generalize.scheme import Scheme
-from shoal.anonymize.method.sample import PlainSample
+from shoal.anonymize.method.sample import LevelCounts, PlainSample
 from shoal.chance.source import Source
-from shoal.data.domain import Interval, Values
+from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.hierarchy.build import hierarchy
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.base import open_engine
@@ -24,6 +24,7 @@ from shoal.guarantee.plain_sample import failure_probability, fewest_rows, rate_
 from shoal.guarantee.unit import Unit
 
 AGES = hierarchy({"intervals": [10, 50]}, Type.INTEGER, Interval(0, 99))
+MASKS = hierarchy({"mask": "right"}, Type.TEXT, Pattern("[0-9]{3}"))
 SCHEMA = Schema(
     (
         Attribute("who", Role.IDENTIFIER, Type.TEXT),
@@ -186,6 +187,20 @@ def test_levels_are_raised_until_no_value_is_rare():
     assert set(counted(found.table)) <= {("[0, 10)", "f"), ("[20, 30)", "m"), ("[60, 70)", "f")}
     untouched = method(rare="generalize").run(table(COMMON), Source.seeded(1))
     assert untouched.recoding.indices.get("age", 0) == 0
+
+
+def test_values_are_counted_as_they_will_be_shown():
+    """One count of the table gives the sizes at all levels; a missing value is one of its own, but not at the top."""
+    age = Attribute("age", Role.QUASI, Type.INTEGER, Interval(0, 99), AGES)
+    schema = Schema((age, Attribute("zip", Role.QUASI, Type.TEXT, Pattern("[0-9]{3}"), MASKS)))
+    ages = [5, 5, 61, None, None, 62, 5, 12, 12, None]
+    rows = pa.table({"age": ages, "zip": ["123", "124", "123", None, "131", "131", None, "123", "999", "998"]})
+    people = open_engine("duckdb").scan(rows, schema)
+    known = LevelCounts.of(Scheme(schema, {}), people.count_by(["age", "zip"]))
+    for step, place in product(range(len(AGES)), range(len(MASKS))):
+        shown = Scheme(schema, {"age": step, "zip": place}).apply(people)
+        sizes = shown.count_by(shown.columns).counts
+        assert sorted(known.sizes({"age": step, "zip": place}).tolist()) == sorted(sizes.tolist())
 
 
 def test_the_order_of_rows_plays_no_part():

@@ -66,6 +66,11 @@ def test_every_treatment_makes_a_folder_that_both_verifiers_accept(tmp_path, cap
     assert made.report["rare"]["rows"] == 4
     with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
         assert ledger.account("clinic").unbounded == 1
+    readme = (made.folder / "README.md").read_text()
+    assert "a random sample of the rows of the original" in readme
+    assert "none of them were drawn" in readme
+    assert "fewer than k" not in readme
+    assert ("were left out before" in readme) == (rare == "drop")
     public = "".join(path.read_text() for path in made.folder.rglob("*.json"))
     assert str(made.report["rate"]["exact"]) not in public
     assert str(made.report["rate"]["failure"]) not in public

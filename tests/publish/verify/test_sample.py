@@ -91,10 +91,9 @@ def test_a_change_is_seen(honest, tmp_path, name):
     content = certificate(folder)
     change(folder, content)
     write(folder, content)
-    found = {each.id for each in verify(folder) if each.agrees is False}
-    if alone:
-        assert check in {each.id for each in verifier.verify(folder) if each.agrees is False}
-    assert check in found
+    assert check in {each.id for each in verify(folder) if each.agrees is False}
+    if alone:  # `shoal verify` has what the one-file verifier finds, so a check of that file's was made by it
+        assert check in verifier.CHECKS
 
 
 def test_honest_folders_are_accepted(honest):

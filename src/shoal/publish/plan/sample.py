@@ -114,6 +114,7 @@ class SamplePlan(Plan):
 
     @property
     def not_promised(self) -> Sequence[str]:
+        each = "" if self.unit.column is None else f", in all or of one {self.unit.name}"
         rate = "The rate" if self.method.rate is None else "That the declared rate is safe"
         return (
             "It is no differential privacy: it holds for this table, and says nothing of another one with the same rate.",
@@ -123,7 +124,7 @@ class SamplePlan(Plan):
                 "some value more often than it may, and is published all the same. No sample is drawn twice."
             ),
             "It does not hold for two samples together, nor beside other releases about the same people: it does not add up.",
-            "It does not hide who is in the table, nor how many rows it has: neighbours replace values, not rows.",
+            f"It does not hide who is in the table, nor how many rows it has{each}: neighbours replace values, not rows.",
             "Rows are shown with every published attribute: whoever knows that one person alone has a combination knows whose.",
             "It does not promise that the table is accurate: rows were left out at random.",
         )
