@@ -14,12 +14,15 @@ from shoal.engine.base import open_engine
 from shoal.errors import PolicyError, PreconditionError
 from shoal.guarantee.theorem import THEOREMS
 from shoal.ledger.ledger import Ledger
+from shoal.policy.policy import Policy
 from shoal.publish.plan.base import RECORD_WISE
-from shoal.publish.plan.methods import plan
+from shoal.publish.plan.methods import PLANS, plan
+from shoal.publish.run.release import release
 from shoal.publish.verify import standalone
 from shoal.publish.verify.release import verify
 from tests.publish import counted_clinic, sample_clinic
-from tests.publish.clinic import policy, publish
+from tests.publish.clinic import POLICY as CLINIC
+from tests.publish.clinic import policy, publish, write_table
 
 ALONE = [
     {"top": {"age": 80}},
@@ -156,7 +159,10 @@ def asked(kind, changes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*PAID, *UNPRICED])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=() if kind in ("views", "counts") else pytest.mark.long) for kind in (*PAID, *UNPRICED)],
+)
 def test_every_plan_says_its_steps(kind):
     changes = {"treatments": ALONE}
     found = plan(asked(kind, changes))
@@ -168,9 +174,51 @@ def test_every_plan_says_its_steps(kind):
     if found.cost is not None:
         assert found.claims[0].theorems[-1] == RECORD_WISE
         assert values["theorems"][-1] == RECORD_WISE
-        assert kind != "values" or "record-wise-treatment" in found.page()
+        assert kind != "counts" or "record-wise-treatment" in found.page()
     else:
         assert RECORD_WISE not in found.claims[0].theorems
+
+
+METHODS = {
+    "safe-k": "epsilon: 1, delta: 1e-3, recoding: {levels: {age: 2}}, sampling: {beta: 0.5}",
+    "synthetic": "epsilon: 1, delta: 1e-3",
+    "microaggregation": "k: 5",
+    "probabilistic-k": "k: 5",
+    "k-anonymity": "k: 5, suppression: 0.5, recoding: {levels: {age: 1}}",
+    "t-closeness": "t: 3, k: 90",
+    "anatomy": "l: 2, k: 5",
+    "sample": "epsilon: 0.5, delta: 0.01, recoding: {levels: {age: 2}}",
+}
+"""A release by every method that can be planned."""
+
+
+def treated_plan(method: str, steps):
+    text = CLINIC.partition("release:")[0].replace("add_remove", "replace_one")
+    text += f"treatments: {json.dumps(steps)}\nrelease: {{method: {method}, {METHODS[method]}, output: csv}}\n"
+    return plan(Policy.parse(text))
+
+
+@pytest.mark.slow
+def test_every_method_that_can_be_planned_says_its_steps():
+    assert set(METHODS) == set(PLANS)
+    for method in METHODS:
+        found = treated_plan(method, ALONE)
+        assert any("top coding" in sentence for sentence in found.sentences()), method
+        assert found.to_json()["treatments"] == found.treatment_fields()["treatments"], method
+        assert (RECORD_WISE in found.claims[0].theorems) == (found.cost is not None), method
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_releases_a_treated_table_that_verifies(tmp_path, method):
+    found = treated_plan(method, ALONE if method in ("safe-k", "synthetic") else [*ALONE, *OTHERS])
+    table = write_table(tmp_path / "table.csv", 600)
+    with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
+        made = release(found, table, tmp_path / "out", ledger=ledger, engine=open_engine())
+    assert not [check for check in verify(made.folder) if check.agrees is False]
+    assert standalone.report(standalone.verify(made.folder))[1] == 0
+    assert made.report["treatments"]
 
 
 @pytest.mark.parametrize("step", OTHERS, ids=["swap", "threshold"])
