@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.anonymize.treatment.steps import treatments_of
+from shoal.policy.model.treatment import TreatmentModel
 from shoal.policy.policy import Policy
+from shoal.policy.treatment import lock_treatments
 from shoal.publish.verify.standalone import TreatedColumn, read_lock, steps_of
 from tests.anonymize.treatment.attributes import ScriptedSource
 
@@ -28,18 +30,20 @@ KEYS = {
         "town": {"role": "quasi", "type": "category", "domain": ["a", "b", "c", "other"], "missing": "refuse"},
     },
 }
+POLICY = Policy.of(KEYS)
+LOCKED = read_lock(POLICY.lock().text)["attributes"]
 AGES = st.one_of(
-    st.builds(lambda code: {"top": {"age": code}}, st.integers(10, HIGH)),
-    st.builds(lambda code: {"bottom": {"age": code}}, st.integers(LOW, 9)),
-    st.builds(lambda base: {"round": {"age": base}}, st.integers(1, 12)),
-    st.builds(lambda base: {"random_round": {"age": base}}, st.integers(2, 12)),
+    st.builds(lambda code: {"top": {"age": str(code)}}, st.integers(10, HIGH)),
+    st.builds(lambda code: {"bottom": {"age": str(code)}}, st.integers(LOW, 9)),
+    st.builds(lambda base: {"round": {"age": str(base)}}, st.integers(1, 12)),
+    st.builds(lambda base: {"random_round": {"age": str(base)}}, st.integers(2, 12)),
 )
-COUNTS = {"a": 5, "b": 50, "c": 500, "other": 0}
-MATRIX = {"a": {"a": 1}, "b": {"b": "0.5", "c": "0.5"}, "c": {"b": 1}, "other": {"other": 1}}
+COUNTS = {"a": "5", "b": "50", "c": "500", "other": "0"}
+MATRIX = {"a": {"a": "1"}, "b": {"b": "0.5", "c": "0.5"}, "c": {"b": "1"}, "other": {"other": "1"}}
 TOWNS = st.sampled_from(
     [
-        {"population_threshold": {"attribute": "town", "least": 10, "counts": COUNTS, "other": "other"}},
-        {"population_threshold": {"attribute": "town", "least": 100, "counts": COUNTS, "other": "a"}},
+        {"population_threshold": {"attribute": "town", "least": "10", "counts": COUNTS, "other": "other"}},
+        {"population_threshold": {"attribute": "town", "least": "100", "counts": COUNTS, "other": "a"}},
         {"pram": {"attribute": "town", "matrix": MATRIX}},
         {"swap": {"attributes": ["town"], "rate": "0.5"}},
     ]
@@ -63,15 +67,18 @@ def outcomes(step, value):
 
 def reached(steps, name):
     """Every value of an attribute that can be there after all steps, one value at a time."""
-    policy = Policy.of({**KEYS, "treatments": steps})
-    domain = policy.schema[name].domain
+    models = [TreatmentModel.model_validate(step) for step in steps]
+    domain = POLICY.schema[name].domain
     found = set(range(LOW, HIGH + 1)) if name == "age" else set(domain.values)
-    for step in treatments_of(policy.model.treatments, policy.schema):
+    for step in treatments_of(models, POLICY.schema):
         if name in step.attributes:
             found = {new for value in found for new in outcomes(step, value)}
-    lock = read_lock(policy.lock().text)
-    own = [step for step in steps_of(lock) if name in step.attributes]
-    return found, TreatedColumn(lock["attributes"][name], own)
+    own = [
+        step
+        for step in steps_of({"treatments": lock_treatments(models), "attributes": LOCKED})
+        if name in step.attributes
+    ]
+    return found, TreatedColumn(LOCKED[name], own)
 
 
 @given(st.lists(AGES, min_size=1, max_size=4))
@@ -82,8 +89,8 @@ def test_numbers(steps):
     assert not column.is_possible(min(found) - 1)
     assert not column.is_possible(max(found) + 1)
     last = steps[-1]
-    base = last.get("round", last.get("random_round", {})).get("age")
-    if base is not None:
+    base = int(last.get("round", last.get("random_round", {})).get("age", 0))
+    if base:
         passed = {value for value in range(LOW, HIGH + 1) if column.is_possible(value)}
         assert all(value % base == 0 or value in (LOW, HIGH) for value in passed), "nothing between multiples is passed"
 
@@ -116,7 +123,7 @@ def test_values_in_an_order(steps):
     ],
 )  # fmt: skip
 def test_what_a_column_may_show(cells, shown, rule, fits):
-    column = reached([{"top": {"age": 15}}], "age")[1]
+    column = reached([{"top": {"age": "15"}}], "age")[1]
     assert column.can_show(cells, shown, rule) is fits
 
 
