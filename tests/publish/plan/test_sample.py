@@ -19,7 +19,7 @@ def planned(**changes):
 def test_a_plan_says_what_holds_and_that_the_table_decides_the_rate():
     found = planned(rare="drop")
     said = " ".join(found.sentences())
-    assert "at most 1.5 times as likely" in said
+    assert "more than 1.5 times as likely as any other choice" in said
     assert "found on the table" in said
     assert "their rows are left out before the sample is drawn" in said
     assert found.claims[0].guarantee.rate is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -310,9 +311,13 @@ def _distances(report: Mapping[str, Any]) -> list[str]:
 
     Of noisy counts and synthetic rows: the mean total variation distance of their tables; of groups: the t that they reach.
     """
+    from shoal.guarantee.rounding import text_up
+
     found = []
     if report.get("achieved_t") is not None and report["asked"]["t"] is not None:
-        found.append(f"t reached: {report['achieved_t']}, of {report['asked']['t']} that were allowed")
+        found.append(
+            f"t reached: {text_up(Fraction(report['achieved_t']))}, of {report['asked']['t']} that were allowed"
+        )
     for key, what in (
         ("mean_distance", "noisy counts"),
         ("mean_consistent_distance", "made consistent"),

@@ -142,7 +142,12 @@ class SamplePlan(Plan):
     def sentences(self) -> list[str]:
         asked = self.method
         rows = "any one row" if asked.c == 1 else f"any {asked.c} rows"
-        whose = "" if self.unit.column is None else f", the most rows that one {self.unit.name} has in it"
+        if self.unit.column is not None:
+            rows = (
+                f"the row of any {self.unit.name}"
+                if asked.c == 1
+                else f"the rows of any {self.unit.name}, up to {asked.c},"
+            )
         rate = (
             "with a probability that is found on the table, the largest that is safe for it, rounded down to two digits"
             if asked.rate is None
@@ -150,9 +155,9 @@ class SamplePlan(Plan):
         )
         return [
             (
-                f"With probability at least 1 - {text_up(asked.delta)} over the draw, the sample is at most "
-                f"{text_up(1 + asked.epsilon)} times as likely with one choice of values for {rows}{whose} as with any other: "
-                f"even somebody who knows all the rest of the table learns little of {'it' if asked.c == 1 else 'them'}."
+                f"With probability at least 1 - {text_up(asked.delta)} over the draw, no choice of values for {rows} makes the "
+                f"sample that comes out more than {text_up(1 + asked.epsilon)} times as likely as any other choice, all other "
+                "rows being as they are."
             ),
             f"Each row is kept by itself, {rate}. Rows are published at fixed levels, with every attribute.",
             (
