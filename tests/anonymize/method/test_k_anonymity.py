@@ -85,6 +85,19 @@ def test_engines_agree():
     assert listed(one.table, "age", "sex", "note") == listed(other.table, "age", "sex", "note")
 
 
+@pytest.mark.parametrize("local", [False, True])
+def test_the_order_of_the_file_tells_nothing(local):
+    frame = rows(120)
+    order = np.random.default_rng(3).permutation(120)
+    required = Requirement(5, t=Fraction(1, 3))
+    one, other = (
+        run(each, required, suppression=Fraction(1, 5), local=local) for each in (frame, frame.take(pa.array(order)))
+    )
+    assert one.rows.levels == other.rows.levels
+    assert (one.rows.of_row[order] == other.rows.of_row).all()
+    assert Counter(listed(one.table, "age", "sex", "grade")) == Counter(listed(other.table, "age", "sex", "grade"))
+
+
 def test_levels_may_be_pinned():
     frame = rows(100)
     made = run(frame, Requirement(2), levels={"age": 2}, suppression=Fraction(1, 2))
