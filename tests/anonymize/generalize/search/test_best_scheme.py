@@ -81,8 +81,10 @@ def test_what_no_class_can_have_is_said():
         recoded(Requirement(2, l=4))
     with pytest.raises(InfeasibleError, match=r"largest class .* 6 records"):
         recoded(Requirement(7), Fraction(1, 2), coarsest={"a": 0})
-    with pytest.raises(InfeasibleError, match=r"however many .* alpha = 0.2"):
+    with pytest.raises(InfeasibleError, match=r"however many .* alpha = 0.2; .* alpha = 0.6 for 'grade'"):
         recoded(Requirement(2, alpha=Fraction(1, 5)), Fraction(9, 10))
+    with pytest.raises(InfeasibleError, match=r"however many .* entropy_l = 2.454 for 'grade'"):
+        recoded(Requirement(2, entropy_l=Fraction(29, 10)), Fraction(9, 10))
 
 
 def test_a_population_that_lacks_people_of_the_table_is_refused():

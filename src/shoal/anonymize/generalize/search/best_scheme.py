@@ -16,6 +16,7 @@ from shoal.anonymize.generalize.search.full_domain import (
     SearchResult,
     classes_at,
     climb,
+    judge_scheme,
     search,
 )
 from shoal.anonymize.generalize.search.large_lattice import search_large
@@ -30,11 +31,13 @@ from shoal.anonymize.generalize.search.loss import (
 )
 from shoal.anonymize.generalize.search.records import EncodedRecords
 from shoal.anonymize.generalize.search.requirement import Requirement
-from shoal.anonymize.generalize.search.rounds import SUPPRESSED, RecodedRows, loss_of_rows, recode_locally
+from shoal.anonymize.generalize.search.rounds import SUPPRESSED, RecodedRows, loss_of_rows, recode_locally, whole_table
 from shoal.anonymize.kernel.rollup import Integers, Progress
 from shoal.errors import InfeasibleError
-from shoal.guarantee.rounding import exact_text, text_up
+from shoal.guarantee.rounding import exact_text, text_down, text_up
 
+NODES = 20_000
+"""How many nodes of the tree are looked at to find out how few rows can be suppressed."""
 MANY = 20_000
 """From so many schemes on, a better first scheme is worth more trials."""
 
@@ -186,11 +189,27 @@ def refuse_unreachable(problem: SearchProblem) -> None:
                 )
 
 
+def _fewest_suppressed(problem: SearchProblem) -> tuple[FoundScheme | None, bool]:
+    """A scheme that suppresses few rows, and whether none suppresses fewer; None where none publishes anything.
+
+    Where criteria are monotone it is the coarsest one.
+    """
+    asked = replace(
+        problem, loss=SuppressedRows(problem.records.rows, problem.required.k), limit=problem.records.rows - 1
+    )
+    if problem.required.is_monotone:
+        return judge_scheme(asked, tuple(len(own) - 1 for own in problem.lattice.levels)), True
+    start, _ = climb(asked)
+    result = search(asked, start=start, budget=NODES)
+    if result.best is None:
+        return None, result.is_exact
+    return result.best, result.lower_bound == result.best.total
+
+
 def _infeasible(problem: SearchProblem, suppression: Fraction, *, proved: bool) -> InfeasibleError:
     """The error for a limit that no scheme keeps, or none that was found: it says how many rows have to be suppressed."""
     rows = problem.records.rows
-    result = find_scheme(replace(problem, loss=SuppressedRows(rows, problem.required.k), limit=rows - 1))
-    least, is_least = result.best, result.is_exact
+    least, is_least = _fewest_suppressed(problem)
     wrong = (
         "no recoding of the lattice has what is required"
         if proved
@@ -200,10 +219,13 @@ def _infeasible(problem: SearchProblem, suppression: Fraction, *, proved: bool) 
     hint = f"; '{bare[0]}' has no hierarchy" if bare else ""
     if least is None:
         largest = int(classes_at(problem, tuple(len(own) - 1 for own in problem.lattice.levels)).classes.sizes.max())
+        ending = ", however many records are suppressed" if is_least else ", among those that were looked at"
         return InfeasibleError(
-            f"{wrong}, however many records are suppressed",
+            wrong + ending,
             came=problem.required.words(),
-            allowed=f"the largest class of the coarsest levels has {largest:,} records",
+            allowed="; ".join(
+                [f"the largest class of the coarsest levels has {largest:,} records", *_whole_words(problem)]
+            ),
             fix=f"ask for less, or allow coarser levels{hint}",
         )
     share = text_up(Fraction(ceil(Fraction(least.suppressed * 10**4, rows)), 10**4))
@@ -214,3 +236,16 @@ def _infeasible(problem: SearchProblem, suppression: Fraction, *, proved: bool) 
         f"{'' if is_least else ' by the best recoding found'}: suppression: {share} or more",
         fix=f"allow more suppression or coarser levels, or ask for less{hint}",
     )
+
+
+def _whole_words(problem: SearchProblem) -> list[str]:
+    """What the whole table has as one class, for the criteria that a class has by itself; no value is named."""
+    found = []
+    for values, counts in zip(problem.records.confidential, whole_table(problem.records), strict=True):
+        shares = counts[counts > 0] / counts.sum()
+        if problem.required.alpha is not None:
+            found.append(f"as one class the table has alpha = {text_up(float(shares.max()))} for '{values.name}'")
+        if problem.required.entropy_l is not None:
+            reached = text_down(float(np.exp(-(shares * np.log(shares)).sum())))
+            found.append(f"as one class the table has entropy_l = {reached} for '{values.name}'")
+    return found
