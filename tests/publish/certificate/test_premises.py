@@ -9,10 +9,12 @@ from shoal.guarantee.claim import Status
 from shoal.guarantee.theorem import THEOREMS, PremiseAnswer, PremiseStatus
 from shoal.publish.certificate.bucketized import group_answers
 from shoal.publish.certificate.counted import counted_answers
+from shoal.publish.certificate.k_anonymity import full_domain_answers
 from shoal.publish.certificate.safe_k import FIXED_WITHOUT_DATA, safe_k_answers
 from shoal.publish.certificate.sample import sample_answers
 from shoal.publish.certificate.seal import theorem_entry
 from shoal.publish.plan.counted import SyntacticPlan
+from shoal.publish.plan.k_anonymity import FullDomainPlan
 from shoal.publish.plan.methods import plan
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.plan.sample import SamplePlan
@@ -20,6 +22,7 @@ from tests.publish.clinic import planned
 from tests.publish.counted_clinic import policy as counted
 from tests.publish.grouped_clinic import KINDS as GROUPED
 from tests.publish.grouped_clinic import policy as grouped
+from tests.publish.level_clinic import planned as planned_levels
 from tests.publish.sample_clinic import policy as sampled
 
 PAIRS = {"release.views": "pairs", "release.delta": "1e-4"}
@@ -53,13 +56,16 @@ SAMPLED = {
     "plain sample of people": {"unit": {"column": "patient", "max_rows": 2}, "release.rare": "generalize"},
     "plain sample, tuned": {"attributes.age.provenance": "profiled", "release.sampling": {"beta": "0.01"}},
 }
+LEVELS = ("searched", "every")
 STATUSES = {status.value for status in PremiseStatus}
 CUSTODIANS = {"recoding-fixed", *FIXED_WITHOUT_DATA}
 """What `proved` leaves to the custodian: that the plan was fixed without the data."""
 
 
-@pytest.fixture(scope="module", params=[*KINDS, *COUNTED, *SAMPLED, *GROUPED])
-def made(request):
+@pytest.fixture(scope="module", params=[*KINDS, *COUNTED, *SAMPLED, *GROUPED, *LEVELS])
+def made(request, tmp_path_factory):
+    if request.param in LEVELS:
+        return planned_levels(tmp_path_factory.mktemp("levels"), request.param)
     if request.param in SAMPLED:
         return plan(sampled(SAMPLED[request.param]))
     if request.param in COUNTED:
@@ -74,6 +80,8 @@ def answers(made):
         return sample_answers(made)
     if isinstance(made, SafeKPlan):
         return safe_k_answers(made)
+    if isinstance(made, FullDomainPlan):
+        return full_domain_answers(made)
     return counted_answers(made) if isinstance(made, SyntacticPlan) else group_answers(made)
 
 

@@ -75,6 +75,38 @@ def odd_counts_policy(rng: Random) -> str:
     return json.dumps({**policy, "release": release}, ensure_ascii=False)
 
 
+def odd_levels_policy(rng: Random) -> str:
+    """The same for k-anonymity by levels, with criteria where there is something confidential."""
+    policy = json.loads(odd_policy(rng))
+    quasi = [name for name, own in policy["attributes"].items() if own["role"] == "quasi"]
+    release: dict[str, Any] = {
+        "method": "k-anonymity",
+        "k": rng.choice([2, 3, 8]),
+        "suppression": rng.choice(["0", "0.3", "0.9"]),
+    }
+    local = {
+        "local": rng.choice(["true", "false"]),
+        "loss": rng.choice(["granularity", "discernibility", "class_size"]),
+    }
+    levels = {name: rng.choice([0, 1]) for name in quasi}
+    release["recoding"] = rng.choice([{"search": local}, {"search": local}, {"levels": levels}])
+    if any(own["role"] == "confidential" for own in policy["attributes"].values()):
+        asked = {
+            "entropy_l": "1.1",
+            "recursive": {"c": "4", "l": 2},
+            "alpha": "0.9",
+            "beta": {"enhanced": "5"},
+            "delta": "4",
+        }
+        release["criteria"] = {key: asked[key] for key in asked if rng.random() < 0.3}
+        release |= {key: own for key, own in (("l", 2), ("t", "0.8")) if rng.random() < 0.3}
+        distance = rng.choice([None, "equal", "hierarchical"])
+        release["criteria"] |= {"distance": distance} if distance and "t" in release else {}
+    own = {**policy, "release": {**release, "output": policy["release"]["output"]}}
+    del own["budget"]
+    return json.dumps(own, ensure_ascii=False)
+
+
 def _recoding(rng: Random, published: list[str]) -> dict[str, Any]:
     kind = rng.choice(["levels", "choose", "tree"])
     if kind == "levels":

@@ -9,16 +9,18 @@ import pytest
 from shoal.chance.source import Source
 from shoal.datasets.simulate import simulate
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.errors import PolicyError, ShoalError, UsageError
+from shoal.errors import InfeasibleError, PolicyError, ShoalError, UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from shoal.publish.verify import standalone as verifier
-from tests.publish.verify.odd_policies import odd_counts_policy, odd_policy
+from tests.publish.verify.odd_policies import odd_counts_policy, odd_levels_policy, odd_policy
 
 COUNTS_THAT_RUN = (19, 21, 30)
 """Seeds of odd policies of noisy counts that are not refused, and run quickly."""
+LEVELS_THAT_RUN = (12, 19, 21)
+"""The same for k-anonymity by levels; rows of some have labels of their own."""
 
 
 def published_or_refused(seed: int, folder, policy=odd_policy) -> bool:
@@ -54,6 +56,26 @@ def test_noisy_counts_that_are_planned_are_released_and_verified(tmp_path):
     for seed in COUNTS_THAT_RUN:
         assert published_or_refused(seed, tmp_path, odd_counts_policy)
         assert verifier.report(verifier.verify(tmp_path / str(seed)))[1] == 0
+
+
+def released_or_infeasible(seed: int, folder) -> bool:
+    """Whether an odd policy of levels ran and both verifiers agree; False where it was refused, or nothing is reachable."""
+    try:
+        made = published_or_refused(seed, folder, odd_levels_policy)
+    except InfeasibleError:
+        return False
+    assert not made or verifier.report(verifier.verify(folder / str(seed)))[1] == 0
+    return made
+
+
+@pytest.mark.slow
+def test_levels_that_are_planned_are_released_and_verified(tmp_path):
+    assert sum(released_or_infeasible(seed, tmp_path) for seed in LEVELS_THAT_RUN) == len(LEVELS_THAT_RUN)
+
+
+@pytest.mark.long
+def test_levels_that_are_planned_are_released_hundreds_of_times(tmp_path):
+    assert sum(released_or_infeasible(seed, tmp_path) for seed in range(500)) >= 60
 
 
 @pytest.mark.long
