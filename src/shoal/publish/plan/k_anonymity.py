@@ -13,7 +13,7 @@ import numpy as np
 from shoal.anonymize.generalize.lattice import LIMIT
 from shoal.anonymize.generalize.search.requirement import Distance, Requirement
 from shoal.anonymize.method.k_anonymity import FullDomain
-from shoal.data.domain import Pattern, letters_by_place, list_values
+from shoal.data.domain import Pattern, Values, letters_by_place, list_values
 from shoal.data.hierarchy.level import IntervalLevel, Level, MaskLevel
 from shoal.data.schema import Attribute, Schema, Type
 from shoal.data.type import DTYPES, point, value_at
@@ -332,8 +332,9 @@ def refuse_two_meanings(attribute: Attribute) -> None:
     """
     seen: dict[str, Hashable] = {}
     levels = attribute.hierarchy.levels if attribute.hierarchy is not None else ()
+    masked = any(isinstance(level, MaskLevel) for level in levels)
     for number, level in enumerate(levels):
-        held = _meanings(attribute, level)
+        held = _masked_meanings(attribute, level) if masked else _meanings(attribute, level)
         if held is None or any(seen.setdefault(label, own) != own for label, own in held.items()):
             raise PreconditionError(
                 "full-domain-k",
@@ -356,10 +357,17 @@ def _meanings(attribute: Attribute, level: Level) -> Mapping[str, Hashable] | No
         return {label: frozenset(own) for label, own in shown.items()}
     if isinstance(level, IntervalLevel):
         return dict(zip(level.labels, pairwise([None, *level.edges, None]), strict=True))
-    if isinstance(level, MaskLevel):  # texts of one length, none of which holds the letter that hides
-        places = letters_by_place(domain.pattern) if isinstance(domain, Pattern) else None
-        return None if places is None or any(level.letter and level.letter in letters for letters in places) else {}
     return {}
+
+
+def _masked_meanings(attribute: Attribute, level: Level) -> Mapping[str, Hashable] | None:
+    """Nothing where masks tell levels apart: texts of one length, none of which holds the letter that hides; else None."""
+    domain = attribute.domain
+    places = letters_by_place(domain.pattern) if isinstance(domain, Pattern) else None
+    if isinstance(domain, Values) and len({len(value) for value in domain.values}) == 1:
+        places = domain.values
+    letter = level.letter if isinstance(level, MaskLevel) else ""
+    return None if places is None or any(letter and letter in letters for letters in places) else {}
 
 
 def _points(attribute: Attribute, listed: Sequence[str]) -> Any:
