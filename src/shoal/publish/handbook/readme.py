@@ -461,8 +461,8 @@ def _weights(handbook: Handbook) -> Iterator[str]:
         yield "There are no weights: a row is one record."
         if handbook.certificate["search"]["suppression"] != "0":
             yield (
-                "Records whose combinations of labels were rare may be left out, so numbers of rows may add up to less than all, "
-                "and shares lean towards what is common."
+                "Records of classes that are too small, or lack something else that was asked for, may be left out: numbers of "
+                "rows may add up to less than all, and shares lean towards what is common."
             )
     for table in handbook.of_kind("linked"):
         yield f"There are no weights: a row of {_name(table.file)} is one record."

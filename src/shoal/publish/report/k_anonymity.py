@@ -214,8 +214,8 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
     said, rows, search = [], found["rows"], found["search"]
     if rows["share"] > MANY_LEFT_OUT:
         said.append(
-            f"{rows['left_out']:,} rows were left out, {_percent(rows['share'])} of all: those whose combinations are rare. "
-            "What is published leans towards what is common."
+            f"{rows['left_out']:,} rows were left out, {_percent(rows['share'])} of all: those of classes that lacked "
+            "something that was asked for. What is published leans towards what is common."
         )
     if search["kind"] == "heuristic" and search["lower_bound"] is not None:
         gap = search["value"] - search["lower_bound"]
