@@ -29,7 +29,7 @@ attributes:
 PAY = {"attributes.diag.role": "drop", "attributes.pay.role": "confidential"}
 KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "linked": ("{method: t-closeness, t: 2, k: 8, output: csv}", {}),
-    "linked-parquet": ("{method: t-closeness, t: 2, k: 8}", PAY),
+    "linked-parquet": ("{method: t-closeness, t: 2, k: 8, grouping: random}", PAY),
     "several": (
         "{method: t-closeness, t: 3, k: 24, grouping: random, output: csv}",
         {"attributes.grade.role": "confidential"},

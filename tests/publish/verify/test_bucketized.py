@@ -18,22 +18,11 @@ from shoal.publish.verify.bucketized import _largest_ratio
 from shoal.publish.verify.release import verify
 from tests.publish.verify.forgery import certificate, write
 from tests.publish.verify.group_forgery import Change, grouped, lines_of, rule
+from tests.publish.verify.noisy_forgery import put
 
 __all__ = ["grouped"]
 
 pytestmark = pytest.mark.slow
-
-
-def put(*path: Any, value: Any) -> Change:
-    """One place of the certificate."""
-
-    def change(_: Path, content: dict[str, Any]) -> None:
-        place: Any = content
-        for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = value
-
-    return change
 
 
 def without_a_bucket(rows: list[list[str]]) -> list[list[str]]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from shoal.assess.frame.table import TypedColumn, typed_column
 from shoal.assess.release.sealed_folder import SealedFolder, reading
-from shoal.assess.release.view import LabelledFile, PublishedFile, read_table
+from shoal.assess.release.view import LabelledFile, PublishedFile
 from shoal.errors import UsageError, VerificationError, visible
 
 if TYPE_CHECKING:
@@ -40,14 +40,7 @@ class SealedTable(LabelledFile):
 
     @cached_property
     def _table(self) -> pa.Table:
-        with reading(f"table '{self.name}'"):
-            table = read_table(
-                self._sealed.read(self._file, None), self.columns, parquet=self._file.endswith(".parquet")
-            )
-            table.validate(full=True)
-        if tuple(table.column_names) != self.header:
-            raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
-        return table
+        return self._read_file(self.header)
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,17 @@ class LabelledFile(PublishedFile):
         made = self.to_arrow(intervals=intervals, sets=sets)
         return as_frame("polars", lambda: importlib.import_module("polars").from_arrow(made))
 
+    def _read_file(self, header: tuple[str, ...]) -> pa.Table:
+        """Read the file, whose attributes are text where it is CSV; VerificationError where its columns are not these."""
+        with reading(f"table '{self.name}'"):
+            table = read_table(
+                self._sealed.read(self._file, None), self.columns, parquet=self._file.endswith(".parquet")
+            )
+            table.validate(full=True)
+        if tuple(table.column_names) != header:
+            raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
+        return table
+
     def describe(self, name: str) -> PublishedColumn:
         """Say what a column is, with every label that any table of the release has for it, and the codes of its sets."""
         return describe_published(self._sealed, name, self._cache)
@@ -231,14 +242,7 @@ class PublishedView(LabelledFile):
 
     @cached_property
     def _table(self) -> pa.Table:
-        with reading(f"table '{self.name}'"):
-            table = read_table(
-                self._sealed.read(self._file, None), self.columns, parquet=self._file.endswith(".parquet")
-            )
-            table.validate(full=True)
-        if tuple(table.column_names) != self.columns:
-            raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
-        return table
+        return self._read_file(self.columns)
 
     @cached_property
     def _text_tuples(self) -> tuple[list[list[str]], Ints]:

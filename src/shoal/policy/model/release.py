@@ -584,8 +584,8 @@ class ReleaseModel(PolicyPart):
     grouping: Annotated[Grouping, BeforeValidator(Word(*GROUPINGS))] | None = Field(
         default=None,
         description="How near records find each other: `mdav`, `vmdav`, `approx`, `ranking`, `optimal`, `insensitive`, "
-        "`mondrian` or `strict_mondrian`. For `t-closeness` `near` or `random` records; for `anatomy` `random` ones, or such of "
-        "like `confidential` values.",
+        "`mondrian` or `strict_mondrian`. For `t-closeness` `near` or `random` records; for `anatomy` `random` ones, "
+        "or such of like `confidential` values.",
     )
     gain: Gain | None = Field(
         default=None,

@@ -9,7 +9,7 @@ from fractions import Fraction
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.theorem import PremiseAnswer
 from shoal.ledger.state import Account
-from shoal.publish.certificate.counted import note_entry
+from shoal.publish.certificate.counted import counted_answers, note_entry
 from shoal.publish.certificate.model import (
     BucketizedCertificate,
     BucketizedPromiseEntry,
@@ -42,19 +42,8 @@ class GroupFigures:
 
 def group_answers(plan: GroupPlan) -> dict[str, PremiseAnswer]:
     """For each premise that a plan of this kind may cite, how this plan meets it."""
-    each_row = plan.unit.column is None
     return {
-        "groups-of-k": by_program("counted before anything was shown"),
-        "one-record-each": by_custodian(
-            "the policy makes each row a unit of its own; whose rows they are, only the custodian can know"
-        )
-        if each_row
-        else by_construction(f"one row of each {plan.unit.name} was kept"),
-        "uniform-permutations": by_construction("drawn with a new key from the operating system, which was erased"),
-        "order-of-file": by_construction("records take the places of a drawn order before they are grouped"),
-        "quasi-declared": by_custodian("by the roles of the attributes in the policy"),
-        "parted-attributes": by_custodian("by the roles of the attributes in the policy"),
-        "nothing-of-others": by_custodian("nobody can check it: it is the condition"),
+        **counted_answers(plan),
         "counts-within-bounds": by_program("counted for every group before anything was shown"),
         "close-groups": by_program("counted for every group before anything was shown")
         if plan.t is not None

@@ -17,11 +17,12 @@ from shoal.publish.certificate.model import (
 )
 from shoal.publish.certificate.safe_k import look_fields
 from shoal.publish.certificate.seal import by_construction, by_custodian, by_program, opening_fields, seal_certificate
+from shoal.publish.plan.base import Plan
 from shoal.publish.plan.counted import SyntacticPlan
 
 
-def counted_answers(plan: SyntacticPlan) -> dict[str, PremiseAnswer]:
-    """For each premise that a plan of this kind may cite, how this plan meets it."""
+def counted_answers(plan: Plan) -> dict[str, PremiseAnswer]:
+    """For each premise that a plan by groups of records may cite, how this plan meets it."""
     each_row = plan.unit.column is None
     return {
         "groups-of-k": by_program("counted before anything was shown"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.method.anatomy import Anatomy, AnatomyGrouping
-from shoal.anonymize.method.t_closeness import Bucketization, Choice, ShownValue
+from shoal.anonymize.method.t_closeness import CHOICES, Bucketization, ShownValue
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
@@ -263,7 +263,7 @@ class TClosenessPlan(GroupPlan):
         asked = cls.release_of(policy)
         if asked.t is None or asked.k is None:
             raise PolicyError("release: t-closeness needs t and k")
-        choice: Choice = "random" if asked.grouping == "random" else "near"
+        choice = next((each for each in CHOICES if each == asked.grouping), CHOICES[0])
         show: ShownValue = "value" if asked.show == "value" else "bucket"
         method = Bucketization(asked.t, asked.k, asked.form or "linked", show, policy.unit, choice)
         found = cls(policy, method, asked.output.format)
@@ -291,11 +291,11 @@ class TClosenessPlan(GroupPlan):
 
     def _grounds(self) -> str:
         quasi, secret = names_of(self.policy.schema.quasi), names_of(self.policy.schema.confidential)
-        near = f"near ones in {quasi} together" if self.grouping == "near" else "drawn at random"
+        how = f"near ones in {quasi} together" if self.grouping == "near" else "drawn at random"
         each = " each" if len(self.policy.schema.confidential) > 1 else ""
         return (
             f"The values of {secret} are cut into at most {self.method.buckets_at_most} buckets{each}, of nearly equal numbers "
-            f"of records, and records are put into groups, {near}, that take of every bucket as many as t allows."
+            f"of records, and records are put into groups, {how}, that take of every bucket as many as t allows."
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.aggregate import SHOWS, Show
-from shoal.anonymize.cluster.clustering import GAIN, Clustering
+from shoal.anonymize.cluster.clustering import GAIN, Clustering, Grouping
 from shoal.anonymize.cluster.diversify import DiversityRequirement
 from shoal.anonymize.method.microaggregation import Microaggregation
 from shoal.anonymize.method.probabilistic_k import Swap
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.ledger.ledger import RunState
     from shoal.publish.run.counted import SyntacticJob
 
-CLUSTERING_WORDS = {
+CLUSTERING_WORDS: dict[Grouping, str] = {
     "mdav": "the farthest record and its nearest, again and again (MDAV)",
     "vmdav": "like MDAV, but a cluster takes in records that lie close to it (V-MDAV)",
     "approx": "trees of near records, cut into clusters (mu-Approx)",
@@ -85,9 +85,9 @@ class SyntacticPlan(Plan):
         asked = cls.release_of(policy)
         if asked.k is None:
             raise PolicyError(f"release: {asked.method} needs k")
-        grouping = asked.grouping or "mdav"
-        if grouping == "near" or grouping == "random" or grouping == "confidential":  # noqa: PLR1714 - for the types
-            raise PolicyError(f"release.grouping: not a grouping of method {asked.method}", came=grouping)
+        grouping = next((each for each in CLUSTERING_WORDS if each == (asked.grouping or "mdav")), None)
+        if grouping is None:
+            raise PolicyError(f"release.grouping: not a grouping of method {asked.method}", came=asked.grouping)
         gain = GAIN if asked.gain is None else asked.gain
         return Clustering(asked.k, grouping, gain, DiversityRequirement(asked.l, asked.t))
 
