@@ -37,7 +37,6 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "permuted": ("{method: t-closeness, t: 2, k: 8, form: permuted, output: csv}", PAY),
     "value": ("{method: t-closeness, t: 2, k: 8, show: value, output: csv}", PAY),
     "anatomy": ("{method: anatomy, l: 2, k: 5, output: csv}", {}),
-    "anatomy-parquet": ("{method: anatomy, l: 2}", {}),
     "alike": (
         "{method: anatomy, grouping: confidential, k: 10, output: csv}",
         {"attributes.since.role": "confidential"},

@@ -140,8 +140,10 @@ def test_bad_input_leaves_no_trace(tmp_path, bad):
     with Ledger(str(ledger)):
         pass
     line = ("release", tmp_path / "policy.yaml", table, "--out", tmp_path / "out", "--ledger", ledger)
-    error = refused(*line, code=code)
-    assert words in f"{error['wrong']} {error['allowed']} {error['fix']}"
+    done = shoal(*line)
+    assert (done.exit_code, done.stdout) == (code, ""), done.output
+    assert done.stderr.startswith("error: ")
+    assert words in done.stderr
     left = {path.name for path in tmp_path.iterdir()} - {"ledger.sqlite-wal", "ledger.sqlite-shm"}
     assert left == {"policy.yaml", "table.csv", "ledger.sqlite"}
     with Ledger(str(ledger)) as noted:

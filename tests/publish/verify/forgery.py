@@ -58,7 +58,7 @@ COUNTED: dict[str, tuple[str, dict[str, object]]] = {
     "k-anonymity": ("every", {}),
     "k-anonymity-local": ("local", {}),
 }
-GROUPED = {"t-closeness": "linked", "t-closeness-permuted": "permuted", "anatomy": "anatomy"}
+GROUPED = {"t-closeness": "linked", "t-closeness-permuted": "permuted"}
 KINDS = (*PAID, *COUNTED, *GROUPED)
 COMPOSED = ("pairs", "chosen", "view-trees", "workload", "repeat")
 """Releases of several tables, whose curve each verifier composes on a grid of its own."""
