@@ -336,10 +336,10 @@ def _rates(report: Mapping[str, Any]) -> list[str]:
     rate = report.get("rate")
     if rate is None:
         return []
-    published = f"{rate['published']:.3g}" if rate["published"] else "none"
-    return [
-        f"each row was kept with probability {rate['used']:.3g}; safe: {rate['exact']:.3g} exact, {published} published"
-    ]
+    from shoal.guarantee.rounding import text_down
+
+    exact, published = (text_down(rate[bound], 3) if rate[bound] else "none" for bound in ("exact", "published"))
+    return [f"each row was kept with probability {rate['used']:g}; safe: {exact} exact, {published} published"]
 
 
 def _detail(column: Mapping[str, Any]) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def _thresholds(plan: SamplePlan, drawn: SampledMicrodata) -> list[dict[str, Any
     found: list[dict[str, Any]] = []
     for below in (least * times for times in THRESHOLDS):
         left = drawn.sizes_before[drawn.sizes_before >= below]
-        if len(left):
+        if len(left) and (not found or len(left) < found[-1]["values"]):
             safe = sample_rate(left.tolist(), epsilon=asked.epsilon, delta=asked.delta, c=asked.c, bound=bound)
             found.append(
                 {
