@@ -28,6 +28,7 @@ from tests.publish.sample_clinic import policy as sampled
 PAIRS = {"release.views": "pairs", "release.delta": "1e-4"}
 PEOPLE = {"unit": {"column": "patient", "max_rows": 2}, "release.epsilon": "4", "budget": None}
 SAMPLE = {"release.sampling": {"already": "0.2"}}
+TREATED = {"treatments": [{"top": {"age": 80}}]}
 KINDS = {
     "levels": {},
     "published": {"release.bound": "published"},
@@ -35,6 +36,8 @@ KINDS = {
     "repeat": {"release.repeat": 2, "release.epsilon": "2"},
     "repeat of people": PEOPLE | {"release.repeat": 2},
     "sample": SAMPLE,
+    "treated": TREATED,
+    "tuned and treated": TREATED | {"attributes.age.provenance": "profiled"},
     "tuned sample": SAMPLE | {"attributes.age.provenance": "profiled"},
     "people": PEOPLE,
     "replace": {"neighbours": "replace_one", "release.epsilon": "4", "budget": None},
@@ -58,7 +61,7 @@ SAMPLED = {
 }
 LEVELS = ("searched", "every")
 STATUSES = {status.value for status in PremiseStatus}
-CUSTODIANS = {"recoding-fixed", *FIXED_WITHOUT_DATA}
+CUSTODIANS = {"recoding-fixed", "treatments-fixed", *FIXED_WITHOUT_DATA}
 """What `proved` leaves to the custodian: that the plan was fixed without the data."""
 
 
