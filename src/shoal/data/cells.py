@@ -10,9 +10,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise, product
 from math import ceil, prod
 
@@ -116,9 +116,36 @@ def cells_of(attribute: Attribute, finest: int = 0, most: int = MOST) -> Attribu
     """
     key = ("cells", finest, most)
     if key not in attribute.derived:
-        attribute.derived[key] = _cells(attribute, finest, most)
+        made = _cells_of_like(_Declaration(attribute), finest, most)
+        attribute.derived[key] = made if made.attribute is attribute else replace(made, attribute=attribute)
     found: AttributeCells = attribute.derived[key]
     return found
+
+
+class _Declaration:
+    """What the cells of an attribute follow from. A policy that is read again declares the same, in other objects."""
+
+    def __init__(self, attribute: Attribute) -> None:
+        above = attribute.hierarchy
+        self.attribute = attribute
+        self.content = (
+            attribute.type,
+            attribute.domain,
+            attribute.missing,
+            None if above is None else (above.type, above.domain, above.levels),
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.content)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Declaration) and self.content == other.content
+
+
+@lru_cache(maxsize=32)
+def _cells_of_like(declared: _Declaration, finest: int, most: int) -> AttributeCells:
+    """The cells of one of the attributes that are declared alike; a release reads its policy some eight times."""
+    return _cells(declared.attribute, finest, most)
 
 
 def _cells(attribute: Attribute, finest: int, most: int) -> AttributeCells:
