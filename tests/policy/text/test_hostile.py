@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shoal.policy.policy import Policy
+from shoal.policy.text import reading
 from shoal.policy.text.problem import MOST_PROBLEMS, RefusedPolicyError, excerpt
+from shoal.policy.text.reading import read_yaml
 from tests.policy.written import BASE
 
 LAUGHS = "a: &a [x, x]\n" + "".join(f"b{i}: &b{i} [*a, *a]\n" for i in range(20))
@@ -30,14 +32,13 @@ TEXTS = {
     "date": (BASE.replace("epsilon: 1.0", "epsilon: 2024-01-01"), "release.epsilon .*line 13.*: not a number"),
     "unknown keys": (BASE + "".join(f"epsilo{i}: 1\n" for i in range(3000)), "more is wrong than is listed here"),
 }  # fmt: skip
-LARGE = {
-    "values": (BASE.replace("[0, 110]", "{values: [" + "1," * 500_000 + "]}"), "too many keys and values"),
-    "keys": ("".join(f"k{i}: 1\n" for i in range(300_000)), "too many keys and values"),
-    "attributes": (
-        BASE.replace("attributes:", "attributes:\n" + "".join(f"  z{i}: {{rol: drop}}\n" for i in range(5000))),
-        "more is wrong than is listed here",
-    ),
-}
+
+
+def many(kind: str, count: int) -> str:
+    """A text with so many values in one list, or so many keys."""
+    if kind == "values":
+        return BASE.replace("[0, 110]", "{values: [" + "1," * count + "]}")
+    return "".join(f"k{i}: 1\n" for i in range(count))
 
 
 def refused(text: str, words: str) -> None:
@@ -53,10 +54,24 @@ def test_a_hostile_text_is_refused_in_a_few_words(name):
     refused(*TEXTS[name])
 
 
+@pytest.mark.parametrize("kind", ["values", "keys"])
+def test_a_text_with_more_parts_than_the_limit_is_refused_and_one_below_it_is_read(monkeypatch, kind):
+    monkeypatch.setattr(reading, "_MOST_VALUES", 4000)
+    refused(many(kind, 8000), "too many keys and values.*keep to 4,000")
+    read_yaml(many(kind, 1500))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["values", "keys"])
+def test_a_text_with_very_many_parts_is_refused(kind):
+    """The real limit; reading up to it takes seconds."""
+    refused(many(kind, 500_000), "too many keys and values.*keep to 250,000")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LARGE)
-def test_a_text_with_very_many_parts_is_refused(name):
-    refused(*LARGE[name])
+def test_a_policy_with_very_many_wrong_attributes_is_refused():
+    lines = "".join(f"  z{i}: {{rol: drop}}\n" for i in range(5000))
+    refused(BASE.replace("attributes:", "attributes:\n" + lines), "more is wrong than is listed here")
 
 
 def test_excerpts_of_long_values_are_made_from_their_beginning():
