@@ -50,7 +50,10 @@ def test_the_sentences_of_linked_buckets():
     )
     assert "at most 1.5 times the share that it has in the whole table" in shares
     assert shares.endswith("finds no bucket more than 1.5 times as likely as before, nor less than 2/3 times.")
-    assert "at most 2 buckets, of nearly equal numbers" in grounds
+    assert (
+        "at most 2 buckets, as even in numbers of records as equal values allow, and one more of missing values"
+        in grounds
+    )
 
 
 def test_defaults_are_written_into_the_lock():

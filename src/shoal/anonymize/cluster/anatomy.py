@@ -26,7 +26,9 @@ def refuse_ineligible(values: Codes, l: int) -> None:  # noqa: E741 - the litera
             "a confidential value is too frequent: some group would show it in more than the share 1/l",
             came=f"l = {l}, and {most:,} of {records:,} records have one value",
             allowed=f"l up to {records // most}",
-            fix="ask for a smaller l",
+            fix="ask for a smaller l"
+            if records >= 2 * most
+            else "no l of 2 or more can be reached: take grouping: confidential with k, or method: t-closeness",
         )
 
 

@@ -48,7 +48,7 @@ TWO_RELEASES = "It does not hold for two releases together: the groups of both c
 EDGES = "It does not hide where the buckets end: their ends were read off the table, and they are published."
 REPEATING = (
     "It does not hide how groups came about: which records were near enough to be grouped depends on their buckets, and who "
-    "repeats the grouping may learn from it."
+    "repeats the grouping may become certain of somebody's."
 )
 HIDDEN = "It cannot be seen in the table: the groups are not published, so the claim rests on the program that made it."
 VALUES = "It does not promise t-closeness: values are shown as they are, and groups that lack one rule it out."
@@ -294,8 +294,9 @@ class TClosenessPlan(GroupPlan):
         how = f"near ones in {quasi} together" if self.grouping == "near" else "drawn at random"
         each = " each" if len(self.policy.schema.confidential) > 1 else ""
         return (
-            f"The values of {secret} are cut into at most {self.method.buckets_at_most} buckets{each}, of nearly equal numbers "
-            f"of records, and records are put into groups, {how}, that take of every bucket as many as t allows."
+            f"The values of {secret} are cut into at most {self.method.buckets_at_most} buckets{each}, as even in numbers "
+            "of records as equal values allow, and one more of missing values if there are any. Records are put into groups, "
+            f"{how}, that take of every bucket as many as t allows."
         )
 
 
