@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.anonymize.treatment.steps import treatments_of
+from shoal.errors import PolicyError
 from shoal.policy.model.treatment import TreatmentModel
 from shoal.policy.policy import Policy
 from shoal.policy.treatment import lock_treatments
-from shoal.publish.verify.standalone import TreatedColumn, read_lock, steps_of
+from shoal.publish.verify.standalone import TreatedColumn, are_steps_allowed, read_lock, steps_of
 from tests.anonymize.treatment.attributes import ScriptedSource
 
 pytestmark = pytest.mark.slow
@@ -73,12 +74,9 @@ def reached(steps, name):
     for step in treatments_of(models, POLICY.schema):
         if name in step.attributes:
             found = {new for value in found for new in outcomes(step, value)}
-    own = [
-        step
-        for step in steps_of({"treatments": lock_treatments(models), "attributes": LOCKED})
-        if name in step.attributes
-    ]
-    return found, TreatedColumn(LOCKED[name], own)
+    lock = {"treatments": lock_treatments(models), "attributes": LOCKED, "unit": "row"}
+    assert are_steps_allowed(lock, differential=False), "nothing honest is rejected"
+    return found, TreatedColumn(LOCKED[name], [step for step in steps_of(lock) if name in step.attributes])
 
 
 @given(st.lists(AGES, min_size=1, max_size=4))
@@ -125,6 +123,43 @@ def test_values_in_an_order(steps):
 def test_what_a_column_may_show(cells, shown, rule, fits):
     column = reached([{"top": {"age": "15"}}], "age")[1]
     assert column.can_show(cells, shown, rule) is fits
+
+
+SENSELESS = [
+    {"top": {"age": str(HIGH + 1)}},
+    {"bottom": {"age": str(LOW - 1)}},
+    {"top": {"grade": "z"}},
+    {"top": {"town": "a"}},
+    {"round": {"age": "0"}},
+    {"round": {"age": "1/2"}},
+    {"round": {"grade": "2"}},
+    {"random_round": {"age": 1}},
+    {"random_round": {"grade": 3}},
+    {"population_threshold": {"attribute": "town", "least": 9, "counts": {}, "other": "other"}},
+    {"population_threshold": {"attribute": "town", "least": 9, "counts": COUNTS, "other": "nowhere"}},
+    {"population_threshold": {"attribute": "town", "least": 9, "counts": COUNTS}},
+    {"population_threshold": {"attribute": "age", "least": 9}},
+    {"swap": {"attributes": ["town"], "rate": "5", "within": []}},
+    {"swap": {"attributes": ["town"], "rate": "0.5", "within": ["town"]}},
+    {"swap": {"attributes": ["who"], "rate": "0.5", "within": []}},
+]
+
+
+@pytest.mark.parametrize("step", SENSELESS, ids=str)
+def test_a_locked_step_that_no_policy_could_ask_for_is_not_allowed(step):
+    """Shoal refuses the policy, so a lock with such a step was never that of a run."""
+    keys = {**KEYS, "attributes": {**KEYS["attributes"], "who": {"role": "identifier"}}}
+    lock = read_lock(Policy.of(keys).lock().text)
+    assert not are_steps_allowed({**lock, "treatments": [step]}, differential=False)
+    with pytest.raises(PolicyError):
+        Policy.of({**keys, "treatments": [step]})
+
+
+def test_the_column_that_names_people_is_not_changed():
+    lock = read_lock(Policy.of(KEYS).lock().text)
+    step, unit = {"swap": {"attributes": ["town"], "rate": "0.5", "within": []}}, {"column": "town", "max_rows": 1}
+    assert are_steps_allowed({**lock, "treatments": [step]}, differential=False)
+    assert not are_steps_allowed({**lock, "treatments": [step], "unit": unit}, differential=False)
 
 
 def test_decimals_as_tables_hold_them():

@@ -5040,11 +5040,49 @@ def log_rounded_up(ratio: Fraction) -> str:
 
 
 def are_steps_allowed(lock: dict[str, Any], *, differential: bool) -> bool:
-    """Whether steps change published attributes alone and, before a differential method, look at one record alone."""
-    published = published_attributes(lock)
-    steps = steps_of(lock)
+    """Whether steps fit published attributes and, before a differential method, look at one record alone."""
+    unit, steps = lock["unit"], steps_of(lock)
+    published = published_attributes(lock) - ({unit["column"]} if isinstance(unit, dict) else set())
     inside = all(set(step.attributes) | set(step.within) <= published for step in steps)
-    return inside and not (differential and any(step.depends_on == OF_OTHERS for step in steps))
+    fitting = inside and all(fits_attribute(step, lock["attributes"][step.attributes[0]]) for step in steps)
+    return fitting and not (differential and any(step.depends_on == OF_OTHERS for step in steps))
+
+
+def fits_attribute(step: Step, attribute: dict[str, Any]) -> bool:
+    """Whether a step can be taken on the values of its attribute, and keeps them in their domain."""
+    kind, domain, asked = attribute["type"], attribute["domain"], step.asked
+    listed = domain["values"] if isinstance(domain, dict) and "values" in domain else None
+    if step.kind == "swap":
+        names = [*step.attributes, *step.within]
+        return 0 < number(asked["rate"]) < 1 and len(set(names)) == len(names)
+    if step.kind in ("top", "bottom"):
+        if listed is not None:
+            return kind in ORDERED and comparable(asked, kind) in [comparable(each, kind) for each in listed]
+        ends = domain if isinstance(domain, list) else [asked, asked]
+        low, code, high = (comparable(each, kind) for each in (ends[0], asked, ends[1]))
+        return bool(kind in ORDERED and kind != "ordinal" and low <= code <= high)
+    if step.kind in ("round", "random_round"):
+        base = number(str(asked))
+        if base <= 0 or listed is not None or kind not in ("integer", "decimal"):
+            return False
+        if step.kind == "random_round":
+            return bool(kind == "integer" and base >= 2 and isinstance(domain, list))
+        first, last = (
+            (-(-Fraction(domain[0]) // base), Fraction(domain[1]) // base) if isinstance(domain, list) else (0, 0)
+        )
+        return (kind == "decimal" or base.denominator == 1) and first <= last
+    values = ["false", "true"] if kind == "boolean" else listed
+    if step.kind == "population_threshold":
+        gone = (
+            attribute.get("missing", "value") == "value" if "other" not in asked else asked["other"] in (values or [])
+        )
+        counts = asked.get("counts")
+        return bool(values is not None and gone and (counts is None or sorted(counts) == sorted(values)))
+    return values is not None
+
+
+ORDERED = ("integer", "decimal", "date", "datetime", "ordinal")
+"""Types whose values have an order, so that there is an above and a below."""
 
 
 def treatment_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
