@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from shoal.anonymize.treatment.random_rounding import RandomRounding
 from shoal.chance.source import Source
+from shoal.data.domain import Interval
+from shoal.data.schema import Attribute
 from shoal.errors import UsageError
 from tests.anonymize.treatment.attributes import AGE, PAY, ScriptedSource, masked
 
@@ -56,6 +58,23 @@ def test_missing_stays_missing_and_every_value_draws_by_itself():
     step = RandomRounding(AGE, 10)
     made = step.apply({"age": masked([1, 9, 5, 5], 1)}, ScriptedSource([0, 5, 4]))["age"]
     assert made.tolist() == [10, None, 0, 10]
+
+
+FIRST, LAST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("value", "base"), [(LAST, 10), (LAST - 3, 10), (FIRST + 3, 10), (FIRST, 7), (LAST - 1, 2**61)]
+)
+def test_the_last_numbers_of_64_bits_stay_in_the_domain(value, base):
+    step = RandomRounding(Attribute("age", AGE.role, AGE.type, Interval(FIRST, LAST)), base)
+    low, high = max(value // base * base, FIRST), min(value // base * base + base, LAST)
+    with Source.seeded(1) as source:
+        made = step.apply({"age": np.full(200, value)}, source)["age"]
+    assert made.dtype == np.int64
+    assert set(made.tolist()) <= {low, high, *([value] if value == FIRST else [])}
+    if base == 10:
+        assert abs((made == high).mean() - (value - low) / (high - low)) < 0.2
 
 
 def test_a_seeded_run_has_the_right_mean():

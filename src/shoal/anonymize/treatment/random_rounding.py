@@ -15,6 +15,9 @@ from shoal.chance.source import Source
 from shoal.data.domain import Interval
 from shoal.errors import UsageError
 
+LARGEST = 2**62
+"""Up to here neighbouring multiples, and what lies between the ends of a domain, are numbers of 64 bits."""
+
 
 @dataclass(frozen=True)
 class RandomRounding(ColumnTreatment):
@@ -40,17 +43,20 @@ class RandomRounding(ColumnTreatment):
         return on_present(values, lambda held: self._drawn(held, source))
 
     def _drawn(self, values: Array, source: Source) -> Array:
-        domain = self.attribute.domain
+        domain, kind = self.attribute.domain, values.dtype
+        ends: tuple[int, int] = (domain.low, domain.high)  # type: ignore[union-attr]
+        if max(map(abs, ends)) + self.base > LARGEST:
+            values = values.astype(object)  # numbers of any size
         multiple = values // self.base * self.base
-        low = np.maximum(multiple, domain.low)  # type: ignore[union-attr]
-        high = np.minimum(multiple + self.base, domain.high)  # type: ignore[union-attr]
+        low = np.maximum(multiple, ends[0])
+        high = np.minimum(multiple + self.base, ends[1])
         widths = high - low
         made = values.copy()
         for width in np.unique(widths[values > low]).tolist():  # the base, and what is left of it at the ends
             held = (widths == width) & (values > low)
             up = source.integers(width, int(held.sum())) < (values - low)[held]
             made[held] = np.where(up, high[held], low[held])
-        return made
+        return made.astype(kind, copy=False)
 
     @property
     def variance(self) -> int:
