@@ -57,13 +57,13 @@ DIVERSE = (
 NOT_PROMISED = (
     "It does not cover attributes that an intruder knows and the policy does not call quasi-identifiers.",
     "It does not hold for two releases together: k-anonymous tables about the same people can identify someone.",
-    (
-        "It does not hide why these levels were taken: who knows that finer ones would have been, had they satisfied everything, "
-        "learns something of the records that stood in the way (the minimality attack)."
-    ),
-    "It does not hide how many rows were left out, to somebody who knows how many there were.",
     "It does not hide who is in the table, and it is no differential privacy.",
 )
+MINIMALITY = (
+    "It does not hide why these levels were taken: who knows that finer ones would have been, had they satisfied everything, "
+    "learns something of the records that stood in the way (the minimality attack)."
+)
+LEFT_OUT = "It does not hide how many rows were left out, to somebody who knows how many there were."
 UNSEEN_POPULATION = (
     "That every class stands for enough people of the population cannot be counted here: the population file is not part of the "
     "release, so that claim rests on the program that made it."
@@ -166,8 +166,10 @@ class FullDomainPlan(Plan):
     @property
     def not_promised(self) -> Sequence[str]:
         first = DIVERSE if self.requirement.is_confidential else HOMOGENEOUS
-        unseen = (UNSEEN_POPULATION,) if self.k_map is not None and not self.k_map.public else ()
-        return (first, *NOT_PROMISED, *unseen)
+        found = [first, *NOT_PROMISED]
+        found += [MINIMALITY] if self.search_kind != "fixed" else []
+        found += [LEFT_OUT] if self.method.suppression else []
+        return (*found, *([UNSEEN_POPULATION] if self.k_map is not None and not self.k_map.public else []))
 
     def repeat_words(self, when: str, state: RunState) -> str | None:
         noted = (

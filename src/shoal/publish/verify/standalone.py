@@ -4330,6 +4330,7 @@ def population_check(
     people: Counter[Any] = Counter()
     try:
         for cells, times in read_population(folder, k_map["file"], quasi, plan.criteria["k_map"].get("count")):
+            spend(len(cells) * len(wanted))
             for levels, keys in wanted.items():
                 chosen = [own[level][0] for own, level in pairs(shows, levels)]
                 key = tuple(label_of(rule, cell, kind) for rule, (cell, kind) in pairs(chosen, pairs(cells, kinds)))
@@ -4355,7 +4356,6 @@ def read_population(
     for line in lines:
         if not line:
             continue
-        spend(len(line))
         times = 1 if at is None else int(line[at])
         if times < 0 or len(line) != len(header):
             raise ValueError("a line of a population with fewer than no people")
