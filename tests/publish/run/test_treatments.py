@@ -302,11 +302,12 @@ def test_steps_that_nobody_took_are_rejected(made, tmp_path):
 
     folder = publish(tmp_path, VALUES).folder
     content = json.loads((folder / "certificate.json").read_text())
-    content["treatments"] = made("values").certificate["treatments"]
-    write(folder, content, rehash=True)
-    first, second = failed(folder)
-    assert "treatments" in first & second
-    assert "rebuilt" in first
+    for steps in (made("values").certificate["treatments"], []):
+        content["treatments"] = steps
+        write(folder, content, rehash=True)
+        first, second = failed(folder)
+        assert "treatments" in first & second
+        assert first & {"rebuilt", "model"}
 
 
 @pytest.mark.slow

@@ -5091,7 +5091,8 @@ def treatment_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, 
     if not steps and "treatments" not in certificate:
         return
     told = certificate.get("treatments", [])
-    yield must("treatments", equal(told, [step.entry for step in steps]), "those of the locked plan, in their order")
+    fits = bool(told) and equal(told, [step.entry for step in steps])
+    yield must("treatments", fits, "those of the locked plan, in their order")
     for table in certificate["tables"]:
         own = {column for step in steps for column in step.attributes} & set(table["columns"])
         if own:
