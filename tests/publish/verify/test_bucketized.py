@@ -61,7 +61,16 @@ def shifted_label(rows: list[list[str]]) -> list[list[str]]:
     return [[*rows[0][:-2], "nothing", rows[0][-1]], *rows[1:]]
 
 
+def messaged(folder: Path, content: dict[str, Any]) -> None:
+    """The number of a group stands under a name that tells something of a person."""
+    for entry in content["tables"]:
+        entry["group"] = "p17 has flu"
+        file = folder / entry["file"]
+        file.write_text(file.read_text().replace("group", "p17 has flu", 1))
+
+
 FORGED: dict[str, tuple[str, str, Change]] = {
+    "a message in the name of a column": ("linked", "table-files", messaged),
     "a bucket that a group lacks": ("linked", "closeness", lines_of("confidential.csv", without_a_bucket)),
     "a group that one table lacks": ("linked", "linked-groups", lines_of("records.csv", of_no_group)),
     "a t that is larger": ("linked", "guarantee", put("guarantee", "t", value="3")),

@@ -46,7 +46,8 @@ def group_checks(folder: Path, policy: Policy, certificate: BucketizedCertificat
         unbounded=ledger.unbounded_releases, looks=0, sample_used=False,
     )  # fmt: skip
     reached = None if certificate.achieved_t is None else exact(certificate.achieved_t)
-    figures = GroupFigures(certificate.buckets, reached, first.group or "", last.count or "")
+    names = (_own_name("group", first.group), _own_name("count", last.count))
+    figures = GroupFigures(certificate.buckets, reached, *names)
     wanted = make_certificate(plan, figures, certificate.files, account, certificate.date)
     # What was spent before is not in the locked plan.
     wanted = wanted.model_copy(update={"ledger": ledger})
@@ -65,6 +66,11 @@ def group_checks(folder: Path, policy: Policy, certificate: BucketizedCertificat
             )
         )
     return [*checks, *_table_checks(folder, certificate, plan)]
+
+
+def _own_name(name: str, told: str | None) -> str:
+    """The name of a column that is ours: underscores tell it from columns of the policy, and nothing else may be said in it."""
+    return told if told is not None and told.rstrip("_") == name else name
 
 
 # --- buckets ----------------------------------------------------------------------------------------------------------

@@ -5535,6 +5535,7 @@ def group_table_check(certificate: dict[str, Any], plan: BucketPlan) -> Check:
         added = [table[key] for key in ("group", "count") if table[key] is not None]
         fits = fits and (table["group"] is not None) == plan.linked and not attributes & set(added)
         fits = fits and (table["count"] is not None) == (name == "confidential") and len(set(added)) == len(added)
+        fits = fits and all(table[key] is None or table[key].rstrip("_") == key for key in ("group", "count"))
     if fits and plan.linked:
         fits = tables[0]["group"] == tables[1]["group"]
     return must("table-files", fits, "those of the locked plan, each with its columns")
