@@ -65,8 +65,8 @@ def test_each_column_says_what_its_values_stand_for():
     book = handbook(STEPS)
     assert treated_columns(book) == ["age", "sex", "diag"]
     assert readings(book, "age") == [
-        "80 stands for 80 or more (top coding)",
-        "20 stands for 20 or less (bottom coding)",
+        "what was 80 or more at this step became 80 (top coding)",
+        "what was 20 or less at this step became 20 (bottom coding)",
         (
             "rounded at random to a multiple of 5 or an end of the domain, without bias: a sum over n values has the right mean "
             "and a variance of at most 6 n from it"
@@ -82,14 +82,26 @@ def test_each_column_says_what_its_values_stand_for():
     )
 
 
+def test_a_code_says_what_it_stands_for_where_nothing_else_moves_values_to_it():
+    """78 may be rounded up to 80, and 85 down to it, so 80 alone tells nothing once values are rounded or drawn."""
+    coded = [{"bottom": {"age": 20}}, {"top": {"age": 80}}]
+    assert readings(handbook(coded), "age") == [
+        "20 stands for 20 or less (bottom coding)",
+        "80 stands for 80 or more (top coding)",
+    ]
+    for step in ({"round": {"age": 10}}, {"random_round": {"age": 10}}):
+        for steps in ([step, *coded], [*coded, step]):
+            assert not any("stands for" in each for each in readings(handbook(steps), "age"))
+
+
 def test_every_page_says_it():
     book = handbook(STEPS)
     readme, page, package = readme_text(book), codebook_page(book), json.loads(data_package_text(book))
     assert "## What was done to the values before" in readme
     for text in (readme, page):
-        assert "80 stands for 80 or more" in text
+        assert "what was 80 or more at this step became 80" in text
     fields = {each["name"]: each for each in package["resources"][0]["schema"]["fields"]}
-    assert "80 stands for 80 or more" in fields["age"]["description"]
+    assert "what was 80 or more at this step became 80" in fields["age"]["description"]
 
 
 def test_a_release_without_steps_says_nothing_of_them():
@@ -110,7 +122,7 @@ def test_counts_can_be_corrected_by_the_matrix(steps):
     true = np.array([700.0, 300.0, 50.0])
     assert np.allclose(true @ cells @ np.linalg.inv(cells), true)
     text = readme_text(handbook(steps))
-    assert "multiply shown counts by its inverse" in text
+    assert "multiply counts of the treated table, or estimates of them, by its inverse" in text
     assert "| `m` | " in text
 
 

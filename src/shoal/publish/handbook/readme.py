@@ -278,9 +278,9 @@ def _treatments(handbook: Handbook) -> Iterator[Section]:
         name = _name(matrix.attribute)
         blocks.append(
             Paragraph(
-                f"The matrix of PRAM for {name}: a line for each true value, with the probability of every value that is shown. "
-                "A row of counts of true values times this matrix is, on average, the row of counts of shown values; so "
-                "multiply shown counts by its inverse, where it has one, to estimate the true ones."
+                f"The matrix of PRAM for {name}: a line for each value before this step, with the probability of every value "
+                "after it. A row of counts before it times this matrix is, on average, the row of counts after it; so multiply "
+                "counts of the treated table, or estimates of them, by its inverse, where it has one, to estimate those before."
             )
         )
         rows = [
@@ -290,7 +290,7 @@ def _treatments(handbook: Handbook) -> Iterator[Section]:
             )
             for value, row in zip(matrix.values, matrix.rows, strict=True)
         ]
-        blocks.append(LinesOfTable(("true value", "shown, with probability"), tuple(rows)))
+        blocks.append(LinesOfTable(("value before", "value after, with probability"), tuple(rows)))
     large = large_matrices(handbook)
     if large:
         blocks.append(

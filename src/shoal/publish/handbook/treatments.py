@@ -27,9 +27,10 @@ class TransitionMatrix(NamedTuple):
 
 def readings(handbook: Handbook, name: str) -> list[str]:
     """What each step did to a column, in its order, in words that say how to read it; none for a column as it was."""
-    steps = handbook.certificate.get("treatments", ())
+    steps = [step for step in handbook.certificate.get("treatments", ()) if name in step["attributes"]]
     kind = handbook.lock["attributes"][name]["type"]
-    return [_reading(step, name, kind) for step in steps if name in step["attributes"]]
+    alone = not any(step["kind"] in ("round", "random_round", "pram") for step in steps)
+    return [_reading(step, name, kind, alone=alone) for step in steps]
 
 
 def treated_columns(handbook: Handbook) -> list[str]:
@@ -37,12 +38,15 @@ def treated_columns(handbook: Handbook) -> list[str]:
     return [column.name for column in handbook.columns if readings(handbook, column.name)]
 
 
-def _reading(step: Mapping[str, Any], name: str, kind: str) -> str:
+def _reading(step: Mapping[str, Any], name: str, kind: str, *, alone: bool) -> str:
+    """One step; `alone` where none rounds or draws, so that a code means what it says of the original."""
     told = step["parameters"]
     if step["kind"] in ("top", "bottom"):
         more, less = ("later", "earlier") if kind in ("date", "datetime") else ("more", "less")
-        code = told["code"]
-        return f"{code} stands for {code} or {more if step['kind'] == 'top' else less} ({step['kind']} coding)"
+        code, side = told["code"], more if step["kind"] == "top" else less
+        if not alone:
+            return f"what was {code} or {side} at this step became {code} ({step['kind']} coding)"
+        return f"{code} stands for {code} or {side} ({step['kind']} coding)"
     if step["kind"] == "round":
         return f"rounded to the nearest multiple of {told['base']}, a half away from 0"
     if step["kind"] == "random_round":
