@@ -227,6 +227,7 @@ MUST_FIRE = {
     "theorems": {"theorems", "premises", "wording"},
     "not_promised": {"wording"},
     "guarantee": {"guarantee", "unit", "status"},
+    "guarantee.closeness": {"closeness", "no-idle-files"},
     "method": {"keys", "method", "lock-method"},
     "bound": {"bound"},
     "recoding_choice": {"recoding-price", "recoding-noise", "recoding-lattice", "wording"},

@@ -42,6 +42,11 @@ def papers(honest, tmp_path, kind: str) -> Path:
     return Path(shutil.copytree(honest(kind), tmp_path / "out"))
 
 
+def must_fire(path: tuple[object, ...]) -> set[str]:
+    """The checks of which one must fire for an edit at a path: those of its entry, and of its part where that has some."""
+    return MUST_FIRE.get(str(path[0]), set()) | MUST_FIRE.get(".".join(map(str, path[:2])), set())
+
+
 def hold(folder: Path, kind: str, chosen: list) -> None:
     """Each edit is caught by both verifiers, by a check that speaks of what was changed, or is known to be beyond them."""
     wrong = []
@@ -54,7 +59,7 @@ def hold(folder: Path, kind: str, chosen: list) -> None:
         if inherent(kind, edit) is not None:
             if found - {"page-hash"}:
                 wrong.append(f"thought to be inherent, and caught: {place} ({found})")
-        elif not suffices(kind, edit) and not found & (MUST_FIRE.get(edit.path[0], set()) | STRUCTURE):
+        elif not suffices(kind, edit) and not found & (must_fire(edit.path) | STRUCTURE):
             wrong.append(f"not caught, or by another check: {place} ({found})")
         if code != 3 and not said_not_verified(kind, edit, checks):
             wrong.append(f"passed by the one-file verifier: {place}")

@@ -3923,6 +3923,9 @@ def full_domain_checks(folder: Path, certificate: dict[str, Any], lock: dict[str
     spent = number(ledger["epsilon"]) > 0 or number(ledger["delta"]) > 0
     yield must("prior-charges", ledger["charges"] > 0 or not spent, "without charges there is nothing spent")
     yield from look_checks(ledger)
+    name = f"table.{plan.release['output']['format']}"
+    fits = [table["file"] for table in certificate["tables"]] == [name]
+    yield must("table-files", fits, "one table, in the file of the locked plan")
     yield full_domain_file_check(certificate, plan)
     yield from full_domain_table_checks(folder, certificate, plan)
     yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
