@@ -30,6 +30,15 @@ def test_the_plan_says_what_is_asked_and_that_it_is_no_differential_privacy(tmp_
     assert found.page()
 
 
+@pytest.mark.parametrize(("limit", "words"), [("0", "No such row is left out"), ("0.1", "at most 10 % of all these")])
+def test_rows_of_a_person_beyond_the_first_are_said_to_be_left_out(tmp_path, limit, words):
+    changes = {"unit": {"column": "patient", "max_rows": 1}, "release.suppression": limit}
+    said = " ".join(planned(tmp_path, "searched", changes).sentences())
+    assert "One row of each" in said
+    assert words in said
+    assert "One row of each" not in " ".join(planned(tmp_path, "searched").sentences())
+
+
 def test_homogeneous_classes_are_said_where_no_criterion_bounds_values(tmp_path):
     assert "one confidential value" in planned(tmp_path, "searched").not_promised[0]
     assert "one confidential value" not in planned(tmp_path, "every").not_promised[0]

@@ -205,10 +205,12 @@ class FullDomainPlan(Plan):
             "heuristic": "at levels that are searched for on the table, by a search that need not find the best",
         }[self.search_kind]
         local = " Rows that these levels leave over may show coarser labels of their own." if self.method.local else ""
+        bounded = self.unit.column is not None
+        taken = f"One row of each {self.unit.name}, drawn at random, takes part. " if bounded else ""
         gone = (
-            "No row is left out"
+            f"{taken}No {'such ' * bounded}row is left out"
             if not limit
-            else f"Rows of other classes are left out, at most {exact_text(100 * limit)} % of all"
+            else f"{taken}Rows of other classes are left out, at most {exact_text(100 * limit)} % of all{' these' * bounded}"
         )
         return (
             f"{quasi}: labels in the place of values, {how}.{local} {gone}; the published table is counted. All other published "
