@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import verify
-from tests.publish.level_clinic import publish
+from tests.publish.level_clinic import planned, publish
 from tests.publish.verify.forgery import certificate, write
 
 COUNTS = st.lists(st.integers(1, 30), min_size=1, max_size=6)
@@ -27,6 +27,13 @@ def failed(folder: Path) -> set[str]:
 
 def failed_alone(folder: Path) -> set[str]:
     return {check.id for check in verifier.verify(folder) if check.agrees is False}
+
+
+def test_a_locked_share_of_rows_is_below_1(tmp_path):
+    lock = verifier.read_lock(planned(tmp_path, "searched").lock.text)
+    assert verifier.is_allowed(lock)
+    for share in ("1", "2", "3/2"):
+        assert not verifier.is_allowed({**lock, "release": {**lock["release"], "suppression": share}})
 
 
 # --- comparisons at their limits -------------------------------------------------------------------------------------

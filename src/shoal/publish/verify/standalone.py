@@ -1512,8 +1512,8 @@ def is_allowed(lock: dict[str, Any]) -> bool:
         return bool(once and release["sampling"].get("already") is None and _is_allowed_of_rows(lock, max_rows))
     if method == "sample":
         return bool(lock["neighbours"] == "replace_one" and release["repeat"] == 1 and is_allowed_sample(release))
-    if method != "safe-k":
-        return bool(max_rows == 1)  # one row of each person is what its theorems speak of
+    if method != "safe-k":  # one row of each person is what its theorems speak of
+        return bool(max_rows == 1 and (method != "k-anonymity" or number(release["suppression"]) < 1))
     return _is_allowed_of_rows(lock, max_rows)
 
 
