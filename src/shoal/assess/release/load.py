@@ -101,9 +101,16 @@ class LoadedRelease:
         # Rows of a table that was a sample speak of its population, counts of the table itself.
         of_population = self.was_sampled_before and not self.counts
         whose = "the population that the table was sampled from" if of_population else "the table"
-        sampled = self.certificate.get("samples") or [{}]
         steps = " after its treatments" if self.certificate.get("treatments") else ""
-        return f"{rows} of {whose}{steps}{_TREATED.get(sampled[0].get('rare'), '')}"
+        return f"{rows} of {whose}{steps}{self._rare_words}"
+
+    @property
+    def _rare_words(self) -> str:
+        """What became of the rare values of a plain sample; nothing for other releases."""
+        told = self.certificate.get("samples")
+        samples = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+        rare = samples[0].get("rare") if samples else None
+        return _TREATED.get(rare, "") if isinstance(rare, str) else ""
 
     def table(self, name: str | None = None) -> PublishedTable:
         """Give one table by name; without a name, the only table of the release."""
