@@ -149,6 +149,12 @@ def made_level(made, name):
         (Requirement(2, l=4), {}, InfeasibleError, "the best that any class reaches is l = 3"),
         (Requirement(8), {"coarsest": {"age": 1, "sex": 0}}, InfeasibleError, "have to be suppressed"),
         (Requirement(50), {"coarsest": {"age": 1, "sex": 0}}, InfeasibleError, "however many records"),
+        (
+            Requirement(2, t=Fraction(1, 10**6)),
+            {"coarsest": {"age": 1, "sex": 0}},
+            InfeasibleError,
+            "unlike the table are suppressed round by round, and none is left",
+        ),
         (Requirement(2), {"levels": {"age": 9}}, UsageError, "level"),
         (Requirement(2), {"levels": {"age": 1}, "finest": {"age": 1}}, UsageError, "pinned and bounded"),
         (Requirement(2, k_map=3), {}, UsageError, "population"),

@@ -220,6 +220,8 @@ def _infeasible(problem: SearchProblem, suppression: Fraction, *, proved: bool) 
     if least is None:
         largest = int(classes_at(problem, tuple(len(own) - 1 for own in problem.lattice.levels)).classes.sizes.max())
         ending = ", however many records are suppressed" if is_least else ", among those that were looked at"
+        if is_least and problem.required.is_relative:  # a class by itself is always like its own table
+            ending = ": classes that are unlike the table are suppressed round by round, and none is left"
         return InfeasibleError(
             wrong + ending,
             came=problem.required.words(),
