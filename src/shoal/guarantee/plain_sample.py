@@ -65,8 +65,8 @@ class SamplePrivacy(Guarantee):
     def words(self) -> str:
         rows = "any one row" if self.c == 1 else f"any {self.c} rows"
         return (
-            f"with probability at least 1 - {text_up(self.delta)} the sample does not become more than "
-            f"{text_up(1 + self.epsilon)} times as likely whatever values {rows} had; this holds for this table only"
+            f"with probability at least 1 - {text_up(self.delta)} no values of {rows} make the sample more than "
+            f"{text_up(1 + self.epsilon)} times as likely as others would; this holds for this table only"
         )
 
 

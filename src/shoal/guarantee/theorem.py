@@ -330,7 +330,8 @@ _ALL = (
         "sample-exact",
         "The exact safe rate of a plain sample",
         "Shoal; sharpens CM06",
-        "A sample keeps (c, epsilon') when every value appears at most as often as its cap; the failure probability is "
+        "Each value has a cap, the most rows of it that a sample may show for c and epsilon; a sample that exceeds no cap keeps "
+        "the promise. Of n_v rows with the value v each is kept with probability p, so it fails with probability "
         "1 - prod_v Pr[Bin(n_v, p) <= cap_v].",
         (
             _premise("counts", "counts are whole numbers from 1 up and c >= 1", "plain_sample.sample_rate"),
@@ -437,7 +438,7 @@ _ALL = (
     ),
     Theorem(
         "full-domain-k",
-        "A table without the classes that lack something lacks nothing",
+        "Classes that fail are left out until none fails",
         "Samarati 2001; Sweeney 2002; Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam 2007; Li, Li and "
         "Venkatasubramanian 2007",
         "If every record shows labels in place of its quasi-identifiers, and every class of equal labels that lacks a criterion "

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from shoal.policy.model.method import METHODS
 from shoal.policy.policy import Policy
 from tests.policy.written import BASE, the_problem
 
@@ -51,3 +55,11 @@ def test_without_epsilon_a_method_has_to_be_named():
     found = the_problem(f"{HEAD}release: {{k: 5}}\n", "release")
     assert "'method' is missing" in found.wrong
     assert "epsilon and delta" in found.fix
+
+
+def test_the_guide_lists_the_keys_of_every_method_that_it_lists():
+    guide = (Path(__file__).parents[3] / "docs/guide/policy.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `([\w-]+)` \| ((?:`\w+`(?:, )?)+) \| \{doc\}", guide, flags=re.MULTILINE))
+    assert set(listed) == set(METHODS) - {"dp-microaggregation"}
+    for name, keys in listed.items():
+        assert sorted(re.findall(r"\w+", keys)) == sorted(METHODS[name].keys), name

@@ -326,4 +326,4 @@ def test_the_verdict_of_the_one_file_verifier_names_what_it_takes_as_a_premise()
     *_, verdict = verifier.report(checks)[0]
     assert "wording; the promise does not rest on that. " in verdict
     assert "a premise of the promise" in verdict
-    assert verdict.endswith("VERIFIED but for that premise: all that the promise rests on.")
+    assert verdict.endswith("VERIFIED but for that premise: all that the promise rests on and a folder can show.")

@@ -339,7 +339,8 @@ def _rates(report: Mapping[str, Any]) -> list[str]:
     from shoal.guarantee.rounding import text_down
 
     exact, published = (text_down(rate[bound], 3) if rate[bound] else "none" for bound in ("exact", "published"))
-    return [f"each row was kept with probability {rate['used']:g}; safe: {exact} exact, {published} published"]
+    safe = f"safe: {exact} by the exact bound, {published} by the published theorems"
+    return [f"each row was kept with probability {rate['used']:g}; {safe}"]
 
 
 def _detail(column: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 GROUPING_WORDS = {
     "near": "records near in their quasi-identifiers, of every bucket some",
-    "random": "records drawn at random, of every bucket some, or all with different values",
+    "random": "records drawn at random, by their confidential values alone",
     "confidential": "records with like confidential values",
 }
 

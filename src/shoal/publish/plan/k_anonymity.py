@@ -60,8 +60,8 @@ NOT_PROMISED = (
     "It does not hide who is in the table, and it is no differential privacy.",
 )
 MINIMALITY = (
-    "It does not hide why these levels were taken: who knows that finer ones would have been, had they satisfied everything, "
-    "learns something of the records that stood in the way (the minimality attack)."
+    "It does not hide why the levels are no finer: some records stood in the way of finer ones, and who knows the method and "
+    "most of the table may infer which (the minimality attack)."
 )
 LEFT_OUT = "It does not hide how many rows were left out, to somebody who knows how many there were."
 UNSEEN_POPULATION = (
@@ -191,8 +191,8 @@ class FullDomainPlan(Plan):
 
     def _criteria_words(self) -> str:
         """What every class has beside k, in a sentence for confidential values and one for the population."""
-        wanted = [f"{name} = {value}" for name, value, _ in self.criteria_facts()]
-        said = f" Of each confidential attribute, every class also has {', '.join(wanted)}." if wanted else ""
+        wanted = [f"{name} = {value} ({about})" for name, value, about in self.criteria_facts()]
+        said = f" For each confidential attribute, every class also has {', '.join(wanted)}." if wanted else ""
         if self.k_map is not None:
             said += f" Every class stands for at least {self.k_map.k:,} people of the population."
         return said
@@ -213,15 +213,15 @@ class FullDomainPlan(Plan):
             else f"{taken}Rows of other classes are left out, at most {exact_text(100 * limit)} % of all{' these' * bounded}"
         )
         return (
-            f"{quasi}: labels in the place of values, {how}.{local} {gone}; the published table is counted. All other published "
-            "attributes are as they were."
+            f"{quasi}: labels in the place of values, {how}.{local} {gone}. What is promised is counted on the published table. "
+            "All other published attributes are as they were."
         )
 
     def criteria_facts(self) -> list[tuple[str, str, str]]:
         """Each criterion on confidential values: its name, the value asked for, and what it means."""
         wanted, found = self.requirement, []
         if wanted.l is not None:
-            found.append(("l", str(wanted.l), "different values in every class, at least"))
+            found.append(("l", str(wanted.l), "at least so many different values"))
         if wanted.entropy_l is not None:
             found.append(
                 ("entropy l", exact_text(wanted.entropy_l), "the entropy of a class is at least its logarithm")
@@ -233,7 +233,7 @@ class FullDomainPlan(Plan):
         if wanted.t is not None:
             ways = sorted(set(self.distances().values()))
             about = "; ".join(DISTANCE_WORDS[way] for way in ways)
-            found.append(("t", exact_text(wanted.t), f"earth mover's distance from the table, at most: {about}"))
+            found.append(("t", exact_text(wanted.t), f"at most this earth mover's distance from the table; {about}"))
         if wanted.alpha is not None:
             found.append(("alpha", exact_text(wanted.alpha), "the largest share of one value"))
         if wanted.beta is not None:

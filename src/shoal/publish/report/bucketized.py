@@ -147,7 +147,7 @@ ABOUT = (
     "Shares: how many records of a group have a bucket or value, over the size of the group; in the whole table likewise.",
     (
         "t reached: the largest ratio between a share in a group and in the whole table, either way, over all combinations of "
-        "the confidential attributes, as an exact fraction; without end where a group lacks one."
+        "the confidential attributes, as an exact fraction; infinite where a group lacks one."
     ),
     (
         "Unlike: the share of a quasi-identifier's variance (of names, of their distances) that lies inside groups. 0 where all "
@@ -185,8 +185,9 @@ def _row_facts(rows: dict[str, Any]) -> list[Fact]:
 
 def _group_facts(report: dict[str, Any]) -> list[Fact]:
     own, asked = report["groups"], report["asked"]
+    sizes = f"{own['smallest']:,}" + (f" to {own['largest']:,}" if own["largest"] != own["smallest"] else "")
     found: list[Fact] = [
-        ("groups", f"{own['count']:,}", f"of {own['smallest']:,} to {own['largest']:,} records, k = {own['k']:,}"),
+        ("groups", f"{own['count']:,}", f"of {sizes} records, k = {own['k']:,}"),
     ]
     if asked["l"] is not None:
         worst = max(one["largest_share"] for one in report["held"])
@@ -195,7 +196,7 @@ def _group_facts(report: dict[str, Any]) -> list[Fact]:
         reached = Fraction(report["achieved_t"])
         found.append(("t reached", text_near(reached), f"{report['achieved_t']} exactly; {asked['t']} was allowed"))
     elif report["achieved_t"] is None:
-        found.append(("t reached", "no end", "some group lacks a value that others have; t is not claimed"))
+        found.append(("t reached", "infinite", "some group lacks a value that others have; t is not claimed"))
     return found
 
 

@@ -210,6 +210,15 @@ def _text(value: object) -> str:
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
+def _finer_words(found: dict[str, Any]) -> str:
+    """What would allow finer levels."""
+    if not found["rows"]["limit"]:
+        return " A few rare rows may stand in the way of finer levels: allow suppression, or local recoding with it."
+    if not found["search"]["local"]:
+        return " More suppression, or local recoding (local: true), may allow finer levels."
+    return ""
+
+
 def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
     said, rows, search = [], found["rows"], found["search"]
     if rows["share"] > MANY_LEFT_OUT:
@@ -237,7 +246,9 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
         ([one["name"] for one in whole if len(one["levels"]) > 1], " in some rows"),
     ):
         if some:
-            said.append(f"Nothing is left of {', '.join(map(repr, some))}{where}: one label stands for every value.")
+            said.append(
+                f"Nothing is left of {', '.join(map(repr, some))}{where}: one label stands for every value.{_finer_words(found)}"
+            )
     if earlier:
         said.append(
             f"{count_words(earlier, 'earlier release')} of this dataset cannot be added up with this one: together they may show "

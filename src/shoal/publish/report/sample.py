@@ -171,6 +171,13 @@ def _cautions(found: Mapping[str, Any], earlier: int) -> list[str]:
     if raised:
         names = ", ".join(f"'{name}'" for name in raised)
         said.append(f"Coarser levels than the policy's were taken for {names}, so that no value is rare.")
+    best = max(found["thresholds"], key=lambda each: each["expected"], default=None)
+    if best is not None and best["expected"] >= 2 * rows["expected"]:
+        said.append(
+            f"Values with few rows hold the rate down. With rare: drop and rare_below: {best['below']:,} about "
+            f"{best['expected']:,.0f} rows would be expected instead of {rows['expected']:,.0f}; the table at the end shows "
+            "other bounds."
+        )
     if rows["published"] == 0:
         said.append("No row was drawn: the published table is empty. Drawing again would not keep the promise.")
     if earlier:

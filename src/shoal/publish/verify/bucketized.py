@@ -202,7 +202,7 @@ def _linked_checks(
     if plan.t is not None:
         near = reached is not None and reached <= plan.t
         checks.append(
-            Check("closeness", near, f"the farthest group has a ratio of {reached or 'no end'}", promise=True)
+            Check("closeness", near, f"the farthest group has a ratio of {reached or 'infinity'}", promise=True)
         )
     told = None if certificate.achieved_t is None else exact(certificate.achieved_t)
     checks.append(Check("achieved-t", told == reached, "as it is counted here", promise=True))

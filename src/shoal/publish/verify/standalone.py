@@ -3755,13 +3755,15 @@ def _is_set(body: str, attribute: dict[str, Any]) -> bool:
 
 
 def _concepts(hierarchy: Any) -> Any:
-    """The names of a hierarchy that the locked plan writes out; UnreadableError for one that was a file, or a mask."""
+    """The names of a hierarchy that the locked plan writes out; UnreadableError for a file, a mask, and `auto`."""
     key = ("concepts", id(hierarchy))
     if key in _MADE:
         return _MADE[key][0]
     tree = hierarchy.get("groups") or hierarchy.get("taxonomy") if isinstance(hierarchy, dict) else None
     if tree is None or (isinstance(tree, dict) and set(tree) == {"sha256"}):
-        raise UnreadableError("what its concepts are called is not compared here: the hierarchy is a file, or a mask")
+        raise UnreadableError(
+            "what its concepts are called is not compared here: the locked plan does not write the hierarchy out"
+        )
     found, waiting = {"*", hierarchy.get("rest") or "*"}, [tree]
     while waiting:
         each = waiting.pop()
@@ -5735,7 +5737,7 @@ def bucketized_statement(plan: BucketPlan) -> list[str]:
 
 
 def _shown_ratio(ratio: Optional[Fraction]) -> str:
-    return "no end" if ratio is None else f"{ratio} (about {float(ratio):.4g})"
+    return "infinity" if ratio is None else f"{ratio} (about {float(ratio):.4g})"
 
 
 # === 18. The program ===============================================================================================
@@ -5896,7 +5898,7 @@ def statement(folder: Path) -> list[str]:
         rows = "any one row" if sampled.c == 1 else f"any {sampled.c} rows"
         chance = f"with probability at least 1 - {release['delta']} over the draw"
         return [
-            f"A plain sample: {chance} it is at most 1 + {release['epsilon']} times as likely whatever values {rows} had.",
+            f"A plain sample: {chance} no values of {rows} make it more than 1 + {release['epsilon']} times as likely as others.",
             "Status: proved with condition. No differential privacy.",
             "Condition: table, rate and rare values are taken as given; what they give away by themselves is not covered.",
             "That the rate is safe for the table rests on the program that drew the sample: the table's counts are not here.",
@@ -5969,7 +5971,7 @@ def report(checks: list[Check]) -> tuple[list[str], int]:
         if some
     ]
     verdict = "VERIFIED but for that premise" if taken else "VERIFIED but for that claim" if unseen else "VERIFIED"
-    return [*lines, f"{count} ({'. '.join(said)}). {verdict}: all that the promise rests on."], 0
+    return [*lines, f"{count} ({'. '.join(said)}). {verdict}: all that the promise rests on and a folder can show."], 0
 
 
 def main(arguments: list[str]) -> int:

@@ -101,10 +101,11 @@ def _infeasible(
     gone = [column.attribute.name for column in columns if (column.ranks < 0).any()]
     why = f"; the missing values of '{gone[0]}' are a bucket of their own" if gone else ""
     return InfeasibleError(
-        "no division of the records keeps every group within t of the table, with two buckets of each confidential attribute",
+        "no groups keep within t of the table, even with two buckets of each confidential attribute",
         came=f"k = {k:,}, t = {text_near(t)}, and {least:,} of {records:,} records in the smallest bucket{why}",
         allowed=", or ".join(reached) or "nothing: some bucket has a single record, which no two groups can share",
-        fix="ask for what can be reached" + (", or leave out the records with missing values" if gone else ""),
+        fix="ask for what can be reached"
+        + (", or leave the records with missing values out of the table beforehand" if gone else ""),
     )
 
 

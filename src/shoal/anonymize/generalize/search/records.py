@@ -195,7 +195,8 @@ def _with_population(records: EncodedRecords, population: Counts) -> EncodedReco
             "the population does not hold the table: it has fewer people than rows for some combinations of quasi-identifiers",
             came=f"{lacking:,} of {int(np.count_nonzero(in_table)):,} combinations",
             allowed="every person of the table is in the population",
-            fix="bring the population that the table is part of, with values spelled alike",
+            fix="bring the population that the table is part of, with values spelled alike; where a column says how many people "
+            "a line stands for, name it: k_map: {count: NAME}",
         )
     quasi = Counts(records.quasi.columns, tuple(values), tuple(one.astype(np.int32) for one in together), counts)
     joint = np.concatenate([records.joint, np.full(len(population), records.joints, dtype=np.int64)])
