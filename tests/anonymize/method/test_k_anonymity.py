@@ -17,9 +17,10 @@ from shoal.anonymize.method.k_anonymity import FullDomain
 from shoal.assess.disclosure.measures import observe
 from shoal.chance.source import Source
 from shoal.data.domain import Values
-from shoal.data.hierarchy.level import TopLevel
+from shoal.data.hierarchy.level import TopLevel, ValueLevel
 from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.errors import InfeasibleError, PreconditionError, UsageError
+from shoal.guarantee.rounding import text_up
 from shoal.guarantee.unit import Unit
 from shoal.policy.policy import Policy
 from tests.anonymize.method.people import rows
@@ -165,6 +166,21 @@ def made_level(made, name):
 def test_bad_input_is_refused(required, options, error, words):
     with pytest.raises(error, match=words):
         run(rows(200), required, **options)
+
+
+def test_what_the_coarsest_levels_reach_is_named_as_the_measures_count_it():
+    frame, levels = rows(200), {"age": 1, "sex": 0}
+    required = Requirement(2, l=3, t=Fraction(1, 100), alpha=Fraction(2, 5))
+    with pytest.raises(InfeasibleError) as refused:
+        run(frame, required, coarsest=levels)
+    table = opened(frame)
+    made = {name: table.schema[name].hierarchy.level(level) for name, level in levels.items()}
+    made["grade"] = ValueLevel()
+    one = observe(table.recode(made).count_by([*levels, "grade"]), quasi_schema([*levels]))
+    found = one.confidential[0].measures
+    words = f"k = {one.k}, l = {found.l} of 'grade', t = {text_up(Fraction(round(found.t_ordered * 10**9), 10**9))} of 'grade'"
+    assert f"the coarsest levels have {words}" in str(refused.value)
+    assert f"alpha = {text_up(found.alpha)} of 'grade' with nothing suppressed" in str(refused.value)
 
 
 def test_equal_records_are_refused():

@@ -10,6 +10,7 @@ from math import ceil
 import numpy as np
 
 from shoal.anonymize.generalize.lattice import LIMIT, Lattice
+from shoal.anonymize.generalize.search.criteria import emd
 from shoal.anonymize.generalize.search.full_domain import (
     FoundScheme,
     SearchProblem,
@@ -226,7 +227,11 @@ def _infeasible(problem: SearchProblem, suppression: Fraction, *, proved: bool) 
             wrong + ending,
             came=problem.required.words(),
             allowed="; ".join(
-                [f"the largest class of the coarsest levels has {largest:,} records", *_whole_words(problem)]
+                [
+                    f"the largest class of the coarsest levels has {largest:,} records",
+                    _coarsest_words(problem),
+                    *_whole_words(problem),
+                ]
             ),
             fix=f"ask for less, or allow coarser levels{hint}",
         )
@@ -235,9 +240,32 @@ def _infeasible(problem: SearchProblem, suppression: Fraction, *, proved: bool) 
         f"{wrong} within the limit of suppression",
         came=f"{problem.required.words()}, suppression: {exact_text(suppression)}",
         allowed=f"{'at least ' if is_least else ''}{least.suppressed:,} of {rows:,} records have to be suppressed"
-        f"{'' if is_least else ' by the best recoding found'}: suppression: {share} or more",
+        f"{'' if is_least else ' by the best recoding found'}: suppression: {share} or more; {_coarsest_words(problem)}",
         fix=f"allow more suppression or coarser levels, or ask for less{hint}",
     )
+
+
+def _coarsest_words(problem: SearchProblem) -> str:
+    """What the classes of the coarsest levels have with nothing suppressed: of k, l, t and alpha the best there is so."""
+    required = problem.required
+    made = classes_at(problem, tuple(len(own) - 1 for own in problem.lattice.levels)).classes
+    filled = np.flatnonzero(made.sizes > 0)
+    found = [f"k = {int(made.sizes[filled].min()):,}"]
+    for held in made.held:
+        if required.l is not None:
+            present = held.value != held.values.absent
+            fewest = np.bincount(held.owner[present], minlength=len(made))[filled].min()
+            found.append(f"l = {int(fewest)} of '{held.values.name}'")
+        if required.t is not None:
+            totals = held.totals(np.ones(len(made), dtype=np.bool_))
+            moved, parts = emd(held, made.sizes, totals)
+            scale = parts * int(totals.sum())
+            far = max(Fraction(int(moved[at]), int(made.sizes[at]) * scale) for at in filled.tolist())
+            found.append(f"t = {text_up(far)} of '{held.values.name}'")
+        if required.alpha is not None:
+            share = max(map(Fraction, held.count.tolist(), made.sizes.take(held.owner).tolist()))
+            found.append(f"alpha = {text_up(share)} of '{held.values.name}'")
+    return f"the coarsest levels have {', '.join(found)} with nothing suppressed"
 
 
 def _whole_words(problem: SearchProblem) -> list[str]:
