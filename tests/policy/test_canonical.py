@@ -19,8 +19,9 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 POLICIES = sorted(EXAMPLES.glob("*/policy.yaml"))
 
 
-def test_there_are_three():
-    assert [path.parent.name for path in POLICIES] == ["adult", "clinic", "visits"]
+def test_there_is_one_of_each_kind():
+    kinds = ["adult", "anatomy", "clinic", "k-anonymity", "sample", "t-closeness", "treatments", "visits"]
+    assert [path.parent.name for path in POLICIES] == kinds
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.parent.name)

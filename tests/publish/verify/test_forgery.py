@@ -351,7 +351,8 @@ def test_an_older_python_is_told_so(monkeypatch, capsys):
     newer = {"bit_count", "pairwise", "removeprefix_", "batched"}
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert not used & newer
-    assert not [node for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "strict"]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    assert not [call for call in calls if call.func.id == "zip" and call.keywords]  # zip(strict=...) came with 3.10
 
 
 def test_what_a_folder_says_is_printed_so_that_no_terminal_acts_on_it(honest, tmp_path):
