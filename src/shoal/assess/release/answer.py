@@ -57,6 +57,12 @@ CELL = (
 )
 MARGIN = f"{SPLIT}; exact binomial bounds, each unpublished cell hiding 0 to k - 1 sampled records; pointwise"
 COUNTED = "noisy counts, negative ones as 0; bounds of the exact noise; pointwise"
+UNSUPPRESSED = {
+    ", each unpublished cell hiding 0 to k - 1 sampled records": "",
+    "given that the count reached k": "given that one row was drawn",
+    "shows fewer than k": "shows none",
+}
+"""What stands in the place of words about k where no tuple is suppressed, as in a plain sample."""
 SHARE = "the count's interval by the total's, each at half the risk (Bonferroni); pointwise"
 
 
@@ -137,7 +143,14 @@ def _count_rows(
     _, total_most, _, _ = _count_bounds(every)
     rest = float(lower_bound(outside, view.beta, risk / 16))
     high = min(high, float(upper_bound(total_most, every.view.beta, risk / 16)) - rest)
-    return Estimate(value, low, max(high, value), level, view.name, COUNT, loaded.records)
+    return Estimate(value, low, max(high, value), level, view.name, _explain(COUNT, view), loaded.records)
+
+
+def _explain(words: str, view: PublishedView) -> str:
+    """How an interval was made, without a k where nothing is suppressed."""
+    for about_k, plain in UNSUPPRESSED.items() if not view.suppresses else ():
+        words = words.replace(about_k, plain)
+    return words
 
 
 def total(loaded: LoadedRelease, level: float) -> Estimate:
@@ -149,7 +162,7 @@ def total(loaded: LoadedRelease, level: float) -> Estimate:
     inside, most, _, value = _count_bounds(overlap)
     low = float(lower_bound(inside, overlap.view.beta, risk / 2))
     high = float(upper_bound(most, overlap.view.beta, risk / 2))
-    return Estimate(value, low, high, level, overlap.view.name, MARGIN, loaded.records)
+    return Estimate(value, low, high, level, overlap.view.name, _explain(MARGIN, overlap.view), loaded.records)
 
 
 def share(loaded: LoadedRelease, where: Where, level: float) -> Estimate:
@@ -237,7 +250,9 @@ def marginal(
         (inside == 0) & (seen > 0),
         level,
         view.name,
-        COUNT if by_total else CELL if covers_view and bool(np.all([own.all() for own in alone])) else MARGIN,
+        _explain(
+            COUNT if by_total else CELL if covers_view and bool(np.all([own.all() for own in alone])) else MARGIN, view
+        ),
         loaded.records,
     )
 

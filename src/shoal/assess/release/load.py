@@ -269,7 +269,7 @@ def _without_intervals(method: object) -> UsageError:
         "this release is not a random sample, so it has no weights and no intervals",
         came=method,
         allowed=", ".join(METHODS),
-        fix="read its table as it is",
+        fix="read its table as it is: read_release.py in the folder does, and shoal export writes it for other programs",
     )
 
 
