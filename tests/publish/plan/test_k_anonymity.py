@@ -28,6 +28,8 @@ def test_the_plan_says_what_is_asked_and_that_it_is_no_differential_privacy(tmp_
     assert ("minimality" in " ".join(found.not_promised)) == (which != "fixed")
     assert any("left out" in said for said in found.not_promised)
     assert found.page()
+    about = {name: words for name, _, words in found.facts()}
+    assert ("need not be the best" in about["search"]) == (found.method.local and found.search_kind == "exact")
 
 
 @pytest.mark.parametrize(("limit", "words"), [("0", "No such row is left out"), ("0.1", "at most 10 % of all these")])

@@ -659,7 +659,7 @@ def _level_words(levels: Sequence[int]) -> str:
 
 
 def _full_domain_parameters(certificate: FullDomainCertificate) -> list[Fact]:
-    from shoal.publish.plan.k_anonymity import DISTANCE_WORDS, LOSS_WORDS, SEARCH_WORDS
+    from shoal.publish.plan.k_anonymity import DISTANCE_WORDS, LOSS_WORDS, search_words
 
     promised, search = certificate.guarantee, certificate.search
     unit = promised.unit.unit()
@@ -698,7 +698,7 @@ def _full_domain_parameters(certificate: FullDomainCertificate) -> list[Fact]:
     )
     return [
         *facts,
-        ("search", search.kind, SEARCH_WORDS[search.kind]),
+        ("search", search.kind, search_words(search.kind, search.local)),
         *local,
         ("suppression", search.suppression, "the largest share of rows that could be left out"),
         ("who is counted", "a row" if unit.column is None else f"one row of each {unit.name}", ""),

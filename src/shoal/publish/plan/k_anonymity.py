@@ -42,6 +42,9 @@ SEARCH_WORDS = {
     "heuristic": "there are too many combinations of levels to rule all out; the custodian's report says how far from the best "
     "the one found may be",
 }
+ROUNDS_WORDS = (
+    "every round takes the levels that lose least for the rows that it has; all rounds together need not be the best"
+)
 DISTANCE_WORDS = {
     "equal": "any two values are 1 apart",
     "ordered": "along the order of values",
@@ -252,7 +255,7 @@ class FullDomainPlan(Plan):
             ("k", str(self.k), "the smallest class"),
             *self.criteria_facts(),
             *([("k-map", str(self.k_map.k), "people of the population for every class")] if self.k_map else []),
-            ("search", kind, SEARCH_WORDS[kind]),
+            ("search", kind, search_words(kind, method.local)),
             *([("loss", method.loss, LOSS_WORDS[method.loss])] if kind != "fixed" else []),
             ("schemes", f"{len(method.lattice(self.policy.schema)):,}", "combinations of levels"),
             ("suppression", exact_text(method.suppression), "the largest share of rows that may be left out"),
@@ -308,6 +311,11 @@ class FullDomainPlan(Plan):
             **self.treatment_fields(),
             "words": self.sentences(),
         }
+
+
+def search_words(kind: SearchKind, is_local: bool) -> str:
+    """What a search of this kind has found; with labels of their own for the rows left over, there is one for each round."""
+    return ROUNDS_WORDS if is_local and kind == "exact" else SEARCH_WORDS[kind]
 
 
 def requirement_of(k: int, l: int | None, t: Fraction | None, asked: CriteriaModel | None) -> Requirement:  # noqa: E741

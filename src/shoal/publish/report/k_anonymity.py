@@ -24,7 +24,7 @@ from shoal.engine.base import Table
 from shoal.page.html import page
 from shoal.publish.certificate.page import Fact, count_words
 from shoal.publish.folder import write_report
-from shoal.publish.plan.k_anonymity import DISTANCE_WORDS, LOSS_WORDS, SEARCH_WORDS, FullDomainPlan
+from shoal.publish.plan.k_anonymity import DISTANCE_WORDS, LOSS_WORDS, FullDomainPlan, search_words
 from shoal.publish.report.safe_k import page_opening, report_opening
 from shoal.publish.verify.k_anonymity import distance_found, to_measure
 
@@ -308,9 +308,11 @@ def _search_facts(search: dict[str, Any]) -> list[Fact]:
         "the loss itself: no allowed combination loses less"
         if search["value"] == search["lower_bound"]
         else "no allowed combination loses less"
+        if search["lower_bound"] is not None
+        else "not known where rows have labels of their own"
     )
     found: list[Fact] = [
-        ("search", search["kind"], SEARCH_WORDS[search["kind"]]),
+        ("search", search["kind"], search_words(search["kind"], search["local"])),
         (search["loss"], _number(search["value"]), LOSS_WORDS[search["loss"]]),
         ("lower bound", _number(search["lower_bound"]), bound),
         ("combinations", f"{search['schemes']:,}", f"of levels; {search['examined']:,} were looked at one by one"),
