@@ -90,7 +90,7 @@ def _plan_fields(found: Policy) -> dict[str, Any] | None:
         "method": found.release.method,
         "guarantee": first.guarantee.to_saved(),
         "status": first.status.value,
-        "words": first.words(),
+        "words": made.headline,
         "notes": made.notes,
     }
 

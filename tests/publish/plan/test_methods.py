@@ -17,6 +17,7 @@ from shoal.publish.plan.methods import PLANS, plan
 from shoal.publish.plan.views import ViewsPlan
 from tests.publish import clinic, counted_clinic
 
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 ROOT = Path(shoal.__file__).parent
 CONCRETE = {kind.__name__ for kind in PLANS.values()} | {ViewsPlan.__name__}
 
@@ -74,3 +75,18 @@ def test_labels_that_a_spreadsheet_takes_for_formulas_are_noted(kind, said):
     release = {"method": "safe-k", "epsilon": 1, "delta": "1e-6", "recoding": {"levels": {}}, "output": kind}
     plan = shoal.plan(Policy.of({**keys, "attributes": {"v": values, "n": numbers}, "release": release}))
     assert [note.startswith("Values or labels of v begin with =") for note in plan.notes] == [True] * said
+
+
+@pytest.mark.parametrize(
+    ("example", "words"),
+    [
+        ("t-closeness", ("12-anonymous relation", "2-closeness (ratio distance)")),
+        ("anatomy", ("6-anonymous relation", "frequency 2-diversity")),
+        ("k-anonymity", ("5-anonymity", "distinct 3-diversity", "0.6-closeness", "above 0.6")),
+    ],
+)
+def test_a_certificate_opens_with_everything_that_is_counted(example, words):
+    said = plan(Policy.load(EXAMPLES / example / "policy.yaml")).headline
+    assert said.startswith("Checked: ")
+    assert said.count("Checked") == 1
+    assert all(each in said for each in words)

@@ -67,7 +67,7 @@ def opening_fields(
         "dataset": plan.policy.dataset,
         "date": date,
         "software": SoftwareEntry(shoal=__version__),
-        "sentence": first.words(),
+        "sentence": plan.headline,
         "explanation": tuple(plan.sentences()),
         "status": first.status.value,
         "claims": tuple(claim_entry.read(claim.to_saved()) for claim in plan.claims),

@@ -23,7 +23,7 @@ from shoal.data.domain import Values, shorten
 from shoal.data.schema import Attribute, Schema
 from shoal.data.type import is_formula
 from shoal.errors import PolicyError
-from shoal.guarantee.claim import Claim, Tuning, add_theorem
+from shoal.guarantee.claim import Claim, Status, Tuning, add_theorem
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.look import LookCount, other_plan_words
@@ -82,6 +82,13 @@ def _listed(attribute: Attribute) -> Iterator[str]:
         yield from level.labels or ()
 
 
+def counted_headline(claims: Sequence[Claim]) -> str:
+    """The sentence that a certificate opens with where several properties are counted on the table: all of them."""
+    counted = [claim.guarantee.words() for claim in claims if claim.status is Status.CHECKED]
+    first = claims[0]
+    return f"Checked: {'; '.join(counted)}." if first.status is Status.CHECKED else first.words()
+
+
 @dataclass(frozen=True)
 class Plan(ABC):
     """Everything that will happen, resolved from the policy alone; no row has been read."""
@@ -134,6 +141,11 @@ class Plan(ABC):
     @abstractmethod
     def claims(self) -> tuple[Claim, ...]:
         """What will hold for everything that is published."""
+
+    @property
+    def headline(self) -> str:
+        """The sentence that a certificate opens with: the first claim."""
+        return self.claims[0].words()
 
     @property
     @abstractmethod

@@ -18,7 +18,7 @@ from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import Plan, Verification
+from shoal.publish.plan.base import Plan, Verification, counted_headline
 from shoal.publish.plan.counted import NO_DIFFERENTIAL
 
 if TYPE_CHECKING:
@@ -122,6 +122,10 @@ class GroupPlan(Plan):
     @abstractmethod
     def grouping(self) -> str:
         """How records find each other: `near`, `random` or `confidential`."""
+
+    @property
+    def headline(self) -> str:
+        return counted_headline(self.claims)
 
     @property
     def not_promised(self) -> Sequence[str]:

@@ -22,7 +22,7 @@ from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.model.criteria import CriteriaModel, KMapModel
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import Plan, Verification
+from shoal.publish.plan.base import Plan, Verification, counted_headline
 from shoal.publish.plan.counted import NO_DIFFERENTIAL, names_of
 
 if TYPE_CHECKING:
@@ -165,6 +165,10 @@ class FullDomainPlan(Plan):
     @property
     def claims(self) -> tuple[Claim, ...]:
         return self.method.claims(self.policy.schema)
+
+    @property
+    def headline(self) -> str:
+        return counted_headline(self.claims)
 
     @property
     def not_promised(self) -> Sequence[str]:
