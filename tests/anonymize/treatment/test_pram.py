@@ -94,6 +94,13 @@ def test_truth_values():
 def test_the_local_epsilon(step, epsilon):
     assert step.local_epsilon == epsilon
     assert ("local differential privacy" in step.words()) == (epsilon is not None)
+    assert ("no epsilon of its own" in step.words()) == (epsilon is None)
+
+
+def test_a_matrix_without_an_epsilon_says_why():
+    assert "a missing value stays missing" in Pram(TOWN, Fraction(4, 5), None).words()
+    assert "an earlier step has looked" in Pram(ALIVE, Fraction(3, 4), None, seen_before=True).words()
+    assert "rules some value out" in Pram(SEX, None, QUARTERS).words()
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any), min_size=3, max_size=3))

@@ -167,11 +167,19 @@ class Pram(ColumnTreatment):
                 f"What is shown of {name} is drawn with the probabilities of a matrix that the locked plan holds (PRAM)"
             )
         if self.local_epsilon is None:
-            return f"{said}."
+            return f"{said}. It has no epsilon of its own: {self._why_none()}."
         return (
             f"{said}; that is local differential privacy with epsilon {self.local_epsilon} of what one record shows of {name} "
             "(its value replaced by any other), and of nothing else."
         )
+
+    def _why_none(self) -> str:
+        """Why no epsilon bounds what one record shows of the attribute."""
+        if self.seen_before:
+            return "an earlier step has looked at the attribute"
+        if self.matrix is None and self.ratio is None and not self.draws_missing and MISSING in self.values:
+            return "a missing value stays missing, and so it shows"
+        return "something that may be shown rules some value out"
 
     def _others(self) -> str:
         many = len(self._drawn) - 1
