@@ -66,16 +66,18 @@ def test_strict_clusters_cannot_be_cut_and_equal_records_stay_together(given_):
 
 def plain(rows, table, k, *, strict):
     """A twin by recursion, with Python's numbers alone: the clusters as a set of sets of rows."""
-    whole = [max(column) - min(column) for column in zip(*table, strict=True)]
     widths = []
-    for j, across in enumerate(whole):
+    for j, column in enumerate(zip(*table, strict=True)):
         held = [table[row][j] for row in rows]
+        least, across = min(column) / 2, max(column) / 2 - min(column) / 2
         ranked = sorted(rows, key=lambda row, j=j: (table[row][j], row))
         sizes = range(k, len(rows) - k + 1) if strict else [len(rows) - len(rows) // 2] if len(rows) >= 2 * k else []
         sizes = [at for at in sizes if not strict or table[ranked[at - 1]][j] != table[ranked[at]][j]]
         if sizes and max(held) > min(held):
             at = min(sizes, key=lambda size: (abs(2 * size - len(rows)), -size))
-            widths.append(((max(held) - min(held)) / across, -j, ranked[:at], ranked[at:]))
+            # Rounded as the kernel rounds: two widths that are equal on paper may differ in the last bit.
+            width = (max(held) / 2 - least) / across - (min(held) / 2 - least) / across
+            widths.append((width, -j, ranked[:at], ranked[at:]))
     if not widths:
         return {frozenset(rows)}
     *_, below, above = max(widths, key=lambda found: found[:2])

@@ -92,7 +92,7 @@ def test_a_refusal_says_that_missing_values_are_a_bucket():
     ) as caught:
         joint_buckets([column(held)], 10, Fraction(2))
     assert "k = 34 with this t" in str(caught.value)
-    assert "leave out the records with missing values" in str(caught.value)
+    assert "leave the records with missing values out of the table beforehand" in str(caught.value)
 
 
 def test_where_neither_k_nor_t_alone_will_do_both_are_named():
