@@ -15,14 +15,15 @@ from shoal.policy.policy import Policy
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 POLICIES = sorted(EXAMPLES.glob("*/policy.yaml"))
 FILES = {
-    "adult": 1, "anatomy": 0, "clinic": 0, "k-anonymity": 2, "sample": 0, "t-closeness": 0, "treatments": 0, "visits": 2,
+    "adult": 1, "anatomy": 0, "clinic": 0, "k-anonymity": 2, "mondrian": 0, "probabilistic-k": 0, "sample": 0, "synthetic": 0,
+    "t-closeness": 0, "treatments": 0, "visits": 2,
 }  # fmt: skip
 """How many hierarchies of an example are read from files: a release carries the files, so no check stays open."""
 
 
 def table(name: str, policy: Policy, folder: Path) -> object:
     """The table of an example: its own file, a generated one, or one that is simulated from the policy."""
-    if name in ("anatomy", "k-anonymity", "t-closeness", "visits"):
+    if name in ("anatomy", "k-anonymity", "mondrian", "probabilistic-k", "synthetic", "t-closeness", "visits"):
         return write_visits(folder / "visits.csv", 2_000, seed=1)
     own = EXAMPLES / name / f"{name}.csv"
     return own if own.is_file() else simulate(policy.schema, 3_000, Source.seeded(name))
