@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, settings
 from tests import gate
 
 # No deadlines: a machine with two shared cores makes them a source of noise, not of news.
-settings.register_profile("default", max_examples=60, deadline=None, print_blob=True)
-settings.register_profile("ci", max_examples=60, deadline=None, print_blob=True, derandomize=True, database=None)
+settings.register_profile("default", max_examples=40, deadline=None, print_blob=True)
+settings.register_profile("ci", max_examples=40, deadline=None, print_blob=True, derandomize=True, database=None)
 settings.register_profile(
     "slow",
     deadline=None,
