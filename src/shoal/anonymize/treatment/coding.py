@@ -23,7 +23,7 @@ class ExtremeCoding(ColumnTreatment):
     """
 
     code: str
-    kind: Literal["top", "bottom"]  # type: ignore[misc]
+    kind: Literal["top", "bottom"]  # type: ignore[misc]  # two kinds are one class here; elsewhere it is a constant
 
     dependence = Dependence.RECORD
 

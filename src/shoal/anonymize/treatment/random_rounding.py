@@ -36,15 +36,21 @@ class RandomRounding(ColumnTreatment):
     kind, dependence = "random_round", Dependence.CHANCE
 
     def __post_init__(self) -> None:
-        if not isinstance(self.attribute.domain, Interval):
+        _ = self._ends
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        """The ends of the domain; UsageError where it has none."""
+        domain = self.attribute.domain
+        if not isinstance(domain, Interval):
             raise UsageError(f"attribute '{self.attribute.name}': random rounding needs a domain with two ends")
+        return int(domain.low), int(domain.high)
 
     def change(self, values: Array, source: Source) -> Array:
         return on_present(values, lambda held: self._drawn(held, source))
 
     def _drawn(self, values: Array, source: Source) -> Array:
-        domain, kind = self.attribute.domain, values.dtype
-        ends: tuple[int, int] = (domain.low, domain.high)  # type: ignore[union-attr]
+        kind, ends = values.dtype, self._ends
         if max(map(abs, ends)) + self.base > LARGEST:
             values = values.astype(object)  # numbers of any size
         multiple = values // self.base * self.base

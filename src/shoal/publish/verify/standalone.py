@@ -3865,7 +3865,7 @@ MOST_POWERS = 200_000
 """Rows of a class whose entropy is compared by powers of whole numbers."""
 
 
-class FullDomainPlan(NamedTuple):
+class LevelsPlan(NamedTuple):
     """What the locked plan of k-anonymity by levels asks for."""
 
     lock: dict[str, Any]
@@ -3892,14 +3892,14 @@ class FullDomainPlan(NamedTuple):
         return self.lock["attributes"][name]["type"] in ("integer", "decimal", "date", "datetime", "ordinal")
 
 
-def read_full_domain_plan(lock: dict[str, Any]) -> FullDomainPlan:
+def read_full_domain_plan(lock: dict[str, Any]) -> LevelsPlan:
     """The plan of a lock whose method is k-anonymity."""
     release = lock["release"]
 
     def with_role(role: str) -> list[str]:
         return [name for name, own in lock["attributes"].items() if own["role"] == role]
 
-    return FullDomainPlan(
+    return LevelsPlan(
         lock=lock,
         release=release,
         quasi=with_role("quasi"),
@@ -3933,7 +3933,7 @@ def full_domain_checks(folder: Path, certificate: dict[str, Any], lock: dict[str
     yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
 
 
-def full_domain_claims(plan: FullDomainPlan) -> list[dict[str, Any]]:
+def full_domain_claims(plan: LevelsPlan) -> list[dict[str, Any]]:
     """The claims of a release by levels: k first, then what else is counted on the table, then what on the population."""
     release, criteria = plan.release, plan.criteria
     found: list[dict[str, Any]] = [{"kind": "k-anonymity", "k": release["k"]}]
@@ -3966,7 +3966,7 @@ def full_domain_claims(plan: FullDomainPlan) -> list[dict[str, Any]]:
     ]
 
 
-def full_domain_guarantee_check(certificate: dict[str, Any], plan: FullDomainPlan) -> Check:
+def full_domain_guarantee_check(certificate: dict[str, Any], plan: LevelsPlan) -> Check:
     """Every criterion of the promise against the locked plan."""
     release, criteria = plan.release, plan.criteria
     told = {name: own for name, own in certificate["guarantee"].items() if name not in ("unit", "status")}
@@ -3996,7 +3996,7 @@ def full_domain_guarantee_check(certificate: dict[str, Any], plan: FullDomainPla
     return must("guarantee", fits and equal(told, wanted), "every criterion as the locked plan asks for it")
 
 
-def full_domain_file_check(certificate: dict[str, Any], plan: FullDomainPlan) -> Check:
+def full_domain_file_check(certificate: dict[str, Any], plan: LevelsPlan) -> Check:
     """Whether there is one table, and every listed file is there for something."""
     tables, promised = certificate["tables"], certificate["guarantee"]
     name = f"table.{plan.release['output']['format']}"
@@ -4014,7 +4014,7 @@ def full_domain_file_check(certificate: dict[str, Any], plan: FullDomainPlan) ->
     return must("no-idle-files", fits, "one table, and every file is there for something")
 
 
-def full_domain_table_checks(folder: Path, certificate: dict[str, Any], plan: FullDomainPlan) -> Iterator[Check]:
+def full_domain_table_checks(folder: Path, certificate: dict[str, Any], plan: LevelsPlan) -> Iterator[Check]:
     """The one table: columns, roles and levels, then labels and order, then what is counted on it."""
     if len(certificate["tables"]) != 1:
         return  # said before
@@ -4045,7 +4045,7 @@ def full_domain_table_checks(folder: Path, certificate: dict[str, Any], plan: Fu
         yield from class_checks(folder, certificate, plan, rows, rules)
 
 
-def level_of_columns_check(table: dict[str, Any], rules: dict[str, list[Any]], plan: FullDomainPlan) -> Check:
+def level_of_columns_check(table: dict[str, Any], rules: dict[str, list[Any]], plan: LevelsPlan) -> Check:
     """The levels of each column against the locked plan, and a rule for each of them."""
     fixed = plan.release["recoding"].get("levels") or {}
     search = plan.search or {}
@@ -4093,7 +4093,7 @@ def kind_of_rule(rule: dict[str, Any]) -> str:
     return str(rule["type"]) if rule["kind"] == "keep" else "text"
 
 
-def full_domain_statement(plan: FullDomainPlan) -> list[str]:
+def full_domain_statement(plan: LevelsPlan) -> list[str]:
     """What was counted, in words of this file's own."""
     criteria, release = plan.criteria, plan.release
     found = [f"Every class of equal quasi-identifiers has at least {release['k']} rows."]
@@ -4121,7 +4121,7 @@ def full_domain_statement(plan: FullDomainPlan) -> list[str]:
 
 
 def class_checks(
-    folder: Path, certificate: dict[str, Any], plan: FullDomainPlan, rows: list[Any], rules: dict[str, list[Any]]
+    folder: Path, certificate: dict[str, Any], plan: LevelsPlan, rows: list[Any], rules: dict[str, list[Any]]
 ) -> Iterator[Check]:
     """k, and every criterion that the locked plan asks for, counted on the table."""
     (table,) = certificate["tables"]
@@ -4139,7 +4139,7 @@ def class_checks(
 
 
 def confidential_checks(
-    folder: Path, certificate: dict[str, Any], plan: FullDomainPlan, groups: list[Any], column: str
+    folder: Path, certificate: dict[str, Any], plan: LevelsPlan, groups: list[Any], column: str
 ) -> Iterator[Check]:
     """What is asked of one confidential attribute."""
     place = certificate["tables"][0]["columns"].index(column)
@@ -4181,7 +4181,7 @@ def confidential_checks(
 
 
 def closeness_check(
-    folder: Path, certificate: dict[str, Any], plan: FullDomainPlan, groups: list[Any], column: str, held: Any
+    folder: Path, certificate: dict[str, Any], plan: LevelsPlan, groups: list[Any], column: str, held: Any
 ) -> Check:
     """Whether every class is within t of the table, by the distance of the locked plan."""
     distance, t = plan.distances[column], number(plan.release["t"])
@@ -4311,7 +4311,7 @@ def label_of(rule: dict[str, Any], cell: Optional[str], kind: str) -> Any:
 
 
 def population_check(
-    folder: Path, certificate: dict[str, Any], classes: list[Any], rules: dict[str, list[Any]], plan: FullDomainPlan
+    folder: Path, certificate: dict[str, Any], classes: list[Any], rules: dict[str, list[Any]], plan: LevelsPlan
 ) -> Check:
     """Whether every class stands for enough people of the population, where its file travels with the release."""
     (table,), k_map = certificate["tables"], certificate["guarantee"]["k_map"]
