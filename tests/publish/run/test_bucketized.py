@@ -35,6 +35,14 @@ def test_every_kind_is_verified_by_both(grouped, kind, capsys):
     said = capsys.readouterr().out
     assert "no differential privacy" in said.lower()
     assert ("rests on the program" in said) == ("permuted" in kind)
+    promised = json.loads((folder / "certificate.json").read_text())
+    gain = any(claim["guarantee"]["kind"] == "knowledge-gain" for claim in promised["claims"])
+    linked = promised["grouping"]["form"] == "linked"
+    assert ("gains no more than this factor by a theorem" in said) == (gain and linked)
+    assert ("who was near enough" in said) == (gain and linked and promised["grouping"]["name"] == "near")
+    # What somebody finds likely is not counted, and the page does not say that it was.
+    page = (folder / "certificate.html").read_text()
+    assert ("What is said was counted" in page) == (promised["status"] == "checked" and not gain)
 
 
 def test_linked_tables_say_how_many_records_of_a_group_have_what(grouped, tmp_path):

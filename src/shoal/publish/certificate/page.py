@@ -92,6 +92,20 @@ def certificate_page(certificate: AnyModel) -> str:
     return page("certificate", {**_opening_fields(certificate, STATUS), **_safe_k_fields(certificate)})
 
 
+def _status_words(certificate: AnyModel, about: Mapping[str, str]) -> str:
+    """What a status means; where further claims rest on a condition or on a population file, that too."""
+    if certificate.status == "checked" and any(claim.status == "proved with condition" for claim in certificate.claims):
+        return (
+            "Sizes and shares were counted on the published tables. What is said of what somebody finds likely follows from them "
+            "by a theorem, on the condition that is said with it; nobody can check that condition here."
+        )
+    if isinstance(certificate, FullDomainCertificate) and certificate.guarantee.k_map is not None:
+        return (
+            "What is said was counted on the published table and the population file. It is no statement about chance."
+        )
+    return about[certificate.status]
+
+
 def _opening_fields(certificate: AnyModel, about: Mapping[str, str]) -> dict[str, Any]:
     """What the page of every certificate shows; `about` explains each status."""
     verify = certificate.how_to_verify
@@ -102,7 +116,7 @@ def _opening_fields(certificate: AnyModel, about: Mapping[str, str]) -> dict[str
         "sentence": certificate.sentence,
         "sentences": certificate.explanation,
         "status": certificate.status,
-        "about_status": about[certificate.status],
+        "about_status": _status_words(certificate, about),
         "theorems": certificate.theorems,
         "not_promised": certificate.not_promised,
         "verify": [(words, place % 2 == 1) for place, words in enumerate((verify[:1].upper() + verify[1:]).split("`"))],
@@ -615,7 +629,8 @@ def _bucketized_parameters(certificate: BucketizedCertificate) -> list[Fact]:
     if promised.t is not None:
         facts.append(("t", promised.t, "the largest ratio between shares in a group and in the table, either way"))
     if certificate.achieved_t is not None:
-        facts.append(("t, reached", certificate.achieved_t, "counted on the published tables, exactly"))
+        reached = text_up(exact(certificate.achieved_t))
+        facts.append(("t, reached", reached, f"counted on the published tables, exactly {certificate.achieved_t}"))
     return [
         *facts,
         ("grouping", grouping.name, GROUPING_WORDS[grouping.name]),

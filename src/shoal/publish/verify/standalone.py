@@ -5729,11 +5729,19 @@ def bucketized_statement(plan: BucketPlan) -> list[str]:
     if plan.l is not None:
         found.append(f"No confidential value makes up more than 1/{plan.l} of a group.")
     if plan.t is not None:
-        found.append(
-            f"No bucket is more than {plan.t} times as frequent in a group as in the table, or as rare. Who knows nothing but "
-            "how often each bucket occurs in the table gains no more than this factor; who knows more may gain more."
+        found.append(f"No bucket is more than {plan.t} times as frequent in a group as in the table, or as rare.")
+    found.append("That is counted and not proved, and it is no differential privacy.")
+    if plan.t is not None:
+        near = (
+            ", and does not reason from who was near enough to be grouped,"
+            if plan.release["grouping"] == "near"
+            else ""
         )
-    return [*found, "That is counted and not proved, and it is no differential privacy."]
+        found.append(
+            f"Who knows nothing but how often each bucket occurs in the table{near} gains no more than this factor by a theorem; "
+            "who knows more may gain more."
+        )
+    return found
 
 
 def _shown_ratio(ratio: Optional[Fraction]) -> str:
