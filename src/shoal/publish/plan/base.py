@@ -73,6 +73,13 @@ def charged_before(when: str, state: RunState) -> str:
     }[state]
 
 
+def noted_before(when: str, state: RunState) -> str:
+    """What the ledger knows of the same plan without a price on the same table."""
+    if state == "running":
+        return f"another run is making this very release now ({when})"
+    return f"this very release was noted before ({when}), whether or not it appeared"
+
+
 def _listed(attribute: Attribute) -> Iterator[str]:
     """The name of an attribute, and its declared values and labels as far as they are listed."""
     yield attribute.name

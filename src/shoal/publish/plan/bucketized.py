@@ -18,7 +18,7 @@ from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import Plan, Verification, counted_headline
+from shoal.publish.plan.base import Plan, Verification, counted_headline, noted_before
 from shoal.publish.plan.counted import NO_DIFFERENTIAL
 
 if TYPE_CHECKING:
@@ -138,12 +138,7 @@ class GroupPlan(Plan):
         """What this method does not promise, beyond what none of them does."""
 
     def repeat_words(self, when: str, state: RunState) -> str | None:
-        noted = (
-            f"another run is making this very release now ({when})"
-            if state == "running"
-            else f"this very release was noted before ({when}), whether or not it appeared"
-        )
-        return f"{noted}; with each one more, groups of k hide fewer"
+        return f"{noted_before(when, state)}; with each one more, groups of k hide fewer"
 
     def sentences(self) -> list[str]:
         own = [self._relation_words(), *self._share_words(), self._grounds(), NO_DIFFERENTIAL]

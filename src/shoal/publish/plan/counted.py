@@ -17,7 +17,7 @@ from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import Plan, Verification
+from shoal.publish.plan.base import Plan, Verification, noted_before
 
 if TYPE_CHECKING:
     from shoal.ledger.ledger import RunState
@@ -130,12 +130,7 @@ class SyntacticPlan(Plan):
         return NOT_PROMISED[self.method.name]
 
     def repeat_words(self, when: str, state: RunState) -> str | None:
-        noted = (
-            f"another run is making this very release now ({when})"
-            if state == "running"
-            else f"this very release was noted before ({when}), whether or not it appeared"
-        )
-        return f"{noted}; with each one more, clusters of k hide fewer"
+        return f"{noted_before(when, state)}; with each one more, clusters of k hide fewer"
 
     def sentences(self) -> list[str]:
         own = [f"{self._promise_words()}{self._diversity_words()}", self._grounds(), NO_DIFFERENTIAL]

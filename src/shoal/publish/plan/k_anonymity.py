@@ -22,7 +22,7 @@ from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import exact_text
 from shoal.policy.model.criteria import CriteriaModel, KMapModel
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import Plan, Verification, counted_headline
+from shoal.publish.plan.base import Plan, Verification, counted_headline, noted_before
 from shoal.publish.plan.counted import NO_DIFFERENTIAL, names_of
 
 if TYPE_CHECKING:
@@ -179,12 +179,7 @@ class FullDomainPlan(Plan):
         return (*found, *([UNSEEN_POPULATION] if self.k_map is not None and not self.k_map.public else []))
 
     def repeat_words(self, when: str, state: RunState) -> str | None:
-        noted = (
-            f"another run is making this very release now ({when})"
-            if state == "running"
-            else f"this very release was noted before ({when}), whether or not it appeared"
-        )
-        return f"{noted}; with each one more, classes of k hide fewer"
+        return f"{noted_before(when, state)}; with each one more, classes of k hide fewer"
 
     # --- in words -----------------------------------------------------------------------------------------------
 

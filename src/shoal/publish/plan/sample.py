@@ -14,7 +14,7 @@ from shoal.errors import PolicyError
 from shoal.guarantee.claim import Claim
 from shoal.guarantee.rounding import exact_text, text_up
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import Plan, Verification
+from shoal.publish.plan.base import Plan, Verification, noted_before
 from shoal.publish.plan.counted import NO_DIFFERENTIAL
 
 if TYPE_CHECKING:
@@ -130,12 +130,7 @@ class SamplePlan(Plan):
         )
 
     def repeat_words(self, when: str, state: RunState) -> str | None:
-        noted = (
-            f"another run is making this very release now ({when})"
-            if state == "running"
-            else f"this very release was noted before ({when}), whether or not it appeared"
-        )
-        return f"{noted}; a second sample of the same table shows more of it than one promises"
+        return f"{noted_before(when, state)}; a second sample of the same table shows more of it than one promises"
 
     # --- in words -----------------------------------------------------------------------------------------------------
 
