@@ -534,8 +534,8 @@ def _counted_warnings(unbounded: int) -> list[str]:
     if not unbounded:
         return []
     many = f"{count_words(unbounded, 'earlier release')} of this dataset {'carries' if unbounded == 1 else 'carry'}"
-    together = "They do not add up: together they may show more than each of them promises to hide."
-    return [f"{many} a guarantee of this kind. {together}"]
+    together = "Together with this one they may show more than each of them promises to hide."
+    return [f"{many} a guarantee that does not add up, by whatever method. {together}"]
 
 
 def _about_counted_ledger(ledger: CountedLedgerEntry) -> str:
