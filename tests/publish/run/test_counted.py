@@ -93,7 +93,7 @@ def test_the_ledger_notes_it_as_unbounded_and_later_certificates_say_so(tmp_path
     assert first.certificate["ledger"]["unbounded_releases"] == 0
     second = publish(tmp_path, "microaggregation", name="again", table=tmp_path / "table.csv")
     assert second.certificate["ledger"]["unbounded_releases"] == 1
-    assert "do not add up" in (second.folder / "certificate.html").read_text()
+    assert "a guarantee that does not add up" in (second.folder / "certificate.html").read_text()
     paid = publish_paid(tmp_path, name="paid", table=tmp_path / "table.csv")
     assert paid.certificate["ledger"]["unbounded_releases"] == 2
     third = publish(tmp_path, "swap", name="third", table=tmp_path / "table.csv")
