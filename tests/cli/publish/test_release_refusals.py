@@ -72,11 +72,6 @@ def test_a_place_that_is_read_only_is_said_to_be(place, monkeypatch):
     [
         ({"release.views": "pairs", "release.k": 2}, 3, "do not fit"),
         ({"release.views": "pairs", "release.repeat": 2}, 2, "released once"),
-        (
-            {"neighbours": "replace_one", "release": {"method": "dp-microaggregation", "epsilon": 1, "k": 5}},
-            2,
-            "cannot be planned yet",
-        ),
         ({"release": None, "budget": None}, 2, "asks for no release"),
         ({"release.k": 2}, 3, "do not reach the promise"),
         ({"release.k": 5, "release.delta": "1e-300", "release.sampling": {"beta": "auto"}}, 3, "no beta"),

@@ -63,3 +63,98 @@ def test_the_guide_lists_the_keys_of_every_method_that_it_lists():
     assert set(listed) == set(METHODS) - {"dp-microaggregation"}
     for name, keys in listed.items():
         assert sorted(re.findall(r"\w+", keys)) == sorted(METHODS[name].keys), name
+
+
+# --- noisy centroids ---------------------------------------------------------------------------------------------------
+
+CENTROIDS = """\
+version: 1
+dataset: incomes
+unit: row
+neighbours: replace_one
+attributes:
+  income: {role: other, type: integer, domain: [0, 1000], missing: refuse}
+  region: {role: other, type: category, domain: [north, south], missing: refuse}
+release: {method: dp-microaggregation, epsilon: 1, rows: 100}
+"""
+
+
+def centroids(**keys: object) -> str:
+    """The policy with other keys of its release; None removes one."""
+    asked = {"method": "dp-microaggregation", "epsilon": 1, "rows": 100} | keys
+    words = ", ".join(f"{key}: {value}" for key, value in asked.items() if value is not None)
+    return CENTROIDS.partition("release:")[0] + f"release: {{{words}}}\n"
+
+
+def test_noisy_centroids_have_their_defaults():
+    found = Policy.parse(CENTROIDS).release
+    asked = (found.delta, found.k, found.rows, found.grouping, found.corners, found.noise, found.calibration)
+    assert asked == (0, None, 100, "insensitive", None, "auto", "whole")
+
+
+def test_a_k_of_auto_is_one_that_is_left_out():
+    assert Policy.parse(centroids(k="auto")).lock() == Policy.parse(centroids()).lock()
+    assert Policy.parse(centroids(k=7)).release.k == 7
+    needed = the_problem(f"{HEAD}release: {{method: microaggregation, k: auto}}\n", "release")
+    assert (needed.wrong, needed.fix) == ("the key 'k' is missing", "method microaggregation needs it, as a number")
+
+
+@pytest.mark.parametrize(
+    ("keys", "path", "said"),
+    [
+        ({"epsilon": None}, "release", "'epsilon' is missing"),
+        ({"epsilon": 0}, "release.epsilon", "above 0"),
+        ({"epsilon": -1}, "release.epsilon", "above 0"),
+        ({"rows": None}, "release", "'rows' is missing"),
+        ({"rows": 0}, "release.rows", "from 1"),
+        ({"rows": 3}, "release.rows", "two clusters of two"),
+        ({"k": 1}, "release.k", "hides nobody"),
+        ({"k": 51}, "release.k", "at most 50"),
+        ({"k": "many"}, "release.k", "not a whole number"),
+        ({"noise": "gaussian"}, "release.noise", "give a delta above 0"),
+        ({"noise": "uniform"}, "release.noise", "laplace"),
+        ({"corners": 0}, "release.corners", "from 1 to 64"),
+        ({"corners": 65}, "release.corners", "from 1 to 64"),
+        ({"corners": 8}, "release.corners", "at most 4"),
+        ({"grouping": "mdav"}, "release.grouping", "insensitive or ranking"),
+        ({"grouping": "ranking"}, "attributes.region.type", "declare it as ordinal"),
+        ({"calibration": "per_record"}, "release", "per_record needs it"),
+        ({"calibration": "per_record", "k": 5, "noise": "optimal"}, "release.noise", "laplace"),
+        ({"calibration": "per_record", "k": 5, "delta": "1e-6"}, "release.delta", "leave the key out"),
+        ({"recoding": "tree"}, "release.recoding", "has no use for it"),
+        ({"repeat": 2}, "release.repeat", "cannot be repeated"),
+    ],
+    ids=str,
+)
+def test_noisy_centroids_that_cannot_be(keys, path, said):
+    assert said in the_problem(centroids(**keys), path).words("policy.yaml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "said"),
+    [
+        (", domain: [0, 1000]", "", "attributes.income", "declare what may occur"),
+        (", domain: [north, south]", "", "attributes.region", "declare what may occur"),
+        ("category, domain: [north, south]", "text, domain: {pattern: '[a-z]'}", "attributes.region.domain", "list its"),
+        ("domain: [0, 1000], missing: refuse", "domain: [0, 1000]", "attributes.income.missing", "set missing: refuse"),
+        ("domain: [0, 1000]", "domain: [0, 1000], outside: suppress", "attributes.income.outside", "outside: clamp"),
+        ("replace_one", "add_remove", "neighbours", "move the last one whole"),
+        (
+            "unit: row\nneighbours: replace_one\nattributes:",
+            "unit: {column: id, max_rows: 2}\nneighbours: replace_one\nattributes:\n  id: {role: identifier}",
+            "unit.max_rows",
+            "needs one row each",
+        ),
+    ],
+)  # fmt: skip
+def test_tables_that_have_no_noisy_centroids(old, new, path, said):
+    assert CENTROIDS.count(old) == 1
+    assert said in the_problem(CENTROIDS.replace(old, new), path).words("policy.yaml")
+
+
+def test_corners_and_the_delta_of_ranking():
+    ordered = centroids(grouping="ranking", delta="1e-6").replace("category", "ordinal")
+    assert Policy.parse(ordered).release.delta > 0
+    assert (
+        "grouping: insensitive" in the_problem(ordered.replace("delta: 1e-6", "corners: 1"), "release.corners").allowed
+    )

@@ -12,6 +12,7 @@ from shoal.errors import PolicyError
 from shoal.policy.model.method import METHODS
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.model import MODELS
+from shoal.publish.plan import methods
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import PLANS, plan
 from shoal.publish.plan.views import ViewsPlan
@@ -48,10 +49,11 @@ def test_a_policy_is_planned_by_the_class_of_its_method(policy, name):
     assert (found.cost is None) == (found.claims[0].guarantee.kind != "approx-dp")
 
 
-def test_a_method_that_cannot_be_planned_is_named_with_those_that_can():
-    asked = {"method": "dp-microaggregation", "epsilon": 1, "k": 3, "output": "csv"}
+def test_a_method_that_cannot_be_planned_is_named_with_those_that_can(monkeypatch):
+    monkeypatch.delitem(methods.PLANS, "sample")
+    asked = {"method": "sample", "epsilon": 1, "delta": "0.01", "output": "csv"}
     changes = {"release": asked, "neighbours": "replace_one", "budget": None}
-    with pytest.raises(PolicyError, match=r"cannot be planned yet; got dp-microaggregation; allowed: safe-k, micro"):
+    with pytest.raises(PolicyError, match=r"cannot be planned yet; got sample; allowed: safe-k, micro"):
         plan(clinic.policy(changes))
 
 

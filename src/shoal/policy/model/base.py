@@ -154,6 +154,10 @@ def _auto_or_rate(value: Any) -> Fraction | str:
     return "auto" if value == "auto" else NumberBetween("auto, or a number between 0 and 1", 0, 1)(value)
 
 
+def _auto_or_size(value: Any) -> int | None:
+    return None if value == "auto" else WholeNumber(1)(value)
+
+
 _DIGITS = r"^[+-]?([0-9][0-9_]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$|^[0-9]+/[0-9]+$"
 
 
@@ -218,6 +222,12 @@ Gain = Annotated[
 FromZero = Annotated[int, BeforeValidator(WholeNumber(0)), _schema_of_count(0)]
 FromOne = Annotated[int, BeforeValidator(WholeNumber(1)), _schema_of_count(1)]
 FromTwo = Annotated[int, BeforeValidator(WholeNumber(2)), _schema_of_count(2)]
+SizeOrAuto = Annotated[
+    int | None,
+    BeforeValidator(_auto_or_size),
+    WithJsonSchema({"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1}]}),
+]
+"""The size of a class; `auto` says what leaving it out says: it is found from the promise."""
 Letters = Annotated[
     int,
     BeforeValidator(WholeNumber(1, MOST_LETTERS)),

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from shoal.data.domain import Pattern
-from shoal.data.schema import Attribute, Role, Type
+from shoal.data.schema import Attribute, Missing, Outside, Role, Type
 from shoal.guarantee.plain_sample import LARGEST_DELTA, MOST_ROWS
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import NEIGHBOURS
@@ -39,7 +39,7 @@ from shoal.policy.text.problem import Problem, excerpt, nearest
 PlanKind = Literal["differential", "syntactic"]
 """The two kinds of plan: one that pays for differential privacy, and one whose guarantee is a property of the table."""
 
-_PROMISE = ("epsilon", "delta", "views", "counts", "sampling", "bound", "calibration")
+_PROMISE = ("epsilon", "delta", "views", "counts", "sampling", "bound", "noise", "calibration")
 _ANY_METHOD = ("method", "output", "repeat")
 
 
@@ -137,7 +137,8 @@ class Method:
         given = {key for key in release.given_keys() if key not in _ANY_METHOD}
         for key in self.required:
             if key not in given:
-                yield Problem(("release",), f"the key '{key}' is missing", None, None, f"method {self.name} needs it")
+                fix = f"method {self.name} needs it" + ", as a number" * (key == "k")
+                yield Problem(("release",), f"the key '{key}' is missing", None, None, fix)
         for key in sorted(given - set(self.keys)):
             no_price = key in _PROMISE and not self.pays
             fix = "it makes no differential promise: leave the key out" if no_price else "leave it out"
@@ -616,6 +617,82 @@ class AnatomyMethod(ClusterMethod):
             yield Problem(("release", "l"), wrong, excerpt(", ".join(secret)), "one confidential attribute", fix)
 
 
+@dataclass(frozen=True)
+class CentroidsMethod(Method):
+    """Noisy centroids of clusters that one record can barely change: neighbours replace one row, so their number is public."""
+
+    def _keys(self, release: ReleaseModel, neighbours: str | None) -> Iterator[Problem]:
+        yield from super()._keys(release, neighbours)
+        if release.rows is None:
+            fix = "add it: neighbours replace a row, so the number of rows is public and the plan counts on it"
+            yield Problem(("release",), "the key 'rows' is missing", None, "a whole number", fix)
+
+    def _numbers(self, release: ReleaseModel) -> Iterator[Problem]:
+        yield from super()._numbers(release)
+        rows, grouping, noise = release.rows, release.grouping or "insensitive", release.noise or "auto"
+        if rows is not None and rows < 2 * self.least_k:
+            fix = "two clusters of two records are the least; publish a table with more rows"
+            yield Problem(("release", "rows"), "too few rows", f"{rows:,}", f"at least {2 * self.least_k}", fix)
+        elif rows is not None and release.k is not None and release.k > rows // 2:
+            fix = "there are at least two clusters; take a smaller k, or leave it out"
+            yield Problem(("release", "k"), "above half of the rows", f"{release.k:,}", f"at most {rows // 2:,}", fix)
+        if noise == "gaussian" and not release.delta:
+            fix = "give a delta above 0, or take noise: laplace or optimal"
+            yield Problem(("release", "noise"), "Gaussian noise promises no pure epsilon", "delta: 0", None, fix)
+        if release.corners is not None and grouping != "insensitive":
+            wrong = "corners are for grouping: insensitive"
+            yield Problem(("release", "corners"), wrong, grouping, "grouping: insensitive", "leave it out")
+        if release.calibration == "per_record":
+            yield from self._per_record(release, grouping, noise)
+
+    def _per_record(self, release: ReleaseModel, grouping: str, noise: str) -> Iterator[Problem]:
+        """The calibration of the thesis has its grouping, its noise and its k."""
+        wrong = "not with calibration: per_record"
+        fix = "it reproduces the thesis and nothing else; leave the key out, or take calibration: whole"
+        if grouping != "insensitive":
+            yield Problem(("release", "grouping"), wrong, grouping, "insensitive", fix)
+        if noise not in ("auto", "laplace"):
+            yield Problem(("release", "noise"), wrong, noise, "laplace", fix)
+        if release.delta:
+            yield Problem(("release", "delta"), wrong, exact_text(release.delta), "0", fix)
+        if release.k is None:
+            yield Problem(("release",), "the key 'k' is missing", None, None, "calibration: per_record needs it")
+
+    def _domains(
+        self, release: ReleaseModel, asked: Mapping[str, AttributeModel], attributes: Mapping[str, Attribute]
+    ) -> Iterator[Problem]:
+        yield from super()._domains(release, asked, attributes)
+        published = [one for one in attributes.values() if one.role not in (Role.IDENTIFIER, Role.DROP)]
+        for attribute in published:
+            path = ("attributes", attribute.name)
+            if isinstance(attribute.domain, Pattern):
+                fix = "list its values, or give a hierarchy that has them all"
+                wrong = "a centroid is one of the declared values, and they are not listed"
+                yield Problem((*path, "domain"), wrong, "a pattern", "a list of values", fix)
+            if attribute.missing is Missing.VALUE:
+                fix = "a missing value has no centroid: set missing: refuse, and treat or leave out records without a value"
+                yield Problem((*path, "missing"), "values may be missing", "value", "refuse", fix)
+            if attribute.outside is Outside.SUPPRESS:
+                fix = "a missing value has no centroid: take outside: clamp, or error"
+                yield Problem((*path, "outside"), "values may become missing", "suppress", "clamp or error", fix)
+            if release.grouping == "ranking" and not (attribute.type.numeric or attribute.type is Type.ORDINAL):
+                fix = "declare it as ordinal, give it the role drop, or take grouping: insensitive"
+                wrong = "its values have no order, so they are not ranked"
+                yield Problem((*path, "type"), wrong, attribute.type.value, "a number, a date or ordinal", fix)
+        if release.corners is not None and release.corners > 2 ** min(len(published), 30):
+            allowed = f"at most {2 ** len(published)}"
+            wrong = "more corners than the declared domain has"
+            yield Problem(("release", "corners"), wrong, str(release.corners), allowed)
+
+    def _records(
+        self, release: ReleaseModel, unit: UnitModel | None, attributes: Mapping[str, AttributeModel]
+    ) -> Iterator[Problem]:
+        if unit is not None and (unit.max_rows or 1) > 1:
+            wrong = "one unit replaced changes each cluster by one record only where it has one row"
+            fix = f"method {self.name} needs one row each: 1 keeps one of each person's rows at random"
+            yield Problem(("unit", "max_rows"), wrong, str(unit.max_rows), "1", fix)
+
+
 def no_attribute(path: tuple[str | int, ...], name: str, attributes: Mapping[str, AttributeModel]) -> Problem:
     """A key names an attribute that the policy does not have."""
     known = tuple(attributes)
@@ -694,16 +771,15 @@ _ALL = (
         groupings=("random", "confidential"),
         defaults={"form": "linked", "grouping": "random"},
     ),
-    Method(
+    CentroidsMethod(
         "dp-microaggregation",
-        ("epsilon", "k"),
-        ("delta", "grouping", "calibration"),
+        ("epsilon",),
+        ("delta", "k", "rows", "grouping", "corners", "noise", "calibration"),
         neighbours=("replace_one",),
         reason="one record replaced moves each cluster by one record; a record more or less can move the last one whole",
         whole_tuple=True,
-        repeats=True,
         groupings=("insensitive", "ranking"),
-        defaults={"delta": Fraction(0), "grouping": "insensitive", "calibration": "whole"},
+        defaults={"delta": Fraction(0), "grouping": "insensitive", "noise": "auto", "calibration": "whole"},
     ),
     SyntheticMethod(
         "synthetic",

@@ -24,6 +24,7 @@ from shoal.policy.model.base import (
     Rate,
     RateOrAuto,
     Share,
+    SizeOrAuto,
     Truth,
     Value,
     WholeNumber,
@@ -488,6 +489,11 @@ Show = Literal["centroid", "median", "label", "bucket", "value"]
 SHOWS: tuple[Show, ...] = get_args(Show)
 Form = Literal["linked", "permuted"]
 Calibration = Literal["whole", "per_record"]
+Noise = Literal["auto", "laplace", "optimal", "gaussian"]
+NOISES: tuple[Noise, ...] = get_args(Noise)
+MOST_CORNERS = 64
+"""The most corners of a domain that take turns."""
+CORNERS = {"type": "integer", "minimum": 1, "maximum": MOST_CORNERS}
 Format = Literal["parquet", "csv"]
 Rare = Literal["keep", "refuse", "drop", "generalize", "replace"]
 RARE: tuple[Rare, ...] = get_args(Rare)
@@ -556,10 +562,10 @@ class ReleaseModel(PolicyPart):
         description="The most that the whole release may cost: recoding, views and repeats included.",
     )
     delta: Delta | None = Field(default=None, description="The delta of the whole release.")
-    k: FromOne | None = Field(
+    k: SizeOrAuto = Field(
         default=None,
-        description="The minimum size of a class, or of a group, that is published; for `safe-k` found from the promise "
-        "when left out.",
+        description="The minimum size of a class, or of a group, that is published; for `safe-k` and `dp-microaggregation` found "
+        "from the promise when left out, or with `auto`.",
     )
     l: FromTwo | None = Field(  # noqa: E741
         None,
@@ -585,7 +591,8 @@ class ReleaseModel(PolicyPart):
         default=None,
         description="How near records find each other: `mdav`, `vmdav`, `approx`, `ranking`, `optimal`, `insensitive`, "
         "`mondrian` or `strict_mondrian`. For `t-closeness` `near` or `random` records; for `anatomy` `random` ones, "
-        "or such of like `confidential` values.",
+        "or such of like `confidential` values. For `dp-microaggregation` `insensitive`, or the `ranking` "
+        "of each attribute by itself.",
     )
     gain: Gain | None = Field(
         default=None,
@@ -602,10 +609,25 @@ class ReleaseModel(PolicyPart):
         description="For `t-closeness` and `anatomy`: two tables `linked` by the number of a group, or one in which what is "
         "confidential was `permuted` inside groups that it does not show.",
     )
+    rows: FromOne | None = Field(
+        default=None,
+        description="For `dp-microaggregation`: how many rows the table has (people, where the unit is a person), as everybody "
+        "may know. A table with another number is refused.",
+    )
+    corners: Annotated[int, BeforeValidator(WholeNumber(1, MOST_CORNERS)), WithJsonSchema(CORNERS)] | None = Field(
+        default=None,
+        description="For `dp-microaggregation` by `insensitive`: how many corners of the declared domain take turns as the point "
+        "from which the next cluster is taken; 1 is a single order. All of them, 64 at most, when left out.",
+    )
+    noise: Annotated[Noise, BeforeValidator(Word(*NOISES))] | None = Field(
+        default=None,
+        description="For `dp-microaggregation`: the noise of sums, `laplace`, `optimal` or `gaussian` (which needs a delta), or "
+        "`auto`, the one with the least expected error; `auto` when left out.",
+    )
     calibration: Annotated[Calibration, BeforeValidator(Word("whole", "per_record"))] | None = Field(
         default=None,
         description="For `dp-microaggregation`: noise for the `whole` data set, or `per_record` as the thesis has it, "
-        "which costs more than it says.",
+        "which costs (rows/k) times the number of attributes more than it says, and is charged so.",
     )
     recoding: RecodingModel | None = Field(
         default=None,
