@@ -1,7 +1,8 @@
 """The certificate as a model: every key that `certificate.json` can hold, with its type and its meaning.
 
 There are several kinds. `SafeKCertificate` is for random samples of rows, `NoisyCountsCertificate` for noisy counts, with or
-without such samples, and for synthetic rows: both pay for differential privacy. `CountedCertificate` is for a release whose
+without such samples, and for synthetic rows, `CentroidsCertificate` for noisy centroids of clusters: these pay for differential
+privacy. `CountedCertificate` is for a release whose
 guarantee is counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity), `FullDomainCertificate` for one
 whose quasi-identifiers show labels of levels that were searched for on the table, `BucketizedCertificate` for groups whose
 confidential values stand in a table of their own, or in buckets (t-closeness, Anatomy), `SampleCertificate` for a plain sample,
@@ -670,6 +671,105 @@ class NoisyCountsCertificate(Certificate):
     ledger: LedgerEntry
 
 
+# --- noisy centroids ------------------------------------------------------------------------------------------------
+
+
+class CentroidsPromiseEntry(Entry):
+    """The promise of everything in the folder together."""
+
+    kind: Literal["pure-dp", "approx-dp"]
+    epsilon: Number
+    delta: Number
+    """0 where the promise is a pure epsilon."""
+    neighbours: Literal["replace_one"]
+    unit: UnitEntry
+    status: Status
+
+
+class ClustersEntry(Entry):
+    """How records were clustered, as it was fixed before the table was read."""
+
+    rows: Positive
+    """The public number of records; each takes part once."""
+    k: Annotated[int, Field(ge=2)]
+    """The size of every cluster but the last."""
+    k_found: bool
+    """Whether k was found from the promise, the number of rows and the declared domains; else the policy names it."""
+    clusters: Annotated[int, Field(ge=2)]
+    last_size: Annotated[int, Field(ge=2)]
+    """The size of the last cluster: k and what is left over."""
+    grouping: Literal["insensitive", "ranking"]
+    """Clusters of whole records, or of each attribute's values by their ranks."""
+    corners: Positive
+    """Of `insensitive`: how many corners of the declared domain took turns; 1 is a single order."""
+    calibration: Literal["whole", "per_record"]
+    """Noise for the whole data set; or for one cluster by itself, which is charged for all of them."""
+    noise: Literal["laplace", "optimal", "gaussian"]
+    """The noise of sums."""
+    noise_found: bool
+    """Whether the kind of noise was found as the one of the least bound on the expected error."""
+    epsilon: Number
+    """What the policy asks for: of the whole data set, or with `per_record` of one cluster and one attribute."""
+    delta: Number
+    """What the policy allows; noise that is not Gaussian leaves it unused."""
+
+
+class CentroidNoiseEntry(Entry):
+    """The noise of one attribute's centroids; a step is the smallest difference of its grid."""
+
+    name: Text
+    kind: Literal["numeric", "categorical"]
+    """Sums of a cluster with noise, divided by its size; or a concept of the taxonomy, drawn for each cluster."""
+    step: Number | None
+    """Numeric: the size of a step, in units of numbers, days, microseconds or ranks; null for a categorical attribute."""
+    steps: Natural
+    """Numeric: the width of the declared domain in steps; 0 for a categorical attribute."""
+    spread: Natural
+    """Categorical: how far one replaced value moves the difference of two concepts' scores, in steps of distance; else 0."""
+    concepts: Natural
+    """Categorical: how many concepts a centroid may be; else 0."""
+    weight: Number
+    """How much its error counts against that of the others."""
+    epsilon: Number | None
+    """What all its centroids cost together; null where noise is Gaussian."""
+    scale: Number | None
+    """Laplace noise: its scale, in steps."""
+    side: Positive | None
+    """Optimal noise: the half-side of the box that holds every change, in steps."""
+    sigma: Number | None
+    """Gaussian noise: its sigma, in steps."""
+    choice_epsilon: Number | None
+    """Categorical: the epsilon of the exponential mechanism for each cluster."""
+    half_width: Number | None
+    """Numeric: noise moves a centroid by at most this share of the domain's width in 95 of 100 cases, rounded up."""
+
+
+class CentroidTableEntry(Entry):
+    """One published table: a row for each record, which shows what its cluster shows; sorted by its own values."""
+
+    file: RelativePath
+    columns: Columns
+    rows: Positive
+    shows: dict[Text, Text]
+    """What each column shows: a noisy mean, or a drawn concept."""
+
+
+class CentroidsCertificate(Certificate):
+    """What a release of noisy centroids promises, on what grounds, and how a stranger checks it."""
+
+    guarantee: CentroidsPromiseEntry
+    method: Literal["dp-microaggregation"]
+    clusters: ClustersEntry
+    attributes: Annotated[tuple[CentroidNoiseEntry, ...], Field(min_length=1)]
+    parts: Annotated[tuple[PartEntry, ...], Field(min_length=1)]
+    """Everything that the promise is composed of."""
+    epsilon_composed: Number
+    """epsilon of all parts together at the promised delta; at most the promised epsilon."""
+    tables: Annotated[tuple[CentroidTableEntry, ...], Field(min_length=1)]
+    """One table; or, of ranks, one for each attribute, whose rows do not belong together."""
+    ledger: LedgerEntry
+
+
 # --- a release whose guarantee is counted --------------------------------------------------------------------------
 
 
@@ -994,6 +1094,7 @@ AnyModel = (
     | SampleCertificate
     | BucketizedCertificate
     | FullDomainCertificate
+    | CentroidsCertificate
 )
 MODELS: dict[str, type[AnyModel]] = {
     "safe-k": SafeKCertificate,
@@ -1005,6 +1106,7 @@ MODELS: dict[str, type[AnyModel]] = {
     "sample": SampleCertificate,
     "t-closeness": BucketizedCertificate,
     "anatomy": BucketizedCertificate,
+    "dp-microaggregation": CentroidsCertificate,
 }
 """The model of the certificate of each method."""
 SCHEMA_FILES: dict[Path, type[Certificate]] = {
@@ -1014,6 +1116,7 @@ SCHEMA_FILES: dict[Path, type[Certificate]] = {
     Path(__file__).with_name("noisy_counts.schema.json"): NoisyCountsCertificate,
     Path(__file__).with_name("sample.schema.json"): SampleCertificate,
     Path(__file__).with_name("bucketized.schema.json"): BucketizedCertificate,
+    Path(__file__).with_name("centroids.schema.json"): CentroidsCertificate,
 }
 """The schemas that ship, for strangers who check certificates without Shoal."""
 

@@ -15,6 +15,8 @@ from shoal.page.svg import draw_curve
 from shoal.publish.certificate.model import (
     AnyModel,
     BucketizedCertificate,
+    CentroidNoiseEntry,
+    CentroidsCertificate,
     ChargeEntry,
     CountedCertificate,
     CountedLedgerEntry,
@@ -81,6 +83,8 @@ def certificate_page(certificate: AnyModel) -> str:
     """The certificate as script-free HTML."""
     if isinstance(certificate, NoisyCountsCertificate):
         return page("noisy_counts", {**_opening_fields(certificate, STATUS), **_noisy_counts_fields(certificate)})
+    if isinstance(certificate, CentroidsCertificate):
+        return page("centroids", {**_opening_fields(certificate, STATUS), **_centroids_fields(certificate)})
     if isinstance(certificate, BucketizedCertificate):
         return page("bucketized", {**_opening_fields(certificate, COUNTED_STATUS), **_bucketized_fields(certificate)})
     if isinstance(certificate, FullDomainCertificate):
@@ -493,6 +497,111 @@ def _about_synthetic(certificate: NoisyCountsCertificate) -> str:
         f"{count_words(found.rows, 'synthetic row')}, {many}. They are rows of nobody: drawn from a model of the noisy counts "
         f"above, without another look at the original.{kept}"
     )
+
+
+# --- noisy centroids ------------------------------------------------------------------------------------------------
+
+GROUPING_FACTS = {
+    "insensitive": "records in clusters of k, in orders that were fixed in advance, so that one record replaced changes each "
+    "cluster by at most one record",
+    "ranking": "the values of each attribute by themselves, in their order, in clusters of k",
+}
+CALIBRATION_FACTS = {
+    "whole": "the noise hides what one record changes in all clusters together",
+    "per_record": "the noise hides what one record changes in one cluster; all clusters together cost as many times as much, and "
+    "that is what is promised and charged",
+}
+SUM_NOISE = {
+    "laplace": "Laplace noise on sums, in whole steps",
+    "optimal": "for each attribute, noise on all sums at once, of the least expected size that this epsilon allows for a change "
+    "of every sum",
+    "gaussian": "Gaussian noise on sums, in whole steps",
+}
+
+
+def _centroids_fields(certificate: CentroidsCertificate) -> dict[str, Any]:
+    clusters = certificate.clusters
+    joined = (
+        f" The {len(certificate.tables):,} tables were sorted one by one: the first row of one has nothing to do with the first "
+        "row of another."
+        if len(certificate.tables) > 1
+        else ""
+    )
+    return {
+        "warned": _warnings(certificate.ledger.unbounded_releases),
+        "parameters": _centroid_facts(certificate),
+        "about_tables": f"Every record shows the noisy centroid of its cluster: {count_words(clusters.clusters, 'centroid')} in "
+        f"{clusters.rows:,} rows, sorted by their own values, so that no row is anybody's.{joined}",
+        "files": [(table.file, ", ".join(table.columns)) for table in certificate.tables],
+        "attributes": [
+            {
+                "name": own.name,
+                "shows": next(table.shows[own.name] for table in certificate.tables if own.name in table.columns),
+                "noise": _noise_words(own),
+                "half_width": "–" if own.half_width is None else f"± {_percent(own.half_width)}",
+            }
+            for own in certificate.attributes
+        ],
+        "about_ledger": _about_ledger(certificate.ledger),
+        "entries": _entries(certificate.ledger.entries),
+        "totals": _totals(certificate.ledger),
+        "footer": f"This page says what certificate.json (format {certificate.format}) says. Costs are rounded up, so no number "
+        "here is better than the true one. Everything on this page that was computed from the data is covered by the promise.",
+    }
+
+
+def _centroid_facts(certificate: CentroidsCertificate) -> list[Fact]:
+    promised, clusters = certificate.guarantee, certificate.clusters
+    unit, randomness = promised.unit.unit(), certificate.claims[0].randomness
+    facts: list[Fact] = [
+        (
+            "epsilon",
+            _cost(promised.epsilon),
+            f"the factor in the promise above is e to this power, {growth(exact(promised.epsilon))}",
+        ),
+        ("delta", _cost(promised.delta), "added to a probability after that factor"),
+        ("composed", text_up(exact(certificate.epsilon_composed)), "epsilon of everything together at this delta"),
+        ("unit of privacy", unit.words(), NEIGHBOURS[promised.neighbours]),
+        ("rows", f"{clusters.rows:,}", "the public number of records: it is not hidden"),
+        (
+            "k",
+            f"{clusters.k:,}",
+            "found from the promise, the number of rows and the declared domains alone"
+            if clusters.k_found
+            else "records of each cluster but the last, as the policy says",
+        ),
+        ("clusters", f"{clusters.clusters:,}", f"the last has {clusters.last_size:,} records"),
+        ("grouping", clusters.grouping, GROUPING_FACTS[clusters.grouping]),
+    ]
+    if clusters.grouping == "insensitive":
+        turns = "a single order" if clusters.corners == 1 else "corners of the declared domain that take turns"
+        facts.append(("corners", f"{clusters.corners:,}", turns))
+    facts.append(("calibration", clusters.calibration, CALIBRATION_FACTS[clusters.calibration]))
+    if clusters.calibration == "per_record":
+        facts.append(
+            ("epsilon asked for", _cost(clusters.epsilon), "for one cluster and one attribute, as the policy says")
+        )
+    if any(own.kind == "numeric" for own in certificate.attributes):
+        facts.append(("noise", clusters.noise, SUM_NOISE[clusters.noise]))
+    return [*facts, ("randomness", randomness, RANDOMNESS.get(randomness, ""))]
+
+
+def _noise_words(own: CentroidNoiseEntry) -> str:
+    """The noise of one attribute, in the terms of its mechanism."""
+    if own.choice_epsilon is not None:
+        drawn = f"a concept out of {own.concepts:,} for each cluster, by the exponential mechanism"
+        return f"{drawn} with epsilon {_cost(own.choice_epsilon)}"
+    size = f"of {own.steps:,} steps of {own.step}"
+    if own.scale is not None:
+        return f"Laplace, scale {short(exact(own.scale), cost=False)} steps {size}"
+    if own.sigma is not None:
+        return f"Gaussian, sigma {short(exact(own.sigma), cost=False)} steps {size}"
+    return f"optimal for sums that move by up to {own.side or 0:,} steps {size}, epsilon {_cost(own.epsilon or '0')}"
+
+
+def _percent(share: str) -> str:
+    """A share in percent, rounded up to three digits."""
+    return f"{text_up(100 * exact(share), 3)} %"
 
 
 # --- a release whose guarantee is counted --------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from shoal.publish.certificate.model import (
     ZEROS,
     AnyModel,
     BucketizedCertificate,
+    CentroidsCertificate,
     ClaimEntry,
     CountedCertificate,
     FullDomainCertificate,
@@ -49,6 +50,7 @@ AnyCertificate = TypeVar(
     SampleCertificate,
     BucketizedCertificate,
     FullDomainCertificate,
+    CentroidsCertificate,
 )
 
 
