@@ -148,13 +148,36 @@ _REGISTER = ("dataset", "register", "policy.yaml", "table.csv", "--ledger", LEDG
 ASK = ("ask", "clinic", "count", "age >= 50", "--epsilon", "0.1", "--ledger", LEDGER)
 _TREE: dict[str, object] = {"release.recoding": {"tree": {"epsilon": "0.3"}}}
 
+
+def _method(**release: object) -> dict[str, object]:
+    """Another method in the place of the policy's own."""
+    return {"release": {"output": "csv", **release}}
+
+
+_COUNTS = _method(method="safe-k", epsilon="1", delta="1e-3", views={"show": "counts", "every": "singles"})
+_SYNTHETIC = _method(method="synthetic", epsilon="1", delta="1e-3", views={"every": "singles"}, synthetic={"rows": 50})
+_TREATED: dict[str, object] = {"treatments": [{"round": {"age": 10}}]}
+
 JOURNEYS = {
     journey.name: journey
     for journey in (
         Journey("fixed levels", release(), "out", charges=1),
         Journey("grown tree", release("--no-report"), "out", charges=1, changes=_TREE),
         Journey("views", release("--no-report"), "out", charges=1, changes={"release.views": "pairs"}),
+        Journey("treated", release("--no-report"), "out", charges=1, changes=_TREATED),
+        Journey("noisy counts", release("--no-report"), "out", charges=1, changes=_COUNTS),
+        Journey("synthetic", release("--no-report"), "out", charges=1, changes=_SYNTHETIC),
         Journey("microaggregation", release("--no-report"), "out", policy=COUNTED),
+        *(
+            Journey(changes["release"]["method"], release("--no-report"), "out", policy=COUNTED, changes=changes)
+            for changes in (
+                _method(method="k-anonymity", k=3, suppression="0.1", recoding={"levels": {"age": 1, "sex": 0}}),
+                _method(method="t-closeness", t=3, k=20),
+                _method(method="anatomy", grouping="confidential", k=10),
+                _method(method="sample", epsilon="0.5", delta="0.01", recoding={"levels": {"age": 1}}, rare="drop")
+                | {"neighbours": "replace_one"},
+            )
+        ),
         Journey(
             "forced replacement",
             release("--force", "--again", "--no-report"),

@@ -31,6 +31,11 @@ release:
   output: csv
 budget: {epsilon: 3, delta: 1e-2}
 """
+TREATED: dict[str, object] = {
+    "treatments": [{"round": {"age": 40}}, {"top": {"age": 60}}],
+    "release.recoding": {"levels": {"age": 0, "diag": 0}},
+}
+"""Changes of the policy by which ages are treated before the method."""
 
 
 def policy(changes: dict[str, object] | None = None) -> Policy:

@@ -25,7 +25,8 @@ from shoal.publish.verify import counted, rebuild
 from shoal.publish.verify import release as verify
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.standalone import Check
-from tests.publish.clinic import publish
+from tests.publish import noisy_clinic, sample_clinic
+from tests.publish.clinic import TREATED, publish
 from tests.publish.counted_clinic import publish as publish_counted
 from tests.publish.grouped_clinic import publish as publish_grouped
 from tests.publish.level_clinic import METHODS as LEVELS
@@ -48,6 +49,7 @@ PAID: dict[str, dict[str, object]] = {
     "repeat": {"release.repeat": 2},
     "published": {"release.bound": "published", "release.sampling": {"beta": "0.3"}},
     "parquet": {"release.output": "parquet"},
+    "treated": TREATED,
 }
 COUNTED: dict[str, tuple[str, dict[str, object]]] = {
     "microaggregation": ("microaggregation", {}),
@@ -58,8 +60,9 @@ COUNTED: dict[str, tuple[str, dict[str, object]]] = {
     "k-anonymity": ("every", {}),
     "k-anonymity-local": ("local", {}),
 }
-GROUPED = {"t-closeness": "linked", "t-closeness-permuted": "permuted"}
-KINDS = (*PAID, *COUNTED, *GROUPED)
+GROUPED = {"t-closeness": "linked", "t-closeness-permuted": "permuted", "anatomy": "anatomy"}
+NOISY = {"counts": "counts-declared", "synthetic": "synthetic"}
+KINDS = (*PAID, *COUNTED, *GROUPED, *NOISY, "sample")
 COMPOSED = ("pairs", "chosen", "view-trees", "workload", "repeat")
 """Releases of several tables, whose curve each verifier composes on a grid of its own."""
 Path_ = tuple[Any, ...]
@@ -83,6 +86,10 @@ def make(folder: Path, kind: str) -> Path:
         return publish_counted(folder, which, changes, report=False).folder
     if kind in GROUPED:
         return publish_grouped(folder, GROUPED[kind], rows=60).folder
+    if kind in NOISY:
+        return noisy_clinic.publish(folder, NOISY[kind], rows=200).folder
+    if kind == "sample":
+        return sample_clinic.publish(folder).folder
     return publish(folder, PAID[kind], rows=1500, report=False).folder
 
 
@@ -240,6 +247,7 @@ MUST_FIRE = {
         "delta-tight",
         "delta-for-unit",
         "delta-published",
+        "sample-rate",
         "promise",
         "readable",  # a split that does not add up ends the reading
     },
@@ -268,7 +276,15 @@ MUST_FIRE = {
         "ledger-composed",
         "prior-charges",
         "rebuilt",
+        "readable",  # noise of no size
     },
+    "treatments": {"treatments"},
+    "noise": {"noise", "noise-parts", "count-noise"},
+    "parts": {"noise-parts", "readable"},
+    "counts": {"count-tables", "count-files", "count-noise", "count-cells", "count-index", "noise", "readable"},
+    "synthetic": {"synthetic-file", "table-columns"},
+    "epsilon_composed": {"composed"},
+    "epsilon_recoding": {"samples"},
     "grouping": {"grouping"},
     "buckets": {"buckets", "table-files"},
     "achieved_t": {"achieved-t"},
@@ -296,7 +312,7 @@ def inherent(kind: str, edit: Edit) -> str | None:
         return "how many other releases there were is in the custodian's ledger alone"
     if edit.path == ("ledger", "looks") and edit.what == "key removed":
         return "whether somebody looked is in the custodian's ledger alone, and older releases do not say it"
-    if kind in (*COUNTED, *GROUPED) and edit.path == ("ledger", "charges") and edit.what == "larger":
+    if kind in (*COUNTED, *GROUPED, "sample") and edit.path == ("ledger", "charges") and edit.what == "larger":
         return "what was charged before is in the custodian's ledger alone"
     return None
 

@@ -16,7 +16,7 @@ import pytest
 from shoal.publish.share import pack
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import CHECKS, OWN_CHECKS, verify
-from tests.publish.clinic import publish
+from tests.publish.clinic import TREATED, publish
 from tests.publish.verify.forgery import certificate, redraw, write
 from tests.publish.verify.freeze import FROZEN, KINDS
 from tests.publish.verify.group_forgery import GROUP_FORGERIES, grouped
@@ -252,12 +252,6 @@ PACKED: dict[str, tuple[str, bytes]] = {"enclosure": ("verifier.py", b"print('VE
 def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release of the present wording."""
     return publish(tmp_path_factory.mktemp("new"), report=False).folder
-
-
-TREATED = {
-    "treatments": [{"round": {"age": 40}}, {"top": {"age": 60}}],
-    "release.recoding": {"levels": {"age": 0, "diag": 0}},
-}
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.publish.verify.mutation import KINDS, MADE
+
 ROOT = Path(__file__).parents[3]
+CASES = 48
+"""Of one process."""
 SENTENCES = {"sentence", "explanation", "not_promised", "how_to_verify", "claims", "theorems", "recoding_choice"}
 """What the one-file verifier does not compare, and says so."""
 DIGITS = {"curve", "samples", "tables"}
@@ -34,9 +38,11 @@ def tried(first: int, last: int) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_altered_folders_end_in_a_verdict(effort):
-    for start in range(0, 40 * effort, 40):
-        found = tried(start, start + 40)
-        assert len(found) == 40
+    kinds = set()
+    for start in range(0, CASES * effort, CASES):
+        found = tried(start, start + CASES)
+        assert len(found) == CASES
+        kinds |= {case["kind"] for case in found}
         for case in found:
             assert case["alone"] in (0, 2, 3), case
             assert case["both"] in (0, 2, 3), case
@@ -48,3 +54,4 @@ def test_altered_folders_end_in_a_verdict(effort):
                 assert entries <= ANEW | {"curve"}, case
             if case["alone"] == 0:
                 assert entries <= ANEW | SENTENCES | DIGITS, case
+    assert kinds == {*KINDS, *MADE}
