@@ -12,6 +12,7 @@ _BOTH = ("lqs10", "lqs11")
 _SC13 = ("sc13",)
 _CENSUS = "casc_census/census.csv"
 _EIA = "casc_eia/eia.csv"
+_ADULT = "adult/adult.csv"
 
 _ALL = (
     PrintedResult("lqs11-table-1", "LQS11 Table 1: privacy parameters under sampling", ("lqs11",), lqs.table_1),
@@ -32,7 +33,7 @@ _ALL = (
         "cm06-figure-visits", "CM06: both rates of hospital visits, by c and epsilon", ("cm06",), cm06.visits_figure
     ),
     MeasuredResult.of(
-        "cm06-adult", "CM06: both rates of Adult, by c and epsilon", ("cm06",), "adult/adult.csv", cm06.adult_figure
+        "cm06-adult", "CM06: both rates of Adult, by c and epsilon", ("cm06",), _ADULT, cm06.adult_figure
     ),
     MeasuredResult.of(
         "sc13-table-3.6", "SC13 Table 3.6: correlations of Census", _SC13, _CENSUS, sc13_chapter3.table_3_6
@@ -74,7 +75,19 @@ _ALL = (
         "sc13-errata-5", "SC13 Algorithm 5.1 and section 5.2: where they fail", _SC13, sc13_chapter5.errata_5
     ),
     MeasuredResult.of(
-        "sc13-table-6.1", "SC13 Table 6.1: SSE and RL of MDAV on Census", _SC13, _CENSUS, sc13_chapter6.table_6_1
+        "sc13-table-6.1", "SC13 Table 6.1: noisy centroids of Census and MDAV", _SC13, _CENSUS, sc13_chapter6.table_6_1
+    ),
+    MeasuredResult.of(
+        "sc13-table-6.2", "SC13 Table 6.2: the same and plain noise", _SC13, _CENSUS, sc13_chapter6.table_6_2
+    ),
+    MeasuredResult.of(
+        "sc13-table-6.3", "SC13 Table 6.3: noisy centroids of Adult and MDAV", _SC13, _ADULT, sc13_chapter6.table_6_3
+    ),
+    MeasuredResult.of(
+        "sc13-table-6.4", "SC13 Table 6.4: the same and plain noise", _SC13, _ADULT, sc13_chapter6.table_6_4
+    ),
+    MeasuredResult.of(
+        "sc13-table-6.5", "SC13 Table 6.5: means and variances of Census", _SC13, _CENSUS, sc13_chapter6.table_6_5
     ),
     PrintedResult("sc13-table-7.2", "SC13 Tables 7.2 and 7.3: generalized to k = 3", _SC13, sc13_chapter7.table_7_2),
     PrintedResult("sc13-table-7.4", "SC13 Table 7.4: Anatomy's two linked tables", _SC13, sc13_chapter7.table_7_4),
