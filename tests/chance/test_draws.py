@@ -17,6 +17,7 @@ from shoal.chance.draws import (
     _groups,
     choice_from_partial_scores,
     choices_by_score,
+    choose_each_by_score,
     permutation,
 )
 from shoal.chance.source import Source
@@ -347,3 +348,40 @@ def test_lists_that_end_before_they_decide_are_refused():
         choice_from_partial_scores(
             Given((1 << 64) - 1, b""), [PartialScores(np.array([0]), scores[:1], 2, 3)], Fraction(1)
         )
+
+
+# --- one choice for each row of scores -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", [Fraction(0), Fraction(1, 5), Fraction(3, 2), Fraction(400)])
+def test_a_row_of_scores_is_drawn_from_as_scores_alone_are(factor):
+    scores = np.array([12, 3, 9, 9, 4, 7, 11, 12, 0, 5, 5, 8], dtype=np.int64)
+    for seed in range(40):
+        want = choices_by_score(Source.seeded(seed), scores, factor, 1)
+        assert choose_each_by_score(Source.seeded(seed), scores[None, :], factor).tolist() == want.tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [Fraction(1, 5), Fraction(3, 2)])
+def test_words_beside_a_cut_are_decided_by_whole_numbers(factor):
+    scores = np.array([12, 3, 9, 9, 4, 7, 11, 12, 0, 5, 5, 8], dtype=np.int64)
+    for word in words_at_cuts(scores, factor):
+        for tail in (bytes(20), bytes([255] * 20), bytes(range(7, 27))):
+            plain, rows = Given(word, tail), Given(word, tail)
+            want = int(choices_by_score(plain, scores, factor, 1)[0])
+            assert choose_each_by_score(rows, scores[None, :], factor).tolist() == [want]
+            assert rows.used == plain.used
+
+
+def test_rows_of_scores_have_their_own_frequencies():
+    scores = np.repeat([[0, 1, 1], [5, 0, 0], [3, 3, 3]], 20_000, axis=0).astype(np.int64)
+    drawn = choose_each_by_score(Source.seeded(3), scores, Fraction(1))
+    shares = [np.bincount(part, minlength=3) / 20_000 for part in np.split(drawn, 3)]
+    weights = np.exp([[0, 1, 1], [5, 0, 0], [3, 3, 3]])
+    assert np.abs(shares - weights / weights.sum(axis=1, keepdims=True)).max() < 0.015
+
+
+@pytest.mark.parametrize(("shape", "factor"), [((2, 0), Fraction(1)), ((2, 3), Fraction(-1)), ((2, 3), 0.5)])
+def test_rows_of_scores_refuse_what_is_no_choice(shape, factor):
+    with pytest.raises(ParameterError):
+        choose_each_by_score(Source.seeded(1), np.zeros(shape, dtype=np.int64), factor)

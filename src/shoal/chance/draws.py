@@ -309,6 +309,63 @@ def choices_by_score(source: Source, scores: NDArray[np.int64], factor: Fraction
     return _draw_members(source, ranked, sizes, lambda at: order[starts[at] : starts[at] + sizes[at]], size)
 
 
+SCORES_AT_ONCE = 1 << 20
+"""Scores that are sorted and added up in one go."""
+SHARE_ERROR = 1e-12
+"""Error allowed to the exponentials of weights in double precision, which is below 1e-14; sums of many have their own."""
+
+
+def choose_each_by_score(source: Source, scores: NDArray[np.int64], factor: Fraction | int) -> NDArray[np.int64]:
+    """For each row of whole scores one index with probability proportional to exp(factor · score), exactly; rows are independent.
+
+    As `choices_by_score` draws it: a group of equal scores by cuts at the cumulative shares, largest score first, its member
+    uniformly. The first 64 digits of U are compared with the shares in double precision; where they are nearer to a share than
+    the doubles' error, which happens about once in 10^10 draws, the comparison is made again with whole numbers and as many
+    digits as it takes.
+    """
+    each = exact.fraction(factor, "the factor of a score")
+    if each < 0:
+        raise ParameterError("the factor of a score is negative", came=each, allowed="0 and above")
+    rows, options = scores.shape
+    if not options:
+        raise ParameterError("there is nothing to choose from", came="no scores", allowed="one score or more")
+    chosen = np.empty(rows, dtype=np.int64)
+    step = max(1, SCORES_AT_ONCE // options)
+    for start in range(0, rows, step):
+        chosen[start : start + step] = _choose_each(source, scores[start : start + step], each)
+    return chosen
+
+
+def _choose_each(source: Source, scores: NDArray[np.int64], factor: Fraction) -> NDArray[np.int64]:
+    scores = scores if factor else np.zeros_like(scores)
+    rows, options = scores.shape
+    order = np.argsort(-scores, axis=1, kind="stable")
+    ranked = np.take_along_axis(scores, order, axis=1)
+    sums = np.cumsum(np.exp(float(factor) * (ranked - ranked[:, :1])), axis=1)
+    shares = sums / sums[:, -1:]
+    words = source.words(rows)
+    digits = words * 2.0**-64
+    ends = np.ones_like(ranked, dtype=np.bool_)  # the last of each group of equal scores
+    ends[:, :-1] = ranked[:, 1:] != ranked[:, :-1]
+    place = np.minimum((shares <= digits[:, None]).sum(axis=1), options - 1)
+    ends[:, -1] = False  # the share of all is one, and no cut
+    error = SHARE_ERROR + options * 2.0**-50  # every addition may be off by half of 2^-52 of the sum
+    unclear = ((np.abs(shares - digits[:, None]) <= error) & ends).any(axis=1)
+    at = ranked[np.arange(rows), place]
+    for row in np.flatnonzero(unclear).tolist():
+        different, sizes = np.unique(ranked[row], return_counts=True)
+        weights = [factor * score for score in different[::-1].tolist()]
+        group = _groups(weights, sizes[::-1].tolist()).decide(source, int(words[row]), 64)
+        at[row] = different[::-1][group]
+    first = (ranked > at[:, None]).sum(axis=1)
+    many = (ranked == at[:, None]).sum(axis=1)
+    member = np.zeros(rows, dtype=np.int64)
+    for size in np.unique(many[many > 1]).tolist():
+        alike = np.flatnonzero(many == size)
+        member[alike] = source.integers(size, len(alike))
+    return np.asarray(order[np.arange(rows), first + member])
+
+
 @dataclass(frozen=True)
 class PartialScores:
     """Some indices and their scores: every index that scores at least `floor`. `others` indices score less."""

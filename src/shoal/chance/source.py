@@ -152,6 +152,10 @@ class Source:
         """One index by the weights factor · score, for many whole scores; see `draws.choices_by_score`."""
         return int(draws.choices_by_score(self, scores, factor, 1)[0])
 
+    def choose_each_by_score(self, scores: NDArray[np.int64], factor: Fraction | int) -> NDArray[np.int64]:
+        """For each row of whole scores one index by the weights factor · score; see `draws.choose_each_by_score`."""
+        return draws.choose_each_by_score(self, scores, factor)
+
     def choose_from_partial_scores(self, lists: Iterable[PartialScores], factor: Fraction) -> int:
         """One index by the weights factor · score, from growing lists of the best; see `draws.choice_from_partial_scores`."""
         return draws.choice_from_partial_scores(self, lists, factor)
