@@ -292,7 +292,7 @@ _ALL = (
         "A unit with up to m rows",
         "Shoal; chain of neighbours",
         "delta_m(e_1 + ... + e_m) <= sum_i e^(e_1 + ... + e_{i-1}) delta(e_i) for every split.",
-        (_premise("rows-of-unit", "m is a whole number from 1 up", "group.delta_of_rows"),),
+        (_premise("rows-of-unit", "m is a whole number from 1 up", "safe_k.group.delta_of_rows"),),
     ),
     Theorem(
         "replace-one",

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from shoal.guarantee import group
 from shoal.guarantee.safe_k import curve as safe_k
+from shoal.guarantee.safe_k import group
 from shoal.guarantee.safe_k.setting import solve
 from tests.cli.run import answer, shoal
 

@@ -19,8 +19,8 @@ from fractions import Fraction
 from functools import lru_cache, partial
 
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
-from shoal.guarantee import group
 from shoal.guarantee.rounding import Number, down, exact, exact_text, text_near, text_up, up
+from shoal.guarantee.safe_k import group
 from shoal.guarantee.safe_k.curve import (
     MAX_K,
     Bound,

@@ -8,8 +8,8 @@ import mpmath
 import pytest
 
 from shoal.errors import ParameterError
-from shoal.guarantee.group import delta_of_replaced_rows, delta_of_replacement, delta_of_rows
 from shoal.guarantee.safe_k.curve import delta_add, delta_remove, delta_tight
+from shoal.guarantee.safe_k.group import delta_of_replaced_rows, delta_of_replacement, delta_of_rows
 from tests.guarantee.oracle import hockey_stick, published_law
 
 
