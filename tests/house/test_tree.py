@@ -38,6 +38,7 @@ TOPICS = {
     "anonymize/cluster/test_optimal.py",
     "anonymize/generalize/search/test_shared.py",
     "anonymize/generalize/test_unsafe_walk.py",
+    "anonymize/method/test_centroid_bounds.py",
     "anonymize/method/test_order_of_rows.py",
     "anonymize/treatment/test_promise_kept.py",
     "assess/disclosure/test_by_hand.py",

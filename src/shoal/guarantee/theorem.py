@@ -789,7 +789,84 @@ _NOISE = (
 )
 """Laplace, Gaussian, exponential, staircase; tables of noisy counts; sensitivities of answers."""
 
-THEOREMS: dict[str, Theorem] = {entry.name: entry for entry in (*_ALL, *_NOISE)}
+_ORDERS_FIXED = _premise(
+    "orders-fixed",
+    "orders, steps and taxonomies follow from declared domains alone",
+    "shoal.anonymize.cluster.lattice.lattice_of",
+)
+_DOMAINS_FIXED = _premise("domains-fixed", "the domains were declared without the data", "custodian")
+_PUBLIC_NUMBER = _premise(
+    "public-number",
+    "neighbours replace one record, and the number of records is public",
+    "centroids.CentroidSetting",
+)
+_RECORDS_AS_DECLARED = _premise(
+    "declared-number",
+    "the table has as many records as declared",
+    "shoal.anonymize.method.dp_microaggregation.DPMicroaggregation",
+)
+_CENTROID_NOISE = _premise(
+    "centroid-noise", "the noise is no smaller than these bounds ask for", "centroids.CentroidSetting"
+)
+_CENTROID_PREMISES = (
+    _PUBLIC_NUMBER,
+    _RECORDS_AS_DECLARED,
+    _ONE_RECORD,
+    _ORDERS_FIXED,
+    _DOMAINS_FIXED,
+    _CENTROID_NOISE,
+)
+
+_CENTROIDS = (
+    Theorem(
+        "insensitive-centroids",
+        "How far one record moves the sums of insensitive clusters",
+        "SC13 Propositions 6 and 7; the bounds on all sums together are Shoal's",
+        "Clusters that are the k smallest of what is left by orders fixed in advance change by at most one record each when one "
+        "record is replaced. So the sums of attribute j over all N clusters move by at most W_j each, by N W_j in L1 and by "
+        "sqrt(N) W_j in L2; and one record can move every one of them.",
+        _CENTROID_PREMISES,
+    ),
+    Theorem(
+        "ordered-centroids",
+        "Sums along a single order, as differences of partial sums",
+        "Shoal; the clusters are those of SC13 Proposition 6",
+        "With one order for all clusters, the N + 1 partial sums of attribute j move, up to one constant that no difference "
+        "shows, by at most W_j/2 each (rounded up), by W_j floor((N + 1)/2) in L1 and by about sqrt(N + 1) W_j/2 in L2. So the "
+        "differences of noisy partial sums keep what noise for these bounds keeps.",
+        _CENTROID_PREMISES,
+    ),
+    Theorem(
+        "ranked-centroids",
+        "Sums of one attribute by rank",
+        "Shoal; individual ranking as in SC13 chapter 2",
+        "When one record of a sorted column is replaced, the sums of its runs of k all move the same way and by its own change "
+        "together: L1 and L2 are at most W. It does not extend to columns joined by record.",
+        _CENTROID_PREMISES,
+    ),
+    Theorem(
+        "taxonomy-choices",
+        "A concept for each cluster by the exponential mechanism",
+        "SC13 Algorithm 6.3, with the spread of scores in place of the boundary distance; McSherry and Talwar 2007",
+        "If one replaced value moves the difference of any two concepts' scores by at most R, drawing a concept with probability "
+        "proportional to exp(epsilon score / R) is epsilon-DP and epsilon^2/8-zCDP for one cluster; N clusters that one record "
+        "can all change cost N times as much.",
+        _CENTROID_PREMISES,
+    ),
+    Theorem(
+        "per-record-centroids",
+        "What noise for one cluster at a time gives",
+        "SC13 chapter 6; the cost of all clusters is Shoal's",
+        "Laplace noise of scale W_j/epsilon on each cluster's sum hides what one record does to one cluster and one attribute at "
+        "epsilon. It is N m epsilon-DP for the data set of N clusters and m attributes (m epsilon by ranks), and for m from 2 up "
+        "tables come as close to that as their grid is fine: parallel composition does not apply, because one record changes "
+        "every cluster.",
+        _CENTROID_PREMISES,
+    ),
+)
+"""Noisy centroids of clusters."""
+
+THEOREMS: dict[str, Theorem] = {entry.name: entry for entry in (*_ALL, *_NOISE, *_CENTROIDS)}
 """All of them by name."""
 
 
