@@ -732,6 +732,8 @@ class CentroidNoiseEntry(Entry):
     """How much its error counts against that of the others."""
     epsilon: Number | None
     """What all its centroids cost together; null where noise is Gaussian."""
+    rho: Number | None
+    """Gaussian noise: the rho of zero-concentrated privacy that all its centroids cost together at most; else null."""
     scale: Number | None
     """Laplace noise: its scale, in steps."""
     side: Positive | None
