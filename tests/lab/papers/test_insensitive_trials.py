@@ -12,7 +12,7 @@ from shoal.assess.distortion.linkage import linkage
 from shoal.chance.source import Source
 from shoal.errors import DataError
 from shoal.lab.papers.adult_taxonomies import NATIVE_COUNTRY, OCCUPATION
-from shoal.lab.papers.insensitive_trials import ADULT, AdultTrial, CensusTrial, Draws
+from shoal.lab.papers.insensitive_trials import ADULT, AdultTrial, Draws, NumericTrial
 
 VERY_SURE = Fraction(10**9)
 
@@ -26,7 +26,7 @@ def names():
 
 @pytest.fixture(scope="module")
 def numbers():
-    return CensusTrial(np.random.default_rng(6).integers(0, 1000, (240, 4)).astype(np.float64))
+    return NumericTrial(np.random.default_rng(6).integers(0, 1000, (240, 4)).astype(np.float64), np.full(4, 1500.0))
 
 
 def test_the_taxonomies_have_the_values_of_adult():

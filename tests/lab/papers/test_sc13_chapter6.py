@@ -9,7 +9,7 @@ from shoal.lab.papers import sc13_chapter6
 from shoal.lab.papers.catalogue import RESULTS
 from shoal.lab.papers.comparison import RunSetting, Verdict
 from shoal.lab.papers.insensitive_trials import Quality
-from shoal.lab.papers.sc13_chapter6 import Balance, PrintedRow
+from shoal.lab.papers.sc13_chapter6 import Balance, PrintedRow, errata_6, shifted_neighbours
 
 
 def found(name, folder, runs=4, seed=1):
@@ -108,3 +108,27 @@ def test_means_that_scatter_as_one_draw_for_each_cluster_would_are_noticed(share
         line[3:7] = [f"{float(cell) * (1.25 if place % 2 else 0.75):.4f}" for cell in line[3:7]]
     monkeypatch.setattr(sc13_chapter6, "TABLE_6_5", "\n".join(" ".join(line) for line in shown))
     assert "how often noise is drawn" in failed(found("sc13-table-6.5", shared_data))
+
+
+def test_the_construction_shares_no_cluster_and_differs_in_one_record():
+    """63 of the 66.7 that (n/k)·m/k allows, where m/k = .67 was claimed: theory of the thesis' erratum."""
+    first, second = shifted_neighbours()
+    assert (first.table != second.table).any(axis=1).sum() == 1
+    assert first.table.max() == second.table.max() == sc13_chapter6.STEPS
+    moved = abs(first.sums(3) - second.sums(3)) / sc13_chapter6.STEPS
+    assert (moved.max(axis=1) >= 0.9).all()
+    assert moved.sum() / 3 == pytest.approx(63.01, abs=0.01)
+    assert moved.max() <= 1
+
+
+@pytest.mark.slow
+def test_the_claim_is_refuted_and_noise_for_all_centroids_is_not():
+    result = errata_6()
+    assert [finding.verdict for finding in result.findings] == [Verdict.ERRATUM] * 4 + [Verdict.REPRODUCED]
+
+
+@pytest.mark.slow
+def test_noise_for_all_centroids_would_be_noticed_as_a_refutation(monkeypatch):
+    monkeypatch.setattr(sc13_chapter6.NumericTrial, "masked_whole", lambda trial, k, epsilon, source, runs: trial.masked(
+        k, epsilon, sc13_chapter6.Draws.CLUSTER, source, runs))  # fmt: skip
+    assert "noise for all centroids contradicted" in failed(errata_6())

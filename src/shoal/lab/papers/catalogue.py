@@ -89,6 +89,7 @@ _ALL = (
     MeasuredResult.of(
         "sc13-table-6.5", "SC13 Table 6.5: means and variances of Census", _SC13, _CENSUS, sc13_chapter6.table_6_5
     ),
+    PrintedResult("sc13-errata-6", "SC13 section 6.3: the claim for the data set", _SC13, sc13_chapter6.errata_6),
     PrintedResult("sc13-table-7.2", "SC13 Tables 7.2 and 7.3: generalized to k = 3", _SC13, sc13_chapter7.table_7_2),
     PrintedResult("sc13-table-7.4", "SC13 Table 7.4: Anatomy's two linked tables", _SC13, sc13_chapter7.table_7_4),
     PrintedResult("sc13-table-7.5", "SC13 Table 7.5: 4-anonymous, 1.5-close groups", _SC13, sc13_chapter7.table_7_5),

@@ -94,15 +94,19 @@ class MaskingTrial(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class CensusTrial(MaskingTrial):
-    """Four attributes of Census: whole numbers from 0 to 1.5 times their maximum, as in the thesis."""
+class NumericTrial(MaskingTrial):
+    """Whole numbers from 0 to a width for each attribute."""
 
     table: Floats
+    widths: Floats
+    turns: int | None = None
+    """How many corners of the domain take turns; None: all."""
 
     @classmethod
-    def read(cls, path: Path) -> CensusTrial:
-        """Read the table of the thesis."""
-        return cls(read_table(path, CENSUS))
+    def read_census(cls, path: Path) -> NumericTrial:
+        """Read four attributes of Census, each from 0 to 1.5 times its maximum: read from the data, as in the thesis."""
+        table = read_table(path, CENSUS)
+        return cls(table, np.asarray(1.5 * table.max(axis=0)))
 
     @property
     def rows(self) -> int:  # type: ignore[override]
@@ -114,16 +118,14 @@ class CensusTrial(MaskingTrial):
         """The number of attributes."""
         return int(self.table.shape[1])
 
-    @cached_property
-    def widths(self) -> Floats:
-        """The width of each domain: read from the data, which is itself a leak."""
-        return np.asarray(1.5 * self.table.max(axis=0))
-
     def columns(self) -> list[MetricColumn]:
         return [
-            NumericColumn(values, name, low=0.0, high=float(width))
-            for values, name, width in zip(self.table.T, CENSUS, self.widths, strict=True)
+            NumericColumn(values, f"A_{place + 1}", low=0.0, high=float(width))
+            for place, (values, width) in enumerate(zip(self.table.T, self.widths, strict=True))
         ]
+
+    def clusters(self, k: int) -> Labels:
+        return np.arange(self.rows, dtype=np.int32) if k == 1 else insensitive(self.columns(), k, turns=self.turns)
 
     def masked_by_mdav(self, k: int) -> Array:
         return np.asarray(Trial(self.table / self.widths, 0).identical(k) * self.widths)
@@ -154,6 +156,10 @@ class CensusTrial(MaskingTrial):
     @cache  # noqa: B019 - a trial lives as long as one table of the thesis is computed
     def _labels(self, k: int) -> Labels:
         return self.clusters(k)
+
+    def sums(self, k: int) -> Floats:
+        """Give the sum of each cluster's records, before noise."""
+        return self._sums(k)
 
     @cache  # noqa: B019
     def _sums(self, k: int) -> Floats:
