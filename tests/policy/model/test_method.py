@@ -116,7 +116,7 @@ def test_a_k_of_auto_is_one_that_is_left_out():
         ({"corners": 0}, "release.corners", "from 1 to 64"),
         ({"corners": 65}, "release.corners", "from 1 to 64"),
         ({"corners": 8}, "release.corners", "at most 4"),
-        ({"grouping": "mdav"}, "release.grouping", "insensitive or ranking"),
+        ({"grouping": "mdav"}, "release.grouping", "boxes or insensitive or ranking"),
         ({"grouping": "ranking"}, "attributes.region.type", "declare it as ordinal"),
         ({"calibration": "per_record"}, "release", "per_record needs it"),
         ({"calibration": "per_record", "k": 5, "noise": "optimal"}, "release.noise", "laplace"),
@@ -158,3 +158,57 @@ def test_corners_and_the_delta_of_ranking():
     assert (
         "grouping: insensitive" in the_problem(ordered.replace("delta: 1e-6", "corners: 1"), "release.corners").allowed
     )
+
+
+# --- boxes ---------------------------------------------------------------------------------------------------------------
+
+
+def boxes(**keys: object) -> str:
+    """The policy of boxes: an epsilon alone."""
+    return centroids(**{"grouping": "boxes", "rows": None} | keys)
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("unit", ["row", "{column: id, max_rows: 7}"])
+def test_boxes_are_about_any_unit_and_need_nothing_but_epsilon(neighbours, unit):
+    text = boxes().replace("replace_one", neighbours).replace("unit: row", f"unit: {unit}")
+    text = text.replace("attributes:", "attributes:\n  id: {role: identifier}")
+    found = Policy.parse(text).release
+    assert (found.grouping, found.delta) == ("boxes", 0)
+    assert found.noise is found.calibration is found.corners is found.rows is found.k is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "path", "said"),
+    [
+        ({"epsilon": None}, "release", "'epsilon' is missing"),
+        ({"epsilon": 0}, "release.epsilon", "above 0"),
+        ({"delta": "1e-6"}, "release.delta", "the promise is a pure epsilon"),
+        ({"rows": 100}, "release.rows", "stays hidden"),
+        ({"k": 5}, "release.k", "how many rows are in one is noisy"),
+        ({"corners": 1}, "release.corners", "no order of records"),
+        ({"noise": "laplace"}, "release.noise", "least expected size"),
+        ({"calibration": "per_record"}, "release.calibration", "for the whole data set"),
+        ({"recoding": "tree"}, "release.recoding", "has no use for it"),
+        ({"repeat": 2}, "release.repeat", "cannot be repeated"),
+    ],
+    ids=str,
+)
+def test_boxes_that_cannot_be(keys, path, said):
+    found = the_problem(boxes(**keys), path)
+    assert said in found.words("policy.yaml")
+    if path.removeprefix("release.") in ("rows", "k", "corners", "noise", "calibration"):
+        assert "leave it out, or take grouping: insensitive or ranking" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "said"),
+    [
+        (", domain: [0, 1000]", "", "attributes.income", "declare what may occur"),
+        ("category, domain: [north, south]", "text, domain: {pattern: '[a-z]'}", "attributes.region.domain", "list its"),
+        ("domain: [0, 1000], missing: refuse", "domain: [0, 1000]", "attributes.income.missing", "set missing: refuse"),
+        ("domain: [0, 1000]", "domain: [0, 1000], outside: suppress", "attributes.income.outside", "outside: clamp"),
+    ],
+)  # fmt: skip
+def test_tables_that_have_no_boxes(old, new, path, said):
+    assert said in the_problem(boxes().replace(old, new), path).words("policy.yaml")

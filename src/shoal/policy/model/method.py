@@ -617,11 +617,36 @@ class AnatomyMethod(ClusterMethod):
             yield Problem(("release", "l"), wrong, excerpt(", ".join(secret)), "one confidential attribute", fix)
 
 
+_OF_CLUSTERS = {
+    "rows": "the number of rows is not public here, and stays hidden",
+    "k": "boxes have no least size: how many rows are in one is noisy",
+    "corners": "boxes need no order of records",
+    "noise": "every box has the noise of least expected size",
+    "calibration": "noise is always for the whole data set",
+}
+"""The keys that are about clusters of fixed size, and why boxes have no use for them."""
+
+
 @dataclass(frozen=True)
 class CentroidsMethod(Method):
-    """Noisy centroids of clusters that one record can barely change: neighbours replace one row, so their number is public."""
+    """DP microaggregation: boxes that are halved where records are, or clusters of fixed size that one record barely changes.
+
+    Clusters are about one row that replaces another, so their number of rows is public; boxes are about any unit.
+    """
+
+    def grouping(self, release: ReleaseModel) -> str:
+        """How records are grouped, where the policy does not say it too."""
+        return release.grouping or str(self.defaults["grouping"])
+
+    def fill(self, release: ReleaseModel, published: Iterable[str]) -> ReleaseModel:
+        if self.grouping(release) == "boxes":
+            return release.model_copy(update={"grouping": "boxes", "delta": Fraction(0)})
+        return super().fill(release, published)
 
     def _keys(self, release: ReleaseModel, neighbours: str | None) -> Iterator[Problem]:
+        if self.grouping(release) == "boxes":
+            yield from super()._keys(release, None)
+            return
         yield from super()._keys(release, neighbours)
         if release.rows is None:
             fix = "add it: neighbours replace a row, so the number of rows is public and the plan counts on it"
@@ -629,7 +654,24 @@ class CentroidsMethod(Method):
 
     def _numbers(self, release: ReleaseModel) -> Iterator[Problem]:
         yield from super()._numbers(release)
-        rows, grouping, noise = release.rows, release.grouping or "insensitive", release.noise or "auto"
+        if self.grouping(release) == "boxes":
+            yield from self._of_boxes(release)
+        else:
+            yield from self._of_clusters(release)
+
+    def _of_boxes(self, release: ReleaseModel) -> Iterator[Problem]:
+        """What belongs to clusters of fixed size is not said of boxes."""
+        for key, why in _OF_CLUSTERS.items():
+            if getattr(release, key) is not None:
+                fix = "leave it out, or take grouping: insensitive or ranking, with rows: and neighbours: replace_one"
+                yield Problem(("release", key), f"not with grouping: boxes: {why}", None, None, fix)
+        if release.delta:
+            fix = "leave it out: the promise is a pure epsilon"
+            yield Problem(("release", "delta"), "not with grouping: boxes", exact_text(release.delta), "0", fix)
+
+    def _of_clusters(self, release: ReleaseModel) -> Iterator[Problem]:
+        """What clusters of fixed size ask for."""
+        rows, grouping, noise = release.rows, self.grouping(release), release.noise or "auto"
         if rows is not None and rows < 2 * self.least_k:
             fix = "two clusters of two records are the least; publish a table with more rows"
             yield Problem(("release", "rows"), "too few rows", f"{rows:,}", f"at least {2 * self.least_k}", fix)
@@ -687,9 +729,10 @@ class CentroidsMethod(Method):
     def _records(
         self, release: ReleaseModel, unit: UnitModel | None, attributes: Mapping[str, AttributeModel]
     ) -> Iterator[Problem]:
-        if unit is not None and (unit.max_rows or 1) > 1:
+        grouping = self.grouping(release)
+        if unit is not None and (unit.max_rows or 1) > 1 and grouping != "boxes":
             wrong = "one unit replaced changes each cluster by one record only where it has one row"
-            fix = f"method {self.name} needs one row each: 1 keeps one of each person's rows at random"
+            fix = f"grouping: {grouping} needs one row each: 1 keeps one of each person's rows at random; boxes take any number"
             yield Problem(("unit", "max_rows"), wrong, str(unit.max_rows), "1", fix)
 
 
@@ -778,7 +821,7 @@ _ALL = (
         neighbours=("replace_one",),
         reason="one record replaced moves each cluster by one record; a record more or less can move the last one whole",
         whole_tuple=True,
-        groupings=("insensitive", "ranking"),
+        groupings=("boxes", "insensitive", "ranking"),
         defaults={"delta": Fraction(0), "grouping": "insensitive", "noise": "auto", "calibration": "whole"},
     ),
     SyntheticMethod(

@@ -483,6 +483,7 @@ Grouping = Literal[
     "near",
     "random",
     "confidential",
+    "boxes",
 ]
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 Show = Literal["centroid", "median", "label", "bucket", "value"]
@@ -591,8 +592,8 @@ class ReleaseModel(PolicyPart):
         default=None,
         description="How near records find each other: `mdav`, `vmdav`, `approx`, `ranking`, `optimal`, `insensitive`, "
         "`mondrian` or `strict_mondrian`. For `t-closeness` `near` or `random` records; for `anatomy` `random` ones, "
-        "or such of like `confidential` values. For `dp-microaggregation` `insensitive`, or the `ranking` "
-        "of each attribute by itself.",
+        "or such of like `confidential` values. For `dp-microaggregation` `boxes` that are halved where "
+        "records are, `insensitive` clusters, or the `ranking` of each attribute by itself.",
     )
     gain: Gain | None = Field(
         default=None,
@@ -611,8 +612,8 @@ class ReleaseModel(PolicyPart):
     )
     rows: FromOne | None = Field(
         default=None,
-        description="For `dp-microaggregation`: how many rows the table has (people, where the unit is a person), as everybody "
-        "may know. A table with another number is refused.",
+        description="For `dp-microaggregation` by clusters: how many rows the table has (people, where the unit is a "
+        "person), as everybody may know. A table with another number is refused. Boxes have none.",
     )
     corners: Annotated[int, BeforeValidator(WholeNumber(1, MOST_CORNERS)), WithJsonSchema(CORNERS)] | None = Field(
         default=None,
