@@ -1,8 +1,8 @@
 """The certificate as a model: every key that `certificate.json` can hold, with its type and its meaning.
 
 There are several kinds. `SafeKCertificate` is for random samples of rows, `NoisyCountsCertificate` for noisy counts, with or
-without such samples, and for synthetic rows, `CentroidsCertificate` for noisy centroids of clusters: these pay for differential
-privacy. `CountedCertificate` is for a release whose
+without such samples, and for synthetic rows, `CentroidsCertificate` for noisy centroids of clusters, `BoxesCertificate` for rows
+that are spread inside boxes with noisy means: these pay for differential privacy. `CountedCertificate` is for a release whose
 guarantee is counted on the table (k-anonymity by microaggregation, probabilistic k-anonymity), `FullDomainCertificate` for one
 whose quasi-identifiers show labels of levels that were searched for on the table, `BucketizedCertificate` for groups whose
 confidential values stand in a table of their own, or in buckets (t-closeness, Anatomy), `SampleCertificate` for a plain sample,
@@ -747,13 +747,13 @@ class CentroidNoiseEntry(Entry):
 
 
 class CentroidTableEntry(Entry):
-    """One published table: a row for each record, which shows what its cluster shows; sorted by its own values."""
+    """One published table, sorted by its own values: a row for each record, with what its cluster shows; or rows of boxes."""
 
     file: RelativePath
     columns: Columns
     rows: Positive
     shows: dict[Text, Text]
-    """What each column shows: a noisy mean, or a drawn concept."""
+    """What each column shows: a noisy mean, a drawn concept, or values that are spread inside boxes."""
 
 
 class CentroidsCertificate(Certificate):
@@ -769,6 +769,97 @@ class CentroidsCertificate(Certificate):
     """epsilon of all parts together at the promised delta; at most the promised epsilon."""
     tables: Annotated[tuple[CentroidTableEntry, ...], Field(min_length=1)]
     """One table; or, of ranks, one for each attribute, whose rows do not belong together."""
+    ledger: LedgerEntry
+
+
+# --- rows spread inside boxes ---------------------------------------------------------------------------------------------
+
+
+class BoxesPromiseEntry(Entry):
+    """The promise of the table."""
+
+    kind: Literal["pure-dp"]
+    epsilon: Number
+    delta: Literal["0"]
+    neighbours: Neighbours
+    unit: UnitEntry
+    status: Status
+
+
+class BoxTreeEntry(Entry):
+    """How boxes were divided: a box was halved where its count, less a bias for each division before, looked large with noise."""
+
+    epsilon: Number
+    """What the tree costs at most, for one row; neither its depth nor the number of boxes plays a part."""
+    scale: Number
+    """The scale of the two-sided geometric noise on the count of each box."""
+    bias: Positive
+    """Records that are taken off a box's count for each division that led to it."""
+    threshold: Natural
+    """Records that are taken off every box's count."""
+
+
+class BoxValuesEntry(Entry):
+    """Noisy histograms of attributes without an order, which part common values from rare ones."""
+
+    epsilon: Number
+    """What each of them costs, for one row."""
+    attributes: Annotated[Names, Field(min_length=1)]
+
+
+class BoxMeansEntry(Entry):
+    """What was measured of every box with one draw of noise: its count, and for each attribute a sum from the box's middle."""
+
+    epsilon: Number
+    """What the numbers of all boxes cost together, for one row, which is in one box."""
+    numbers: Annotated[int, Field(ge=2)]
+    """How many numbers a box has: one, and one for each attribute."""
+    side: Positive
+    """By how many steps of the noise one row moves each number at most; so many steps of the count are one record."""
+    inner: Natural
+    """The half-side of the inner box of the noise, in steps."""
+    half_width: Number
+    """Noise moves the count of a box by at most so many records in 95 of 100 cases, rounded up."""
+
+
+class BoxesEntry(Entry):
+    """The noise of every step, as it was fixed before the table was read."""
+
+    row_epsilon: Number
+    """The part of epsilon for one row: epsilon divided by the rows that come or go between neighbours."""
+    tree: BoxTreeEntry
+    values: BoxValuesEntry | None
+    """Null where no attribute has three or more values without an order."""
+    means: BoxMeansEntry
+
+
+class BoxAttributeEntry(Entry):
+    """One attribute of the boxes, in whole steps of its declared domain."""
+
+    name: Text
+    kind: Literal["ordered", "nominal"]
+    """Numbers, dates, times and ordered values; or values without an order."""
+    points: Annotated[int, Field(ge=2)]
+    """How many values are told apart: steps of its grid, both ends included, or listed values."""
+    step: Number | None
+    """Ordered: the size of a step, in units of numbers, days, microseconds or ranks; null for a nominal attribute."""
+    weight: Number
+    """How much its detail counts: of two sides that are equally long the one of more weight is halved first."""
+
+
+class BoxesCertificate(Certificate):
+    """What a release of rows that are spread inside noisy boxes promises, on what grounds, and how a stranger checks it."""
+
+    guarantee: BoxesPromiseEntry
+    method: Literal["box-microaggregation"]
+    boxes: BoxesEntry
+    attributes: Annotated[tuple[BoxAttributeEntry, ...], Field(min_length=1)]
+    parts: Annotated[tuple[PartEntry, ...], Field(min_length=1)]
+    """Everything that the promise is composed of."""
+    epsilon_composed: Number
+    """What all parts add up to; at most the promised epsilon."""
+    tables: Annotated[tuple[CentroidTableEntry, ...], Field(min_length=1, max_length=1)]
+    """One table; how many rows it has is a noisy number."""
     ledger: LedgerEntry
 
 
@@ -1097,6 +1188,7 @@ AnyModel = (
     | BucketizedCertificate
     | FullDomainCertificate
     | CentroidsCertificate
+    | BoxesCertificate
 )
 MODELS: dict[str, type[AnyModel]] = {
     "safe-k": SafeKCertificate,
@@ -1109,6 +1201,7 @@ MODELS: dict[str, type[AnyModel]] = {
     "t-closeness": BucketizedCertificate,
     "anatomy": BucketizedCertificate,
     "dp-microaggregation": CentroidsCertificate,
+    "box-microaggregation": BoxesCertificate,
 }
 """The model of the certificate of each method."""
 SCHEMA_FILES: dict[Path, type[Certificate]] = {
@@ -1119,6 +1212,7 @@ SCHEMA_FILES: dict[Path, type[Certificate]] = {
     Path(__file__).with_name("sample.schema.json"): SampleCertificate,
     Path(__file__).with_name("bucketized.schema.json"): BucketizedCertificate,
     Path(__file__).with_name("centroids.schema.json"): CentroidsCertificate,
+    Path(__file__).with_name("boxes.schema.json"): BoxesCertificate,
 }
 """The schemas that ship, for strangers who check certificates without Shoal."""
 

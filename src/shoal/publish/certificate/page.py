@@ -14,6 +14,7 @@ from shoal.page.picture import Mark, Picture, PlotAxis, Series
 from shoal.page.svg import draw_curve
 from shoal.publish.certificate.model import (
     AnyModel,
+    BoxesCertificate,
     BucketizedCertificate,
     CentroidNoiseEntry,
     CentroidsCertificate,
@@ -85,6 +86,8 @@ def certificate_page(certificate: AnyModel) -> str:
         return page("noisy_counts", {**_opening_fields(certificate, STATUS), **_noisy_counts_fields(certificate)})
     if isinstance(certificate, CentroidsCertificate):
         return page("centroids", {**_opening_fields(certificate, STATUS), **_centroids_fields(certificate)})
+    if isinstance(certificate, BoxesCertificate):
+        return page("boxes", {**_opening_fields(certificate, STATUS), **_boxes_fields(certificate)})
     if isinstance(certificate, BucketizedCertificate):
         return page("bucketized", {**_opening_fields(certificate, COUNTED_STATUS), **_bucketized_fields(certificate)})
     if isinstance(certificate, FullDomainCertificate):
@@ -602,6 +605,94 @@ def _noise_words(own: CentroidNoiseEntry) -> str:
 def _percent(share: str) -> str:
     """A share in percent, rounded up to three digits."""
     return f"{text_up(100 * exact(share), 3)} %"
+
+
+# --- rows spread inside boxes ---------------------------------------------------------------------------------------------
+
+
+def _boxes_fields(certificate: BoxesCertificate) -> dict[str, Any]:
+    table = certificate.tables[0]
+    unit = certificate.guarantee.unit.unit()
+    times = f", and counts {unit.steps:,} times for {unit.rows}" if unit.steps > 1 else ""
+    return {
+        "warned": _warnings(certificate.ledger.unbounded_releases),
+        "parameters": _box_facts(certificate),
+        "about_spending": f"Each step is for one row added or removed{times}. A row is in one box, so however many boxes there "
+        "are, their means are paid once.",
+        "spending": _box_spending(certificate),
+        "about_table": f"{table.file} has {count_words(table.rows, 'row')}, which is a noisy number. The rows of a box have its "
+        "noisy count and its noisy means, and are spread inside it as evenly as these allow; boxes whose count does not stand "
+        "out of the noise are empty. No row is anybody's.",
+        "attributes": [
+            {
+                "name": own.name,
+                "shows": table.shows[own.name],
+                "points": f"{own.points:,}",
+                "step": "–" if own.step is None else own.step,
+            }
+            for own in certificate.attributes
+        ],
+        "about_ledger": _about_ledger(certificate.ledger),
+        "entries": _entries(certificate.ledger.entries),
+        "totals": _totals(certificate.ledger),
+        "footer": f"This page says what certificate.json (format {certificate.format}) says. Costs are rounded up, so no number "
+        "here is better than the true one. Everything on this page that was computed from the data is covered by the promise.",
+    }
+
+
+def _box_facts(certificate: BoxesCertificate) -> list[Fact]:
+    promised, means = certificate.guarantee, certificate.boxes.means
+    unit, randomness = promised.unit.unit(), certificate.claims[0].randomness
+    return [
+        (
+            "epsilon",
+            _cost(promised.epsilon),
+            f"the factor in the promise above is e to this power, {growth(exact(promised.epsilon))}",
+        ),
+        ("delta", "0", "a pure epsilon: nothing is added"),
+        ("added up", text_up(exact(certificate.epsilon_composed)), "epsilon of all steps together"),
+        ("unit of privacy", unit.words(), NEIGHBOURS[promised.neighbours]),
+        (
+            "noise of a count",
+            f"± {short(exact(means.half_width), cost=True)}",
+            "records of one box, in 95 of 100 cases; its means move by as many half-lengths of the box, over its count",
+        ),
+        ("number of rows", "hidden", "the table has a noisy number of rows"),
+        ("randomness", randomness, RANDOMNESS.get(randomness, "")),
+    ]
+
+
+def _box_spending(certificate: BoxesCertificate) -> list[dict[str, str]]:
+    """What each step costs for one row, and with how much noise."""
+    boxes = certificate.boxes
+    found = []
+    if boxes.values is not None:
+        scale = short(1 / exact(boxes.values.epsilon), cost=False)
+        found.append(
+            {
+                "step": f"a histogram of the values of each of: {', '.join(boxes.values.attributes)}",
+                "epsilon": _cost(exact_text(len(boxes.values.attributes) * exact(boxes.values.epsilon))),
+                "noise": f"two-sided geometric, scale {scale}, on the count of every declared value",
+            }
+        )
+    tree, means = boxes.tree, boxes.means
+    found.append(
+        {
+            "step": "halving boxes where records are",
+            "epsilon": _cost(tree.epsilon),
+            "noise": f"two-sided geometric, scale {short(exact(tree.scale), cost=False)}, on the count of a box, less "
+            f"{tree.threshold:,} records and {tree.bias:,} more for each division before it",
+        }
+    )
+    found.append(
+        {
+            "step": f"the {means.numbers:,} numbers of each box: its count, and a sum for each attribute",
+            "epsilon": _cost(means.epsilon),
+            "noise": "one draw of the least expected size for numbers that all move by up to one record, in steps of "
+            f"1/{means.side:,}",
+        }
+    )
+    return found
 
 
 # --- a release whose guarantee is counted --------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from shoal.publish.certificate.model import (
     WORDING,
     ZEROS,
     AnyModel,
+    BoxesCertificate,
     BucketizedCertificate,
     CentroidsCertificate,
     ClaimEntry,
@@ -51,6 +52,7 @@ AnyCertificate = TypeVar(
     BucketizedCertificate,
     FullDomainCertificate,
     CentroidsCertificate,
+    BoxesCertificate,
 )
 
 
