@@ -145,7 +145,16 @@ def test_noise_in_any_dimension(dimension):
     assert (shells <= dimension).mean() == pytest.approx(inside, abs=0.04)
 
 
-@pytest.mark.parametrize(("sides", "starts"), [((2,), (1,)), ((2, 6), (3, 1)), ((4,) * 5, (1, 3, 5, 1, 1))])
+@pytest.mark.parametrize(
+    ("sides", "starts"),
+    [
+        ((2,), (1,)),
+        ((2, 6), (3, 1)),
+        ((4,) * 5, (1, 3, 5, 1, 1)),
+        ((30,) * 24, (15,) * 24),
+        ((30, 9) * 9, (14, 6) * 9),
+    ],
+)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1, 3), Fraction(20)])
 def test_cuts_have_every_bit_right(epsilon, sides, starts):
     """a_k from values of the polynomial by finite differences, then the shares in 80 digits."""

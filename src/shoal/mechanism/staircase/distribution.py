@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from math import exp, expm1, floor, log
+from math import exp, expm1, floor, gcd, log
 from typing import NamedTuple
 
 import numpy as np
@@ -135,19 +135,28 @@ def draw_numbers(
     return numbers
 
 
-@lru_cache(maxsize=16)
 def _mixture(
     epsilon: Fraction, sides: tuple[int, ...], starts: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], InversionSampler]:
-    """The k that are possible, and cuts at the shares of the first, the first two, …; integers only.
+    """The k that are possible, and cuts at the shares of the first, the first two, …
 
-    A rational cut would be a linear relation with rational coefficients between the polynomials q^k (1 − q)^(m − k),
-    which have none, at a q that is transcendental (Lindemann). So finitely many bits decide.
+    A factor that all numbers of one component share changes no share, so it is divided out: boxes of one shape are one case.
     """
     if len(sides) > LARGEST_DIMENSION:
         raise ParameterError("too many components", came=len(sides), allowed=f"at most {LARGEST_DIMENSION}")
+    pairs = ((side, start, gcd(side, start)) for side, start in zip(sides, starts, strict=True))
+    return _reduced_mixture(epsilon, tuple((side // common, start // common) for side, start, common in pairs))
+
+
+@lru_cache(maxsize=16)
+def _reduced_mixture(
+    epsilon: Fraction, shape: tuple[tuple[int, int], ...]
+) -> tuple[NDArray[np.int64], InversionSampler]:
+    """Integers only. A rational cut would be a linear relation with rational coefficients between the polynomials
+    q^k (1 − q)^(m − k), which have none, at a q that is transcendental (Lindemann). So finitely many bits decide.
+    """
     weights = [1]
-    for side, start in zip(sides, starts, strict=True):
+    for side, start in shape:
         grown = [(side * k + start) * weight for k, weight in enumerate(weights)] + [0]
         for k, weight in enumerate(weights):
             grown[k + 1] += side * (k + 1) * weight
@@ -158,11 +167,17 @@ def _mixture(
     def sums(bits: int) -> tuple[list[int], list[int]]:
         """Running sums of a_k q^k (1 − q)^(m − k), in any common unit, rounded down and up."""
         if bits not in known:
-            low, high = exp_bounds(epsilon, bits)
-            rest_low, rest_high = (1 << bits) - high, (1 << bits) - low
-            degree = len(sides)
-            lower = accumulate(weights[k] * low**k * rest_low ** (degree - k) for k in ordinals)
-            upper = accumulate(weights[k] * high**k * rest_high ** (degree - k) for k in ordinals)
+            size = bits + SPARE + 2 * floor(epsilon)
+            low, high = exp_bounds(epsilon, size)
+            powers = _powers((low, high, -size), len(shape), size)
+            rests = _powers(((1 << size) - high, (1 << size) - low, -size), len(shape), size)
+            terms = [
+                _product(_product((weights[k], weights[k], 0), powers[k], size), rests[len(shape) - k], size)
+                for k in ordinals
+            ]
+            unit = max(upper.bit_length() + exponent for _, upper, exponent in terms) - size
+            lower = accumulate(_shifted(down, exponent - unit) for down, _, exponent in terms)
+            upper = accumulate(-_shifted(-top, exponent - unit) for _, top, exponent in terms)
             known[bits] = list(lower), list(upper)
         return known[bits]
 
@@ -174,6 +189,30 @@ def _mixture(
         return settle(bounds, bits)
 
     return np.array(ordinals, dtype=np.int64), InversionSampler(cut_bounds, len(ordinals) - 1)
+
+
+SPARE = 64
+"""More bits than are asked for, which thousands of roundings to one unit of the last place leave untouched."""
+
+Enclosure = tuple[int, int, int]
+"""Two whole numbers and an exponent of two: a number between the first and the second, times two to the exponent."""
+
+
+def _product(first: Enclosure, second: Enclosure, size: int) -> Enclosure:
+    """The product of two positive numbers, rounded outwards to about so many bits."""
+    lower, upper = first[0] * second[0], first[1] * second[1]
+    surplus = max(0, upper.bit_length() - size)
+    return lower >> surplus, -(-upper >> surplus), first[2] + second[2] + surplus
+
+
+def _powers(base: Enclosure, most: int, size: int) -> list[Enclosure]:
+    """The powers 0, …, most of a number."""
+    return list(accumulate(range(most), lambda power, _: _product(power, base, size), initial=(1, 1, 0)))
+
+
+def _shifted(value: int, by: int) -> int:
+    """A whole number times a power of two, rounded down."""
+    return value << by if by >= 0 else value >> -by
 
 
 class ConfidenceInterval(NamedTuple):
