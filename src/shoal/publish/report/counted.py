@@ -195,7 +195,14 @@ def _correlations(
     confidential = [one.name for one in schema.confidential if one.name in before]
     if len(before) < 2 or (schema.confidential and not confidential):
         return None
-    change = correlation_change(before, after, confidential or None)
+    return listed_correlations(before, after, confidential)
+
+
+def listed_correlations(
+    before: Mapping[str, npt.NDArray[Any]], after: Mapping[str, npt.NDArray[Any]], confidential: Sequence[str] = ()
+) -> dict[str, Any]:
+    """How far correlations of numbers moved, and which moved most; where some are confidential, of pairs with one of those."""
+    change = correlation_change(before, after, list(confidential) or None)
     pairs: list[dict[str, Any]] = [
         {"first": change.attributes[i], "second": change.attributes[j], "before": a, "after": b, "moved": b - a}
         for i, j in np.argwhere(change.pair_mask).tolist()

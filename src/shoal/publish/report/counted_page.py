@@ -73,11 +73,11 @@ def counted_page(report: dict[str, Any]) -> str:
             "groups": [_groups(own, report["faces"]) for own in report["groups"]],
             "about_loss": _about_loss(report),
             "attributes": [_attribute(one) for one in attributes.values()],
-            "moments": [_moments(one) for one in attributes.values() if one["mean_before"] is not None],
-            "columns": [_column(column, attributes[column["name"]], kind) for column in report["columns"]],
+            "moments": [moments_line(one) for one in attributes.values() if one["mean_before"] is not None],
+            "columns": [drawn_column(column, attributes[column["name"]], kind) for column in report["columns"]],
             "as_they_are": report["as_they_are"],
-            "about_correlations": _about_correlations(report["correlations"]),
-            "correlations": [_pair(pair) for pair in (report["correlations"] or {"listed": []})["listed"]],
+            "about_correlations": correlation_words(report["correlations"]),
+            "correlations": [correlation_line(pair) for pair in (report["correlations"] or {"listed": []})["listed"]],
             "about_linkage": ABOUT_LINKAGE[kind],
             "linkage": _linkage(report["linkage"]),
             "about_disclosure": _about_disclosure(report),
@@ -133,34 +133,37 @@ def _about_loss(report: dict[str, Any]) -> str:
         "together": "Each record is compared with what stands beside its own confidential values now.",
         "alone": "Each record is compared with what stands beside its own quasi-identifiers now.",
     }[report["kind"]]
-    return f"Information loss {_number(whole)}\u00a0% of the variance, on average over the treated columns. {meaning}"
+    return (
+        f"Information loss {number_words(whole)}\u00a0% of the variance, on average over the treated columns. {meaning}"
+    )
 
 
 def _attribute(one: dict[str, Any]) -> dict[str, str]:
     return {
         "name": one["name"],
         "shows": one["shows"],
-        "loss": "–" if one["loss"] is None else f"{_number(one['loss'])}\u00a0%",
-        "sse": _number(one["sse"]),
+        "loss": "–" if one["loss"] is None else f"{number_words(one['loss'])}\u00a0%",
+        "sse": number_words(one["sse"]),
         "own": _share(one["own_share"]),
     }
 
 
-def _moments(one: dict[str, Any]) -> dict[str, str]:
+def moments_line(one: dict[str, Any]) -> dict[str, str]:
+    """Mean and variance of a column before and after, as a line of a table."""
     moment = _moment(one["type"])
     return {
         "name": one["name"],
         "mean_before": moment(one["mean_before"]),
         "mean_after": moment(one["mean_after"]),
-        "variance_before": _number(one["variance_before"]),
-        "variance_after": _number(one["variance_after"]),
+        "variance_before": number_words(one["variance_before"]),
+        "variance_after": number_words(one["variance_after"]),
         "ratio": "–" if one["variance_ratio"] is None else f"{one['variance_ratio']:.3f}",
     }
 
 
 def _moment(kind: str) -> Any:
     """How a mean of this type is written; dates count in days since 1970."""
-    return _day if kind in ("date", "datetime") else _number
+    return _day if kind in ("date", "datetime") else number_words
 
 
 def _day(value: float | None) -> str:
@@ -169,10 +172,11 @@ def _day(value: float | None) -> str:
     try:
         return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
     except OverflowError:
-        return _number(value)
+        return number_words(value)
 
 
-def _column(column: dict[str, Any], one: dict[str, Any], kind: str) -> dict[str, Any]:
+def drawn_column(column: dict[str, Any], one: dict[str, Any], kind: str) -> dict[str, Any]:
+    """The picture of a column before and after: two histograms and some records, or bars of its labels."""
     name, found = column["name"], {"name": column["name"], "pictures": [], "caption": "", "bars": []}
     if column["kind"] == "bars":
         labels = [*column["labels"], *([column["rest"]] if column["rest"] else [])]
@@ -189,7 +193,7 @@ def _column(column: dict[str, Any], one: dict[str, Any], kind: str) -> dict[str,
         width = (high - low) or 1.0  # very large whole numbers may lie in one float
         places = [((a - low) / width, (b - low) / width) for a, b in column["records"]]
         pictures.append(draw_records(places, ends, name, f"{name}: what {len(places)} records had, and what they show"))
-    caption = "Left: grey before, blue after."
+    caption = f"{'Left: grey' if column['records'] else 'Grey'} before, blue after."
     if kind != "faces":
         caption = "Left: before and after are the same, because values only changed places."
     if column["records"]:
@@ -213,7 +217,8 @@ def _bar(entry: dict[str, Any], most: float) -> dict[str, Any]:
     }
 
 
-def _about_correlations(found: dict[str, Any] | None) -> str:
+def correlation_words(found: dict[str, Any] | None) -> str:
+    """How far correlations moved, in sentences."""
     if found is None:
         return "There are no two columns of numbers to compare, one of them confidential; names have no correlation."
     if found["mean"] is None:
@@ -234,7 +239,8 @@ def _shift(size: float) -> str:
     return "0" if size == 0 else f"{size:.3f}" if size >= 0.0005 else "less than 0.001"
 
 
-def _pair(pair: dict[str, Any]) -> dict[str, str]:
+def correlation_line(pair: dict[str, Any]) -> dict[str, str]:
+    """A correlation before and after, as a line of a table."""
     return {
         "first": pair["first"],
         "second": pair["second"],
@@ -313,7 +319,7 @@ def _outwards(value: float, *, up: bool) -> str:
     return f"{(ceil if up else floor)(10 * value) / 10:g}\u00a0%"
 
 
-def _number(value: float | None) -> str:
+def number_words(value: float | None) -> str:
     """Four digits, as people write them."""
     if value is None:
         return "–"
