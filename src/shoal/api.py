@@ -34,6 +34,7 @@ from shoal.guarantee.safe_k import curve as safe_k
 from shoal.guarantee.safe_k.setting import Setting, frontier, solve
 
 if TYPE_CHECKING:
+    from shoal.assess.frame.centroids import CentroidRelease
     from shoal.assess.frame.groups import GroupRelease
     from shoal.assess.frame.recoded import RecodedRelease
     from shoal.assess.release.load import LoadedRelease
@@ -373,11 +374,12 @@ def release(
     return replace(made, notes=(*said, *made.notes))
 
 
-def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease | GroupRelease | RecodedRelease:
+def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease | GroupRelease | RecodedRelease | CentroidRelease:
     """Open a release for analysis: its tables of rows or noisy counts, and estimates with intervals that say what they cover.
 
     A release by t-closeness or Anatomy has neither weights nor intervals: its tables are frames, and `joined()` gives each
-    record what its group holds, with the probability of each. One by k-anonymity has one table, `records`.
+    record what its group holds, with the probability of each. One by k-anonymity has one table, `records`; one of noisy
+    centroids has a table of averages, or one for each attribute, and `noise_share` says how far off noise is.
 
     Arguments  `folder` is a release folder, or the zip file that `shoal share` made of it; `verify` says whether everything
                is recomputed as `verify` does. The seal, the hashes and the shape of the files are checked in any case.

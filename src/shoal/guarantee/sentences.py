@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from shoal.guarantee.centroids import CentroidSetting
 from shoal.guarantee.claim import UNTUNED, Tuning
 from shoal.guarantee.compose import people_at_risk
-from shoal.guarantee.differential import ApproxDP
+from shoal.guarantee.differential import ApproxDP, PureDP
 from shoal.guarantee.noisy_counts import CountsSetting
 from shoal.guarantee.rounding import GUARD, decimal, down, exact, exact_text, precise, text_down, text_up, up
 from shoal.guarantee.safe_k.setting import Setting
@@ -77,9 +78,10 @@ def sentences(
 def _promise_sentence(ratio: str, delta: str, unit: Unit) -> str:
     without = f"without {'it' if unit.max_rows == 1 else 'them'}"
     other = without if unit.neighbours == "add_remove" else "with any other in place"
+    added = "" if delta == "0" else f", plus {delta}"
     return (
         "Take any conclusion that somebody might draw from the release. The probability that the release leads to it is, with "
-        f"{unit.rows} in the table, at most {ratio} times what it is {other}, plus {delta}; and the other way round."
+        f"{unit.rows} in the table, at most {ratio} times what it is {other}{added}; and the other way round."
     )
 
 
@@ -148,6 +150,91 @@ def counts_sentences(
         counted,
         _error_sentence(setting, widths),
     ]
+
+
+def centroid_sentences(total: PureDP | ApproxDP, setting: CentroidSetting, *, tuned: Tuning = UNTUNED) -> list[str]:
+    """What a release of noisy centroids promises, what the numbers mean, what is done, and what a reader gets."""
+    ratio = growth(total.epsilon)
+    delta = plain(Fraction(0) if isinstance(total, PureDP) else total.delta)
+    meant = (
+        f"The factor {ratio} is e to the power epsilon, and nothing is added: it holds for every conclusion."
+        if isinstance(total, PureDP)
+        else _composed_delta_sentence(ratio, delta)
+    )
+    unit = setting.unit
+    whose = "" if unit.column is None else f"One row of each {unit.name}, drawn at random, takes part. "
+    last = "" if setting.rows % setting.k == 0 else f" (the last has {setting.last_size:,})"
+    sizes = f"{setting.clusters:,} clusters of {setting.k:,}{last}"
+    fixed = _order_clause(tuned)
+    grouped = (
+        f"The values of each attribute are put in their order and cut into {sizes}; which value of one attribute belongs to "
+        "which of another is not published"
+        if setting.grouping == "ranking"
+        else f"The {setting.rows:,} records are put into {sizes} by orders that look at one record at a time and are {fixed}, so "
+        "that one record replaced by another changes each cluster by at most one record, though it may change all of them"
+    )
+    kinds = {entry.attribute.kind for entry in setting.entries}
+    noised = []
+    if "numeric" in kinds:
+        noised.append(
+            "to each cluster's sum of an attribute noise is added, and the noisy sum is divided by the cluster's size"
+        )
+    if "categorical" in kinds:
+        noised.append(
+            "for each cluster a concept of an attribute's hierarchy, or one of its values, is drawn, most likely one that is "
+            "near to the cluster's records"
+        )
+    done = f"{whose}{grouped}. {_capital('; '.join(noised))}"
+    shown = f"{done}. Each record shows the centroid of its cluster. Nothing else is shown."
+    return [
+        _promise_sentence(ratio, delta, setting.unit),
+        meant,
+        *_per_record(total, setting),
+        shown,
+        _size_sentence(setting),
+    ]
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _order_clause(tuned: Tuning) -> str:
+    if tuned.drafted:
+        return "fixed in the plan, parts of which were drafted from the data"
+    if tuned.looked:
+        return "fixed in the plan, before which results on the data were seen with another plan"
+    if tuned.confirmed:
+        return "fixed in the plan, which a person declared after a look at the data had been taken to draft it"
+    return "fixed before the data were seen"
+
+
+def _per_record(total: PureDP | ApproxDP, setting: CentroidSetting) -> list[str]:
+    """What the calibration of the thesis says, and what it keeps."""
+    if setting.calibration != "per_record":
+        return []
+    many = len(setting.entries)
+    each = plain(setting.epsilon)
+    return [
+        (
+            f"The noise is that of the thesis (calibration: per_record): epsilon {each} for one attribute of one cluster, "
+            f"{many:,} attribute{'s' * (many != 1)}, and so {plain(many * setting.epsilon)} if a record could change one "
+            f"cluster alone. One record replaced by another can change all {setting.clusters:,} clusters. What the data set "
+            f"keeps, and what is charged, is {setting.clusters:,} times as much: epsilon {plain(total.epsilon)}."
+        )
+    ]
+
+
+def _size_sentence(setting: CentroidSetting) -> str:
+    """How k came about, and that the number of rows is known."""
+    found = (
+        f"k = {setting.k:,} was found without the data, from the promise, the number of rows and the declared domains: it "
+        "minimizes a bound on the expected error, clustering and noise together, that holds for every table."
+        if setting.k_found
+        else f"k = {setting.k:,} is the policy's."
+    )
+    of = "rows" if setting.unit.column is None else f"different {setting.unit.name}"
+    return f"{found} The number of {of}, {setting.rows:,}, is public: the promise does not hide it."
 
 
 def _contribution_clause(unit: Unit) -> str:

@@ -5,6 +5,7 @@ NAME/                        the release: everything in it may be passed on
     certificate.html         the same, for people
     policy.lock.yaml         the policy in its canonical text: what was decided before the data were touched
     table.csv                the published table (or table.parquet; table-1.csv, ... where there are repeats)
+    attributes/NN-NAME.csv   the table of one attribute, where each is published by itself
     records.csv              the records with the numbers of their groups, where the release is one by groups,
     confidential.csv         and what each group holds of the confidential attributes
     recoding/NN-NAME.json    what each label of an attribute stands for
@@ -60,6 +61,15 @@ def table_file(form: str, number: int | None = None) -> str:
     ('table.csv', 'table-2.parquet')
     """
     return f"table.{form}" if number is None else f"table-{number}.{form}"
+
+
+def attribute_file(number: int, name: str, form: str) -> str:
+    """The file of the table of one attribute, whatever the attribute is called.
+
+    >>> attribute_file(1, "income", "csv")
+    'attributes/01-income.csv'
+    """
+    return f"attributes/{number:02d}-{plain_name(name)[:40]}.{form}"
 
 
 def view_file(view: str, form: str) -> str:

@@ -177,6 +177,23 @@ def describe_column(name: str, declared: Mapping[str, Any], rules: Iterable[Name
     return _LabelCollection(column).described(rules)
 
 
+def with_concepts(column: PublishedColumn, concepts: Mapping[str, Sequence[str]]) -> PublishedColumn:
+    """A column whose cells may be concepts: a value stands for itself, another concept for the values below it.
+
+    >>> town = PublishedColumn("town", Type.CATEGORY, "quasi", values=("Bath", "Leeds", "York"))
+    >>> [label.text for label in with_concepts(town, {"North": ("Leeds", "York")}).labels]
+    ['Bath', 'Leeds', 'York', 'North']
+    """
+    values = column.values or ()
+    place = {value: number for number, value in enumerate(values)}
+    found = [PublishedLabel(value, VALUE, values=(value,)) for value in values]
+    inner = [(name, tuple(sorted(own, key=place.__getitem__))) for name, own in concepts.items() if name not in place]
+    for name, own in sorted(inner, key=lambda each: (len(each[1]), [place[value] for value in each[1]], each[0])):
+        kind = EVERY if len(own) == len(values) else VALUE if len(own) == 1 else SET
+        found.append(PublishedLabel(name, kind, values=() if kind == EVERY else own))
+    return replace(column, labels=tuple(_with_codes(column, found)))
+
+
 def _ends(kind: Type, domain: Any, listed: Sequence[Any] | None) -> tuple[str, str] | None:
     """The ends of a declared interval, or of listed numbers."""
     if not kind.numeric:

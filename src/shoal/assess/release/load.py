@@ -27,6 +27,7 @@ from shoal.data.archive import UnpackedRelease, is_archive
 from shoal.errors import UsageError, VerificationError, visible
 
 if TYPE_CHECKING:
+    from shoal.assess.frame.centroids import CentroidRelease
     from shoal.assess.frame.groups import GroupRelease
     from shoal.assess.frame.recoded import RecodedRelease
     from shoal.assess.release.condition import Where
@@ -273,9 +274,9 @@ def _without_intervals(method: object) -> UsageError:
     )
 
 
-def load_any(folder: str | Path) -> LoadedRelease | GroupRelease | RecodedRelease:
+def load_any(folder: str | Path) -> LoadedRelease | GroupRelease | RecodedRelease | CentroidRelease:
     """The same for every release that can be analysed: one by groups is a `GroupRelease`, one with labels of levels a
-    `RecodedRelease`; neither has weights and intervals.
+    `RecodedRelease`, one of noisy centroids a `CentroidRelease`; none of these has weights and intervals.
     """
     place, held = Path(folder), None
     with reading("the release"):
@@ -293,6 +294,10 @@ def load_any(folder: str | Path) -> LoadedRelease | GroupRelease | RecodedReleas
         from shoal.assess.frame.groups import read_groups
 
         return read_groups(place, sealed, held)
+    if method == "dp-microaggregation":
+        from shoal.assess.frame.centroids import read_centroids
+
+        return read_centroids(place, sealed, held)
     if method not in METHODS:
         raise _without_intervals(method)
     with reading("the certificate or a rule"):

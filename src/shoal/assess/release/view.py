@@ -197,7 +197,7 @@ def describe_published(sealed: SealedFolder, name: str, cache: dict[Any, Any]) -
     key = ("described", name)
     if key not in cache:
         entries = (*sealed.certificate["tables"], *sealed.certificate.get("counts", ()))
-        named = (entry for entry in entries if name in entry["recoding"])
+        named = (entry for entry in entries if name in entry.get("recoding", ()))
         files = dict.fromkeys(file for entry in named for file in rule_files(entry, name))
         with reading(f"the rules of column '{name}'"):
             if "lock" not in cache:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.guarantee.rounding import certificate_text, exact, exact_text, text_up
+from shoal.guarantee.rounding import certificate_text, exact, exact_text, text_near, text_up
 from shoal.guarantee.sentences import growth, short
 from shoal.guarantee.unit import Unit
 from shoal.ledger.look import LookCount, look_words
@@ -562,7 +562,13 @@ def _centroid_facts(certificate: CentroidsCertificate) -> list[Fact]:
             _cost(promised.epsilon),
             f"the factor in the promise above is e to this power, {growth(exact(promised.epsilon))}",
         ),
-        ("delta", _cost(promised.delta), "added to a probability after that factor"),
+        (
+            "delta",
+            _cost(promised.delta),
+            "nothing is added: a pure epsilon"
+            if promised.kind == "pure-dp"
+            else "added to a probability after that factor",
+        ),
         ("composed", text_up(exact(certificate.epsilon_composed)), "epsilon of everything together at this delta"),
         ("unit of privacy", unit.words(), NEIGHBOURS[promised.neighbours]),
         ("rows", f"{clusters.rows:,}", "the public number of records: it is not hidden"),
@@ -594,12 +600,12 @@ def _noise_words(own: CentroidNoiseEntry) -> str:
     if own.choice_epsilon is not None:
         drawn = f"a concept out of {own.concepts:,} for each cluster, by the exponential mechanism"
         return f"{drawn} with epsilon {_cost(own.choice_epsilon)}"
-    size = f"of {own.steps:,} steps of {own.step}"
+    wide = f"the domain has {own.steps:,} steps of {own.step}"
     if own.scale is not None:
-        return f"Laplace, scale {short(exact(own.scale), cost=False)} steps {size}"
+        return f"Laplace, scale {text_near(exact(own.scale))} steps; {wide}"
     if own.sigma is not None:
-        return f"Gaussian, sigma {short(exact(own.sigma), cost=False)} steps {size}"
-    return f"optimal for sums that move by up to {own.side or 0:,} steps {size}, epsilon {_cost(own.epsilon or '0')}"
+        return f"Gaussian, sigma {text_near(exact(own.sigma))} steps; {wide}"
+    return f"optimal, epsilon {_cost(own.epsilon or '0')}, each number drawn for a change of {own.side or 0:,} steps; {wide}"
 
 
 def _percent(share: str) -> str:

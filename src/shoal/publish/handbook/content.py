@@ -9,20 +9,20 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from shoal.assess.frame.column import PublishedColumn, describe_column
+from shoal.assess.frame.column import PublishedColumn, describe_column, with_concepts
 from shoal.data.type import Type
 
 ROWS, COUNTS, SYNTHETIC, RECORDS, RECODED = "rows", "counts", "synthetic", "records", "recoded"
-LINKED, GROUPS = "linked", "groups"
-Kind = Literal["rows", "counts", "synthetic", "records", "recoded", "linked", "groups"]
+LINKED, GROUPS, CENTROIDS = "linked", "groups", "centroids"
+Kind = Literal["rows", "counts", "synthetic", "records", "recoded", "linked", "groups", "centroids"]
 """What the lines of a table are: sampled rows, cells with noisy counts, rows of nobody, masked or recoded records, records with
-the number of their group, or what groups hold."""
-OF_VALUES: tuple[Kind, ...] = ("synthetic", "records", "linked", "groups")
+the number of their group, what groups hold, or noisy centroids of clusters."""
+OF_VALUES: tuple[Kind, ...] = ("synthetic", "records", "linked", "groups", "centroids")
 """The kinds of tables whose columns need no rule: without one they show values."""
 NUMBERS = ("count", "low", "high")
 """The columns of a table of counts after its attributes."""
-LABELLED = ("interval", "set", "concept", "ancestor")
-"""What a column of masked records may show that is no value of the attribute."""
+LABELLED = ("interval", "set", "concept", "ancestor", "drawn concept")
+"""What a column of masked records or centroids may show that is no value of the attribute."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Handbook:
         """Whether the cells of a column are values of the attribute in its own type; else they are labels, which are text."""
         if table.kind == SYNTHETIC:
             return True
-        if table.kind in (RECORDS, LINKED, GROUPS):
+        if table.kind in (RECORDS, LINKED, GROUPS, CENTROIDS):
             return name not in table.rules and table.shows[name] not in LABELLED
         column = self.by_name[name]
         kept = len(table.rules[name]) == 1 and table.rules[name][0] in column.kept
@@ -125,8 +125,14 @@ ReadRule = Callable[[str], Mapping[str, Any]]
 """The rule that a file of the folder holds, by the file's name."""
 
 
-def make_handbook(certificate: Mapping[str, Any], lock: Mapping[str, Any], read_rule: ReadRule) -> Handbook:
-    """The handbook of a release from its certificate and its locked plan, as plain values, and its rules."""
+Concepts = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""For each column whose cells may be concepts, the values below each of them."""
+
+
+def make_handbook(
+    certificate: Mapping[str, Any], lock: Mapping[str, Any], read_rule: ReadRule, concepts: Concepts | None = None
+) -> Handbook:
+    """The handbook of a release from its certificate and its locked plan, as plain values, its rules and its concepts."""
     tables = tuple(_tables(certificate))
     rules: dict[str, dict[str, None]] = {}
     for table in tables:
@@ -138,7 +144,9 @@ def make_handbook(certificate: Mapping[str, Any], lock: Mapping[str, Any], read_
         describe_column(name, attributes[name], ((file, read_rule(file)) for file in files))
         for name, files in rules.items()
     )
-    return Handbook(certificate, lock, tables, columns)
+    known = concepts or {}
+    shown = (with_concepts(each, known[each.name]) if each.name in known else each for each in columns)
+    return Handbook(certificate, lock, tables, tuple(shown))
 
 
 def _group_table(name: str, entry: Mapping[str, Any], k: int) -> HandbookTable:
@@ -158,6 +166,11 @@ def _tables(certificate: Mapping[str, Any]) -> Iterator[HandbookTable]:
         names.add(name)
         if "group" in entry:
             yield _group_table(name, entry, certificate["guarantee"]["k"])
+            continue
+        if "clusters" in certificate:
+            own = entry["columns"][0] if len(certificate["tables"]) > 1 else name
+            columns, k = tuple(entry["columns"]), certificate["clusters"]["k"]
+            yield HandbookTable(own, entry["file"], "centroids", columns, {}, entry["shows"], k, lines=entry["rows"])
             continue
         if "shows" in entry:
             yield HandbookTable(name, entry["file"], "records", tuple(entry["columns"]), {}, entry["shows"], entry["k"])

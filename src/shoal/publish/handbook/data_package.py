@@ -15,6 +15,7 @@ from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, point
 from shoal.publish.handbook.codebook import FIELDS, words_of
 from shoal.publish.handbook.content import (
+    CENTROIDS,
     COUNTS,
     GROUPS,
     LINKED,
@@ -51,6 +52,7 @@ KINDS = {
     LINKED: "records, each with the number of its group",
     GROUPS: "what each group holds, one line for each combination, with how many of its records have it",
     RECODED: "records, with labels in the place of quasi-identifiers",
+    CENTROIDS: "noisy averages of groups of records, which are nobody's in particular",
 }
 
 
@@ -106,6 +108,8 @@ def _resource(handbook: Handbook, table: HandbookTable, taken: set[str], *, list
     if table.beta is not None:
         own |= {"weight": table.weight, "beta": str(table.beta)}
         own |= {} if table.k is None else {"k": table.k}
+    if table.kind == CENTROIDS:
+        own |= {"k": table.k, "clusters": handbook.certificate["clusters"]["clusters"]}
     if table.sigma is not None:
         own |= {"sigma": table.sigma, "half_width": table.half_width}
     return {
@@ -159,6 +163,8 @@ def _field(handbook: Handbook, table: HandbookTable, name: str, *, listed: bool)
         found["title"] = column.title
     if table.shows:
         found["description"] = f"shows: {table.shows[name]}"
+    if table.kind == CENTROIDS:
+        found["shoal"] = _noise_of(handbook, name)
     if treated := readings(handbook, name):
         before = f"before the method: {'; then '.join(treated)}"
         found["description"] = f"{found['description']}; {before}" if "description" in found else before
@@ -174,14 +180,29 @@ def _field(handbook: Handbook, table: HandbookTable, name: str, *, listed: bool)
         has_list = column.unlisted.isdisjoint(rules)
         rule = rules[0] if len(rules) == 1 else list(rules)
         found["shoal"] = {"labels": column.type.value, "listed": has_list, "rule": rule}
-    own_rules = table.rules.get(name, ())
-    if listed and not handbook.shows_values(table, name) and own_rules and column.unlisted.isdisjoint(own_rules):
-        own = _distinct([label for label in column.labels_of(*own_rules) if label.kind != GONE])
+    own = [] if handbook.shows_values(table, name) or not listed else _listed_labels(table, column)
+    if own:
         found |= _categories([(label.text, words_of(column, label)) for label in own], ordered=False)
         limits["enum"] = [label.text for label in own]
     if limits.get("enum") == []:
         del limits["enum"]
     return {**found, "constraints": limits} if limits else found
+
+
+def _noise_of(handbook: Handbook, name: str) -> dict[str, Any]:
+    """How large the noise of a column is, as a share of the width of its domain in 95 of 100 cases; of a choice its epsilon."""
+    own = next(each for each in handbook.certificate["attributes"] if each["name"] == name)
+    if own["half_width"] is None:
+        return {"choice_epsilon": own["choice_epsilon"], "concepts": own["concepts"]}
+    return {"half_width": own["half_width"], "step": own["step"]}
+
+
+def _listed_labels(table: HandbookTable, column: PublishedColumn) -> list[PublishedLabel]:
+    """The labels of a column, where all of them are known: those of its rules, or the concepts that it may show."""
+    rules = table.rules.get(column.name, ())
+    if not rules or not column.unlisted.isdisjoint(rules):
+        return list(column.labels) if table.kind == CENTROIDS else []
+    return _distinct([label for label in column.labels_of(*rules) if label.kind != GONE])
 
 
 def _distinct(labels: list[PublishedLabel]) -> list[PublishedLabel]:

@@ -10,17 +10,19 @@ All of them follow from the certificate, the locked plan and the rules of the la
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
 from shoal import __version__
+from shoal.policy.policy import Policy
 from shoal.publish.handbook.codebook import codebook_page, codebook_text
-from shoal.publish.handbook.content import Handbook, make_handbook, rules_of
+from shoal.publish.handbook.content import Concepts, Handbook, make_handbook, rules_of
 from shoal.publish.handbook.data_package import data_package_text
 from shoal.publish.handbook.readme import readme_page, readme_text
+from shoal.publish.verify.lock import read_locked_policy
 from shoal.publish.verify.standalone import HANDBOOK, Check, read_bytes, read_json, read_lock, read_text
 
 READER = "read_release.py"
@@ -28,7 +30,30 @@ READER = "read_release.py"
 
 def handbook_of(folder: Path, certificate: Mapping[str, Any], lock: str) -> Handbook:
     """The handbook of a release folder, from its certificate as plain values, the text of its lock, and its rules."""
-    return make_handbook(certificate, read_lock(lock), lambda name: read_json(folder, name))
+    names = drawn_columns(certificate)
+    concepts = concepts_of(read_locked_policy(folder)[0], names) if names else None
+    return make_handbook(certificate, read_lock(lock), lambda name: read_json(folder, name), concepts)
+
+
+def drawn_columns(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns whose cells may be concepts of a hierarchy, drawn for a cluster."""
+    shows = [entry.get("shows", {}) for entry in certificate["tables"]]
+    return tuple(name for own in shows for name, what in own.items() if what == "drawn concept")
+
+
+def concepts_of(policy: Policy, names: Iterable[str]) -> Concepts:
+    """For each of these columns every concept of its declared hierarchy with the values below it."""
+    from shoal.anonymize.cluster.lattice import ConceptLattice
+
+    found = {}
+    for name in names:
+        tree = ConceptLattice.of(policy.schema[name]).taxonomy
+        below: dict[str, list[str]] = {}
+        for value in tree.values:
+            for concept in tree.ancestors(value):
+                below.setdefault(concept, []).append(value)
+        found[name] = {concept: tuple(values) for concept, values in below.items()}
+    return found
 
 
 def handbook_files(handbook: Handbook) -> dict[str, str]:
@@ -43,7 +68,7 @@ def handbook_files(handbook: Handbook) -> dict[str, str]:
     }
 
 
-def try_handbook(certificate: Mapping[str, Any], lock: str) -> None:
+def try_handbook(certificate: Mapping[str, Any], lock: str, concepts: Concepts | None = None) -> None:
     """Make the handbook of a release to come, with one label for each column: what fails, fails before the charge."""
     plan = read_lock(lock)
     entries = [*certificate["tables"], *certificate.get("counts", ())]
@@ -53,7 +78,7 @@ def try_handbook(certificate: Mapping[str, Any], lock: str) -> None:
         name = names[file]
         return {"kind": "whole", "attribute": name, "type": plan["attributes"][name]["type"], "labels": ["*"]}
 
-    handbook_files(make_handbook(certificate, plan, one_label))
+    handbook_files(make_handbook(certificate, plan, one_label, concepts))
 
 
 @cache

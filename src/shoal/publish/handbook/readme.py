@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from shoal.assess.frame.column import EVERY, INTERVAL, SET, PublishedColumn, PublishedLabel
 from shoal.data.hierarchy.level import MISSING, SUPPRESSED
 from shoal.errors import visible
+from shoal.guarantee.rounding import text_up
 from shoal.guarantee.sentences import short
 from shoal.page.html import page
 from shoal.publish.handbook.content import Handbook, HandbookTable
@@ -70,7 +72,10 @@ def sections(handbook: Handbook) -> tuple[Section, ...]:
     )
     verify = certificate["how_to_verify"]
     return (
-        Section("What this is", (*(Paragraph(words) for words in _about(handbook)), *_table_list(handbook))),
+        Section(
+            "What this is",
+            (*(Paragraph(words) for words in _about(handbook)), *_table_list(handbook), *_noise_list(handbook)),
+        ),
         Section("What was promised", promised),
         *_treatments(handbook),
         Section("How to read a label", tuple(_labels(handbook))),
@@ -123,6 +128,44 @@ def _about(handbook: Handbook) -> Iterator[str]:
         yield _about_groups(handbook, table)
     for table in handbook.of_kind("recoded"):
         yield _about_recoded(handbook, table)
+    if handbook.of_kind("centroids"):
+        yield from _about_centroids(handbook, handbook.of_kind("centroids"))
+
+
+def _about_centroids(handbook: Handbook, tables: Sequence[HandbookTable]) -> Iterator[str]:
+    """Noisy averages of groups, and how far off they are."""
+    clusters, unit = handbook.certificate["clusters"], handbook.certificate["guarantee"]["unit"]
+    whose = "records" if unit["column"] is None else f"records, one of each {_name(unit['column'])},"
+    first, rows = tables[0], f"{clusters['rows']:,}"
+    if len(tables) == 1:
+        what = (
+            f"{_name(first.file)}: {rows} rows in which {clusters['clusters']:,} noisy averages stand for the {whose} of the "
+            f"original. The {whose} were put into groups of k = {clusters['k']:,} (the last has {clusters['last_size']:,}), and "
+            "each row shows what its group shows."
+        )
+    else:
+        what = (
+            f"{len(tables):,} tables of one column each, in `attributes/`, of {rows} rows each. The values of a column were put "
+            f"in their order, in groups of k = {clusters['k']:,} (the last has {clusters['last_size']:,}); "
+            f"{clusters['clusters']:,} noisy averages stand for them, and each row shows what its group shows."
+        )
+    yield f"{what} Rows are sorted by what they show: no row is anybody's in particular, and none is a record of the original."
+    shows = {what for table in tables for what in table.shows.values()}
+    said = []
+    if "noisy mean" in shows:
+        said.append(
+            "A number, date or ordered value is the mean of its group with noise added, moved back into the declared domain "
+            "where noise led out of it, and rounded."
+        )
+    if shows != {"noisy mean"}:
+        said.append(
+            "A category was drawn at random for each group, most likely one that is near to the group's records."
+        )
+    if "drawn concept" in shows:
+        said.append(
+            "Where the column has a hierarchy, the row may show one of its inner concepts, which stands for several values."
+        )
+    yield " ".join(said)
 
 
 def _about_rows(handbook: Handbook, rows: Sequence[HandbookTable]) -> Iterator[str]:
@@ -233,6 +276,26 @@ def _about_recoded(handbook: Handbook, table: HandbookTable) -> str:
 
 def _rate(table: HandbookTable) -> str:
     return "1" if table.beta is None else short(table.beta, cost=False)
+
+
+def _noise_list(handbook: Handbook) -> Iterator[Block]:
+    """What error to expect of each column of noisy averages."""
+    if not handbook.of_kind("centroids"):
+        return
+    yield Paragraph(
+        "How far noise alone moves an average in 95 of 100 cases, as a share of the width of the column's declared domain. How "
+        "far a record of a group was from the group's average comes on top, and is not published."
+    )
+    rows = []
+    for own in handbook.certificate["attributes"]:
+        ends = handbook.by_name[own["name"]].ends
+        wide = "" if ends is None else f"{ends[0]} to {ends[1]}"
+        if own["half_width"] is None:
+            said = f"drawn from {own['concepts']:,} concepts, epsilon {short(Fraction(own['choice_epsilon']), cost=True)} a group"
+        else:
+            said = f"± {text_up(100 * Fraction(own['half_width']), 3)} %"
+        rows.append((_name(own["name"]), wide, said))
+    yield LinesOfTable(("column", "declared domain", "noise"), tuple(rows))
 
 
 def _table_list(handbook: Handbook) -> Iterator[Block]:
@@ -407,6 +470,9 @@ def _record_items(handbook: Handbook) -> list[str]:
         "set": "`{A, B}`, the different values of the record's group, or the one value",
         "concept": "the concept of the column's hierarchy that lies nearest to the record's group",
         "ancestor": "the lowest concept of the column's hierarchy that lies above the record's group",
+        "noisy mean": "the mean of a group, with noise",
+        "drawn concept": "a value, or a concept of the column's hierarchy that stands for several, drawn for a group",
+        "drawn value": "a value, drawn for a group",
         "bucket, in the table of groups": "buckets (intervals or sets of values) of a group's records, in their own table",
         "as it is, in the table of groups": "the values of a group's records, in their own table",
         "bucket, permuted inside hidden groups": "the bucket of some record of the same group, which is not shown",
@@ -440,7 +506,7 @@ def _weights(handbook: Handbook) -> Iterator[str]:
             "among published rows lean towards what is common. `shoal.load` estimates numbers with intervals that allow for it."
         )
     unit = handbook.certificate["guarantee"]["unit"]
-    if unit["column"] is not None and not handbook.of_kind("records"):
+    if unit["column"] is not None and not (handbook.of_kind("records") or handbook.of_kind("centroids")):
         most = unit["max_rows"]
         yield (
             f"At most {most:,} row{'s' * (most != 1)} of each {_name(unit['column'])} took part: numbers are of those rows."
@@ -457,6 +523,11 @@ def _weights(handbook: Handbook) -> Iterator[str]:
         yield f"Synthetic rows have no weights. Their number, {table.lines or 0:,}, {said}."
     if handbook.of_kind("records"):
         yield "There are no weights: a row is one record."
+    if handbook.of_kind("centroids"):
+        yield (
+            "There are no weights: there are as many rows as records, so means and shares over rows estimate those of the "
+            "original. Variances come out too small by what groups hide, and too large by noise."
+        )
     if handbook.of_kind("recoded"):
         yield "There are no weights: a row is one record."
         if handbook.certificate["search"]["suppression"] != "0":
@@ -520,6 +591,7 @@ def _warnings(handbook: Handbook) -> Iterator[str]:
             "Do not take what a record shows for its own value: it is its group's. Differences within groups are gone, so "
             "variances come out too small."
         )
+    yield from _centroid_warnings(handbook)
     if handbook.of_kind("recoded") and handbook.certificate["search"]["suppression"] != "0":
         yield "Do not read absence as zero: a combination that is not there may have been left out."
     if handbook.certificate["method"] == "probabilistic-k":
@@ -546,6 +618,26 @@ def _warnings(handbook: Handbook) -> Iterator[str]:
         "into dates."
     )
     yield "Do not pass a table on alone: without `certificate.json` nobody can verify it, and without this page it is misread."
+
+
+def _centroid_warnings(handbook: Handbook) -> Iterator[str]:
+    """What noisy averages are not."""
+    tables = handbook.of_kind("centroids")
+    if not tables:
+        return
+    yield (
+        "Do not take a row for a person, nor k rows that look alike for k people who are: each shows a noisy average of a "
+        "group, and which records were in the group is not known."
+    )
+    yield (
+        "Do not read extremes, rare values or small differences off the rows: averaging hides them, and noise makes others. Do "
+        "not test hypotheses as if rows were a sample: they repeat few averages, and the usual errors come out far too small."
+    )
+    if len(tables) > 1:
+        yield (
+            "Do not join the tables row by row: each column was sorted by itself, so the first row of one and the first row of "
+            "another have nothing to do with each other, and correlations of such a join mean nothing."
+        )
 
 
 def _is_permuted(handbook: Handbook) -> bool:

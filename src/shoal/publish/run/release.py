@@ -172,6 +172,9 @@ class Job(ABC):
     def fix_after_failure(self, fix: str | None) -> str:
         """What to do after a failure behind the charge, and what it means for the ledger."""
 
+    def check_table(self, table: Table) -> None:  # noqa: B027 - not every method
+        """Refuse, before anything is charged, a table that the plan is not about, such as one of another public size."""
+
     def notes(self, rows: int) -> list[str]:  # noqa: ARG002 - for methods that have something to say
         """What the custodian should know of a table with so many rows before anything is done."""
         return []
@@ -254,6 +257,7 @@ def _run(
             stage("reading")
             table = engine.scan(data, plan.schema)
             plan.check(table.schema)
+            job.check_table(table)
             rows_in, file = table.rows(), file_digest(data)
             notes += job.notes(rows_in)
             if not again:

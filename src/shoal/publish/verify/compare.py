@@ -19,6 +19,7 @@ from shoal.publish.certificate.model import (
     WORDING,
     AnyModel,
     BucketizedCertificate,
+    CentroidsCertificate,
     CountedCertificate,
     NoisyCountsCertificate,
     SafeKCertificate,
@@ -40,8 +41,8 @@ SUFFICIENT = frozenset(
     }
 )
 """Costs that must be at least what is computed here."""
-FORMULAS = frozenset({"samples.delta_tight", "samples.delta_published"})
-"""Costs that must be what is computed here, up to the last digits."""
+FORMULAS = frozenset({"samples.delta_tight", "samples.delta_published", "attributes.half_width"})
+"""Costs, and errors, that must be what is computed here, up to the last digits."""
 SPLITS = frozenset({"curve.epsilon_split", "samples.epsilon_split"})
 """How epsilon was split: any split that adds up proves its delta, which the one-file verifier adds up."""
 NOISE = frozenset({"measurements"})
@@ -63,11 +64,9 @@ def compare(told: AnyModel, wanted: AnyModel) -> Iterator[Check]:
         lattices = [_lattices(content) for content in (ours, theirs)]
         if lattices[0] or lattices[1]:
             yield Check("recoding-lattice", lattices[0] == lattices[1], "schemes and sensitivity of the locked plan")
-    elif (isinstance(told, CountedCertificate) and isinstance(wanted, CountedCertificate)) or (
-        isinstance(told, BucketizedCertificate) and isinstance(wanted, BucketizedCertificate)
-    ):
-        shows = [table.shows for table in told.tables] == [table.shows for table in wanted.tables]
-        yield Check("display", shows, "as the locked plan makes it")
+    elif isinstance(wanted, CountedCertificate | BucketizedCertificate | CentroidsCertificate):
+        shows = [[table["shows"] for table in content["tables"]] for content in (ours, theirs)]
+        yield Check("display", shows[0] == shows[1], "as the locked plan makes it")
     yield _premise_check(told, wanted)
     yield from _wording_checks(told, wanted)
 

@@ -150,7 +150,7 @@ def _read_csv(file: BinaryIO, name: str, shown: Schema, listed: str) -> tuple[Ta
         return None, [Check("table-columns", False, "not those that are declared", promise=True, about=name)]
     read = open_engine().scan(lines.slice(1).rename_columns(list(shown.names)), shown)
     with temporary_folder("verify") as place:
-        again = place / name
+        again = place / Path(name).name
         read.write(again)
         same = sha256(again) == listed
     return read, [
@@ -174,7 +174,7 @@ def _read_parquet(file: BinaryIO, name: str, shown: Schema) -> tuple[Table | Non
     silent = not notes and not any(field.metadata for field in rows.schema)
     read = open_engine().scan(rows, shown)
     with temporary_folder("verify") as place:
-        again = place / name
+        again = place / Path(name).name
         read.write(again)
         same = _without_types_of_nothing(parquet.read_table(again)).equals(_without_types_of_nothing(rows))
     return read, [

@@ -30,6 +30,7 @@ from shoal.ledger.state import Account
 from shoal.policy.model.release import Group, ViewsModel
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.model import (
+    CentroidTableEntry,
     CountsTableEntry,
     LedgerEntry,
     LookEntry,
@@ -141,7 +142,7 @@ def _plan_of_samples(
     return plan
 
 
-def in_published_order(policy: Policy, tables: Sequence[TableEntry | CountsTableEntry]) -> Policy:
+def in_published_order(policy: Policy, tables: Sequence[TableEntry | CountsTableEntry | CentroidTableEntry]) -> Policy:
     """The policy with its columns in the order in which they were published; PolicyError where tables contradict each other."""
     before: dict[str, set[str]] = {}
     for table in tables:
