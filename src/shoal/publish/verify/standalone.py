@@ -23,7 +23,8 @@ Contents. Each section answers one question, and can be read after those before 
     15. Noisy counts              The same for tables of counts with noise, alone or beside rows, and for synthetic rows.
     16. Plain samples             The same for a random sample of rows, at a rate that is safe for the table that it is of.
     17. Groups and buckets        The same for t-closeness by buckets and for Anatomy: two linked tables, or one permuted one.
-    18. The program               What is printed, and which exit code?
+    18. Noisy centroids           The same for tables of noisy centroids of clusters.
+    19. The program               What is printed, and which exit code?
 
 What is compared. Everything follows from two files: the locked plan (`policy.lock.yaml`) and the certificate. Some numbers must
 be EQUAL to what the locked plan says or to what a formula gives: epsilon, delta, the unit of privacy, what was charged, sums, the
@@ -910,6 +911,52 @@ FULL_DOMAIN_CERTIFICATE = {
     ],
     "ledger": {"unbounded_releases": int, "charges": int, **COST, "looks": LOOKS},
 }
+CENTROIDS_CERTIFICATE = {
+    **EVERY_CERTIFICATE,
+    "guarantee": {
+        "kind": OneOf("pure-dp", "approx-dp"),
+        **COST,
+        "neighbours": OneOf("replace_one"),
+        "unit": UNIT,
+        "status": STATUS,
+    },
+    "method": str,
+    "clusters": {
+        "rows": FROM_ONE,
+        "k": FROM_ONE,
+        "k_found": YES_OR_NO,
+        "clusters": FROM_ONE,
+        "last_size": FROM_ONE,
+        "grouping": OneOf("insensitive", "ranking"),
+        "corners": FROM_ONE,
+        "calibration": OneOf("whole", "per_record"),
+        "noise": OneOf("laplace", "optimal", "gaussian"),
+        "noise_found": YES_OR_NO,
+        **COST,
+    },
+    "attributes": [
+        {
+            "name": str,
+            "kind": OneOf("numeric", "categorical"),
+            "step": Optionally(EXACT_NUMBER),
+            "steps": int,
+            "spread": int,
+            "concepts": int,
+            "weight": EXACT_NUMBER,
+            "epsilon": Optionally(EXACT_NUMBER),
+            "rho": Optionally(EXACT_NUMBER),
+            "scale": Optionally(EXACT_NUMBER),
+            "side": Optionally(FROM_ONE),
+            "sigma": Optionally(EXACT_NUMBER),
+            "choice_epsilon": Optionally(EXACT_NUMBER),
+            "half_width": Optionally(EXACT_NUMBER),
+        }
+    ],
+    "parts": NOISY_COUNTS_CERTIFICATE["parts"],
+    "epsilon_composed": EXACT_NUMBER,
+    "tables": [{"file": str, "columns": [str], "rows": FROM_ONE, "shows": ByName(str)}],
+    "ledger": SAFE_K_CERTIFICATE["ledger"],
+}
 CERTIFICATES = {
     "safe-k": SAFE_K_CERTIFICATE,
     "microaggregation": COUNTED_CERTIFICATE,
@@ -920,6 +967,7 @@ CERTIFICATES = {
     "t-closeness": BUCKETIZED_CERTIFICATE,
     "anatomy": BUCKETIZED_CERTIFICATE,
     "sample": SAMPLE_CERTIFICATE,
+    "dp-microaggregation": CENTROIDS_CERTIFICATE,
 }
 """What a certificate holds, by its method."""
 
@@ -1313,6 +1361,15 @@ BUCKETIZED_RELEASE = {
     "form": OneOf("linked", "permuted"),
     "grouping": OneOf("near", "random", "confidential"),
 }
+CENTROIDS_RELEASE = {
+    **COST,
+    "k": FROM_ONE,
+    "rows": FROM_ONE,
+    "grouping": OneOf("insensitive", "ranking"),
+    "corners": FROM_ONE,
+    "noise": OneOf("auto", "laplace", "optimal", "gaussian"),
+    "calibration": OneOf("whole", "per_record"),
+}
 RELEASES = {
     "safe-k": SAFE_K_RELEASE,
     "microaggregation": COUNTED_RELEASE,
@@ -1322,6 +1379,7 @@ RELEASES = {
     "t-closeness": {**BUCKETIZED_RELEASE, "t": EXACT_NUMBER, "show": OneOf("bucket", "value")},
     "anatomy": {**BUCKETIZED_RELEASE, "l": FROM_ONE},
     "sample": SAMPLE_RELEASE,
+    "dp-microaggregation": CENTROIDS_RELEASE,
 }
 STEP = Known(
     {
@@ -1491,6 +1549,10 @@ def is_looked(certificate: dict[str, Any]) -> bool:
     return any(look["other_plan"] for look in certificate["ledger"].get("looks", []))
 
 
+DIFFERENTIAL = ("safe-k", "noisy-counts", "synthetic", "dp-microaggregation")
+"""Methods that pay for differential privacy."""
+
+
 def is_allowed(lock: dict[str, Any]) -> bool:
     """Whether the theorems can be applied to what a locked plan asks for. Shoal refuses other plans before anything is drawn."""
     unit, release, attributes = lock["unit"], lock["release"], lock["attributes"]
@@ -1503,13 +1565,14 @@ def is_allowed(lock: dict[str, Any]) -> bool:
     if not origins <= {"declared", "profiled"} or lock["neighbours"] not in ("add_remove", "replace_one"):
         return False
     method = certified_method(lock)
-    if not are_steps_allowed(lock, differential=method in ("safe-k", "noisy-counts", "synthetic")):
+    if not are_steps_allowed(lock, differential=method in DIFFERENTIAL):
         return False
+    if method == "dp-microaggregation":
+        return is_allowed_centroids(lock, max_rows)
     if method in ("noisy-counts", "synthetic"):
-        once = release["repeat"] == 1
-        if release.get("counts") is None:  # no rows
-            return bool(once and set(release["recoding"]) == {"levels"})
-        return bool(once and release["sampling"].get("already") is None and _is_allowed_of_rows(lock, max_rows))
+        once, beside = release["repeat"] == 1, release.get("counts") is not None
+        fits = set(release["recoding"]) == {"levels"} if not beside else release["sampling"].get("already") is None
+        return bool(once and fits and (not beside or _is_allowed_of_rows(lock, max_rows)))
     if method == "sample":
         return bool(lock["neighbours"] == "replace_one" and release["repeat"] == 1 and is_allowed_sample(release))
     if method != "safe-k":  # one row of each person is what its theorems speak of
@@ -2743,7 +2806,9 @@ def ledger_checks(
     composed, at_delta = number(ledger["epsilon_composed"]), min(sums["delta"], Fraction(999_999, 1_000_000))
     tiny = Fraction(1, 10**7)
     fits = composed <= sums["epsilon"] * (1 + tiny)
-    if fits and composed < sums["epsilon"] * (1 - tiny):
+    pure = all(part[0] in ("pure-dp", "exponential-dp") for part, _ in parts)
+    least = sum((part[1] * times for part, times in parts), Fraction(0)) if pure else sums["epsilon"]
+    if fits and composed < min(least, sums["epsilon"]) * (1 - tiny):
         about = whole if whole.can_speak_of(parts, composed) else ComposedLosses(parts, 2 * composed)
         fits = is_epsilon_of(about, composed, at_delta)
     yield Check("ledger-composed", fits, "recomputed, for information")
@@ -5101,7 +5166,7 @@ def treatment_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, 
     yield must("treatments", fits, "those of the locked plan, in their order")
     for table in certificate["tables"]:
         own = {column for step in steps for column in step.attributes} & set(table["columns"])
-        if own:
+        if own and certificate["method"] != "dp-microaggregation":  # noise moves a centroid to any place of its domain
             yield from _treated_column_checks(folder, table, lock, steps, own)
 
 
@@ -5749,7 +5814,957 @@ def _shown_ratio(ratio: Optional[Fraction]) -> str:
     return "infinity" if ratio is None else f"{ratio} (about {float(ratio):.4g})"
 
 
-# === 18. The program ===============================================================================================
+# === 18. Noisy centroids ===========================================================================================
+#
+# Records stand in N = n div k clusters of k (the last one has what is left over too), by orders that were fixed in advance. Every
+# record shows the noisy centroid of its cluster. Neighbours replace one record, and n is public. Each numeric attribute has a
+# grid; its domain is W steps wide. One replaced record moves the sums of an attribute
+#
+#     several corners take turns    each of N sums by W:  L1 N W,  L2^2 N W^2,  each alone W
+#     a single corner               the N + 1 partial sums, up to one constant, which their differences do not show:
+#                                   L1 W ((N + 1) div 2),  L2^2 (N + 1) (floor(W/2)^2 + ceil(W/2)^2) / 2,  each alone ceil(W/2)
+#     ranks of one attribute        all N sums together by W
+#
+# so that Laplace noise of scale L1 / epsilon, the optimal noise of a box with the half-side of what each moves alone, or Gaussian
+# noise of sigma^2 = L2^2 / (2 rho) keeps epsilon or rho. A categorical attribute has N choices of the exponential mechanism, each
+# with epsilon / N, or with epsilon_c where N epsilon_c^2 / 8 is rho: among the concepts of its tree, with the scores -sum of
+# distances, in millionths. The distance of two concepts with a ancestors in all (each its own) and c of them in common is
+# log2(1 + (a - c) / a); one replaced value moves the difference of two scores by the spread at the most, which is found here.
+#
+# epsilon is divided by the cube roots of the attributes' weights, rho by their square roots. The thesis' calibration,
+# `per_record`, has noise of scale W / epsilon: what one record changes in one sum. All sums together cost N times as much, and
+# all attributes the sum of that: this is what is promised.
+
+FINEST_DECIMALS = 1 << 20
+"""The most steps of a domain of decimals: a step is the least power of ten that makes no more."""
+MOST_STEPS = 1 << 31
+"""The most steps of a domain of whole numbers, days or microseconds: of one each, or of the least power of ten."""
+DISTANCE_STEPS = 1_000_000
+EPOCH = datetime.fromisoformat("1970-01-01")
+MOST_CORNERS = 64
+MOST_SIDES = 1024
+"""Numbers of one draw of the optimal noise."""
+MOST_CONCEPTS = 1000
+LARGEST_EPSILON = 700
+NUMERIC = ("integer", "decimal", "date", "datetime", "ordinal")
+ROOT = "*"
+
+
+class CentroidsPlan(NamedTuple):
+    """What the locked plan of noisy centroids asks for, with the k and the kind of noise that the certificate states."""
+
+    lock: dict[str, Any]
+    release: dict[str, Any]
+    rows: int
+    k: int
+    corners: int
+    noise: str
+    asked: Fraction
+    """The epsilon of the locked plan: of everything, or with `per_record` of one cluster and one attribute."""
+    asked_delta: Fraction
+    looked: bool = False
+
+    @property
+    def clusters(self) -> int:
+        """N."""
+        return self.rows // self.k
+
+    @property
+    def ranked(self) -> bool:
+        """Whether each attribute is clustered by its own ranks."""
+        return bool(self.release["grouping"] == "ranking")
+
+    @property
+    def by_record(self) -> bool:
+        """Whether the noise is that of the thesis."""
+        return bool(self.release["calibration"] == "per_record")
+
+    @property
+    def ordered(self) -> bool:
+        """Whether noise is on partial sums along a single order."""
+        return not self.ranked and self.corners == 1 and not self.by_record
+
+    @property
+    def nodes(self) -> int:
+        """Numbers that are drawn for each numeric attribute."""
+        return self.clusters + self.ordered
+
+    @property
+    def columns(self) -> list[str]:
+        """The attributes that are published, as the locked plan lists them."""
+        published = published_attributes(self.lock)
+        return [name for name in self.lock["attributes"] if name in published]
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What is promised."""
+        return self.asked * self.clusters * len(self.columns) if self.by_record else self.asked
+
+    @property
+    def delta(self) -> Fraction:
+        """What is promised: nothing but Gaussian noise uses it."""
+        return self.asked_delta if self.noise == "gaussian" else Fraction(0)
+
+    @property
+    def drafted(self) -> bool:
+        """Whether parts of the plan were drafted from the data."""
+        return is_drafted(self.lock)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether neighbours replace a row."""
+        return True
+
+    @property
+    def status(self) -> str:
+        """How the promise is known to hold."""
+        return "proved for a plan tuned on the data" if self.drafted or self.looked else "proved"
+
+    def weight(self, name: str) -> Fraction:
+        """How much the error of an attribute counts."""
+        return number(self.lock["attributes"][name].get("weight", "1"))
+
+
+def read_centroids_plan(lock: dict[str, Any], certificate: dict[str, Any]) -> CentroidsPlan:
+    """The plan of a lock, with the numbers that it leaves to the program."""
+    release, told = lock["release"], certificate["clusters"]
+    every = min(MOST_CORNERS, 1 << min(len(published_attributes(lock)), 30))
+    corners = release.get("corners") or (1 if release["grouping"] == "ranking" else every)
+    return CentroidsPlan(
+        lock=lock,
+        release=release,
+        rows=release["rows"],
+        k=release.get("k") or told["k"],
+        corners=corners,
+        noise=told["noise"] if release["noise"] == "auto" else release["noise"],
+        asked=number(release["epsilon"]),
+        asked_delta=number(release["delta"]),
+        looked=is_looked(certificate),
+    )
+
+
+def is_allowed_centroids(lock: dict[str, Any], max_rows: int) -> bool:
+    """Whether a plan of noisy centroids is one that the theorems speak of."""
+    release, attributes = lock["release"], [lock["attributes"][name] for name in published_attributes(lock)]
+    rows, k, ranked, noise = release["rows"], release.get("k"), release["grouping"] == "ranking", release["noise"]
+    epsilon, delta_ = number(release["epsilon"]), number(release["delta"])
+    fits = lock["neighbours"] == "replace_one" and max_rows == 1 and release["repeat"] == 1 and bool(attributes)
+    fits = fits and epsilon > 0 and delta_ < 1 and rows >= 4 and (k is None or 2 <= k <= rows // 2)
+    corners = release.get("corners")
+    fits = fits and (corners is None or (not ranked and corners <= min(MOST_CORNERS, 1 << min(len(attributes), 30))))
+    fits = fits and not (noise == "gaussian" and delta_ == 0) and not (noise == "optimal" and ranked)
+    if release["calibration"] == "per_record":
+        fits = fits and not ranked and noise in ("auto", "laplace") and delta_ == 0 and k is not None
+    return bool(fits and all(_has_centroids(own, ranked=ranked) for own in attributes))
+
+
+def _has_centroids(attribute: dict[str, Any], *, ranked: bool) -> bool:
+    """Whether every value of an attribute has a place in a declared domain that was not read from the data."""
+    kind, domain = attribute["type"], attribute["domain"]
+    listed = isinstance(domain, dict) and "values" in domain
+    fits = attribute.get("missing") == "refuse" and attribute.get("outside") != "suppress"
+    fits = fits and all(
+        attribute[key] is None or attribute["provenance"][key] == "declared" for key in ("domain", "hierarchy")
+    )
+    fits = fits and number(attribute.get("weight", "1")) > 0
+    if kind in NUMERIC:
+        return bool(fits and (listed or (kind != "ordinal" and isinstance(domain, list) and len(domain) == 2)))
+    return bool(fits and not ranked and (kind == "boolean" or listed))
+
+
+# --- grids ---
+
+
+def point_of(value: Any, kind: str) -> Fraction:
+    """A number, a day or a microsecond as a point of a line."""
+    if kind == "decimal":
+        return number(value[1:]) * -1 if value.startswith("-") else number(value)
+    read = comparable(value, kind)
+    if kind == "date":
+        return Fraction(read.toordinal())
+    if kind == "datetime":
+        since = read - EPOCH
+        return Fraction((since.days * 86_400 + since.seconds) * 10**6 + since.microseconds)
+    return Fraction(read)
+
+
+class Grid(NamedTuple):
+    """The grid of a numeric attribute: its first point, its step, the last point, and the codes that may be shown."""
+
+    low: Fraction
+    step: Fraction
+    high: Fraction
+    codes: Any
+    """The codes of listed values; None where all may be shown."""
+
+    @property
+    def steps(self) -> int:
+        """The width of the domain."""
+        return -int(-(self.high - self.low) // self.step)
+
+
+def grid_of(attribute: dict[str, Any]) -> Grid:
+    """The grid of a declared domain."""
+    kind, domain = attribute["type"], attribute["domain"]
+    listed = domain["values"] if isinstance(domain, dict) else None
+    if kind == "ordinal":
+        return Grid(Fraction(0), Fraction(1), Fraction(len(listed or ()) - 1), None)
+    points = sorted(point_of(value, kind) for value in (domain if listed is None else listed))
+    low, high = points[0], points[-1]
+    step, most = Fraction(1), FINEST_DECIMALS if kind == "decimal" else MOST_STEPS
+    if low == high:
+        raise ValueError("a domain of a single value")
+    while (high - low) / step > most:
+        step *= 10
+    while kind == "decimal" and (high - low) / (step / 10) <= most:
+        step /= 10
+    codes = None if listed is None else frozenset(int((at - low) / step + Fraction(1, 2)) for at in points)
+    return Grid(low, step, high, codes)
+
+
+def is_on_grid(cell: Any, attribute: dict[str, Any], grid: Grid) -> bool:
+    """Whether a cell is a point of the grid inside the domain; of an ordered domain, one of its values."""
+    kind = attribute["type"]
+    if kind == "ordinal":
+        return in_domain(cell, attribute)
+    at = Fraction(comparable(cell, kind)) if kind == "decimal" else point_of(cell, kind)
+    code = int((at - grid.low) / grid.step + Fraction(1, 2)) if at >= grid.low else -1
+    code = grid.steps if float(at) == float(grid.high) else code  # the last step may be a shorter one
+    nearest = min(grid.high, grid.low + code * grid.step)
+    same = float(nearest) == float(at) if kind == "decimal" else nearest == at
+    return 0 <= code <= grid.steps and same and (grid.codes is None or code in grid.codes)
+
+
+# --- trees of concepts ---
+
+
+class ConceptTree:
+    """The concepts of a categorical attribute: which may be drawn, and how far one value moves their scores."""
+
+    def __init__(self, rows: list[tuple[str, ...]], *, inner: bool) -> None:
+        """`rows`: each value with its labels, from fine to one for all; `inner`: whether concepts above values may be drawn."""
+        self.inner = inner
+        paths = sorted(row[::-1] for row in rows)
+        below: dict[tuple[str, ...], set[str]] = {}
+        for path in paths:
+            for end in range(1, len(path)):
+                below.setdefault(path[:end], set()).add(path[end])
+        spend(20 * len(paths) * max(map(len, paths)))
+        self.names: set[str] = set()
+        self.values = {row[0] for row in rows}
+        self.children: dict[Any, list[Any]] = {}
+        named: set[Any] = set()
+        for path in paths:
+            above: Any = None
+            for end in range(1, len(path) + 1):
+                node = path[:end]
+                if below.get(node) == {node[-1]}:
+                    continue  # a label that repeats the one below it is the same concept
+                if node not in named:
+                    named.add(node)
+                    self.names.add(self._name(node, len(path) - end))
+                    self.children.setdefault(above, []).append(node)
+                    self.children.setdefault(node, [])
+                above = node
+
+    def _name(self, node: tuple[str, ...], level: int) -> str:
+        """What a concept is called: where a value or another one has its name, it says its level."""
+        label = node[-1]
+        return f"{label} (level {level})" if level and (label in self.values or label in self.names) else label
+
+    @property
+    def drawn(self) -> set[str]:
+        """What may be drawn."""
+        return self.names if self.inner else self.values
+
+    def spread(self) -> int:
+        """The largest, over values x and y, of max - min over concepts of d(concept, x) - d(concept, y).
+
+        A distance depends on the depths of the two and of where they part. So concepts are told apart by depth and by where they
+        leave the ways to x and y, and values below a node by the depths of what leaves their ways at each depth.
+        """
+        (root,) = self.children[None]
+        found = 0
+        # For each node: the depths of its concepts, and for each different value below it what leaves its way, downwards.
+        held: dict[Any, tuple[frozenset[int], Counter[Any]]] = {}
+        order, depths, waiting = [], {root: 1}, [root]
+        while waiting:
+            node = waiting.pop()
+            order.append(node)
+            for child in self.children[node]:
+                depths[child] = depths[node] + 1
+                waiting.append(child)
+        ways_above: dict[Any, Any] = {}
+        for node in reversed(order):
+            below = self.children[node]
+            own = frozenset({depths[node]} if self.inner or not below else ())
+            if not below:
+                held[node] = (own, Counter({(depths[node], (own,)): 1}))
+                continue
+            every = own.union(*(held[child][0] for child in below))
+            kinds = Counter((held[child][0], frozenset(held[child][1])) for child in below)
+            ways: Counter[Any] = Counter()
+            for concepts, values in kinds:
+                rest = self._rest(own, kinds, [concepts, values])
+                for depth, leaves in values:
+                    ways[depth, (rest, *leaves)] += 1
+            held[node] = (every, ways)
+            ways_above[node] = (own, kinds, depths[node])
+        outside: dict[Any, tuple[frozenset[int], ...]] = {root: ()}
+        for node in order:
+            if node not in ways_above:
+                continue
+            own, kinds, depth = ways_above[node]
+            found = max(found, self._spread_at(own, kinds, depth, outside[node]))
+            for child in self.children[node]:
+                rest = self._rest(own, kinds, [held[child][0], frozenset(held[child][1])])
+                outside[child] = (*outside[node], rest)
+        return found
+
+    def _rest(self, own: frozenset[int], kinds: Any, *without: Any) -> frozenset[int]:
+        """The depths of the concepts at a node and below it, without one child of each kind that is named."""
+        left = Counter(kinds)
+        for concepts, values in without:
+            left[concepts, values] -= 1
+        spend(len(left))
+        return own.union(*(concepts for (concepts, _), many in left.items() if many > 0))
+
+    def _spread_at(self, own: frozenset[int], kinds: Any, depth: int, outside: tuple[frozenset[int], ...]) -> int:
+        """The same for values that part at one node."""
+        found = 0
+        listed = list(kinds)
+        for place, first in enumerate(listed):
+            for second in listed[place:]:
+                if first == second and kinds[first] < 2:
+                    continue
+                middle = self._rest(own, kinds, first, second)
+                for x, ways_x in first[1]:
+                    for y, ways_y in second[1]:
+                        spend(10 * (len(ways_x) + len(ways_y) + len(outside)))
+                        moved = [
+                            distance(at, x, way + 1) - distance(at, y, way + 1)
+                            for way, ats in enumerate((*outside, middle))
+                            for at in ats
+                        ]
+                        for way, ats in enumerate(ways_x, depth + 1):
+                            moved += [distance(at, x, way) - distance(at, y, depth) for at in ats]
+                        for way, ats in enumerate(ways_y, depth + 1):
+                            moved += [distance(at, x, depth) - distance(at, y, way) for at in ats]
+                        found = max(found, max(moved) - min(moved))
+        return found
+
+
+_DISTANCES: dict[tuple[int, int], int] = {}
+"""Distances in millionths, by the number of all ancestors and of those in common; they follow from these alone."""
+
+
+def distance(one: int, other: int, common: int) -> int:
+    """The distance of two concepts at these depths, the root at 1, that have so many ancestors in common; in millionths."""
+    every = one + other - common
+    if (every, common) not in _DISTANCES:
+        with localcontext() as context:
+            context.prec = 40
+            real = (Decimal(2 * every - common) / every).ln() / Decimal(2).ln()
+            whole = (real * DISTANCE_STEPS + Decimal("0.5")).to_integral_value(ROUND_FLOOR)
+        _DISTANCES[every, common] = int(whole)
+    return _DISTANCES[every, common]
+
+
+def concept_tree(folder: Path, attribute: dict[str, Any]) -> ConceptTree:
+    """The tree of a categorical attribute; UnreadableError where its hierarchy is in a file that is not read here."""
+    values = ["false", "true"] if attribute["type"] == "boolean" else attribute["domain"]["values"]
+    bounded("values of a categorical attribute", len(values), MOST_CONCEPTS)
+    if len(values) < 2 or len(set(values)) != len(values) or ROOT in values:
+        raise ValueError("values from which no centroid can be drawn")
+    hierarchy = attribute["hierarchy"]
+    rows = [[value] for value in values]
+    if hierarchy is not None:
+        (kind,) = [key for key in LEVELS_OF if key in hierarchy]
+        rows = LEVELS_OF[kind](hierarchy, values, folder)
+    if len({row[-1] for row in rows}) > 1:
+        rows = [[*row, ROOT] for row in rows]
+    inner = hierarchy is not None and attribute["type"] != "boolean"
+    return ConceptTree([tuple(row) for row in rows], inner=inner)
+
+
+def _levels_of_groups(hierarchy: dict[str, Any], values: list[str], _: Path) -> list[list[str]]:
+    """Levels of named groups, whose members are values or labels of the level before."""
+    levels = [hierarchy["groups"]] if isinstance(hierarchy["groups"], dict) else hierarchy["groups"]
+    rest, rows = hierarchy.get("rest"), [[value] for value in values]
+    below = set(values)
+    for at, level in enumerate(levels):
+        group = {member: label for label, members in level.items() for member in _listed_names(members)}
+        by_label = at > 0 and set(group) <= below and not (rest is None and set(group) == set(values))
+        for row in rows:
+            label = group.get(row[-1] if by_label else row[0], rest)
+            if label is None:
+                raise ValueError("a value without a group")
+            row.append(label)
+        below = {row[-1] for row in rows}
+    return rows
+
+
+def _listed_names(members: Any) -> list[str]:
+    return members if isinstance(members, list) else [members]
+
+
+def _levels_of_tree(hierarchy: dict[str, Any], values: list[str], folder: Path) -> list[list[str]]:
+    """A tree of names: for each value those above it; one that lies less deep is repeated until they begin."""
+    tree = hierarchy["taxonomy"]
+    if isinstance(tree, dict) and set(tree) == {"sha256"}:
+        tree = read_names(read_text(folder, f"hierarchies/{tree['sha256'][:32]}.txt"))
+    paths: dict[str, list[str]] = {}
+    waiting: list[tuple[Any, list[str]]] = [(tree, [])]
+    while waiting:
+        node, above = waiting.pop()
+        if isinstance(node, dict):
+            for name, below in node.items():
+                paths[name] = [name, *above]
+                waiting.append((below, paths[name]))
+        elif isinstance(node, list):
+            waiting += [(each, above) for each in node]
+        elif node:
+            paths[node] = [node, *above]
+    height = max(len(paths[value]) for value in values)
+    return [[value] * (height - len(paths[value])) + paths[value] for value in values]
+
+
+def _levels_of_file(hierarchy: dict[str, Any], values: list[str], folder: Path) -> list[list[str]]:
+    """A table of labels: the value first, then its labels from fine to coarse; the delimiter is the first that fits all rows."""
+    text = read_bytes(folder, f"hierarchies/{hierarchy['file']['sha256'][:32]}.txt").decode("utf-8-sig")
+    for delimiter in [hierarchy["delimiter"]] if "delimiter" in hierarchy else [";", "\t", "|", ","]:
+        try:
+            rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row]
+        except csv.Error:
+            continue
+        if rows and len(rows[0]) > 1 and all(len(row) == len(rows[0]) for row in rows):
+            known = {row[0]: row for row in rows}
+            return [known[value] for value in values]
+    raise UnreadableError("its hierarchy is in a file of a form that is not read here")
+
+
+def _levels_of_mask(hierarchy: dict[str, Any], values: list[str], _: Path) -> list[list[str]]:
+    """Each level hides letters on one side of a text, or cuts them off."""
+    mask = hierarchy["mask"]
+    length = mask.get("length") or max(map(len, values))
+    kept = mask.get("prefix") or mask.get("keep") or list(range(length - 1, 0, -1))
+    letter = "" if "prefix" in mask else "*"
+    rows = []
+    for value in values:
+        hidden = [max(0, len(value) - many) for many in kept]
+        if mask.get("side", "right") == "right":
+            rows.append([value, *(value[: len(value) - gone] + letter * gone for gone in hidden)])
+        else:
+            rows.append([value, *(letter * gone + value[gone:] for gone in hidden)])
+    return rows
+
+
+LEVELS_OF: dict[str, Callable[[dict[str, Any], list[str], Path], list[list[str]]]] = {
+    "groups": _levels_of_groups,
+    "taxonomy": _levels_of_tree,
+    "file": _levels_of_file,
+    "mask": _levels_of_mask,
+}
+"""How a hierarchy of names is read as rows: a value, then its labels from fine to coarse."""
+
+
+NAME_OF_TREE = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'\[\]{}&*!|>%@`#,?:-][^"'\[\]{},#:]*)"""
+LINE_OF_TREE = re.compile(
+    rf"(?P<indent> *)(?P<item>- +)?(?P<name>{NAME_OF_TREE})"
+    rf"(?P<parent>:(?: +(?:\[(?P<list>{NAME_OF_TREE}(?:,\s*{NAME_OF_TREE})*)\s*\]|(?P<leaf>{NAME_OF_TREE})))?)?\s*(?:#.*)?"
+)
+"""A line of a file of names: a name, with a list behind it, with names below it, or alone behind a dash."""
+
+
+def read_names(text: str) -> dict[str, Any]:
+    """A tree of names from a file: YAML as people write such trees, a name to a line or lists of them; nothing beyond that.
+
+    The tree that a name is in is found by how far its line is indented; a dash stands a little deeper than the line itself.
+    """
+    tree: dict[str, Any] = {}
+    ways: list[tuple[int, dict[str, Any]]] = [(-1, tree)]
+    for line in text.lstrip("\ufeff").splitlines():
+        if not line.strip() or line.lstrip().startswith("#") or line.strip() == "---":
+            continue
+        found = LINE_OF_TREE.fullmatch(line)
+        if found is None:
+            raise UnreadableError("its taxonomy is in a file of a form that is not read here")
+        depth = 2 * len(found["indent"]) + (1 if found["item"] else 0)
+        while ways[-1][0] >= depth:
+            ways.pop()
+        own = ways[-1][1].setdefault(_tree_name(found["name"]), {})
+        below = re.findall(NAME_OF_TREE, found["list"] or "") or ([found["leaf"]] if found["leaf"] else [])
+        own.update({_tree_name(name): {} for name in below if name not in ("~", "null")})
+        ways.append((depth + (2 if found["item"] else 0), own))
+    return tree
+
+
+def _tree_name(text: str) -> str:
+    """A name as it is meant."""
+    if text.startswith('"'):
+        return str(json.loads(text))
+    return text[1:-1].replace("''", "'") if text.startswith("'") else text.strip()
+
+
+# --- noise ---
+
+
+def noise_of(told: dict[str, Any], plan: CentroidsPlan) -> bool:
+    """Whether the noise of one attribute is the one that its epsilon, or its rho, asks for."""
+    given = {name: told[name] for name in ("scale", "side", "sigma", "choice_epsilon") if told[name] is not None}
+    by_rho = plan.noise == "gaussian"
+    if (told["epsilon"] is None, told["rho"] is None) != (by_rho, not by_rho):
+        return False
+    many, steps = plan.clusters, told["steps"]
+    paid = number(told["rho"] if by_rho else told["epsilon"])
+    wanted = {"laplace": "scale", "optimal": "side", "gaussian": "sigma"}[plan.noise]
+    if paid <= 0 or list(given) != [wanted if told["kind"] == "numeric" else "choice_epsilon"]:
+        return False
+    near = 1 - Fraction(1, 10**4)
+    if told["kind"] == "categorical":
+        each = number(given["choice_epsilon"])
+        if by_rho:
+            least = min(8 * near * paid, Fraction(LARGEST_EPSILON**2 * many))
+            return bool(each <= LARGEST_EPSILON and least <= many * each**2 <= 8 * paid)
+        return bool(each * many == paid)
+    if plan.noise == "optimal":
+        return bool(plan.nodes <= MOST_SIDES and given["side"] == (-(-steps // 2) if plan.ordered else steps))
+    if plan.noise == "laplace":
+        whole = steps * ((many + 1) // 2 if plan.ordered else many)
+        return bool(number(given["scale"]) * paid == (steps if plan.ranked else whole))
+    return _is_sigma(number(given["sigma"]), paid, square_of(steps, plan), near)
+
+
+def _is_sigma(sigma: Fraction, rho: Fraction, square: Fraction, near: Fraction) -> bool:
+    """Whether noise of this sigma costs no more than rho, and is not much more than that needs."""
+    return bool(
+        sigma >= LEAST_SIGMA and square <= 2 * rho * sigma**2 and (near * 2 * rho * sigma**2 <= square or sigma < 1)
+    )
+
+
+def square_of(steps: int, plan: CentroidsPlan) -> Fraction:
+    """How far one record moves all noised numbers of an attribute, in the sum of squares."""
+    if plan.ranked:
+        return Fraction(steps**2)
+    if not plan.ordered:
+        return Fraction(plan.clusters * steps**2)
+    low = steps // 2
+    return (plan.clusters + 1) * Fraction(low**2 + (steps - low) ** 2, 2)
+
+
+def shares_fit(certificate: dict[str, Any], plan: CentroidsPlan) -> bool:
+    """Whether epsilon, or rho, is divided by the weights of the attributes alone, and not more of it than there is."""
+    attributes, by_rho = certificate["attributes"], plan.noise == "gaussian"
+    paid = [number(own["rho"] if by_rho else own["epsilon"]) for own in attributes]
+    if plan.by_record:
+        return all(each == plan.asked * plan.clusters for each in paid)
+    weights = [plan.weight(own["name"]) for own in attributes]
+    total = sum(paid, Fraction(0)) if by_rho else plan.asked
+    if len(set(weights)) == 1:
+        return bool(sum(paid) <= total) and all(each * len(paid) == total for each in paid)
+    with localcontext() as context:
+        context.prec = 60
+        roots = [Fraction(decimal(weight) ** (Decimal(1) / (2 if by_rho else 3))) for weight in weights]
+    near = Fraction(1, 10**5)  # shares are rounded down to six digits
+    fits = all(abs(each * sum(roots) - total * root) <= near * total * root for each, root in zip(paid, roots))
+    return bool(fits and sum(paid) <= total)
+
+
+def centroid_parts(certificate: dict[str, Any], plan: CentroidsPlan) -> list[tuple[Any, int]]:
+    """What the noise of all attributes costs: the parts that are composed."""
+    found: Counter[Any] = Counter()
+    rho = Fraction(0)
+    for own in certificate["attributes"]:
+        if own["choice_epsilon"] is not None:
+            found["exponential-dp", number(own["choice_epsilon"])] += plan.clusters
+        elif own["rho"] is not None:
+            rho += number(own["rho"])
+        else:
+            times = plan.clusters if plan.by_record else 1
+            found["pure-dp", number(own["epsilon"]) / times] += times
+    return [*([(("concentrated-dp", rho), 1)] if rho else []), *found.items()]
+
+
+# --- errors, and the k that makes them least ---
+
+
+class BoxNoise:
+    """The optimal noise of so many numbers, in units of the half-side of its box: uniform in a box that is drawn first.
+
+    The half-side of box i is i + 1/2, and its probability is proportional to e^(-i epsilon) (i + 1/2)^numbers. Where it is about
+    200 or more, it is taken as a gamma number.
+    """
+
+    def __init__(self, numbers: int, epsilon: float) -> None:
+        middle, spread = (numbers + 1) / epsilon, sqrt(numbers + 1) / epsilon
+        low, high = max(0.0, middle - 12 * spread), middle + 12 * spread + 40 / epsilon
+        if middle > 200:
+            width = (high - low) / 4000
+            sides = [low + (place + 0.5) * width for place in range(4000)]
+        else:
+            sides = [place + 0.5 for place in range(int(low), int(high) + 2)]
+        spend(len(sides))
+        logs = [numbers * log(side) - epsilon * side for side in sides]
+        top = max(logs)
+        weights = [exp(each - top) for each in logs]
+        whole = sum(weights)
+        self.sides = [(side, weight / whole) for side, weight in zip(sides, weights) if weight > 0]
+        self.mean = (numbers + 1) / epsilon if middle > 200 else sum(side * weight for side, weight in self.sides)
+
+    def half_width(self, *, ordered: bool) -> float:
+        """t with a number, or the difference of two, in -t ... t with 95 %."""
+
+        def beyond(at: float) -> float:
+            if ordered:
+                return sum(weight * max(0.0, 1 - at / (2 * side)) ** 2 for side, weight in self.sides)
+            return sum(weight * max(0.0, 1 - at / side) for side, weight in self.sides)
+
+        low, high = 0.0, 2 * self.sides[-1][0]
+        spend(30 * len(self.sides))
+        for _ in range(30):
+            middle = (low + high) / 2
+            low, high = (middle, high) if beyond(middle) > 0.05 else (low, middle)
+        return high
+
+
+def half_width_of(told: dict[str, Any], plan: CentroidsPlan) -> float:
+    """How far noise moves a centroid of k records with 95 %, as a share of the domain's width."""
+    steps, ordered = told["steps"], plan.ordered
+    if told["scale"] is not None:
+        size = float(number(told["scale"])) * (4.1129553 if ordered else log(20))
+    elif told["sigma"] is not None:
+        size = float(number(told["sigma"])) * 1.959964 * (sqrt(2) if ordered else 1)
+    else:
+        size = told["side"] * BoxNoise(plan.nodes, float(number(told["epsilon"]))).half_width(ordered=ordered)
+    return float(size / (plan.k * steps))
+
+
+MOST_TRIED = 3000
+"""Cluster sizes, and numbers of clusters, among which k is looked for: all up to here."""
+MEAN_NOISE = {
+    "laplace": (1.0, 1.5),
+    "optimal": (1 / 2, 2 / 3),
+    "gaussian": (sqrt(2 / 3.141592653589793), 2 / sqrt(3.141592653589793)),
+}
+"""The mean size of one number of noise, and of the difference of two, in units of scale, side of the drawn box or sigma."""
+
+
+def largest_rho(epsilon: Fraction, delta_: Fraction) -> float:
+    """The largest rho that keeps epsilon and delta."""
+    low, high = 0.0, float(min(epsilon, Fraction(10**6))) + 1.0
+    spend(60 * 70)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if concentrated_delta(middle, float(epsilon)) <= float(delta_) else (low, middle)
+    return low
+
+
+class ErrorBound:
+    """A bound on the mean error of a record, as a share of a domain's width, at any k: of clustering, and of noise."""
+
+    def __init__(self, attributes: list[dict[str, Any]], plan: CentroidsPlan, noise: str) -> None:
+        self.plan, self.noise = plan._replace(noise=noise), noise
+        weights = [float(plan.weight(own["name"])) for own in attributes]
+        by_rho = noise == "gaussian"
+        whole = largest_rho(plan.asked, plan.asked_delta) if by_rho else float(plan.asked)
+        roots = [weight ** (1 / (2 if by_rho else 3)) for weight in weights]
+        shares = [1.0] * len(weights) if plan.by_record else [root / sum(roots) for root in roots]
+        self.paid = [
+            (own, weight / sum(weights), whole * share) for own, weight, share in zip(attributes, weights, shares)
+        ]
+        self._boxes: dict[tuple[int, float], float] = {}
+
+    def at(self, k: int) -> float:
+        """The bound at one k."""
+        plan = self.plan._replace(k=k)
+        many, last, rows = plan.clusters, k + plan.rows % k, plan.rows
+        stretch = last / (2 * rows) if plan.corners == 1 else (plan.corners * k + last) / (2 * rows)
+        spend(2 * len(self.paid))
+        noisy = sum(weight * min(1.0, self._share(own, paid, plan) * many / rows) for own, weight, paid in self.paid)
+        return min(0.5, stretch) + noisy
+
+    def _share(self, own: dict[str, Any], paid: float, plan: CentroidsPlan) -> float:
+        """The mean noise of a cluster's sum as a share of the domain's width; of a choice, by how much it misses the best."""
+        many, mean = plan.clusters, MEAN_NOISE[self.noise][plan.ordered]
+        if own["kind"] == "categorical":
+            each = paid if plan.by_record else sqrt(8 * paid / many) if self.noise == "gaussian" else paid / many
+            return float(2 * log(own["concepts"]) / each)
+        if self.noise == "gaussian":
+            return float(mean * sqrt(float(square_of(own["steps"], plan)) / (2 * paid)) / own["steps"])
+        if self.noise == "optimal":
+            key = (plan.nodes, paid)
+            if key not in self._boxes:
+                self._boxes[key] = (
+                    plan.nodes / paid + 1 / paid if (plan.nodes + 1) / paid > 200 else BoxNoise(*key).mean
+                )
+            side = -(-own["steps"] // 2) if plan.ordered else own["steps"]
+            return float(mean * self._boxes[key] * side / own["steps"])
+        changed = 1 if plan.ranked or plan.by_record else (many + 1) // 2 if plan.ordered else many
+        return mean * changed / paid
+
+
+def found_check(certificate: dict[str, Any], plan: CentroidsPlan) -> Check:
+    """Whether k and the kind of noise, where the locked plan leaves them open, are those of the least bound on the error."""
+    attributes, release = certificate["attributes"], plan.release
+    noises = [plan.noise]
+    if release["noise"] == "auto" and not plan.by_record:
+        noises = ["laplace"] if plan.ranked else ["optimal", "laplace"]
+        noises += ["gaussian"] if plan.asked_delta else []
+    sizes = [plan.k]
+    if release.get("k") is None:
+        most = min(MOST_TRIED, plan.rows // 2)
+        sizes = sorted({*range(2, most + 1), *(plan.rows // many for many in range(2, most + 1))})
+    numeric = any(own["kind"] == "numeric" for own in attributes)
+    least, own_bound = float("inf"), float("inf")
+    for noise in noises:
+        bound = ErrorBound(attributes, plan, noise)
+        most_nodes = MOST_SIDES if noise == "optimal" and numeric else plan.rows
+        for k in sizes:
+            if plan.rows // k + plan.ordered <= most_nodes:
+                least = min(least, bound.at(k))
+        own_bound = bound.at(plan.k) if noise == plan.noise else own_bound
+    detail = f"the error is {own_bound:.4g} of a domain at the most, and nothing else makes that bound smaller"
+    return must("found-k", own_bound <= least * 1.001, detail)
+
+
+# --- everything about noisy centroids ---
+
+
+def centroids_theorems(certificate: dict[str, Any], plan: CentroidsPlan) -> list[str]:
+    """The names of all results that the promise of noisy centroids rests on, in their order."""
+    kinds = {own["kind"] for own in certificate["attributes"]}
+    whole = "ranked" if plan.ranked else "ordered" if plan.corners == 1 else "insensitive"
+    found = [f"{'per-record' if plan.by_record else whole}-centroids"]
+    if "numeric" in kinds:
+        found.append({"laplace": "laplace-grid", "optimal": "staircase-box", "gaussian": "gaussian"}[plan.noise])
+    if "categorical" in kinds:
+        found += ["taxonomy-choices", "bounded-range" if plan.noise == "gaussian" else "exponential-mechanism"]
+    if plan.noise == "gaussian":
+        found.append("concentrated-composition")
+    elif sum(part["times"] for part in certificate["parts"]) > 1:
+        found.append("basic-composition")
+    found.append("post-processing")
+    return [*found, *([RECORD_WISE] if plan.lock.get("treatments") else [])]
+
+
+def centroids_promise_checks(certificate: dict[str, Any], plan: CentroidsPlan) -> Iterator[Check]:
+    """What the locked plan of noisy centroids decides without a computation."""
+    yield from subject_checks(certificate, plan.lock, plan.status)
+    pure = {"kind": "pure-dp", "epsilon": plan.epsilon}
+    both = {"kind": "approx-dp", "epsilon": plan.epsilon, "delta": plan.delta}
+    told = {name: own for name, own in certificate["guarantee"].items() if name not in ("unit", "status")}
+    guarantee = both if plan.noise == "gaussian" else pure
+    wanted = {**both, **guarantee, "neighbours": "replace_one"}
+    yield must("guarantee", equal(told, wanted), "as the locked plan asks for it, and what all clusters cost")
+    promise = {
+        "guarantee": guarantee,
+        "unit": unit_of(plan.lock),
+        "status": plan.status,
+        "theorems": centroids_theorems(certificate, plan),
+        "randomness": "operating system",
+    }
+    yield from claim_checks(certificate, [promise], [0])
+
+
+def clusters_check(certificate: dict[str, Any], plan: CentroidsPlan) -> Check:
+    """How records were clustered, against the locked plan."""
+    release = plan.release
+    wanted = {
+        "rows": plan.rows,
+        "k": plan.k,
+        "k_found": release.get("k") is None,
+        "clusters": plan.clusters,
+        "last_size": plan.k + plan.rows % plan.k,
+        "grouping": release["grouping"],
+        "corners": plan.corners,
+        "calibration": release["calibration"],
+        "noise": plan.noise,
+        "noise_found": release["noise"] == "auto",
+        "epsilon": plan.asked,
+        "delta": plan.asked_delta,
+    }
+    fits = 2 <= plan.k <= plan.rows // 2 and equal(certificate["clusters"], wanted)
+    fits = (
+        fits
+        and not (plan.noise == "gaussian" and plan.asked_delta == 0)
+        and not (plan.noise == "optimal" and plan.ranked)
+    )
+    fits = fits and not (plan.by_record and plan.noise != "laplace")
+    return must("clusters", fits, "as many rows and clusters, made and noised as the locked plan says")
+
+
+def steps_check(folder: Path, own: dict[str, Any], plan: CentroidsPlan) -> Check:
+    """Whether what one record can change of an attribute follows from its locked domain and hierarchy."""
+    attribute, name = plan.lock["attributes"][own["name"]], own["name"]
+    told = {key: own[key] for key in ("kind", "step", "steps", "spread", "concepts", "weight")}
+    wanted: dict[str, Any] = {"kind": "numeric", "step": None, "steps": 0, "spread": 0, "concepts": 0}
+    try:
+        if attribute["type"] in NUMERIC:
+            grid = grid_of(attribute)
+            wanted.update(step=grid.step, steps=grid.steps)
+        else:
+            tree = concept_tree(folder, attribute)
+            wanted.update(kind="categorical", spread=tree.spread(), concepts=len(tree.drawn))
+    except UnreadableError as error:
+        return must("centroid-steps", None, str(error), about=name)
+    words = f"{wanted['steps']:,} steps" if wanted["steps"] else f"{wanted['concepts']:,} concepts"
+    return must("centroid-steps", equal(told, {**wanted, "weight": plan.weight(name)}), words, about=name)
+
+
+def kept_by_centroids(
+    certificate: dict[str, Any], plan: CentroidsPlan, whole: ComposedLosses, parts: list[tuple[Any, int]]
+) -> Iterator[Check]:
+    """Whether all parts together keep the promise, and what they are said to compose to."""
+    composed = number(certificate["epsilon_composed"])
+    if plan.noise != "gaussian":
+        cost = sum((part[1] * times for part, times in parts), Fraction(0))
+        yield must("promise", cost <= plan.epsilon <= LARGEST_EPSILON, f"all parts add up to {float(cost):g}")
+        fits = cost <= composed <= min(plan.epsilon, cost * (1 + Fraction(1, 10**4)))
+        yield must("composed", fits, "the sum of all parts")
+        return
+    fits = whole.rho is not None and concentrated_delta(float(whole.rho), float(plan.epsilon)) <= plan.delta
+    yield must("promise", fits or whole.keeps(plan.epsilon, plan.delta), "composed here, all parts keep it")
+    fits = composed <= plan.epsilon and is_epsilon_of(whole, composed, plan.delta)
+    yield must("composed", fits, "epsilon of everything together at the promised delta")
+
+
+def centroids_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
+    """Everything about a release of noisy centroids."""
+    plan = read_centroids_plan(lock, certificate)
+    attributes = certificate["attributes"]
+    fits = clusters_check(certificate, plan)
+    yield fits
+    named = [own["name"] for own in attributes]
+    same = sorted(named) == sorted(plan.columns)
+    yield must("roles", same, "every published attribute, each once")
+    if not (fits.agrees and same):
+        return
+    steps = [steps_check(folder, own, plan) for own in attributes]
+    yield from steps
+    if any(check.agrees is False for check in steps):
+        return
+    yield from centroids_promise_checks(certificate, plan)
+    for own in attributes:
+        yield must(
+            "centroid-noise", noise_of(own, plan), "as much as its part of the promise asks for", about=own["name"]
+        )
+    if not all(noise_of(own, plan) for own in attributes):
+        return
+    yield must("centroid-shares", shares_fit(certificate, plan), "by the weights of the locked plan alone")
+    parts = centroid_parts(certificate, plan)
+    told = [(read_part(part["guarantee"]), part["times"]) for part in certificate["parts"]]
+    yield must("noise-parts", told == parts, "what the noise of all attributes costs")
+    whole = ComposedLosses(parts, 2 * plan.epsilon)
+    yield from kept_by_centroids(certificate, plan, whole, parts)
+    if plan.release.get("k") is None or plan.release["noise"] == "auto":
+        yield found_check(certificate, plan)
+    for own in attributes:
+        if own["kind"] == "numeric":
+            found = half_width_of(own, plan)
+            fits_ = own["half_width"] is not None and abs(float(number(own["half_width"])) / found - 1) < 0.005
+            yield Check("half-width", fits_, f"{found:.4g} of its domain", about=own["name"])
+        else:
+            yield Check("half-width", own["half_width"] is None, "a drawn concept has none", about=own["name"])
+    yield from ledger_checks(certificate, plan, whole, parts)
+    yield from centroid_file_checks(certificate, plan, named)
+    for table in certificate["tables"]:
+        yield from centroid_table_checks(folder, table, plan)
+    yield idle_file_check(certificate, lock)
+
+
+def shown_of_centroid(attribute: dict[str, Any]) -> str:
+    """What the column of an attribute shows."""
+    if attribute["type"] in NUMERIC:
+        return "noisy mean"
+    return "drawn value" if attribute["hierarchy"] is None or attribute["type"] == "boolean" else "drawn concept"
+
+
+def centroid_file_checks(certificate: dict[str, Any], plan: CentroidsPlan, named: list[str]) -> Iterator[Check]:
+    """Which tables there are: one of all attributes, or of ranks one for each."""
+    tables, ending = certificate["tables"], plan.release["output"]["format"]
+    groups = [[name] for name in named] if plan.ranked else [named]
+    fits = [table["columns"] for table in tables] == groups and all(table["rows"] == plan.rows for table in tables)
+    if len(groups) == 1:
+        fits = fits and tables[0]["file"] == f"table.{ending}"
+    for place, table in enumerate(tables if len(groups) > 1 else (), 1):
+        fits = fits and bool(re.fullmatch(rf"attributes/{place:02d}-[A-Za-z0-9_-]+\.{ending}", table["file"]))
+    yield must("table-files", fits, "one of all attributes, or one of each where they were ranked")
+    shows = {name: shown_of_centroid(plan.lock["attributes"][name]) for name in named}
+    fits = all(table["shows"] == {name: shows[name] for name in table["columns"]} for table in tables)
+    yield must("display", fits, "noisy means, and drawn values or concepts")
+
+
+def centroid_table_checks(folder: Path, table: dict[str, Any], plan: CentroidsPlan) -> Iterator[Check]:
+    """A table of centroids: points of grids and concepts of trees, as many rows as are public, in whole clusters."""
+    name, columns, attributes = table["file"], table["columns"], plan.lock["attributes"]
+    rows, read = reading_checks(folder, name, columns)
+    yield from read
+    if rows is None:
+        return
+    kinds = []
+    for place, column in enumerate(columns):
+        own = attributes[column]
+        kinds.append("text" if shown_of_centroid(own) == "drawn concept" else own["type"])
+        cells = {row[place] for row, _ in rows}
+        try:
+            if own["type"] in NUMERIC:
+                grid = grid_of(own)
+                fits: Optional[bool] = all(cell is not None and is_on_grid(cell, own, grid) for cell in cells)
+            else:
+                drawn = {comparable(each, kinds[-1]) for each in concept_tree(folder, own).drawn}
+                fits = all(cell is not None and comparable(cell, kinds[-1]) in drawn for cell in cells)
+        except UnreadableError:
+            fits = None
+        except BoundError:
+            raise
+        except (ValueError, TypeError, KeyError):
+            fits = False
+        yield must("labels", fits, "what a centroid can be, and nothing else", about=column)
+    try:
+        in_order = are_sorted(rows, kinds)
+    except (ValueError, TypeError, KeyError):
+        in_order = False
+    yield must("row-order", in_order, "sorted by their own values", about=name)
+    sizes: Counter[Any] = Counter()
+    for row, times in rows:
+        sizes[row] += times
+    yield must("row-count", sum(sizes.values()) == plan.rows, f"{sum(sizes.values()):,}", about=name)
+    left = plan.rows % plan.k
+    odd = [size for size in sizes.values() if size % plan.k]
+    fits = odd == [] if not left else len(odd) == 1 and odd[0] % plan.k == left and odd[0] > plan.k
+    yield must("class-size", fits, f"equal rows are whole clusters of {plan.k:,}", about=name)
+
+
+def centroids_statement(lock: dict[str, Any], certificate: dict[str, Any]) -> list[str]:
+    """What was verified of noisy centroids, in words of this file's own."""
+    plan, release, unit = read_centroids_plan(lock, certificate), lock["release"], lock["unit"]
+    whose = "one row"
+    if isinstance(unit, dict):
+        whose = f"the one row of each value of column '{visible(unit['column'], 100)}' that takes part"
+    promise = (
+        f"({release['epsilon']}, {release['delta']})"
+        if plan.noise == "gaussian"
+        else str(certificate["guarantee"]["epsilon"])
+    )
+    found = [
+        f"{promise}-differential privacy for {whose} replaced by any other. Status: {plan.status}.",
+        f"How many rows there are, {plan.rows:,}, is public. Each shows the noisy centroid of its cluster: no row is anybody's.",
+    ]
+    if plan.by_record:
+        found.append(
+            f"The noise is what epsilon {release['epsilon']} asks for in one cluster and one attribute; all of them together are "
+            "protected by no more than the first line says."
+        )
+    if plan.drafted:
+        found.append("Parts of the plan were drafted from the data; what that gives away is not covered.")
+    if plan.looked:
+        found.append(
+            "Results on the data were seen with another plan before; what the choice of this plan gives away is not covered."
+        )
+    return found
+
+
+# === 19. The program ===============================================================================================
 
 
 def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
@@ -5878,6 +6893,7 @@ METHOD_CHECKS: dict[str, Callable[[Path, Any, Any], Iterator[Check]]] = {
     "anatomy": bucketized_checks,
     "noisy-counts": noisy_counts_checks,
     "synthetic": noisy_counts_checks,
+    "dp-microaggregation": centroids_checks,
 }
 """What is checked of a certificate, by its method."""
 
@@ -5913,6 +6929,8 @@ def statement(folder: Path) -> list[str]:
             "That the rate is safe for the table rests on the program that drew the sample: the table's counts are not here.",
             named,
         ]
+    if release["method"] == "dp-microaggregation":
+        return [*centroids_statement(lock, read_json(folder, "certificate.json")), named]
     counts = certified_method(lock) in ("noisy-counts", "synthetic")
     plan: Any = read_counts_plan(lock) if counts else read_plan(lock)
     plan = plan._replace(looked=is_looked(read_json(folder, "certificate.json")))
