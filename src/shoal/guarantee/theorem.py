@@ -353,6 +353,53 @@ _ALL = (
         ),
     ),
     Theorem(
+        "halving-tree",
+        "A tree that halves boxes while they hold many records",
+        "Zhang, Xiao and Xie 2016 (PrivTree), for noise on whole numbers; the exact cost",
+        "A box at depth i with c records is divided if max(c - i B - theta, -B) plus two-sided geometric noise of scale lambda "
+        "is above 0. With p = exp(-1/lambda) the tree costs 2/lambda plus the sum over i >= 1 of "
+        "ln((1 + p - p^(iB+1)) / (1 + p - p^(iB))) when one record is added or removed, however deep it is.",
+        (
+            _premise(
+                "tree-noise",
+                "the noise costs no more than the tree's epsilon",
+                "shoal.mechanism.boxes.BoxSetting",
+            ),
+            _premise(
+                "tree-bias",
+                "the scale is above 0 and the bias a whole number from 1 up",
+                "shoal.mechanism.boxes.halving_cost",
+            ),
+            _premise(
+                "divisions-fixed",
+                "domains, weights and the order of divisions are fixed without the data",
+                "custodian",
+            ),
+        ),
+    ),
+    Theorem(
+        "box-means",
+        "Noisy counts and means of disjoint boxes",
+        "Shoal; parallel composition (McSherry 2009) with the box noise of SC13 chapter 4",
+        "Histograms of v attributes at epsilon_v each, a tree of boxes by `halving-tree` at epsilon_t, and for each box its "
+        "count and one bounded sum for each attribute with box noise at epsilon_m cost v epsilon_v + epsilon_t + epsilon_m when "
+        "one record is added or removed, however many boxes there are.",
+        (
+            _premise(
+                "box-epsilons",
+                "every epsilon of a step is above 0 and their sum is at most that of a row",
+                "shoal.mechanism.boxes.BoxSetting",
+            ),
+            _premise(
+                "box-attributes",
+                "the noise was solved for these attributes and domains",
+                "shoal.anonymize.method.box_microaggregation.BoxMicroaggregation",
+            ),
+            _premise("box-rows", "no unit has more than m rows in the table", "shoal.engine.base.bound_contributions"),
+            _premise("box-domains", "domains and weights are fixed without the data", "custodian"),
+        ),
+    ),
+    Theorem(
         "measured-tree",
         "A tree of boxes grown on noisy counts",
         "Shoal; the geometric mechanism of Ghosh, Roughgarden and Sundararajan 2009, composed",
