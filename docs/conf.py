@@ -12,8 +12,9 @@ from sphinx.pycode.parser import Parser
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
-# Trees of pages are large and live long: looking for garbage in them as often as usual is a tenth of a build.
-gc.set_threshold(100_000, 50, 100)
+# Trees of pages are large and live long: looking for cycles in them is a sixth of a build, and would free some hundred megabytes
+# a little before it ends.
+gc.disable()
 
 # A debug line for every event that nobody reads, and where each definition begins and ends, which is for links to source code
 # that the pages do not have: another tenth.
@@ -34,6 +35,7 @@ extensions = [
     "local_mathjax",
     "patient_cells",
     "plain_docstrings",
+    "quick_trees",
     "room",
 ]
 exclude_patterns = ["_*"]
