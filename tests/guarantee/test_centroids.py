@@ -53,6 +53,11 @@ def test_a_single_order_pays_for_half_of_it_on_partial_sums():
     assert setting.theorems[0] == "ordered-centroids"
 
 
+def test_a_single_order_is_taken_where_nothing_is_said_and_all_corners_for_the_thesis():
+    assert solved(k=30).corners == 1
+    assert solved(k=30, calibration="per_record").corners == 4
+
+
 def test_ranks_pay_for_one_record():
     setting = solved(k=30, grouping="ranking")
     assert [entry.scale for entry in setting.entries] == [2002, 800]
@@ -206,6 +211,7 @@ def test_noise_that_drowns_the_data_is_named():
         ({"attributes": []}, UsageError),
         ({"attributes": [PAY, PAY], "k": 30}, UsageError),
         ({"epsilon": "1e-12", "attributes": [replace(PAY, steps=1 << 31)], "k": 30, "noise": "laplace"}, InfeasibleError),
+        ({"epsilon": "1e-5", "attributes": [replace(PAY, steps=1 << 31)], "k": 30, "noise": "optimal"}, InfeasibleError),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(asked, error):

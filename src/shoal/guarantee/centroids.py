@@ -418,8 +418,8 @@ def solve_centroids(
 
     Arguments  `epsilon` and `delta` of the whole data set (`per_record`: of one cluster and one attribute); `rows`, the public
                number of records; `attributes`, in the order of the schema; `unit`, whose record is replaced; `k`, None for the
-               one that minimizes `error_bound`; `corners`, None for all corners of the domain, at most 64; `noise`, None for
-               the kind with the least bound
+               one that minimizes `error_bound`; `corners`, None for a single order (`per_record`: all corners of the domain,
+               at most 64, as in the thesis); `noise`, None for the kind with the least bound
     Raises     UsageError and ParameterError for what makes no sense; InfeasibleError for fewer than 2k records;
                PreconditionError where a theorem's premise fails, such as Gaussian noise with delta 0
 
@@ -440,7 +440,7 @@ def solve_centroids(
             raise UsageError(f"unknown {what}", came=value, allowed=", ".join(allowed))
     if not attributes:
         raise UsageError("centroids of no attribute", fix="publish at least one attribute")
-    turns = _corners(grouping, corners, len(attributes))
+    turns = _corners(grouping, corners, len(attributes), calibration)
     kinds = _noises(noise, grouping, calibration, d)
     best: tuple[float, int, CentroidNoise] | None = None
     for kind in kinds:
@@ -486,14 +486,15 @@ def _check_size(k: int, rows: int) -> None:
         )
 
 
-def _corners(grouping: CentroidGrouping, corners: int | None, attributes: int) -> int:
+def _corners(grouping: CentroidGrouping, corners: int | None, attributes: int, calibration: CentroidCalibration) -> int:
+    """How many corners take turns: where none is asked for one, which has the least noise, or all, as in the thesis."""
     every = min(MOST_CORNERS, 1 << min(attributes, 30))
     if grouping == "ranking":
         if corners not in (None, 1):
             raise UsageError("ranks have no reference points", came=f"corners: {corners}", fix="leave corners out")
         return 1
     if corners is None:
-        return every
+        return every if calibration == "per_record" else 1
     if whole(corners, "the number of corners") > every:
         raise ParameterError(
             "the number of corners is wrong", came=corners, allowed=f"1 to {every} for {attributes} attributes"
@@ -604,7 +605,9 @@ def _pure_entry(
     if attribute.kind == "categorical":
         return CentroidEntry(attribute, epsilon, None, None, None, None, epsilon / clusters)
     if noise == "optimal":
-        return CentroidEntry(attribute, epsilon, None, None, linf_change(attribute, ordered), None, None)
+        side = linf_change(attribute, ordered)
+        _refuse_wide(attribute, 2 * side * (clusters + ordered) / epsilon)  # such noise is drawn to half of that width
+        return CentroidEntry(attribute, epsilon, None, None, side, None, None)
     scale = l1_change(attribute, clusters, grouping, ordered) / epsilon
     _refuse_wide(attribute, scale)
     return CentroidEntry(attribute, epsilon, None, scale, None, None, None)

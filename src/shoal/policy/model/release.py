@@ -618,7 +618,8 @@ class ReleaseModel(PolicyPart):
     corners: Annotated[int, BeforeValidator(WholeNumber(1, MOST_CORNERS)), WithJsonSchema(CORNERS)] | None = Field(
         default=None,
         description="For `dp-microaggregation` by `insensitive`: how many corners of the declared domain take turns as the point "
-        "from which the next cluster is taken; 1 is a single order. All of them, 64 at most, when left out.",
+        "from which the next cluster is taken; 1 is a single order, which has the least noise. 1 when left out; for `per_record` "
+        "all of them, 64 at most, as in the thesis.",
     )
     noise: Annotated[Noise, BeforeValidator(Word(*NOISES))] | None = Field(
         default=None,
