@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.anonymize.cluster.clustering import microaggregate
 from shoal.anonymize.cluster.columns import NominalColumn, NumericColumn, OrdinalColumn
-from shoal.anonymize.cluster.insensitive import corners, in_turns, insensitive
+from shoal.anonymize.cluster.insensitive import _joint_rank, _rank, corners, in_turns, insensitive
 from shoal.data.schema import Missing
 from shoal.data.taxonomy import Taxonomy
 from shoal.errors import DomainError, ParameterError, UsageError
@@ -136,3 +136,11 @@ def test_bad_input():
             microaggregate([1.0, 2.0], 2, "insensitive", domain=[(0, 2)], turns=turns)
     with pytest.raises(UsageError, match="without columns"):
         insensitive([], 2)
+
+
+@given(st.lists(RECORD, min_size=2, max_size=40))
+def test_ties_by_one_joint_rank_are_ties_by_all_columns(records):
+    own = columns(records)
+    ties = [column.order() for column in own]
+    for corner in islice(corners(3), 4):
+        assert _rank(own, corner, ties).tolist() == _rank(own, corner, [_joint_rank(ties)]).tolist()

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.anonymize.cluster.columns import NominalColumn, Scale
 from shoal.anonymize.cluster.lattice import (
     FINE,
+    CodedColumn,
     ConceptLattice,
     NumberLattice,
     grid_step,
@@ -20,7 +22,7 @@ from shoal.anonymize.cluster.lattice import (
 from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
 from shoal.data.taxonomy import Taxonomy
-from shoal.errors import DataError, DomainError, PreconditionError
+from shoal.errors import DataError, DomainError, PreconditionError, UsageError
 
 
 def attribute(kind, domain=None, **more):
@@ -136,3 +138,18 @@ def test_values_that_are_outside_or_missing_are_refused_and_not_quoted(lattice, 
     with pytest.raises(error) as caught:
         lattice_of(lattice).codes(values)
     assert "z" not in str(caught.value).split("'")[-1] or "z" not in values.tolist()
+
+
+def test_a_column_of_codes_is_the_column_of_its_values():
+    lattice = ConceptLattice.of(attribute(Type.CATEGORY, Values(("b", "a", "c"))))
+    values = np.array(["c", "a", "a", "b"], dtype=object)
+    plain = NominalColumn(values, "x", taxonomy=lattice.taxonomy)
+    coded = lattice.column(lattice.codes(values))
+    for upper in (False, True):
+        assert coded.end(upper).tolist() == plain.end(upper).tolist()
+    assert coded.order().tolist() == plain.order().tolist()
+    assert coded.coordinates(Scale.DOMAIN).tolist() == plain.coordinates(Scale.DOMAIN).tolist()
+    with pytest.raises(UsageError):
+        coded.coordinates(Scale.DEVIATION)
+    with pytest.raises(UsageError):
+        CodedColumn(np.array([0])).order()

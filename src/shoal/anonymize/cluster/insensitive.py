@@ -13,7 +13,7 @@ from itertools import islice
 
 import numpy as np
 
-from shoal.anonymize.cluster.columns import MetricColumn
+from shoal.anonymize.cluster.columns import Array, MetricColumn
 from shoal.anonymize.cluster.mdav import Labels, Progress, check_size, no_progress
 from shoal.anonymize.cluster.ranking import Rows, runs, sorted_rows
 from shoal.errors import ParameterError, UsageError
@@ -59,17 +59,32 @@ def insensitive(
             "the number of corners is wrong", came=turns, allowed=f"1 to {min(every, MOST)} for {len(columns)} columns"
         )
     k = check_size(k, len(columns[0].values))
-    orders = [_rank(columns, corner) for corner in islice(corners(len(columns)), turns)]
+    ties = [column.order() for column in columns]
+    if turns > 1 and len(ties) > 1:
+        ties = [_joint_rank(ties)]
+    orders = [_rank(columns, corner, ties) for corner in islice(corners(len(columns)), turns)]
     return runs(orders[0], k) if turns == 1 else in_turns(orders, k, progress=progress)
 
 
-def _rank(columns: Sequence[MetricColumn], corner: Corner) -> Rows:
-    """The rows by their distance to a corner."""
+def _rank(columns: Sequence[MetricColumn], corner: Corner, ties: Sequence[Array]) -> Rows:
+    """The rows by their distance to a corner, and by `ties` where that is the same."""
     total = np.zeros(len(columns[0].values))
     for column, upper in zip(columns, corner, strict=True):
         reach = column.end(upper)
         total += reach * reach
-    return sorted_rows(total, *(column.order() for column in columns))
+    return sorted_rows(total, *ties)
+
+
+def _joint_rank(ties: Sequence[Array]) -> Array:
+    """Numbers that order the rows as all these columns do, the first one first: equal where all of them are."""
+    order = np.lexsort(tuple(reversed(ties)))
+    rises = np.zeros(len(order), dtype=np.bool_)
+    for column in ties:
+        ranked = column[order]
+        rises[1:] |= ranked[1:] != ranked[:-1]
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.cumsum(rises)
+    return ranks
 
 
 def in_turns(orders: Sequence[Rows], k: int, *, progress: Progress = no_progress) -> Labels:

@@ -23,9 +23,11 @@ import numpy.typing as npt
 
 from shoal.anonymize.cluster.columns import (
     MOST_CONCEPTS,
+    Floats,
     MetricColumn,
     NominalColumn,
     NumericColumn,
+    Scale,
     leaf_order,
     taxonomy_of,
 )
@@ -33,7 +35,7 @@ from shoal.data.domain import Line, Values, list_values
 from shoal.data.schema import Attribute, Missing, Outside, Schema
 from shoal.data.taxonomy import Taxonomy
 from shoal.data.type import Type, texts, value_at
-from shoal.errors import DataError, DomainError, PolicyError, PreconditionError
+from shoal.errors import DataError, DomainError, PolicyError, PreconditionError, UsageError
 from shoal.guarantee.centroids import CentroidAttribute
 
 Array = npt.NDArray[Any]
@@ -225,6 +227,30 @@ def grid_step(kind: Type, width: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True, eq=False)
+class CodedColumn(MetricColumn):
+    """A column of codes: what is true of a value is looked up in a column that holds every declared value once."""
+
+    declared: MetricColumn | None = None
+
+    def places(self, scale: Scale) -> Floats:
+        if scale is Scale.DEVIATION:
+            raise UsageError(f"attribute '{self.name}': codes have no deviation", allowed="the scale of the domain")
+        return np.asarray(self._declared.places(scale)[self.values])
+
+    def reaches(self, upper: bool) -> Floats:
+        return np.asarray(self._declared.reaches(upper)[self.values])
+
+    def keys(self) -> Array:
+        return np.asarray(self._declared.keys()[self.values])
+
+    @property
+    def _declared(self) -> MetricColumn:
+        if self.declared is None:
+            raise UsageError(f"attribute '{self.name}': codes of no declared values", fix="give the column of values")
+        return self.declared
+
+
+@dataclass(frozen=True, eq=False)
 class ConceptLattice(AttributeLattice):
     """Values without an order: the code is the value's number, and a centroid is a concept that is near to a cluster's values.
 
@@ -289,7 +315,8 @@ class ConceptLattice(AttributeLattice):
     def column(self, codes: Codes) -> MetricColumn:
         known = np.array(self.taxonomy.values, dtype=object)
         order = leaf_order(self.attribute, self.taxonomy.values)
-        return NominalColumn(known[codes], self.name, Missing.REFUSE, self.taxonomy, order)
+        once = NominalColumn(known, self.name, Missing.REFUSE, self.taxonomy, order)
+        return CodedColumn(codes, self.name, Missing.REFUSE, once)
 
     def shown(self, codes: Codes) -> Array:
         names: Array = np.array(self.candidates, dtype=object)
