@@ -7,12 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from shoal.anonymize.method.dp_microaggregation import DPMicroaggregation, centroid_attributes
 from shoal.assess.distortion.information_loss import distortion
 from shoal.assess.distortion.linkage import linkage
 from shoal.chance.source import Source
 from shoal.errors import DataError
+from shoal.guarantee.centroids import solve_centroids
+from shoal.guarantee.unit import Unit
 from shoal.lab.papers.adult_taxonomies import NATIVE_COUNTRY, OCCUPATION
-from shoal.lab.papers.insensitive_trials import ADULT, AdultTrial, Draws, NumericTrial
+from shoal.lab.papers.masking_trials import ADULT, AdultTrial, Draws, NumericTrial
 
 VERY_SURE = Fraction(10**9)
 
@@ -80,10 +83,38 @@ def test_noise_that_holds_for_the_data_set_is_as_large_as_it_must_be(numbers):
         assert (abs(inside / (factor * scale) - 1) < 0.1) is fits
 
 
+def test_it_is_the_noise_of_the_setting_that_releases_use(numbers):
+    """`calibration: whole` with all corners: the scale of each sum is N·m·width/epsilon in steps."""
+    setting = solve_centroids(
+        2, rows=numbers.rows, attributes=centroid_attributes(numbers.schema()), unit=Unit.row("replace_one"), k=8,
+        noise="laplace",
+    )  # fmt: skip
+    assert {entry.scale for entry in setting.entries} == {Fraction(30 * 4 * 1500, 2)}
+    codes = numbers.codes()
+    method = DPMicroaggregation.of(setting, numbers.schema())
+    assert (method.clusters(codes) == numbers.clusters(8)).all()
+
+
 def test_mdav_of_counts_makes_groups_of_k(names):
     masked = names.masked_by_mdav(6)
     assert len(masked) == names.rows
     assert names.quality(masked).sse < names.quality(names.aggregated(6)).sse
+
+
+def test_every_record_is_in_one_box_and_has_its_mean(numbers):
+    (masked,) = numbers.masked_by_boxes(Fraction(400), Source.seeded(5), 1)
+    assert masked.shape == numbers.table.shape
+    assert numbers.quality(masked).sse < numbers.quality(numbers.aggregated(30)).sse
+    (rows,) = numbers.rows_of_boxes(Fraction(400), Source.seeded(5), 1)
+    assert abs(rows.mean(axis=0) / numbers.table.mean(axis=0) - 1).max() < 0.05
+
+
+def test_names_by_boxes_are_rows_that_are_published(names):
+    (sure,), (unsure,) = (names.masked_by_boxes(Fraction(epsilon), Source.seeded(6), 1) for epsilon in (300, "0.001"))
+    assert names.quality(sure).sse < names.quality(unsure).sse
+    for masked in (sure, unsure):
+        for column, tree in zip(masked.T, ADULT.values(), strict=True):
+            assert {tree.nodes[node] for node in set(column.tolist())} <= set(tree.values)
 
 
 @pytest.mark.parametrize("content", ["age;occupation\n1;Sales\n", "occupation;native-country\nSales;Peru\n"])

@@ -1,21 +1,24 @@
-"""Tables masked as SC13 chapter 6 does it: insensitive clusters, centroids, noise; with SSE and record linkage of each version.
+"""Tables masked as SC13 chapter 6 does it and by boxes, with SSE and record linkage of each version.
 
 Only a laboratory can measure these: which centroid stands for which record is known here, and no release says it.
 
 Draws    Algorithm 6.2 draws anew for every record of a cluster (`Draws.RECORD`); a release shows one noisy centroid for the
          whole cluster (`Draws.CLUSTER`). The epsilon of a draw is that of one attribute in one draw.
 Whole    What the data set is promised, with N clusters and m attributes: N·m draws at epsilon/(N·m) each.
+Boxes    What releases take by default (`grouping: boxes`). A record's masked version is its box's noisy mean, or for names a row
+         that is published of the same box.
 """
 
 from __future__ import annotations
 
 import csv
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache, cached_property
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +27,21 @@ import numpy.typing as npt
 
 from shoal.anonymize.cluster.columns import MetricColumn, NominalColumn, NumericColumn
 from shoal.anonymize.cluster.insensitive import insensitive
+from shoal.anonymize.cluster.lattice import lattices_of
 from shoal.anonymize.cluster.mdav import Labels
+from shoal.anonymize.method.box_microaggregation import BoxMicroaggregation, MeasuredBoxes, box_attributes, estimate
 from shoal.assess.distortion.information_loss import distortion
 from shoal.assess.distortion.linkage import ALIKE, linkage
 from shoal.chance.source import Source
+from shoal.data.domain import Interval, Values
+from shoal.data.schema import Attribute, Missing, Role, Schema
 from shoal.data.taxonomy import Taxonomy
+from shoal.data.type import Type
 from shoal.errors import DataError
+from shoal.guarantee.unit import Unit
 from shoal.lab.papers.adult_taxonomies import NATIVE_COUNTRY, OCCUPATION
 from shoal.lab.papers.sc13_chapter3 import Trial, read_table
+from shoal.mechanism.boxes import solve_boxes
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -75,6 +85,29 @@ class MaskingTrial(ABC):
     @abstractmethod
     def masked(self, k: int, epsilon: Fraction, draws: Draws, source: Source, runs: int) -> list[Array]:
         """Mask by insensitive clusters of k and noise, in several runs; epsilon is that of one attribute in one draw."""
+
+    @abstractmethod
+    def schema(self) -> Schema:
+        """Give the attributes as a policy would declare them."""
+
+    @abstractmethod
+    def box_versions(self, method: BoxMicroaggregation, measured: MeasuredBoxes, home: Ints, source: Source) -> Array:
+        """Mask every record by what is published of its box."""
+
+    @abstractmethod
+    def codes(self) -> list[Ints]:
+        """Give the records in codes of the schema's lattices."""
+
+    def masked_by_boxes(self, epsilon: Fraction, source: Source, runs: int) -> list[Array]:
+        """Mask by boxes of the declared domain, with a pure epsilon for one replaced record."""
+        schema = self.schema()
+        setting = solve_boxes(epsilon, attributes=box_attributes(schema), unit=Unit.row("replace_one"))
+        method, codes = BoxMicroaggregation.of(setting, schema), self.codes()
+        found = []
+        for _ in range(runs):
+            measured = method.measure(codes, source)
+            found.append(self.box_versions(method, measured, locate(measured, codes), source))
+        return found
 
     @abstractmethod
     def quality(self, masked: Array) -> Quality:
@@ -126,6 +159,31 @@ class NumericTrial(MaskingTrial):
 
     def clusters(self, k: int) -> Labels:
         return np.arange(self.rows, dtype=np.int32) if k == 1 else insensitive(self.columns(), k, turns=self.turns)
+
+    def schema(self) -> Schema:
+        return Schema(
+            tuple(
+                Attribute(f"A_{j + 1}", Role.QUASI, Type.INTEGER, Interval(0, ceil(width)), missing=Missing.REFUSE)
+                for j, width in enumerate(self.widths.tolist())
+            )
+        )
+
+    def codes(self) -> list[Ints]:
+        return [column.astype(np.int64) for column in self.table.T]
+
+    def box_versions(self, method: BoxMicroaggregation, measured: MeasuredBoxes, home: Ints, source: Source) -> Array:  # noqa: ARG002
+        """The mean of each record's box, as it is published."""
+        low, high = measured.boxes.low, measured.boxes.high
+        means = estimate(measured.numbers, method.setting)[1]
+        return np.asarray(((low + high - 1) / 2 + means * (high - low - 1) / 2)[home])
+
+    def rows_of_boxes(self, epsilon: Fraction, source: Source, runs: int) -> list[Floats]:
+        """Give the rows of releases by boxes, which are not paired with records and may be more or fewer."""
+        schema = self.schema()
+        setting = solve_boxes(epsilon, attributes=box_attributes(schema), unit=Unit.row("replace_one"))
+        method, codes = BoxMicroaggregation.of(setting, schema), self.codes()
+        released = [method.rows(method.measure(codes, source), source).tables[0].columns for _ in range(runs)]
+        return [np.stack([one[name] for name in method.columns], axis=1).astype(np.float64) for one in released]
 
     def masked_by_mdav(self, k: int) -> Array:
         return np.asarray(Trial(self.table / self.widths, 0).identical(k) * self.widths)
@@ -230,6 +288,35 @@ class AdultTrial(MaskingTrial):
     def columns(self) -> list[MetricColumn]:
         return [NominalColumn(values, name, taxonomy=self.taxonomies[name]) for name, values in self.values.items()]
 
+    def schema(self) -> Schema:
+        return Schema(
+            tuple(
+                Attribute(name, Role.QUASI, Type.CATEGORY, Values(tree.values), missing=Missing.REFUSE)
+                for name, tree in self.taxonomies.items()
+            )
+        )
+
+    def codes(self) -> list[Ints]:
+        lattices = lattices_of(self.schema())
+        return [lattice.codes(self.values[lattice.name]) for lattice in lattices]
+
+    def box_versions(self, method: BoxMicroaggregation, measured: MeasuredBoxes, home: Ints, source: Source) -> Array:
+        """A published row of each record's box, or of any where its box has none."""
+        shown = method.rows(measured, source).tables[0].columns
+        codes = [lattice.codes(shown[lattice.name]) for lattice in method.lattices]
+        boxes = locate(measured, codes)
+        order = np.argsort(boxes, kind="stable")
+        counts = np.bincount(boxes, minlength=len(measured.boxes))
+        starts, many = (np.cumsum(counts) - counts)[home], counts[home]
+        words = source.words(self.rows).astype(np.float64) / 2.0**64
+        empty = many == 0
+        taken = order[np.where(empty, words * len(order), starts + words * many).astype(np.int64)]
+        masked = []
+        for tree, name in zip(self._trees, self.values, strict=True):
+            nodes = {node: i for i, node in enumerate(tree.nodes)}
+            masked.append(np.array([nodes[value] for value in shown[name]], dtype=np.int64)[taken])
+        return np.stack(masked, axis=1)
+
     def masked_by_mdav(self, k: int) -> Array:
         """MDAV on the different records: the farthest is that with the largest sum of squared distances to all that are left."""
         codes, place, counts = self._distinct
@@ -299,6 +386,20 @@ class AdultTrial(MaskingTrial):
         place = np.ravel_multi_index(tuple(masked.T), tuple(len(tree.nodes) for tree in self._trees))
         pairs = place * self.distinct + self._distinct[1]
         return Quality(float(squares.ravel()[pairs].sum()), 100 * float(chances.ravel()[pairs].sum()) / self.rows)
+
+
+def locate(measured: MeasuredBoxes, codes: Sequence[Ints]) -> Ints:
+    """Find the box of each record: boxes part the domain, so there is one."""
+    low, high = measured.boxes.low, measured.boxes.high
+    inside = np.ones((len(codes[0]), len(low)), dtype=np.bool_)
+    for j, (sides, column) in enumerate(zip(measured.sides, codes, strict=True)):
+        places = column
+        if sides.nominal:
+            rank = np.empty(sides.points, dtype=np.int64)
+            rank[sides.order] = np.arange(sides.points)
+            places = rank[column]
+        inside &= (places[:, None] >= low[:, j]) & (places[:, None] < high[:, j])
+    return np.asarray(inside.argmax(axis=1))
 
 
 def _compositions(code: Ints, labels: Labels, values: int) -> tuple[Ints, Ints]:
