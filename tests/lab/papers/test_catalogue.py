@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from shoal.errors import UsageError
@@ -10,10 +12,15 @@ from shoal.lab.papers.catalogue import RESULTS, find_results
 from shoal.lab.papers.comparison import Verdict
 
 
+@cache
+def reproduced(name):
+    return RESULTS[name].run()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(RESULTS))
 def test_it_reproduces(name):
-    result = RESULTS[name].run()
+    result = reproduced(name)
     assert result.findings
     assert [finding for finding in result.findings if finding.verdict is Verdict.FAILED] == []
     assert all(finding.difference for finding in result.findings)
@@ -21,7 +28,7 @@ def test_it_reproduces(name):
 
 @pytest.mark.slow
 def test_pictures_belong_to_figures():
-    drawn = [name for name in RESULTS if RESULTS[name].run().pictures]
+    drawn = [name for name in RESULTS if reproduced(name).pictures]
     assert drawn == [name for name in RESULTS if "figure" in name]
 
 

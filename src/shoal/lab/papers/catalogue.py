@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shoal.errors import UsageError
-from shoal.lab.papers import cm06, lqs, sc13_chapter3, sc13_chapter4, sc13_chapter5, sc13_chapter6, sc13_chapter7
+from shoal.lab.papers import (
+    cluster_size,
+    cm06,
+    lqs,
+    sc13_chapter3,
+    sc13_chapter4,
+    sc13_chapter5,
+    sc13_chapter6,
+    sc13_chapter7,
+)
 from shoal.lab.papers.comparison import MeasuredResult, PrintedResult
 
 _BOTH = ("lqs10", "lqs11")
@@ -89,6 +98,7 @@ _ALL = (
     MeasuredResult.of(
         "sc13-table-6.5", "SC13 Table 6.5: means and variances of Census", _SC13, _CENSUS, sc13_chapter6.table_6_5
     ),
+    PrintedResult("sc13-figure-size", "SC13 section 6.4: how large k must be", _SC13, cluster_size.size_figure),
     PrintedResult("sc13-errata-6", "SC13 section 6.3: the claim for the data set", _SC13, sc13_chapter6.errata_6),
     PrintedResult("sc13-table-7.2", "SC13 Tables 7.2 and 7.3: generalized to k = 3", _SC13, sc13_chapter7.table_7_2),
     PrintedResult("sc13-table-7.4", "SC13 Table 7.4: Anatomy's two linked tables", _SC13, sc13_chapter7.table_7_4),
