@@ -87,7 +87,7 @@ def test_it_is_the_noise_of_the_setting_that_releases_use(numbers):
     """`calibration: whole` with all corners: the scale of each sum is N·m·width/epsilon in steps."""
     setting = solve_centroids(
         2, rows=numbers.rows, attributes=centroid_attributes(numbers.schema()), unit=Unit.row("replace_one"), k=8,
-        noise="laplace",
+        noise="laplace", corners=16,
     )  # fmt: skip
     assert {entry.scale for entry in setting.entries} == {Fraction(30 * 4 * 1500, 2)}
     codes = numbers.codes()

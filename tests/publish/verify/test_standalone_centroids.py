@@ -70,7 +70,7 @@ def some_setting(chance: random.Random) -> CentroidSetting:
         unit=ROW,
         k=k,
         grouping=grouping,
-        corners=chance.choice([None, 1]) if grouping == "insensitive" else None,
+        corners=chance.choice([None, 2]) if grouping == "insensitive" else None,
         noise="laplace" if by_record else noise,
         calibration="per_record" if by_record else "whole",
     )
@@ -99,11 +99,11 @@ def test_noise_and_costs_of_any_setting_are_found_again(effort):
 NUMBERS = [CentroidAttribute("a", "numeric", steps=100), CentroidAttribute("b", "numeric", steps=7, weight=Fraction(2))]
 MIXED = [*NUMBERS, CentroidAttribute("c", "categorical", spread=1000, concepts=5)]
 SETTINGS: dict[str, dict[str, Any]] = {
-    "several corners": {"attributes": NUMBERS, "noise": "laplace"},
+    "several corners": {"attributes": NUMBERS, "noise": "laplace", "corners": 4},
     "one corner": {"attributes": MIXED, "noise": "laplace", "corners": 1},
-    "a box": {"attributes": MIXED, "noise": "optimal"},
+    "a box": {"attributes": MIXED, "noise": "optimal", "corners": 8},
     "a box along one order": {"attributes": NUMBERS, "noise": "optimal", "corners": 1},
-    "Gaussian": {"attributes": MIXED, "noise": "gaussian", "delta": "1e-6"},
+    "Gaussian": {"attributes": MIXED, "noise": "gaussian", "delta": "1e-6", "corners": 8},
     "Gaussian along one order": {"attributes": NUMBERS, "noise": "gaussian", "delta": "1e-6", "corners": 1},
     "ranks": {"attributes": NUMBERS, "noise": "laplace", "grouping": "ranking"},
     "ranks with Gaussian noise": {"attributes": NUMBERS, "noise": "gaussian", "delta": "1e-6", "grouping": "ranking"},

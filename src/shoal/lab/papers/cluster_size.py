@@ -20,7 +20,7 @@ from shoal.chance.source import Source
 from shoal.data.domain import Interval
 from shoal.data.schema import Attribute, Missing, Role, Schema
 from shoal.data.type import Type
-from shoal.guarantee.centroids import CentroidGrouping, CentroidNoise, solve_centroids
+from shoal.guarantee.centroids import MOST_CORNERS, CentroidGrouping, CentroidNoise, solve_centroids
 from shoal.guarantee.unit import Unit
 from shoal.lab.papers.comparison import Reproduction, erratum, statement
 from shoal.lab.papers.masking_trials import Draws, NumericTrial
@@ -59,6 +59,7 @@ class HeldWay:
     grouping: CentroidGrouping = "insensitive"
     noise: CentroidNoise = "laplace"
     corners: int | None = None
+    """How many corners of the domain take turns; None: all of them."""
 
     @property
     def delta(self) -> str:
@@ -108,9 +109,11 @@ class SizeTrial:
 
     def held_error(self, way: HeldWay, k: int | None, epsilon: str, source: Source) -> tuple[int, float]:
         """The error of noise that holds for the data set, and k where it is left to the rule."""
+        corners = min(MOST_CORNERS, 1 << self.table.shape[1]) if way.corners is None else way.corners
         setting = solve_centroids(
             epsilon, way.delta, rows=len(self.table), attributes=centroid_attributes(self.schema),
-            unit=Unit.row("replace_one"), k=k, grouping=way.grouping, noise=way.noise, corners=way.corners,
+            unit=Unit.row("replace_one"), k=k, grouping=way.grouping, noise=way.noise,
+            corners=None if way.grouping == "ranking" else corners,
         )  # fmt: skip
         method = DPMicroaggregation.of(setting, self.schema)
         codes = [np.ascontiguousarray(column) for column in self.table.T]

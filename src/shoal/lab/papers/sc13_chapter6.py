@@ -360,7 +360,7 @@ STEPS = 1_000_000
 AUDIT_RUNS = 150
 AUDIT_ALPHA = 1e-4
 HOLDING: dict[str, dict[str, Any]] = {
-    "several orders, Laplace": {"noise": "laplace"},
+    "several orders, Laplace": {"noise": "laplace", "corners": 4},
     "a single order, Laplace": {"noise": "laplace", "corners": 1},
     "a single order, Gaussian, delta 1e-6": {"noise": "gaussian", "corners": 1, "delta": "1e-6"},
     "each attribute by rank": {"grouping": "ranking"},

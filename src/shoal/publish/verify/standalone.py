@@ -5929,7 +5929,8 @@ def read_centroids_plan(lock: dict[str, Any], certificate: dict[str, Any]) -> Ce
     """The plan of a lock, with the numbers that it leaves to the program."""
     release, told = lock["release"], certificate["clusters"]
     every = min(MOST_CORNERS, 1 << min(len(published_attributes(lock)), 30))
-    corners = release.get("corners") or (1 if release["grouping"] == "ranking" else every)
+    several = release["grouping"] != "ranking" and release["calibration"] == "per_record"
+    corners = release.get("corners") or (every if several else 1)
     return CentroidsPlan(
         lock=lock,
         release=release,
