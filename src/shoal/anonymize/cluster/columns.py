@@ -287,13 +287,17 @@ def embed(tree: Taxonomy) -> Floats:
 
 def _codes(column: MetricColumn, known: Sequence[str]) -> Array:
     """The code of each value that is not missing: its number in a declared list."""
+    return numbered(column.present, known, column.name)
+
+
+def numbered(values: Array, known: Sequence[str], name: str) -> npt.NDArray[np.int64]:
+    """The number of each text in a declared list; DomainError, which quotes none, where one is not in it."""
     index = {value: i for i, value in enumerate(known)}
-    present = column.present
-    codes = np.fromiter((index.get(value, -1) for value in present.tolist()), np.int64, len(present))
+    codes = np.fromiter((index.get(value, -1) for value in values.tolist()), np.int64, len(values))
     unknown = int(np.count_nonzero(codes < 0))
     if unknown:
         raise DomainError(
-            f"attribute '{column.name}': {unknown} values are not among the declared ones", fix="declare every value"
+            f"attribute '{name}': {unknown} values are not among the declared ones", fix="declare every value"
         )
     return codes
 

@@ -11,7 +11,6 @@ was read from rows would void every promise; everything here follows from the de
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -29,6 +28,7 @@ from shoal.anonymize.cluster.columns import (
     NumericColumn,
     Scale,
     leaf_order,
+    numbered,
     taxonomy_of,
 )
 from shoal.data.domain import Line, Values, list_values
@@ -346,18 +346,6 @@ def lattice_of(attribute: Attribute) -> AttributeLattice:
     if attribute.type.numeric or attribute.type is Type.ORDINAL:
         return NumberLattice.of(attribute)
     return ConceptLattice.of(attribute)
-
-
-def numbered(values: Array, known: Sequence[str], name: str) -> Codes:
-    """The number of each text in a declared list."""
-    index = {value: i for i, value in enumerate(known)}
-    codes = np.fromiter((index.get(value, -1) for value in values.tolist()), np.int64, len(values))
-    unknown = int(np.count_nonzero(codes < 0))
-    if unknown:
-        raise DomainError(
-            f"attribute '{name}': {unknown:,} values are not among the declared ones", fix="declare every value"
-        )
-    return codes
 
 
 def _undeclared(attribute: Attribute) -> PreconditionError:
