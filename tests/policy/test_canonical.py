@@ -17,7 +17,7 @@ from shoal.policy.text.keys import json_schema
 from tests.policy.yaml_values import as_an_editor_reads
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-POLICIES = sorted(EXAMPLES.glob("*/policy.yaml"))
+POLICIES = sorted(EXAMPLES.glob("*/*.yaml"))
 
 
 def test_there_is_one_of_each_kind():
@@ -27,7 +27,7 @@ def test_there_is_one_of_each_kind():
     }
 
 
-@pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", POLICIES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_an_editor_is_pleased(path):
     text = path.read_text("utf-8")
     assert not list(Draft7Validator(json_schema()).iter_errors(as_an_editor_reads(text)))

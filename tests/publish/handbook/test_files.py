@@ -215,3 +215,30 @@ def check_field(field):
     values = [each["value"] if isinstance(each, dict) else each for each in categories]
     assert len(set(values)) == len(values)
     assert len({type(each) for each in categories}) <= 1
+
+
+def test_noisy_averages_are_said_to_be_nobodys_and_how_far_off_they_are():
+    text = (released("centroids") / "README.md").read_text(encoding="utf-8")
+    assert "noisy averages stand for the records of the original" in text
+    assert "no row is anybody's in particular" in text
+    assert "one of its inner concepts, which stands for several values" in text
+    assert "| `pay` | 0 to 1000 | ±" in text
+    assert "drawn from 7 concepts" in text
+    assert "Do not take a row for a person" in text
+    assert "Do not join" not in text
+    ranks = (released("ranks") / "README.md").read_text(encoding="utf-8")
+    assert "4 tables of one column each, in `attributes/`" in ranks
+    assert "Do not join the tables row by row" in ranks
+    assert "category was drawn" not in ranks
+
+
+def test_concepts_that_a_column_may_show_are_in_the_codebook_and_in_the_data_package():
+    folder = released("centroids")
+    lines = [line.split(",") for line in (folder / "codebook.csv").read_text(encoding="utf-8").splitlines()]
+    north = [(line[6], line[10]) for line in lines if line[0] == "town" and line[4] == "North"]
+    assert north == [("set", "Leeds"), ("set", "York")]
+    package = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))
+    fields = {each["name"]: each for each in package["resources"][0]["schema"]["fields"]}
+    assert set(fields["town"]["constraints"]["enum"]) == {"England", "North", "South", "Leeds", "York", "Bath", "Truro"}
+    assert fields["town"]["shoal"]["concepts"] == 7
+    assert 0 < float(fields["pay"]["shoal"]["half_width"]) < 1

@@ -16,7 +16,7 @@ from shoal.publish.plan import methods
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import PLANS, plan
 from shoal.publish.plan.views import ViewsPlan
-from tests.publish import clinic, counted_clinic
+from tests.publish import centroid_clinic, clinic, counted_clinic
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 ROOT = Path(shoal.__file__).parent
@@ -38,6 +38,7 @@ def test_each_method_is_planned_by_one_class():
         (clinic.policy({"release.views": "pairs"}), "ViewsPlan"),
         (counted_clinic.policy("microaggregation"), "MicroaggregationPlan"),
         (counted_clinic.policy("swap"), "SwapPlan"),
+        (centroid_clinic.policy(), "CentroidsPlan"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
@@ -46,7 +47,7 @@ def test_a_policy_is_planned_by_the_class_of_its_method(policy, name):
     assert type(found).__name__ == name
     assert found.job().plan is found
     assert found.verification().model is MODELS[found.policy.release.method]
-    assert (found.cost is None) == (found.claims[0].guarantee.kind != "approx-dp")
+    assert (found.cost is None) == (found.claims[0].guarantee.kind not in ("approx-dp", "pure-dp"))
 
 
 def test_a_method_that_cannot_be_planned_is_named_with_those_that_can(monkeypatch):

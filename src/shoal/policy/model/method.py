@@ -818,6 +818,7 @@ _ALL = (
         "dp-microaggregation",
         ("epsilon",),
         ("delta", "k", "rows", "grouping", "corners", "noise", "calibration"),
+        plan="differential",
         neighbours=("replace_one",),
         reason="one record replaced moves each cluster by one record; a record more or less can move the last one whole",
         whole_tuple=True,

@@ -8,6 +8,7 @@ from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.bucketized import AnatomyPlan, TClosenessPlan
+from shoal.publish.plan.centroids import CentroidsPlan
 from shoal.publish.plan.counted import MicroaggregationPlan, SwapPlan
 from shoal.publish.plan.k_anonymity import FullDomainPlan
 from shoal.publish.plan.noisy_counts import NoisyCountsPlan
@@ -25,6 +26,7 @@ PLANS: Mapping[str, type[Plan]] = {
         SamplePlan,
         TClosenessPlan,
         AnatomyPlan,
+        CentroidsPlan,
     )
     for name in kind.methods
 }
