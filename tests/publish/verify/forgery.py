@@ -25,7 +25,7 @@ from shoal.publish.verify import counted, rebuild
 from shoal.publish.verify import release as verify
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.standalone import Check
-from tests.publish import noisy_clinic, sample_clinic
+from tests.publish import sample_clinic
 from tests.publish.clinic import TREATED, publish
 from tests.publish.counted_clinic import publish as publish_counted
 from tests.publish.grouped_clinic import publish as publish_grouped
@@ -61,8 +61,7 @@ COUNTED: dict[str, tuple[str, dict[str, object]]] = {
     "k-anonymity-local": ("local", {}),
 }
 GROUPED = {"t-closeness": "linked", "t-closeness-permuted": "permuted", "anatomy": "anatomy"}
-NOISY = {"counts": "counts-declared", "synthetic": "synthetic"}
-KINDS = (*PAID, *COUNTED, *GROUPED, *NOISY, "sample")
+KINDS = (*PAID, *COUNTED, *GROUPED, "sample")
 COMPOSED = ("pairs", "chosen", "view-trees", "workload", "repeat")
 """Releases of several tables, whose curve each verifier composes on a grid of its own."""
 Path_ = tuple[Any, ...]
@@ -86,8 +85,6 @@ def make(folder: Path, kind: str) -> Path:
         return publish_counted(folder, which, changes, report=False).folder
     if kind in GROUPED:
         return publish_grouped(folder, GROUPED[kind], rows=60).folder
-    if kind in NOISY:
-        return noisy_clinic.publish(folder, NOISY[kind], rows=200).folder
     if kind == "sample":
         return sample_clinic.publish(folder).folder
     return publish(folder, PAID[kind], rows=1500, report=False).folder
@@ -276,15 +273,8 @@ MUST_FIRE = {
         "ledger-composed",
         "prior-charges",
         "rebuilt",
-        "readable",  # noise of no size
     },
     "treatments": {"treatments"},
-    "noise": {"noise", "noise-parts", "count-noise"},
-    "parts": {"noise-parts", "readable"},
-    "counts": {"count-tables", "count-files", "count-noise", "count-cells", "count-index", "noise", "readable"},
-    "synthetic": {"synthetic-file", "table-columns"},
-    "epsilon_composed": {"composed"},
-    "epsilon_recoding": {"samples"},
     "grouping": {"grouping"},
     "buckets": {"buckets", "table-files"},
     "achieved_t": {"achieved-t"},

@@ -17,7 +17,6 @@ from tests.publish.verify.forgery import (
     COUNTED,
     KINDS,
     MUST_FIRE,
-    NOISY,
     PAID,
     STRUCTURE,
     alone,
@@ -37,7 +36,7 @@ __all__ = ["honest", "quick"]
 
 FEW, FEWER = 16, 6
 """Edits of each kind in the default run, and of the slowest; all of them run in `make slow`."""
-SLOWEST = (*NOISY, "treated")
+SLOWEST = ("treated",)
 
 
 def papers(honest, tmp_path, kind: str) -> Path:
