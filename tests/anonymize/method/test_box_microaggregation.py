@@ -30,7 +30,9 @@ from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
 from shoal.errors import DataError, DomainError, ParameterError, PreconditionError
+from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
+from shoal.lab.audit import audit
 from shoal.mechanism.boxes import BoxAttribute, BoxSetting, halving_cost, solve_boxes
 from shoal.policy.policy import Policy
 from tests.engine.oracle import engine_named
@@ -200,6 +202,25 @@ def test_neighbours_are_as_near_as_promised_outcome_by_outcome(extra):
         logs = [np.log(setting.noise.pmf(shift - own)).sum() for own in exact]
         worst = max(worst, abs(trees[1][shape(boxes)] - trees[0][shape(boxes)] + logs[1] - logs[0]))
     assert 0.9 < worst <= float(setting.epsilon) * (1 + 1e-12)
+
+
+@pytest.mark.slow
+def test_an_audit_contradicts_a_smaller_claim_and_not_ours(effort):
+    """All that is published, with and without one record at the far end of the domain, beside five others."""
+    made = method("3", {"a": NUMBERS["a"]})
+
+    def run(data: np.ndarray, source: Source, runs: int) -> np.ndarray:
+        found = []
+        for _ in range(runs):
+            measured = made.measure([data], source)
+            last = measured.numbers[np.argmax(measured.boxes.high[:, 0])]
+            found.append([*last, len(measured.boxes), measured.numbers[:, 0].sum()])
+        return np.array(found, dtype=np.float64)
+
+    without = np.array([0, 0, 0, 1, 1])
+    result = audit(run, np.append(without, 7), without, source=Source.seeded(8), runs=400 * effort)
+    assert result.contradicts(PureDP("0.5"))
+    assert not result.contradicts(made.setting.claimed)
 
 
 def test_the_order_of_rows_plays_no_part():
