@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+
+import numpy as np
 import pytest
 
 from shoal.chance.source import Source
@@ -9,7 +12,7 @@ from shoal.guarantee.differential import PureDP
 from shoal.lab.papers import sc13_chapter6
 from shoal.lab.papers.catalogue import RESULTS
 from shoal.lab.papers.comparison import RunSetting, Verdict
-from shoal.lab.papers.masking_trials import Quality
+from shoal.lab.papers.masking_trials import NumericTrial, Quality
 from shoal.lab.papers.sc13_chapter6 import Balance, PrintedRow, audit_centroids, errata_6, shifted_neighbours
 
 
@@ -140,3 +143,23 @@ def test_optimal_noise_is_not_contradicted():
         found, claim = audit_centroids(shifted_neighbours(), 3, 1, Source.seeded(1), noise="optimal", corners=corners)
         assert claim == PureDP(1)
         assert not found.contradicts(claim)
+
+
+@pytest.mark.slow
+def test_the_worst_neighbours_of_all_small_tables():
+    """Exact enumeration: four records on a 3 x 3 grid in clusters of two; the loss is what moves over the scale, width/epsilon.
+
+    Noise for one centroid of one attribute would allow a loss of 1, of m = 2 attributes 2; all of N·m = 4 is reached by none
+    and passed by none.
+    """
+    grid = [(float(x), float(y)) for x in range(3) for y in range(3)]
+    widths = np.full(2, 2.0)
+    tables = list(combinations_with_replacement(grid, 4))
+    sums = {table: NumericTrial(np.array(table), widths, turns=1).sums(2) for table in tables}
+    worst = 0.0
+    for table in tables:
+        for place in range(4):
+            for other in grid:
+                neighbour = tuple(sorted((*table[:place], other, *table[place + 1 :])))
+                worst = max(worst, float(np.abs(sums[table] - sums[neighbour]).sum()) / 2)
+    assert worst == 3.5
