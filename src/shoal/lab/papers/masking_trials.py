@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -71,8 +71,15 @@ class Quality:
 class MaskingTrial(ABC):
     """A table, its clusters, and its masked versions: one masked record for each record, in the same order."""
 
-    rows: int
-    attributes: int
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """The number of records."""
+
+    @property
+    @abstractmethod
+    def attributes(self) -> int:
+        """The number of attributes."""
 
     @abstractmethod
     def columns(self) -> list[MetricColumn]:
@@ -117,6 +124,16 @@ class MaskingTrial(ABC):
         """Cluster insensitively, all corners in turn; every record by itself at k = 1."""
         return np.arange(self.rows, dtype=np.int32) if k == 1 else insensitive(self.columns(), k)
 
+    def labels(self, k: int) -> Labels:
+        """Give the clusters of k, which are made once."""
+        if k not in self._made:
+            self._made[k] = self.clusters(k)
+        return self._made[k]
+
+    @cached_property
+    def _made(self) -> dict[int, Labels]:
+        return {}
+
     def masked_as_printed(self, k: int, epsilon: Fraction, source: Source, runs: int) -> list[Array]:
         """Mask as the thesis did: a draw for each record, each attribute with the whole epsilon."""
         return self.masked(k, epsilon, Draws.RECORD, source, runs)
@@ -142,12 +159,12 @@ class NumericTrial(MaskingTrial):
         return cls(table, np.asarray(1.5 * table.max(axis=0)))
 
     @property
-    def rows(self) -> int:  # type: ignore[override]
+    def rows(self) -> int:
         """The number of records."""
         return len(self.table)
 
     @property
-    def attributes(self) -> int:  # type: ignore[override]
+    def attributes(self) -> int:
         """The number of attributes."""
         return int(self.table.shape[1])
 
@@ -190,12 +207,12 @@ class NumericTrial(MaskingTrial):
 
     def aggregated(self, k: int) -> Floats:
         """Give each record its cluster's centroid, without noise."""
-        labels = self._labels(k)
-        return np.asarray((self._sums(k) / np.bincount(labels)[:, None])[labels])
+        labels = self.labels(k)
+        return np.asarray((self.sums(k) / np.bincount(labels)[:, None])[labels])
 
     def masked(self, k: int, epsilon: Fraction, draws: Draws, source: Source, runs: int) -> list[Array]:
         """Noise goes on the sums of clusters, in whole units, and the centroid is clamped to the domain, as in the thesis."""
-        labels, sums = self._labels(k), self._sums(k)
+        labels, sums = self.labels(k), self.sums(k)
         sizes = np.bincount(labels)
         if draws is Draws.RECORD:
             sums, sizes = sums[labels], sizes[labels]
@@ -211,17 +228,9 @@ class NumericTrial(MaskingTrial):
         linked = linkage(self.table, masked, units=self.widths.tolist())
         return Quality(distortion(self.table, masked).sse, linked.rate)
 
-    @cache  # noqa: B019 - a trial lives as long as one table of the thesis is computed
-    def _labels(self, k: int) -> Labels:
-        return self.clusters(k)
-
     def sums(self, k: int) -> Floats:
         """Give the sum of each cluster's records, before noise."""
-        return self._sums(k)
-
-    @cache  # noqa: B019
-    def _sums(self, k: int) -> Floats:
-        return np.stack([np.bincount(self._labels(k), column) for column in self.table.T], axis=1)
+        return np.stack([np.bincount(self.labels(k), column) for column in self.table.T], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,12 +259,12 @@ class AdultTrial(MaskingTrial):
         )
 
     @property
-    def rows(self) -> int:  # type: ignore[override]
+    def rows(self) -> int:
         """The number of records."""
         return len(next(iter(self.values.values())))
 
     @property
-    def attributes(self) -> int:  # type: ignore[override]
+    def attributes(self) -> int:
         """The number of attributes."""
         return len(self.values)
 
@@ -346,7 +355,7 @@ class AdultTrial(MaskingTrial):
 
     def masked(self, k: int, epsilon: Fraction, draws: Draws, source: Source, runs: int) -> list[Array]:
         """Algorithm 6.3: a concept of the whole taxonomy, the likelier the less marginal it is in the cluster."""
-        labels = self._labels(k)
+        labels = self.labels(k)
         masked = []
         for tree, code in zip(self._trees, self._codes, strict=True):
             kinds, place = _compositions(code, labels, len(tree.values))
@@ -361,10 +370,6 @@ class AdultTrial(MaskingTrial):
                 found[:, rows] = source.choices(weights, runs * len(rows)).reshape(runs, -1)
             masked.append(found if draws is Draws.RECORD else found[:, labels])
         return list(np.stack(masked, axis=2))
-
-    @cache  # noqa: B019 - a trial lives as long as one table of the thesis is computed
-    def _labels(self, k: int) -> Labels:
-        return self.clusters(k)
 
     @cached_property
     def _answers(self) -> tuple[Floats, Floats]:
