@@ -176,3 +176,64 @@ def test_a_charge_pays_for_its_noisy_parts():
     assert verifier.pays_for_parts(Fraction("1.4"), Fraction("1.7e-7"), both) is True
     rho = [{"guarantee": {"kind": "concentrated-dp", "rho": "0.03"}, "times": 1}]
     assert verifier.pays_for_parts(Fraction(1), Fraction("8.5e-6"), rho) is True
+
+
+def naive_convolution(one, other):
+    """By its definition, each mass rounded up."""
+    found = [0] * (len(one) + len(other) - 1)
+    for i, mass in enumerate(one):
+        for j, times in enumerate(other):
+            found[i + j] += mass * times
+    return [-(-mass // verifier.ONE) for mass in found]
+
+
+MASSES = st.lists(
+    st.one_of(st.sampled_from([0, 1, verifier.ONE]), st.integers(0, verifier.ONE)), min_size=1, max_size=9
+)
+
+
+@given(MASSES, MASSES, st.booleans())
+def test_a_convolution_is_exact_but_for_rounding_up(first, second, is_square):
+    one = verifier.Losses(STEP, -3, first, 5)
+    other = one if is_square else verifier.Losses(STEP, 2, second, 7)
+    found = verifier.convolve(one, other, (-100, 100))
+    assert found.masses == naive_convolution(one.masses, other.masses)
+    assert found.first == one.first + other.first
+
+
+def test_what_was_composed_before_counts_as_much_work_and_says_the_same(monkeypatch):
+    monkeypatch.setattr(verifier._COMPOSITIONS, "kept", {})
+    parts = [(("pure-dp", Fraction(1, 10)), 12), (("safe-k-sampling", 20, Fraction(1, 5)), 2)]
+
+    def ask():
+        with verifier.limited_work():
+            found = [ComposedLosses(parts, Fraction(3)).delta(epsilon, STEP) for epsilon in (Fraction(1), Fraction(2))]
+            return found, verifier.WORK.left
+
+    first, made = ask(), dict(verifier._COMPOSITIONS.kept)
+    assert ask() == first
+    assert verifier._COMPOSITIONS.kept == made, "the same ones, not made again"
+    assert len(made) == 2, "one for each direction"
+    monkeypatch.setattr(verifier, "MOST_KEPT", 0)
+    assert ask() == first
+    assert not verifier._COMPOSITIONS.kept
+    with verifier.limited_work():
+        other = ComposedLosses([*parts, (("pure-dp", Fraction(1)), 1)], Fraction(3)).delta(Fraction(1), STEP)
+    assert other > first[0][0]
+
+
+def test_work_that_was_done_before_is_refused_where_it_is_too_much(monkeypatch):
+    monkeypatch.setattr(verifier._COMPOSITIONS, "kept", {})
+    whole = ComposedLosses([(("pure-dp", Fraction(1, 10)), 12)], Fraction(3))
+    with verifier.limited_work():
+        whole.delta(Fraction(1), STEP)
+        spent = verifier.MOST_WORK - verifier.WORK.left
+    for most, is_enough in ((spent, True), (spent - 1, False)):
+        monkeypatch.setattr(verifier, "MOST_WORK", most)
+        again = ComposedLosses([(("pure-dp", Fraction(1, 10)), 12)], Fraction(3))
+        with verifier.limited_work():
+            if is_enough:
+                again.delta(Fraction(1), STEP)
+            else:
+                with pytest.raises(BoundError):
+                    again.delta(Fraction(1), STEP)

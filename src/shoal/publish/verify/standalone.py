@@ -2023,13 +2023,23 @@ def convolve(one: Losses, other: Losses, ends: tuple[int, int]) -> Losses:
     spend(4 * count)
     with localcontext() as context:
         context.prec, context.Emax, context.Emin = MAX_PREC, MAX_EMAX, MIN_EMIN
-        packed = [Decimal("".join(f"{mass:0{width}d}" for mass in reversed(each.masses))) for each in (one, other)]
-        text = f"{packed[0] * packed[1]:f}".rjust(count * width, "0")
+        packed = _packed(one.masses, width)
+        product = packed * (packed if other is one else _packed(other.masses, width))  # a square takes half the time
+        text = f"{product:f}".rjust(count * width, "0")
     text = text[len(text) - count * width :]
-    fields = (text[start : start + width] for start in range((count - 1) * width, -1, -width))
-    masses = [-(-int(field) // ONE) for field in fields]
+    ends_of_fields = range(count * width, 0, -width)
+    # Each is divided by ONE, which cuts its last digits off, and rounded up.
+    masses = [int(text[end - width : end - DIGITS]) + (text[end - DIGITS : end] != NOUGHT) for end in ends_of_fields]
     disclosing = one.disclosing + other.disclosing - one.disclosing * other.disclosing // ONE
     return _cut(Losses(one.step, one.first + other.first, masses, disclosing), ends)
+
+
+NOUGHT = "0" * DIGITS
+
+
+def _packed(masses: list[int], width: int) -> Decimal:
+    """Masses as one long number, the first of them in its last digits."""
+    return Decimal("".join([str(mass).zfill(width) for mass in reversed(masses)]))
 
 
 def compose(parts: list[tuple[Any, int]], direction: str, step: Fraction, ends: tuple[int, int]) -> Losses:
@@ -2044,6 +2054,53 @@ def compose(parts: list[tuple[Any, int]], direction: str, step: Fraction, ends: 
             power = convolve(power, power, ends) if left else power
     if found is None:
         raise ValueError("nothing to compose")
+    return found
+
+
+class Composition:
+    """Losses of parts together, the steps that they took, and what delta was found to be."""
+
+    def __init__(self, losses: Losses, steps: float) -> None:
+        """`steps` of arithmetic, counted again for every folder in which these losses are asked for."""
+        self.losses, self.steps = losses, steps
+        self._found: dict[Fraction, Fraction] = {}
+
+    def delta(self, epsilon: Fraction) -> Fraction:
+        """delta of these losses at epsilon."""
+        if epsilon in self._found:
+            spend(len(self.losses.masses))
+        else:
+            self._found[epsilon] = self.losses.delta(epsilon)
+        return self._found[epsilon]
+
+
+class Compositions(threading.local):
+    """The last compositions, by what was composed; a folder that is verified again, or one like it, asks for the same ones."""
+
+    def __init__(self) -> None:
+        self.kept: dict[Any, Composition] = {}
+
+
+MOST_KEPT = 300_000
+"""Points of all grids that are kept."""
+_COMPOSITIONS = Compositions()
+
+
+def composed_before(parts: list[tuple[Any, int]], direction: str, step: Fraction, ends: tuple[int, int]) -> Composition:
+    """The losses of all parts together, composed once. They are made of the arguments alone, whichever folder asks."""
+    kept, key = _COMPOSITIONS.kept, (tuple(parts), direction, step, ends)
+    found = kept.pop(key, None)
+    if found is None:
+        left = WORK.left
+        losses = compose(parts, direction, step, ends)
+        found = Composition(losses, left - WORK.left)
+        if left == float("inf"):  # nobody counts, so how many steps it took is not known
+            return found
+    else:
+        spend(found.steps - 1)  # and the one that `spend` adds
+    kept[key] = found
+    while sum(len(each.losses.masses) for each in kept.values()) > MOST_KEPT:
+        del kept[next(iter(kept))]
     return found
 
 
@@ -2321,7 +2378,7 @@ class ComposedLosses:
         is_noisy = any(part[0] in NOISY_PARTS for part, _ in self.parts) and all(own is not None for own, _ in several)
         self.rho = sum((own * times for own, times in several if own is not None), Fraction(0)) if is_noisy else None
         self.is_even = all(part[0] != "safe-k-sampling" for part, _ in self.parts)  # the same in both directions
-        self._made: dict[Fraction, list[Losses]] = {}
+        self._made: dict[Fraction, list[Composition]] = {}
 
     def can_speak_of(self, parts: list[tuple[Any, int]], largest: Fraction) -> bool:
         """Whether it is about these parts too, up to this epsilon."""
@@ -2333,8 +2390,8 @@ class ComposedLosses:
             ends = self.ends(step)
             bounded("points of a grid", ends[1] - ends[0], MOST_POINTS)
             ways = ("add",) if self.is_even else ("remove", "add")
-            self._made[step] = [compose(self.parts, direction, step, ends) for direction in ways]
-        found = min(Fraction(1), max(losses.delta(epsilon) for losses in self._made[step]))
+            self._made[step] = [composed_before(self.parts, direction, step, ends) for direction in ways]
+        found = min(Fraction(1), max(composition.delta(epsilon) for composition in self._made[step]))
         return found if self.rho is None else min(found, Fraction(concentrated_delta(float(self.rho), float(epsilon))))
 
     def ends(self, step: Fraction) -> tuple[int, int]:
