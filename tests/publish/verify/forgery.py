@@ -68,11 +68,16 @@ Path_ = tuple[Any, ...]
 
 
 class Edit(NamedTuple):
-    """A change of a certificate: what was done, where, and the certificate afterwards."""
+    """A change of a certificate: what was done, where, and the certificate afterwards, of which other edits share the rest."""
 
     what: str
     path: Path_
-    forged: dict[str, Any]
+    shared: dict[str, Any]
+
+    @property
+    def forged(self) -> dict[str, Any]:
+        """The certificate afterwards, to write on."""
+        return copy.deepcopy(self.shared)
 
 
 def make(folder: Path, kind: str) -> Path:
@@ -164,7 +169,7 @@ def edits(content: dict[str, Any]) -> Iterator[Edit]:
             yield Edit(what, path, _with(content, path, changed))
         if isinstance(path[-1], str):
             yield Edit("key removed", path, _with(content, path, _GONE))
-    yield Edit("key added", ("note",), {**copy.deepcopy(content), "note": "trust us"})
+    yield Edit("key added", ("note",), {**content, "note": "trust us"})
 
 
 _GONE = object()
@@ -207,14 +212,15 @@ def _changes(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _with(content: dict[str, Any], path: Path_, value: Any) -> dict[str, Any]:
-    found = copy.deepcopy(content)
-    place = found
+    """The content with one place changed; what is not on the way there is shared."""
+    found = place = copy.copy(content)
     for step in path[:-1]:
+        place[step] = copy.copy(place[step])
         place = place[step]
     if value is _GONE:
         del place[path[-1]]
     else:
-        place[path[-1]] = copy.deepcopy(value)
+        place[path[-1]] = value
     return found
 
 
