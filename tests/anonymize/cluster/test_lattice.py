@@ -22,6 +22,7 @@ from shoal.anonymize.cluster.lattice import (
 from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
 from shoal.data.taxonomy import Taxonomy
+from shoal.data.type import value_at
 from shoal.errors import DataError, DomainError, PreconditionError, UsageError
 
 
@@ -80,6 +81,39 @@ def test_codes_stay_inside_and_shown_values_within_half_a_step(values):
 def test_what_is_shown_is_a_listed_value():
     lattice = NumberLattice.of(attribute(Type.INTEGER, Values(("0", "10", "100"))))
     assert lattice.shown(np.array([0, 4, 6, 54, 56, 100])).tolist() == [0, 0, 10, 10, 100, 100]
+
+
+@pytest.mark.parametrize(
+    ("kind", "listed"),
+    [(Type.INTEGER, ("0", "1234567", "1000000000003")), (Type.DECIMAL, ("0", "0.12345678", "1.234562"))],
+)
+def test_listed_values_between_two_points_of_the_grid_are_shown_as_they_are_listed(kind, listed):
+    lattice = NumberLattice.of(attribute(kind, Values(listed)))
+    values = np.array([float(value) for value in listed]).astype("i8" if kind is Type.INTEGER else "f8")
+    assert lattice.shown(lattice.codes(values)).tolist() == values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "domain"),
+    [
+        (Type.DECIMAL, Interval(0, Fraction("1.234562"))),  # 123,456.2 steps
+        (Type.INTEGER, Interval(0, 10**12 + 3)),
+        (Type.INTEGER, Interval(-(2**63), 2**63 - 1)),
+        (Type.DATETIME, Interval("0001-01-01", "9999-12-31")),
+    ],
+)
+def test_what_is_shown_has_its_own_code_up_to_a_last_step_that_is_a_short_one(kind, domain):
+    """Else a verifier would find the upper end of such a domain off its grid, and the run would fail behind the charge."""
+    lattice = NumberLattice.of(attribute(kind, domain))
+    codes = np.unique(np.linspace(0, lattice.steps, 97).astype(np.int64))
+    assert lattice.codes(lattice.shown(codes)).tolist() == codes.tolist()
+    assert lattice.shown(np.array([lattice.steps]))[0] == value_at(kind, lattice.high)
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, 2**62 + 5, 2**62 - 10, -(2**63), -(2**62) - 3])
+def test_whole_numbers_far_outside_are_refused_and_do_not_wrap_around(value):
+    with pytest.raises(DomainError):
+        NumberLattice.of(attribute(Type.INTEGER, Interval(-10, 10))).codes(np.array([value]))
 
 
 def test_the_spread_of_scores_is_twice_the_diameter_and_more_than_the_boundaries():

@@ -193,6 +193,7 @@ GRIDS = [
     {"type": "date", "domain": ["1900-01-01", "2100-12-31"]},
     {"type": "datetime", "domain": ["2020-01-01 00:00", "2021-01-01 00:00:01"]},
     {"type": "ordinal", "domain": ["low", "mid", "high"]},
+    {"type": "integer", "domain": {"values": [0, 1_234_567, 1_000_000_000_003]}},
 ]
 
 

@@ -11,6 +11,7 @@ was read from rows would void every promise; everything here follows from the de
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -107,8 +108,10 @@ class NumberLattice(AttributeLattice):
     """How far apart two codes are."""
     steps: int
     """The largest code: that of the domain's upper end."""
-    listed: tuple[int, ...] | None = None
-    """The codes that may be shown, where the domain lists its values; None: all of them."""
+    high: Fraction = Fraction(0)
+    """The domain's upper end, at which the last step ends, a whole one or less."""
+    listed: Mapping[int, Fraction] | None = None
+    """The codes that may be shown and their points, where the domain lists its values; None: all of them."""
 
     @classmethod
     def of(cls, attribute: Attribute) -> NumberLattice:
@@ -120,7 +123,8 @@ class NumberLattice(AttributeLattice):
         if attribute.type is Type.ORDINAL:
             if not isinstance(domain, Values):
                 raise _undeclared(attribute)
-            return cls._checked(attribute, Fraction(0), Fraction(1), len(domain.values) - 1, None)
+            last = len(domain.values) - 1
+            return cls._checked(attribute, Fraction(0), Fraction(1), last, Fraction(last), None)
         if domain is None:
             raise _undeclared(attribute)
         try:
@@ -129,14 +133,23 @@ class NumberLattice(AttributeLattice):
             raise _undeclared(attribute) from None
         step = grid_step(attribute.type, line.high - line.low)
         steps = ceil((line.high - line.low) / step) if step else 0
-        listed = None
+        listed: dict[int, Fraction] | None = None
         if line.listed is not None and step:
-            listed = tuple(sorted({int((at - line.low) / step + Fraction(1, 2)) for at in line.listed}))
-        return cls._checked(attribute, line.low, step, steps, listed)
+            listed = {}
+            for at in line.listed:
+                nearest = steps if at == line.high else int((at - line.low) / step + Fraction(1, 2))
+                listed.setdefault(nearest, at)
+        return cls._checked(attribute, line.low, step, steps, line.high, listed)
 
     @classmethod
     def _checked(
-        cls, attribute: Attribute, low: Fraction, step: Fraction, steps: int, listed: tuple[int, ...] | None
+        cls,
+        attribute: Attribute,
+        low: Fraction,
+        step: Fraction,
+        steps: int,
+        high: Fraction,
+        listed: Mapping[int, Fraction] | None,
     ) -> NumberLattice:
         if steps < 1:
             raise PreconditionError(
@@ -144,7 +157,7 @@ class NumberLattice(AttributeLattice):
                 f"attribute '{attribute.name}' has a single declared value, which has no centroids to find",
                 fix="leave it out of the release",
             )
-        return cls(attribute, low, step, steps, listed)
+        return cls(attribute, low, step, steps, high, listed)
 
     def centroid_attribute(self, weight: Fraction = Fraction(1)) -> CentroidAttribute:
         return CentroidAttribute(self.name, "numeric", steps=self.steps, weight=weight)
@@ -157,18 +170,24 @@ class NumberLattice(AttributeLattice):
             above = (data.astype(np.float64) - float(self.low)) / float(self.step)
             found = np.floor(above + 0.5)
             outside = ~((above > -0.5 - 1e-6) & (above < self.steps + 0.5 + 1e-6))
+            last = data == float(self.high)
         else:
             points = _points(self.attribute.type, data)
-            size = int(self.step)
-            found = (2 * (points - int(self.low)) + size) // (2 * size)
-            outside = (points < int(self.low)) | (found > self.steps)
+            # Two whole numbers of 64 bits may be farther apart than such a number can say; without a sign there is room.
+            steps, left = np.divmod(
+                points.view(np.uint64) - np.uint64(int(self.low) % (1 << 64)), np.uint64(int(self.step))
+            )
+            found = steps + (left >= np.uint64(ceil(self.step / 2)))
+            outside = (points < int(self.low)) | (found > np.uint64(self.steps))
+            last = points == int(self.high)
         if outside.any():
             raise DomainError(
                 f"attribute '{self.name}': {np.count_nonzero(outside):,} values outside its domain",
                 allowed="" if self.attribute.domain is None else self.attribute.domain.words(),
                 fix="widen the domain, or set outside: clamp",
             )
-        return np.clip(found, 0, self.steps).astype(np.int64)
+        # The upper end is a code of its own: the last step may be a short one.
+        return np.where(last, self.steps, np.clip(found, 0, self.steps)).astype(np.int64)
 
     def column(self, codes: Codes) -> MetricColumn:
         return NumericColumn(codes, self.name, Missing.REFUSE, 0.0, float(self.steps))
@@ -178,18 +197,18 @@ class NumberLattice(AttributeLattice):
         kind = self.attribute.type
         if kind is Type.ORDINAL and isinstance(self.attribute.domain, Values):
             return np.array(self.attribute.domain.values, dtype=object)[codes]
-        high = Fraction(0)
-        if self.attribute.domain is not None:
-            high = Line.of(kind, self.attribute.domain).high
         different, places = np.unique(codes, return_inverse=True)
-        points = [min(high, self.low + self.step * code) for code in different.tolist()]
+        points = [self._point(code) for code in different.tolist()]
         held = np.array([value_at(kind, at) for at in points], dtype=_DTYPES[kind])
         return np.asarray(held[places])
+
+    def _point(self, code: int) -> Fraction:
+        return min(self.high, self.low + self.step * code) if self.listed is None else self.listed[code]
 
     def _nearest_listed(self, codes: Codes) -> Codes:
         if self.listed is None:
             return codes
-        known = np.array(self.listed, dtype=np.int64)
+        known = np.array(list(self.listed), dtype=np.int64)
         right = np.clip(np.searchsorted(known, codes), 1, max(1, len(known) - 1))
         left = known[right - 1]
         upper = known[np.minimum(right, len(known) - 1)]

@@ -6047,13 +6047,13 @@ def point_of(value: Any, kind: str) -> Fraction:
 
 
 class Grid(NamedTuple):
-    """The grid of a numeric attribute: its first point, its step, the last point, and the codes that may be shown."""
+    """The grid of a numeric attribute: its first point, its step, the last point, and whether its values are listed."""
 
     low: Fraction
     step: Fraction
     high: Fraction
-    codes: Any
-    """The codes of listed values; None where all may be shown."""
+    listed: bool
+    """Whether the values that may be shown are listed; else all points may."""
 
     @property
     def steps(self) -> int:
@@ -6066,7 +6066,7 @@ def grid_of(attribute: dict[str, Any]) -> Grid:
     kind, domain = attribute["type"], attribute["domain"]
     listed = domain["values"] if isinstance(domain, dict) else None
     if kind == "ordinal":
-        return Grid(Fraction(0), Fraction(1), Fraction(len(listed or ()) - 1), None)
+        return Grid(Fraction(0), Fraction(1), Fraction(len(listed or ()) - 1), True)
     points = sorted(point_of(value, kind) for value in (domain if listed is None else listed))
     low, high = points[0], points[-1]
     step, most = Fraction(1), FINEST_DECIMALS if kind == "decimal" else MOST_STEPS
@@ -6076,21 +6076,20 @@ def grid_of(attribute: dict[str, Any]) -> Grid:
         step *= 10
     while kind == "decimal" and (high - low) / (step / 10) <= most:
         step /= 10
-    codes = None if listed is None else frozenset(int((at - low) / step + Fraction(1, 2)) for at in points)
-    return Grid(low, step, high, codes)
+    return Grid(low, step, high, listed is not None)
 
 
 def is_on_grid(cell: Any, attribute: dict[str, Any], grid: Grid) -> bool:
-    """Whether a cell is a point of the grid inside the domain; of an ordered domain, one of its values."""
+    """Whether a cell is a point of the grid inside the domain; of a domain that lists its values, one of them."""
     kind = attribute["type"]
-    if kind == "ordinal":
+    if grid.listed:
         return in_domain(cell, attribute)
     at = Fraction(comparable(cell, kind)) if kind == "decimal" else point_of(cell, kind)
     code = int((at - grid.low) / grid.step + Fraction(1, 2)) if at >= grid.low else -1
     code = grid.steps if float(at) == float(grid.high) else code  # the last step may be a shorter one
     nearest = min(grid.high, grid.low + code * grid.step)
     same = float(nearest) == float(at) if kind == "decimal" else nearest == at
-    return 0 <= code <= grid.steps and same and (grid.codes is None or code in grid.codes)
+    return 0 <= code <= grid.steps and same
 
 
 # --- trees of concepts ---
