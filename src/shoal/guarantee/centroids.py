@@ -679,9 +679,9 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class _NoiseModel:
-    """The noise of one cluster's sum: its mean absolute value and its half-width at 95 %, in steps.
+    """The noise of one cluster's sum: a bound on its mean absolute value, and its half-width at 95 %, in steps.
 
-    They are those of the continuous distributions, which noise of many steps comes close to.
+    The half-width is that of the continuous distribution, which noise of many steps comes close to.
     """
 
     mean: float
@@ -717,8 +717,9 @@ def _noise_model(entry: CentroidEntry, noise: CentroidNoise, nodes: int, ordered
     if entry.side is None or entry.epsilon is None:
         raise UsageError(f"attribute '{entry.name}' has no noise", fix="make settings with `solve_centroids`")
     spend = float(entry.epsilon)
-    mean = entry.side * _box_mean(nodes, spend) * _mean(noise, ordered)
-    return _NoiseModel(mean, entry.side * _box_half_width(nodes, spend, ordered))
+    return _NoiseModel(
+        _box_noise(entry.side, nodes, spend, ordered), entry.side * _box_half_width(nodes, spend, ordered)
+    )
 
 
 FINE_BOXES = 200
@@ -749,6 +750,11 @@ def _box_mean(nodes: int, epsilon: float) -> float:
         return (nodes + 1) / epsilon
     sides, chances = _boxes(nodes, epsilon)
     return float(sides @ chances)
+
+
+def _box_noise(side: int, nodes: int, epsilon: float, ordered: bool) -> float:
+    """A bound on the mean absolute value of one number of a box on whole steps, h/2 + 1/4, or of a difference, 2h/3 + 1/3."""
+    return side * _box_mean(nodes, epsilon) * _mean("optimal", ordered) + (1 / 3 if ordered else 1 / 4)
 
 
 @lru_cache(maxsize=256)
@@ -855,8 +861,7 @@ def _best_size(
                         noise, ordered
                     )
                 elif noise == "optimal":
-                    box = _box_mean(clusters + ordered, spend)
-                    mean = linf_change(each, ordered) * box * _mean(noise, ordered)
+                    mean = _box_noise(linf_change(each, ordered), clusters + ordered, spend, ordered)
                 elif calibration == "per_record":
                     mean = each.steps / spend
                 else:

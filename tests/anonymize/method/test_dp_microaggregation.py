@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -177,6 +178,27 @@ def test_the_error_that_is_printed_is_the_error_of_the_noise(asked, corners):
     assert drawn.mean() == pytest.approx(setting.sum_error("pay"), rel=0.1)
     half = setting.half_width("pay") * setting.k * 1000
     assert np.mean(drawn <= half) == pytest.approx(0.95, abs=0.02)
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 50])
+@pytest.mark.parametrize("epsilon", ["0.5", "3", "40"])
+def test_the_mean_error_is_a_bound_also_for_few_steps(width, epsilon):
+    """Exact means of the distributions that are drawn: of one number, and of the difference of two."""
+    schema = Schema((attribute("pay", Type.INTEGER, Interval(0, width)),))
+    for corners, noise in product((1, 2), ("laplace", "optimal")):
+        setting = solved(schema, epsilon, k=50, corners=corners, noise=noise)
+        (entry,) = setting.entries
+        if noise == "laplace":
+            x = 1 / float(entry.scale)
+            exact = (1 + 2 * np.cosh(x)) / (np.sinh(x) * (1 + np.cosh(x))) if corners == 1 else 1 / np.sinh(x)
+        else:
+            box = np.arange(4000.0)
+            lengths = 2 * (entry.inner + box * entry.side) + 1
+            logs = setting.nodes * np.log(lengths) - float(entry.epsilon) * box
+            chances = np.exp(logs - logs.max())
+            one = (lengths**2 - 1) / (3 if corners == 1 else 4) / lengths
+            exact = float(chances @ one / chances.sum())
+        assert 0.4 * setting.sum_error("pay") - 1 / 3 <= exact <= setting.sum_error("pay") * (1 + 1e-9)
 
 
 def test_persons_have_one_row_each():

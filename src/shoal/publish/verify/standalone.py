@@ -6555,7 +6555,10 @@ class ErrorBound:
                     plan.nodes / paid + 1 / paid if (plan.nodes + 1) / paid > 200 else BoxNoise(*key).mean
                 )
             side = -(-own["steps"] // 2) if plan.ordered else own["steps"]
-            return float(mean * self._boxes[key] * side / own["steps"])
+            whole = (
+                1 / 3 if plan.ordered else 1 / 4
+            )  # of a step: what numbers on whole steps have above those on a line
+            return float((mean * self._boxes[key] * side + whole) / own["steps"])
         changed = 1 if plan.ranked or plan.by_record else (many + 1) // 2 if plan.ordered else many
         return mean * changed / paid
 
