@@ -157,6 +157,12 @@ def ways(policy: Policy, pairs: Sequence[tuple[str, str]]) -> tuple[Way, ...]:
             "the policy makes no differential promise, so there is nothing to compare",
             fix="give release.epsilon and release.delta",
         )
+    if not asked.delta:
+        raise PolicyError(
+            "the policy promises a pure epsilon, and the ways that are compared need a delta above 0",
+            came="delta: 0",
+            fix="give release.delta for the comparison, such as 1e-6",
+        )
     promise = {"epsilon": str(asked.epsilon), "delta": str(asked.delta), "output": "parquet"}
     levels = asked.recoding.levels if asked.recoding is not None else None
     fixed = {"recoding": {"levels": dict(levels)}} if levels else {}

@@ -14,6 +14,7 @@ from shoal.engine.duckdb.table import DuckDBTable
 from shoal.ledger.ledger import Ledger
 from tests.cli.custodian import BEFORE, account, asked, furnished, nothing_happened
 from tests.cli.run import answer, refused, shoal
+from tests.publish import centroid_clinic
 from tests.publish.clinic import policy, write_table
 
 
@@ -332,3 +333,30 @@ def test_a_release_of_views_with_its_report_ends_well(place):
     done = shoal(*asked(place))
     assert done.exit_code == 0, done.output
     assert f"report, for the custodian alone: {place / 'out.holder' / 'report.html'}\n" in done.stdout
+
+
+@pytest.mark.slow
+def test_noisy_centroids_are_released_from_the_shell_and_a_table_of_another_size_is_not(tmp_path):
+    (tmp_path / "policy.yaml").write_text(centroid_clinic.POLICY)
+    table = centroid_clinic.write_table(tmp_path / "table.csv")
+    ledger = ("--ledger", str(tmp_path / "ledger.sqlite"))
+    run = (
+        "release",
+        str(tmp_path / "policy.yaml"),
+        str(table),
+        "--out",
+        str(tmp_path / "out"),
+        *ledger,
+        "--new-ledger",
+    )
+    done = shoal(*run)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "a table of 120 rows with" in said
+    assert "charged: (8, 0) to 'earnings'" in said
+    assert "% by noise" in said
+    assert shoal("verify", str(tmp_path / "out")).exit_code == 0
+    centroid_clinic.write_table(table, 119)
+    other = ("release", str(tmp_path / "policy.yaml"), str(table), "--out", str(tmp_path / "other"), *ledger)
+    assert "another number of rows" in refused(*other, code=5)["wrong"]
+    assert not (tmp_path / "other").exists()

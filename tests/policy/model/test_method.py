@@ -89,7 +89,9 @@ def centroids(**keys: object) -> str:
 def test_noisy_centroids_have_their_defaults():
     found = Policy.parse(CENTROIDS).release
     asked = (found.delta, found.k, found.rows, found.grouping, found.corners, found.noise, found.calibration)
-    assert asked == (0, None, 100, "insensitive", None, "auto", "whole")
+    assert asked == (0, None, 100, "insensitive", 1, "auto", "whole")
+    assert Policy.parse(centroids(corners=1)).lock() == Policy.parse(CENTROIDS).lock()
+    assert Policy.parse(centroids(calibration="per_record", k=5)).release.corners == 4
 
 
 def test_a_k_of_auto_is_one_that_is_left_out():

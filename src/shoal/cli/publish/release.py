@@ -292,6 +292,11 @@ def _columns(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """How much each column says, by whichever measure its report has."""
     if "held" in report:  # groups: their quasi-identifiers are as they were, and more or less alike inside a group
         return [{"name": one["name"], "inside_percent": one["loss"]} for one in report["unlike"]["attributes"]]
+    if "clusters" in report:  # noisy centroids: what grouping and what noise took
+        return [
+            {"name": one["name"], "loss_percent": one["loss"], "noise_percent": one["noise_loss"]}
+            for one in report["attributes"]
+        ]
     if "attributes" in report:  # views: each attribute where it is shown best
         return [{"name": one["name"], "views": one["views"], **_detail(one["best"])} for one in report["attributes"]]
     if "mean_distance" in report:  # noisy counts: tables are compared with the original, not columns
@@ -354,7 +359,8 @@ def _column_text(column: Mapping[str, Any]) -> str:
         return f"level{'' if one else 's'} {shown} of 0 to {column['coarsest']}, {lost}"
     if "loss_percent" in column:
         lost = column["loss_percent"]
-        return "constant" if lost is None else f"lost {lost:.3g} % of its variance"
+        by_noise = f", {column['noise_percent']:.3g} % by noise" if column.get("noise_percent") is not None else ""
+        return "constant" if lost is None else f"lost {lost:.3g} % of its variance{by_noise}"
     if "inside_percent" in column:
         inside = column["inside_percent"]
         return "constant" if inside is None else f"as it was; {inside:.3g} % of its variance lies inside groups"

@@ -21,6 +21,7 @@ from shoal.guarantee.unit import NEIGHBOURS
 from shoal.policy.model.attribute import AttributeModel
 from shoal.policy.model.file import UnitModel
 from shoal.policy.model.release import (
+    MOST_CORNERS,
     ChosenViewsModel,
     Grouping,
     GroupsModel,
@@ -641,7 +642,13 @@ class CentroidsMethod(Method):
     def fill(self, release: ReleaseModel, published: Iterable[str]) -> ReleaseModel:
         if self.grouping(release) == "boxes":
             return release.model_copy(update={"grouping": "boxes", "delta": Fraction(0)})
-        return super().fill(release, published)
+        names = tuple(published)
+        filled = super().fill(release, names)
+        if filled.grouping != "insensitive" or filled.corners is not None:
+            return filled
+        # A single order, whose noise is half; the thesis' calibration has its corners, all of them.
+        every = min(MOST_CORNERS, 2 ** min(len(names), 30))
+        return filled.model_copy(update={"corners": every if filled.calibration == "per_record" else 1})
 
     def _keys(self, release: ReleaseModel, neighbours: str | None) -> Iterator[Problem]:
         if self.grouping(release) == "boxes":
