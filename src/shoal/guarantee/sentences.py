@@ -227,9 +227,12 @@ def _per_record(total: PureDP | ApproxDP, setting: CentroidSetting) -> list[str]
 
 def _size_sentence(setting: CentroidSetting) -> str:
     """How k came about, and that the number of rows is known."""
+    near = "their cluster's mean" if setting.grouping == "ranking" else "the middle of their cluster along its order"
+    concepts = " (for concepts a bound on it)" * any(own.attribute.kind == "categorical" for own in setting.entries)
     found = (
         f"k = {setting.k:,} was found without the data, from the promise, the number of rows and the declared domains: it "
-        "minimizes a bound on the expected error, clustering and noise together, that holds for every table."
+        f"minimizes the sum of a bound, for every table, on how far records are from {near} on average, and of how far noise "
+        f"moves what is shown on average{concepts}, before that is rounded."
         if setting.k_found
         else f"k = {setting.k:,} is the policy's."
     )

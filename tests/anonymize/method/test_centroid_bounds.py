@@ -107,6 +107,17 @@ def zigzag(clusters, k, width):
     return first, np.concatenate([[[width, width]], points[1:]])
 
 
+def test_the_bound_on_grouping_is_about_the_order_that_makes_clusters_and_not_about_attributes():
+    """Records that are close along the order may be far apart in both attributes: nothing else may be printed."""
+    far = np.arange(900, 1000)
+    table = np.where((far % 2 == 1)[:, None], np.stack([0 * far, far], 1), np.stack([far, 0 * far], 1))
+    sizes = np.full((10, 1), 10)
+    apart = np.abs(table - np.repeat(sums(table, (1000, 1000), 10) / sizes, 10, axis=0)).mean() / 1000
+    bound = solve_centroids(1, rows=100, k=10, attributes=attributes((1000, 1000)), unit=REPLACED).grouping_error
+    assert bound == 0.05
+    assert apart > 9 * bound
+
+
 def test_every_sum_moves_nearly_as_far_as_it_can():
     first, second = zigzag(100, 3, 1000)
     moved = sums(second, (1000, 1000), 3) - sums(first, (1000, 1000), 3)

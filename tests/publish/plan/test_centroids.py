@@ -88,6 +88,13 @@ def test_k_is_found_without_the_data_or_taken_from_the_policy():
     assert "120, is public" in given.sentences()[-1]
 
 
+def test_a_bound_is_claimed_on_the_distance_from_a_mean_for_ranks_alone():
+    ranks, whole = planned({**ALONE, "release.grouping": "ranking"}), planned()
+    assert "for every table, on how far records are from their cluster's mean" in ranks.sentences()[-1]
+    assert "from the middle of their cluster along its order" in whole.sentences()[-1]
+    assert "(for concepts a bound on it)" in whole.sentences()[-1]
+
+
 def test_a_heavier_attribute_has_less_noise():
     pair = {**KINDS["numeric"], "grade": "drop", "hired": "drop", "release.k": 40}
     light, heavy = planned(pair), planned({**pair, "attributes.pay.weight": 27})

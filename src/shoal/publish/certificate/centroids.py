@@ -171,7 +171,9 @@ def centroid_answers(plan: CentroidsPlan) -> dict[str, PremiseAnswer]:
         "inner-box": by_program("when the noise was drawn"),
         "rho-range": by_program("every rho and their sum, when planning"),
         "reliable-delta": when_planning,
-        "fresh-samples": by_construction("no sample is drawn: every centroid has noise that is drawn for it alone"),
+        "fresh-samples": by_construction(
+            "no sample is drawn: the noise of every attribute is drawn for this release alone"
+        ),
         "sensitivity-declared": by_custodian(f"domains and grids are {LOCKED}; {unseen}"),
         "options-fixed": by_custodian(f"hierarchies and domains are {LOCKED}; {unseen}"),
         "parts-fixed": by_construction(

@@ -220,8 +220,8 @@ class CentroidsPlan(Plan):
         if drowned:
             listed = ", ".join(f"'{name}'" for name in drowned[:5]) + (", …" if len(drowned) > 5 else "")
             found.append(
-                f"The noise drowns {listed}: it moves a centroid by half of the declared domain or more in 1 of 20 cases, so the "
-                f"published values say next to nothing. {self._remedy()}"
+                f"The noise drowns {listed}: it moves a centroid by half of the declared domain or more in at least 1 of 20 "
+                f"cases, so the published values say next to nothing. {self._remedy()}"
             )
         if setting.calibration == "per_record":
             found.append(
@@ -267,7 +267,7 @@ class CentroidsPlan(Plan):
             turns = "a single order" if setting.corners == 1 else "corners of the declared domain that take turns"
             found.append(("corners", str(setting.corners), turns))
         if any(isinstance(own, NumberLattice) for own in self.method.lattices):
-            chosen = ", which has the least bound on the error" if setting.noise_found else ""
+            chosen = ", which has the least sum of the two errors below" if setting.noise_found else ""
             found.append(("noise", setting.noise, f"{NOISE_WORDS[setting.noise]}{chosen}"))
         if setting.calibration == "per_record":
             asked = f"epsilon {plain(setting.epsilon)} for one cluster and one attribute: not what the data set keeps"
@@ -278,7 +278,7 @@ class CentroidsPlan(Plan):
             (
                 "error of noise",
                 percent(setting.error_bound - setting.grouping_error),
-                "of a domain's width, on average over records and attributes",
+                self._about_noise(),
             ),
             ("composed", text_up(self.epsilon_composed), "epsilon of everything together at this delta"),
             ("unit", self.unit.words(), self.policy.neighbours),
@@ -290,10 +290,19 @@ class CentroidsPlan(Plan):
             return "of a domain's width, on average, in any table: from a record to its cluster's mean"
         return "of an order's length, on average, in any table: from a record to its cluster's middle along that order"
 
+    def _about_noise(self) -> str:
+        concepts = any(not isinstance(own, NumberLattice) for own in self.method.lattices)
+        of = (
+            "of a domain's width, or for concepts at most of their largest distance"
+            if concepts
+            else "of a domain's width"
+        )
+        return f"{of}, on average over records and attributes, before values are rounded"
+
     def _about_k(self) -> str:
         if not self.setting.k_found:
             return "as the policy says"
-        return "found without the data: it has the least bound on the expected error"
+        return "found without the data: it has the least sum of the two errors below"
 
     @property
     def view_head(self) -> tuple[str, str, str]:
