@@ -179,6 +179,42 @@ def test_the_optimal_noise_is_left_out_where_there_are_too_many_clusters():
         solved(k=2, rows=4000, noise="optimal")
 
 
+def drawn_law(setting, entry):
+    """How likely each whole number is as the noise of one cluster's sum, from the distribution that is documented."""
+    if entry.side is not None:
+        many = int((setting.nodes + 60) / float(entry.epsilon)) + 8
+        numbers = np.arange(many)
+        halves = numbers * entry.side + entry.inner
+        logs = setting.nodes * np.log(2 * halves + 1) - float(entry.epsilon) * numbers
+        chances = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+        reach = int(halves[-1])
+        law = np.zeros(2 * (1 + setting.ordered) * reach + 1)
+        for half, chance in zip(halves.tolist(), chances.tolist(), strict=True):
+            even = np.full(2 * half + 1, 1 / (2 * half + 1))
+            own = np.convolve(even, even) if setting.ordered else even
+            middle = len(law) // 2
+            law[middle - len(own) // 2 : middle + len(own) // 2 + 1] += chance * own
+        return law
+    width = float(entry.scale or entry.sigma)
+    numbers = np.arange(-int(40 * width) - 8, int(40 * width) + 9)
+    own = np.exp(-np.abs(numbers) / width) if entry.scale else np.exp(-(numbers**2) / (2 * width**2))
+    own /= own.sum()
+    return np.convolve(own, own) if setting.ordered else own
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["laplace", "optimal", "gaussian"])
+@pytest.mark.parametrize("corners", [1, 2])
+def test_a_half_width_holds_with_95_percent_on_the_coarsest_grids(noise, corners):
+    for steps, epsilon, clusters in itertools.product((1, 2, 3, 6), ("0.7", 3, 12, 60), (2, 5)):
+        one = CentroidAttribute("grade", "numeric", steps=steps)
+        setting = solved(epsilon, "1e-2", [one], rows=clusters * 10, k=10, corners=corners, noise=noise)
+        law = drawn_law(setting, setting.entries[0])
+        most = int(setting.half_width("grade") * setting.k * steps + 1e-9)
+        inside = law[max(0, len(law) // 2 - most) : len(law) // 2 + most + 1].sum() / law.sum()
+        assert inside >= 0.95, (steps, epsilon, clusters)
+
+
 def test_noise_that_drowns_the_data_is_named():
     assert solved("0.01", k=20, corners=4).drowned == ("pay", "tax")
     assert solved(100, k=100, corners=1).drowned == ()

@@ -330,12 +330,16 @@ class CentroidSetting:
         return _noise_share(self.entry(name), self.noise, self.nodes, self.ordered, self.clusters, self.rows)
 
     def half_width(self, name: str) -> float:
-        """How far noise moves the centroid of a cluster of k records with a probability of 95 %, as a share of the width."""
+        """How far noise moves the centroid of a cluster of k records with a probability of 95 % at most, as a share of the width.
+
+        What is drawn lies on the grid, so a sum has a step more than the continuous noise has, and a difference of two has two:
+        then it holds on the coarsest grid too.
+        """
         entry = self.entry(name)
         if entry.attribute.kind == "categorical":
             raise UsageError(f"attribute '{name}' is categorical, and its centroids have no interval")
         model = _noise_model(entry, self.noise, self.nodes, self.ordered)
-        return model.half_width / (self.k * entry.attribute.steps)
+        return (model.half_width + 1 + self.ordered) / (self.k * entry.attribute.steps)
 
     @property
     def grouping_error(self) -> float:

@@ -6493,7 +6493,7 @@ def half_width_of(told: dict[str, Any], plan: CentroidsPlan) -> float:
         size = float(number(told["sigma"])) * 1.959964 * (sqrt(2) if ordered else 1)
     else:
         size = told["side"] * BoxNoise(plan.nodes, float(number(told["epsilon"]))).half_width(ordered=ordered)
-    return float(size / (plan.k * steps))
+    return float((size + 1 + ordered) / (plan.k * steps))  # a step more, or two, as what is drawn lies on the grid
 
 
 MOST_TRIED = 3000
