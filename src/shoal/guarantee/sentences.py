@@ -195,6 +195,33 @@ def centroid_sentences(total: PureDP | ApproxDP, setting: CentroidSetting, *, tu
     ]
 
 
+def box_sentences(total: PureDP, unit: Unit, *, counted: bool, tuned: Tuning = UNTUNED) -> list[str]:
+    """What a release of rows inside boxes promises, what the numbers mean, what is done, and what a reader gets.
+
+    `counted`: whether values without an order are counted before the domain is divided.
+    """
+    ratio = growth(total.epsilon)
+    whose = "" if unit.column is None else f"{_contribution_clause(unit)}. "
+    first = "Values without an order are counted with noise, and stand in the order of their noisy counts. " * counted
+    halves = "follow from these counts and from domains that are" if counted else "are"
+    done = (
+        f"{whose}{first}The declared domain is divided into boxes, by halves that {halves} {_order_clause(tuned)}: a box is "
+        "halved where its number of records, with noise added and less for every division before, is large. Of each box the "
+        "number of its records and a sum for each attribute are taken, with noise added; a record is in one box"
+    )
+    shown = (
+        "Rows are made from these numbers alone: boxes whose noisy count stands out of the noise have rows in proportion to it, "
+        "spread so that their means are near its noisy means; together there are as many as all noisy counts add up to. Nothing "
+        "else is shown."
+    )
+    return [
+        _promise_sentence(ratio, "0", unit),
+        f"The factor {ratio} is e to the power epsilon, and nothing is added: it holds for every conclusion.",
+        f"{done}. {shown}",
+        "How many records there are stays hidden: the number of rows is a noisy one. No row is anybody's record.",
+    ]
+
+
 def _capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 

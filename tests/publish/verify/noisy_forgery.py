@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.publish import sample_clinic
+from tests.publish.box_clinic import publish as publish_boxes
 from tests.publish.level_clinic import METHODS as LEVELS
 from tests.publish.level_clinic import publish as publish_levels
 from tests.publish.noisy_clinic import publish
@@ -24,6 +25,8 @@ def noisy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     place, made = tmp_path_factory.mktemp("noisy"), dict[str, Path]()
 
     def folder(kind: str) -> Path:
+        if kind == "boxes" and kind not in made:
+            made[kind] = publish_boxes(place / kind, rows=150).folder
         if kind not in made:
             own = sample_clinic.publish if kind == "sample" else publish_levels if kind in LEVELS else publish
             made[kind] = FROZEN / kind if (FROZEN / kind).exists() else own(place / kind, kind).folder

@@ -59,6 +59,23 @@ def odd_policy(rng: Random, *, most_columns: int = 4, most_values: int = 12) -> 
     return json.dumps(policy, ensure_ascii=False)
 
 
+def odd_boxes_policy(rng: Random) -> str:
+    """The same for rows inside boxes, whose values are never missing."""
+    policy = json.loads(odd_policy(rng))
+    rows = policy["release"]
+    for attribute in policy["attributes"].values():
+        if attribute["role"] not in ("identifier", "drop"):
+            attribute["missing"] = "refuse"
+            attribute.pop("outside", None)
+    release = {
+        "method": "dp-microaggregation",
+        "grouping": "boxes",
+        "epsilon": rows["epsilon"],
+        "output": rows["output"],
+    }
+    return json.dumps({**policy, "release": release}, ensure_ascii=False)
+
+
 def odd_counts_policy(rng: Random) -> str:
     """The same for noisy counts, with or without synthetic rows."""
     policy = json.loads(odd_policy(rng))

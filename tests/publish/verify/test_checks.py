@@ -17,6 +17,7 @@ from shoal.publish.share import pack
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import CHECKS, OWN_CHECKS, verify
 from tests.publish.clinic import TREATED, publish
+from tests.publish.verify.box_forgery import BOX_FORGERIES, OTHER_BOX_FORGERIES
 from tests.publish.verify.forgery import certificate, redraw, write
 from tests.publish.verify.freeze import FROZEN, KINDS
 from tests.publish.verify.group_forgery import GROUP_FORGERIES, grouped
@@ -229,9 +230,13 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     **NOISY_FORGERIES,
     **GROUP_FORGERIES,
     **LEVEL_FORGERIES,
+    **BOX_FORGERIES,
 }  # fmt: skip
 """For each check a kind of release and a forgery that it must catch; hashes and seal are made anew by the forger."""
-NOISY = {"sample", *(kind for kind, _ in (*NOISY_FORGERIES.values(), *LEVEL_FORGERIES.values()))}
+NOISY = {
+    "sample",
+    *(kind for kind, _ in (*NOISY_FORGERIES.values(), *LEVEL_FORGERIES.values(), *BOX_FORGERIES.values())),
+}
 """Kinds of which no folder is frozen."""
 GROUPED = {kind for kind, _ in GROUP_FORGERIES.values()}
 NOT_RESEALED: dict[str, tuple[str, Change]] = {
@@ -288,6 +293,17 @@ def test_every_check_fires(tmp_path, new, treated, noisy, grouped, check):
     assert check in failed(folder)
     if check in verifier.CHECKS and check not in LEFT_OPEN:
         assert check in failed_alone(folder)
+
+
+@pytest.mark.parametrize("check", OTHER_BOX_FORGERIES)
+def test_checks_of_every_release_fire_on_rows_inside_boxes(tmp_path, new, noisy, check):
+    kind, change = OTHER_BOX_FORGERIES[check]
+    folder = copy(kind, new, tmp_path, noisy)
+    content = certificate(folder)
+    change(folder, content)
+    write(folder, content)
+    assert failed(folder)
+    assert check in {each.name for each in verifier.verify(folder) if each.agrees is False}
 
 
 @pytest.mark.parametrize("check", NOT_RESEALED)

@@ -15,10 +15,12 @@ from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from shoal.publish.verify import standalone as verifier
-from tests.publish.verify.odd_policies import odd_counts_policy, odd_levels_policy, odd_policy
+from tests.publish.verify.odd_policies import odd_boxes_policy, odd_counts_policy, odd_levels_policy, odd_policy
 
 COUNTS_THAT_RUN = (19, 21, 30)
 """Seeds of odd policies of noisy counts that are not refused, and run quickly."""
+BOXES_THAT_RUN = (19, 33, 66)
+"""The same for rows inside boxes; one has whole numbers that no float tells apart."""
 LEVELS_THAT_RUN = (12, 19, 21)
 """The same for k-anonymity by levels; rows of some have labels of their own."""
 
@@ -56,6 +58,18 @@ def test_noisy_counts_that_are_planned_are_released_and_verified(tmp_path):
     for seed in COUNTS_THAT_RUN:
         assert published_or_refused(seed, tmp_path, odd_counts_policy)
         assert verifier.report(verifier.verify(tmp_path / str(seed)))[1] == 0
+
+
+@pytest.mark.slow
+def test_boxes_that_are_planned_are_released_and_verified(tmp_path):
+    for seed in BOXES_THAT_RUN:
+        assert published_or_refused(seed, tmp_path, odd_boxes_policy)
+        assert verifier.report(verifier.verify(tmp_path / str(seed)))[1] == 0
+
+
+@pytest.mark.long
+def test_boxes_that_are_planned_are_released_hundreds_of_times(tmp_path):
+    assert sum(published_or_refused(seed, tmp_path, odd_boxes_policy) for seed in range(300)) >= 60
 
 
 def released_or_infeasible(seed: int, folder) -> bool:

@@ -1,7 +1,7 @@
-"""A release of noisy centroids, read from its folder: one table as a frame, or of ranks one table for each attribute.
+"""A release of noisy centroids or of boxes, read from its folder: one table as a frame, or of ranks one for each attribute.
 
-Every row shows a noisy average of a group of records. There are as many rows as records, so there are no weights; the certificate
-says how far noise moves an average, and nobody outside knows how far records were from it.
+Every row shows a noisy average of a group of records, or is spread in a box. There are as many rows as records, in boxes up to
+noise, so there are no weights; the certificate says how large noise is, and nobody outside knows how far records were off.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CONCEPT = "drawn concept"
 
 @dataclass(frozen=True)
 class PublishedCentroidTable(SealedTable):
-    """One table of noisy centroids, sorted by its own values: a row is nobody's in particular."""
+    """One table of noisy centroids or of boxes, sorted by its own values: a row is nobody's in particular."""
 
     name: str
     columns: tuple[str, ...]
     shows: Mapping[str, str]
-    """What each column shows: a noisy mean, a drawn concept or a drawn value."""
+    """What each column shows: a noisy mean, a drawn concept or value, or values that are spread inside boxes."""
     _sealed: SealedFolder = field(repr=False)
     _file: str = field(repr=False)
     _cache: dict[Any, Any] = field(repr=False, compare=False)
@@ -47,7 +47,7 @@ class PublishedCentroidTable(SealedTable):
 
 @dataclass(frozen=True)
 class CentroidRelease:
-    """A release of noisy centroids that was read from its folder. Tables are read when they are first asked for."""
+    """A release of noisy centroids or of boxes that was read from its folder. Tables are read when they are first asked for."""
 
     folder: Path
     certificate: Mapping[str, Any] = field(repr=False)
@@ -74,13 +74,14 @@ class CentroidRelease:
         return found
 
     def noise_share(self, column: str) -> float | None:
-        """How far noise moves an average in 95 of 100 cases, as a share of the domain's width; None for drawn concepts.
+        """How far noise moves an average in 95 of 100 cases, as a share of the domain's width; None for choices and in boxes.
 
         Raises     UsageError for a column that the release does not have
         """
         for own in self.certificate["attributes"]:
             if own["name"] == column:
-                return None if own["half_width"] is None else float(Fraction(own["half_width"]))
+                told = own.get("half_width")
+                return None if told is None else float(Fraction(told))
         known = ", ".join(name for table in self.tables for name in table.columns)
         raise UsageError("no column of this name", came=column, allowed=known)
 

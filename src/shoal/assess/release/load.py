@@ -294,7 +294,7 @@ def load_any(folder: str | Path) -> LoadedRelease | GroupRelease | RecodedReleas
         from shoal.assess.frame.groups import read_groups
 
         return read_groups(place, sealed, held)
-    if method == "dp-microaggregation":
+    if method in ("dp-microaggregation", "box-microaggregation"):
         from shoal.assess.frame.centroids import read_centroids
 
         return read_centroids(place, sealed, held)

@@ -292,6 +292,8 @@ def _columns(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """How much each column says, by whichever measure its report has."""
     if "held" in report:  # groups: their quasi-identifiers are as they were, and more or less alike inside a group
         return [{"name": one["name"], "inside_percent": one["loss"]} for one in report["unlike"]["attributes"]]
+    if "boxes" in report:  # rows of nobody: distributions are compared, in standard deviations or in shares
+        return [{key: one[key] for key in ("name", "distance", "in_deviations")} for one in report["attributes"]]
     if "clusters" in report:  # noisy centroids: what grouping and what noise took
         return [
             {"name": one["name"], "loss_percent": one["loss"], "noise_percent": one["noise_loss"]}
@@ -299,10 +301,8 @@ def _columns(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         ]
     if "attributes" in report:  # views: each attribute where it is shown best
         return [{"name": one["name"], "views": one["views"], **_detail(one["best"])} for one in report["attributes"]]
-    if "mean_distance" in report:  # noisy counts: tables are compared with the original, not columns
-        return []
-    if "rate" in report:  # a plain sample: rows are shown as they are, at the levels of the policy
-        return []
+    if "mean_distance" in report or "rate" in report:
+        return []  # of noisy counts tables are compared, not columns; a plain sample shows rows as they are
     if "levels" in report:
         keys = ("levels", "coarsest", "loss")
         return [{"name": one["name"], **{key: one[key] for key in keys}} for one in report["levels"]]
@@ -357,6 +357,9 @@ def _column_text(column: Mapping[str, Any]) -> str:
         one, shown = len(column["levels"]) == 1, " and ".join(map(str, column["levels"]))
         lost = f"which loses {'' if one else 'up to '}{100 * column['loss']:.3g} % of its detail"
         return f"level{'' if one else 's'} {shown} of 0 to {column['coarsest']}, {lost}"
+    if "distance" in column:
+        far, unit = column["distance"], " standard deviations" if column["in_deviations"] else " of 1"
+        return "constant" if far is None else f"its distribution is {far:.3g}{unit} from the original"
     if "loss_percent" in column:
         lost = column["loss_percent"]
         by_noise = f", {column['noise_percent']:.3g} % by noise" if column.get("noise_percent") is not None else ""

@@ -626,9 +626,9 @@ def _boxes_fields(certificate: BoxesCertificate) -> dict[str, Any]:
         "about_spending": f"Each step is for one row added or removed{times}. A row is in one box, so however many boxes there "
         "are, their means are paid once.",
         "spending": _box_spending(certificate),
-        "about_table": f"{table.file} has {count_words(table.rows, 'row')}, which is a noisy number. The rows of a box have its "
-        "noisy count and its noisy means, and are spread inside it as evenly as these allow; boxes whose count does not stand "
-        "out of the noise are empty. No row is anybody's.",
+        "about_table": f"{table.file} has {count_words(table.rows, 'row')}, which is a noisy number. Boxes have rows in "
+        "proportion to their noisy counts, spread inside them as evenly as their noisy means allow; boxes whose count does not "
+        "stand out of the noise have none. No row is anybody's.",
         "attributes": [
             {
                 "name": own.name,
@@ -661,7 +661,7 @@ def _box_facts(certificate: BoxesCertificate) -> list[Fact]:
         (
             "noise of a count",
             f"± {short(exact(means.half_width), cost=True)}",
-            "records of one box, in 95 of 100 cases; its means move by as many half-lengths of the box, over its count",
+            "records of one box, in 95 of 100 cases; its means move by about as many half-lengths of the box, over its count",
         ),
         ("number of rows", "hidden", "the table has a noisy number of rows"),
         ("randomness", randomness, RANDOMNESS.get(randomness, "")),

@@ -246,6 +246,8 @@ _SHOWS = {
     "noisy mean": "the mean of its cluster with noise, moved into the declared domain",
     "drawn concept": "a value or a concept of the hierarchy above values, drawn at random, likely one near to its cluster",
     "drawn value": "a value, drawn at random, likely one near to its cluster",
+    "spread inside boxes": "a value of nobody, spread inside a box so that the box's mean is its noisy one",
+    "drawn inside boxes": "a value of nobody, as often inside a box as its noisy numbers say",
     "bucket, in the table of groups": "the buckets of its group's records, and how many have each",
     "as it is, in the table of groups": "the values of its group's records, and how many have each",
     "bucket, permuted inside hidden groups": "the bucket of some record of its group",

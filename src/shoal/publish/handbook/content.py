@@ -13,11 +13,11 @@ from shoal.assess.frame.column import PublishedColumn, describe_column, with_con
 from shoal.data.type import Type
 
 ROWS, COUNTS, SYNTHETIC, RECORDS, RECODED = "rows", "counts", "synthetic", "records", "recoded"
-LINKED, GROUPS, CENTROIDS = "linked", "groups", "centroids"
-Kind = Literal["rows", "counts", "synthetic", "records", "recoded", "linked", "groups", "centroids"]
+LINKED, GROUPS, CENTROIDS, BOXES = "linked", "groups", "centroids", "boxes"
+Kind = Literal["rows", "counts", "synthetic", "records", "recoded", "linked", "groups", "centroids", "boxes"]
 """What the lines of a table are: sampled rows, cells with noisy counts, rows of nobody, masked or recoded records, records with
-the number of their group, what groups hold, or noisy centroids of clusters."""
-OF_VALUES: tuple[Kind, ...] = ("synthetic", "records", "linked", "groups", "centroids")
+the number of their group, what groups hold, noisy centroids of clusters, or rows of nobody inside boxes."""
+OF_VALUES: tuple[Kind, ...] = ("synthetic", "records", "linked", "groups", "centroids", "boxes")
 """The kinds of tables whose columns need no rule: without one they show values."""
 NUMBERS = ("count", "low", "high")
 """The columns of a table of counts after its attributes."""
@@ -105,7 +105,7 @@ class Handbook:
 
     def shows_values(self, table: HandbookTable, name: str) -> bool:
         """Whether the cells of a column are values of the attribute in its own type; else they are labels, which are text."""
-        if table.kind == SYNTHETIC:
+        if table.kind in (SYNTHETIC, BOXES):
             return True
         if table.kind in (RECORDS, LINKED, GROUPS, CENTROIDS):
             return name not in table.rules and table.shows[name] not in LABELLED
@@ -171,6 +171,10 @@ def _tables(certificate: Mapping[str, Any]) -> Iterator[HandbookTable]:
             own = entry["columns"][0] if len(certificate["tables"]) > 1 else name
             columns, k = tuple(entry["columns"]), certificate["clusters"]["k"]
             yield HandbookTable(own, entry["file"], "centroids", columns, {}, entry["shows"], k, lines=entry["rows"])
+            continue
+        if certificate["method"] == "box-microaggregation":
+            columns, lines = tuple(entry["columns"]), entry["rows"]
+            yield HandbookTable(name, entry["file"], "boxes", columns, {}, entry["shows"], lines=lines)
             continue
         if "shows" in entry:
             yield HandbookTable(name, entry["file"], "records", tuple(entry["columns"]), {}, entry["shows"], entry["k"])

@@ -15,6 +15,7 @@ from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, point
 from shoal.publish.handbook.codebook import FIELDS, words_of
 from shoal.publish.handbook.content import (
+    BOXES,
     CENTROIDS,
     COUNTS,
     GROUPS,
@@ -53,6 +54,7 @@ KINDS = {
     GROUPS: "what each group holds, one line for each combination, with how many of its records have it",
     RECODED: "records, with labels in the place of quasi-identifiers",
     CENTROIDS: "noisy averages of groups of records, which are nobody's in particular",
+    BOXES: "rows of nobody, spread inside boxes with noisy counts and means",
 }
 
 
@@ -110,6 +112,8 @@ def _resource(handbook: Handbook, table: HandbookTable, taken: set[str], *, list
         own |= {} if table.k is None else {"k": table.k}
     if table.kind == CENTROIDS:
         own |= {"k": table.k, "clusters": handbook.certificate["clusters"]["clusters"]}
+    if table.kind == BOXES:
+        own |= {"half_width": handbook.certificate["boxes"]["means"]["half_width"]}
     if table.sigma is not None:
         own |= {"sigma": table.sigma, "half_width": table.half_width}
     return {

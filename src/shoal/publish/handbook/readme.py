@@ -130,6 +130,8 @@ def _about(handbook: Handbook) -> Iterator[str]:
         yield _about_recoded(handbook, table)
     if handbook.of_kind("centroids"):
         yield from _about_centroids(handbook, handbook.of_kind("centroids"))
+    for table in handbook.of_kind("boxes"):
+        yield from _about_boxes(handbook, table)
 
 
 def _about_centroids(handbook: Handbook, tables: Sequence[HandbookTable]) -> Iterator[str]:
@@ -166,6 +168,28 @@ def _about_centroids(handbook: Handbook, tables: Sequence[HandbookTable]) -> Ite
             "Where the column has a hierarchy, the row may show one of its inner concepts, which stands for several values."
         )
     yield " ".join(said)
+
+
+def _about_boxes(handbook: Handbook, table: HandbookTable) -> Iterator[str]:
+    """Rows of nobody, where they come from, and how far off counts and means are."""
+    certificate = handbook.certificate
+    half = text_up(Fraction(certificate["boxes"]["means"]["half_width"]), 3)
+    yield (
+        f"{_name(table.file)}: {table.lines or 0:,} rows of nobody. The declared domain was divided into boxes, finer where "
+        "records are, and each box has a noisy count and noisy means. Boxes whose count stands out of the noise have rows in "
+        "proportion to it, spread inside them; their number is itself noisy. Rows are sorted by what they show: none is a "
+        "record of the original."
+    )
+    yield (
+        f"What error to expect: noise moves the count of one box by at most {half} in 95 of 100 cases, and that of a region of "
+        "b boxes by about √b times as much. The mean of a box with n records moves by about as many half-lengths of the box, "
+        "divided by n; noisy means are drawn towards the box's middle. Boxes are not published: "
+        f"{_name(table.file)} has more different values where they are small."
+    )
+    yield (
+        "Inside a box attributes are independent of each other, and values are as even as the means allow: relations and shapes "
+        "that are finer than the boxes are not in the rows."
+    )
 
 
 def _about_rows(handbook: Handbook, rows: Sequence[HandbookTable]) -> Iterator[str]:
@@ -337,6 +361,10 @@ def _treatments(handbook: Handbook) -> Iterator[Section]:
                 "A synthetic row may show a value that the steps rule out, because it is drawn from a whole cell."
             )
         )
+    if handbook.of_kind("boxes"):
+        blocks.append(
+            Paragraph("A row may show a value that the steps rule out, because it is spread inside a whole box.")
+        )
     for matrix in transition_matrices(handbook):
         name = _name(matrix.attribute)
         blocks.append(
@@ -473,6 +501,8 @@ def _record_items(handbook: Handbook) -> list[str]:
         "noisy mean": "the mean of a group, with noise",
         "drawn concept": "a value, or a concept of the column's hierarchy that stands for several, drawn for a group",
         "drawn value": "a value, drawn for a group",
+        "spread inside boxes": "a value of nobody, spread inside a box with a noisy mean",
+        "drawn inside boxes": "a value of nobody, as often inside a box as its noisy numbers say",
         "bucket, in the table of groups": "buckets (intervals or sets of values) of a group's records, in their own table",
         "as it is, in the table of groups": "the values of a group's records, in their own table",
         "bucket, permuted inside hidden groups": "the bucket of some record of the same group, which is not shown",
@@ -482,6 +512,20 @@ def _record_items(handbook: Handbook) -> list[str]:
 
 
 # --- how to weight ---------------------------------------------------------------------------------------------------------
+
+
+def _weights_of_averages(handbook: Handbook) -> Iterator[str]:
+    """Of noisy averages and of rows inside boxes."""
+    if handbook.of_kind("centroids"):
+        yield (
+            "There are no weights: there are as many rows as records, so means and shares over rows estimate those of the "
+            "original. Variances come out too small by what groups hide, and too large by noise."
+        )
+    if handbook.of_kind("boxes"):
+        yield (
+            "There are no weights: the number of rows estimates the number of records that took part, and means and shares over "
+            "rows estimate theirs."
+        )
 
 
 def _weights(handbook: Handbook) -> Iterator[str]:
@@ -523,11 +567,7 @@ def _weights(handbook: Handbook) -> Iterator[str]:
         yield f"Synthetic rows have no weights. Their number, {table.lines or 0:,}, {said}."
     if handbook.of_kind("records"):
         yield "There are no weights: a row is one record."
-    if handbook.of_kind("centroids"):
-        yield (
-            "There are no weights: there are as many rows as records, so means and shares over rows estimate those of the "
-            "original. Variances come out too small by what groups hide, and too large by noise."
-        )
+    yield from _weights_of_averages(handbook)
     if handbook.of_kind("recoded"):
         yield "There are no weights: a row is one record."
         if handbook.certificate["search"]["suppression"] != "0":
@@ -592,6 +632,15 @@ def _warnings(handbook: Handbook) -> Iterator[str]:
             "variances come out too small."
         )
     yield from _centroid_warnings(handbook)
+    if handbook.of_kind("boxes"):
+        yield (
+            "Do not treat rows as people, and do not test hypotheses on them as if they were a sample: they repeat noisy counts "
+            "and means, and the usual errors do not hold for them."
+        )
+        yield (
+            "Do not read rare values, extremes or small groups off the rows: a box whose count does not stand out of the noise "
+            "has no rows, and what is left over is shared out to the others."
+        )
     if handbook.of_kind("recoded") and handbook.certificate["search"]["suppression"] != "0":
         yield "Do not read absence as zero: a combination that is not there may have been left out."
     if handbook.certificate["method"] == "probabilistic-k":

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan
+from shoal.publish.plan.boxes import BoxesPlan
 from shoal.publish.plan.bucketized import AnatomyPlan, TClosenessPlan
 from shoal.publish.plan.centroids import CentroidsPlan
 from shoal.publish.plan.counted import MicroaggregationPlan, SwapPlan
@@ -31,8 +32,12 @@ PLANS: Mapping[str, type[Plan]] = {
     for name in kind.methods
 }
 """The class that plans each value of `release.method`; views are planned by `SafeKPlan`, which hands them on."""
-CERTIFIED: Mapping[str, type[Plan]] = {**PLANS, "noisy-counts": NoisyCountsPlan}
-"""The class that plans what a certificate calls its method: noisy counts of `safe-k` have a certificate of their own."""
+CERTIFIED: Mapping[str, type[Plan]] = {
+    **PLANS,
+    "noisy-counts": NoisyCountsPlan,
+    "box-microaggregation": BoxesPlan,
+}
+"""The class that plans what a certificate calls its method: noisy counts of `safe-k`, and boxes, have one of their own."""
 
 
 def plan(policy: Policy) -> Plan:
@@ -53,5 +58,6 @@ def plan(policy: Policy) -> Plan:
         raise PolicyError(
             "release.method: this method cannot be planned yet", came=asked.method, allowed=", ".join(PLANS)
         )
-    kind = NoisyCountsPlan if asked.noisy_counts is not None else PLANS[asked.method]
-    return kind.of(policy)
+    if asked.noisy_counts is not None:
+        return NoisyCountsPlan.of(policy)
+    return (BoxesPlan if asked.grouping == "boxes" else PLANS[asked.method]).of(policy)

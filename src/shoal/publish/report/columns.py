@@ -166,7 +166,7 @@ def _bins(one: ColumnChange) -> dict[str, Any]:
         "before": counts[0],
         "after": counts[1],
         "cut": cut,
-        "records": _records(one, edges),
+        "records": _records(one, edges) if len(one.before) == len(one.after) else [],
     }
 
 
@@ -200,7 +200,7 @@ def _records(one: ColumnChange, edges: Floats) -> list[list[float]]:
 def _bars(one: ColumnChange, before: Array, after: Array) -> dict[str, Any]:
     counts = [_label_counts(values) for values in (before, after)]
     order = _label_order(one.attribute)
-    rows = max(1, len(before))
+    rows = max(1, len(before)), max(1, len(after))
     known = sorted(counts[0].keys() | counts[1].keys(), key=lambda label: (-counts[0].get(label, 0), label))
     chosen = (
         sorted(known[:MOST_LABELS], key=lambda label: order.get(label, len(order))) if order else known[:MOST_LABELS]
@@ -212,13 +212,13 @@ def _bars(one: ColumnChange, before: Array, after: Array) -> dict[str, Any]:
     return {"kind": "bars", "labels": entry, "rest": {**rest, "labels": len(others)} if others else None}
 
 
-def _label(label: str | None, before: int, after: int, rows: int) -> dict[str, Any]:
+def _label(label: str | None, before: int, after: int, rows: tuple[int, int]) -> dict[str, Any]:
     return {
         "label": label,
         "rows": before,
         "published": after,
-        "share": round(before / rows, 6),
-        "published_share": round(after / rows, 6),
+        "share": round(before / rows[0], 6),
+        "published_share": round(after / rows[1], 6),
     }
 
 

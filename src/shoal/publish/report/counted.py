@@ -20,7 +20,7 @@ import numpy.typing as npt
 from shoal.anonymize.cluster.mdav import Labels
 from shoal.anonymize.method.microaggregation import ALL, MaskedMicrodata
 from shoal.assess.disclosure.report import Confidential
-from shoal.assess.distortion.correlation import correlation_change
+from shoal.assess.distortion.correlation import CorrelationChange, correlation_change
 from shoal.assess.distortion.information_loss import ColumnDistortion, distortion
 from shoal.assess.distortion.linkage import ALIKE, linkage
 from shoal.assess.distortion.record_pairs import pair_columns
@@ -202,7 +202,11 @@ def listed_correlations(
     before: Mapping[str, npt.NDArray[Any]], after: Mapping[str, npt.NDArray[Any]], confidential: Sequence[str] = ()
 ) -> dict[str, Any]:
     """How far correlations of numbers moved, and which moved most; where some are confidential, of pairs with one of those."""
-    change = correlation_change(before, after, list(confidential) or None)
+    return list_correlations(correlation_change(before, after, list(confidential) or None))
+
+
+def list_correlations(change: CorrelationChange) -> dict[str, Any]:
+    """A change of correlations as plain values, with the pairs that moved most."""
     pairs: list[dict[str, Any]] = [
         {"first": change.attributes[i], "second": change.attributes[j], "before": a, "after": b, "moved": b - a}
         for i, j in np.argwhere(change.pair_mask).tolist()

@@ -1,10 +1,16 @@
-"""The run of noisy centroids: charge, cluster, add noise, write the tables sorted by their own values."""
+"""The runs of dp-microaggregation: charge, group records, add noise, write the tables sorted by their own values.
+
+`CentroidsJob` is for noisy centroids of clusters, `BoxesJob` for rows that are spread inside boxes.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.anonymize.method.box_microaggregation import BoxRows
 from shoal.anonymize.method.dp_microaggregation import CentroidTable, NoisyCentroids
 from shoal.anonymize.method.microaggregation import bound_to_one_row
 from shoal.chance.source import Source
@@ -12,9 +18,12 @@ from shoal.data.schema import Schema
 from shoal.engine.base import Table, open_engine
 from shoal.errors import DataError, UsageError
 from shoal.ledger.ledger import Ledger
-from shoal.publish.certificate.centroids import certificate
+from shoal.ledger.state import Account
+from shoal.publish.certificate import boxes, centroids
+from shoal.publish.certificate.model import BoxesCertificate, CentroidsCertificate
 from shoal.publish.folder import LOCK, hashes, read_hierarchies, write_certificate, write_hierarchies, write_text
 from shoal.publish.handbook.files import concepts_of, drawn_columns, try_handbook
+from shoal.publish.plan.boxes import BoxesPlan
 from shoal.publish.plan.centroids import CentroidsPlan
 from shoal.publish.run.charge import ChargedJob
 from shoal.publish.run.release import Stage, today
@@ -24,22 +33,72 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class CentroidsJob(ChargedJob):
-    """The run of a plan of noisy centroids; it is charged once, before the first random draw."""
+class MicroaggregationJob(ChargedJob):
+    """What the runs of clusters and of boxes share; they are charged once, before the first random draw."""
 
-    plan: CentroidsPlan
+    plan: CentroidsPlan | BoxesPlan
     modules = ("shoal.publish.verify.centroids",)
-    report_modules = ("shoal.publish.report.centroids",)
 
-    def __init__(self, plan: CentroidsPlan) -> None:
-        self.plan = plan
+    def __init__(self) -> None:
         self.hierarchies: dict[str, bytes] = {}
-        self.taking_part: Table | None = None
-        """One row of each unit, as it was clustered."""
-        self.made: NoisyCentroids | None = None
+
+    @abstractmethod
+    def certificate(
+        self, files: Mapping[str, str], account: Account, rows: int = 1
+    ) -> CentroidsCertificate | BoxesCertificate:
+        """The certificate of these files, with so many published rows."""
+
+    @abstractmethod
+    def seal(self, folder: Path, account: Account, rows: int) -> dict[str, Any]:
+        """Write the certificate of the folder, and give its plain values."""
+
+    @abstractmethod
+    def draw(self, table: Table, chance: Source, stage: Stage) -> Sequence[CentroidTable]:
+        """The tables to publish: the only place where the data are seen."""
 
     def expected_bytes(self, rows: int) -> int:
         return self.cells(rows) * BYTES_OF_CELL[self.plan.format]
+
+    def prepare(self, rows: int, ledger: Ledger) -> list[str]:
+        """Draw the certificate, which the plan decides but for its hashes, and in boxes the number of rows."""
+        plan = self.plan
+        self.hierarchies = read_hierarchies(plan.policy)
+        content = self.certificate({LOCK: plan.lock.sha256}, self.account_after(ledger)).to_json()
+        try_handbook(content, plan.lock.text, concepts_of(plan.policy, drawn_columns(content)))
+        return list(plan.method.load_kernels(plan.schema, rows))
+
+    def write(
+        self, table: Table, folder: Path, source: Source | None, ledger: Ledger, stage: Stage
+    ) -> tuple[dict[str, Any], int]:
+        """Write the tables, the lock and the certificate; the key is gone when this returns."""
+        plan = self.plan
+        with key(source, "centroids") as chance:
+            drawn = self.draw(table, chance, stage)
+        stage("writing")
+        rows = 0
+        for file, made in zip(plan.files, drawn, strict=True):
+            (folder / file).parent.mkdir(exist_ok=True)
+            shown = published(made, plan.displayed)
+            shown.write(folder / file)
+            rows = shown.rows()
+        write_text(folder / LOCK, plan.lock.text)
+        write_hierarchies(folder, self.hierarchies)
+        account = ledger.account(self.dataset, self.receipt)
+        return self.seal(folder, account, rows), rows
+
+
+class CentroidsJob(MicroaggregationJob):
+    """The run of a plan of noisy centroids."""
+
+    plan: CentroidsPlan
+    report_modules = ("shoal.publish.report.centroids",)
+
+    def __init__(self, plan: CentroidsPlan) -> None:
+        super().__init__()
+        self.plan = plan
+        self.taking_part: Table | None = None
+        """One row of each unit, as it was clustered."""
+        self.made: NoisyCentroids | None = None
 
     def check_table(self, table: Table) -> None:
         """Refuse a table with another number of rows, or people, than the policy declares to be public."""
@@ -56,33 +115,17 @@ class CentroidsJob(ChargedJob):
                 fix="if the number of the table is public, declare it as release.rows, and plan again",
             )
 
-    def prepare(self, rows: int, ledger: Ledger) -> list[str]:
-        """Draw the certificate, which the plan decides but for its hashes."""
-        plan = self.plan
-        self.hierarchies = read_hierarchies(plan.policy)
-        draft = certificate(plan, {LOCK: plan.lock.sha256}, self.account_after(ledger), today())
-        content = draft.to_json()
-        try_handbook(content, plan.lock.text, concepts_of(plan.policy, drawn_columns(content)))
-        return list(plan.method.load_kernels(plan.schema, rows))
+    def certificate(self, files: Mapping[str, str], account: Account, rows: int = 1) -> CentroidsCertificate:  # noqa: ARG002
+        return centroids.certificate(self.plan, files, account, today())
 
-    def write(
-        self, table: Table, folder: Path, source: Source | None, ledger: Ledger, stage: Stage
-    ) -> tuple[dict[str, Any], int]:
-        """Write the tables, the lock and the certificate; the key is gone when this returns."""
-        plan = self.plan
-        with key(source, "centroids") as chance:
-            theorem = plan.setting.cluster_theorem
-            self.taking_part = bound_to_one_row(table, plan.unit, chance, stage, theorem)
-            self.made = plan.method.run(self.taking_part, chance, stage)
-        stage("writing")
-        for file, made in zip(plan.files, self.made.tables, strict=True):
-            (folder / file).parent.mkdir(exist_ok=True)
-            published(made, plan.displayed).write(folder / file)
-        write_text(folder / LOCK, plan.lock.text)
-        write_hierarchies(folder, self.hierarchies)
-        account = ledger.account(self.dataset, self.receipt)
-        sealed = certificate(plan, hashes(folder), account, today())
-        return write_certificate(folder, sealed).to_json(), plan.setting.rows
+    def seal(self, folder: Path, account: Account, rows: int) -> dict[str, Any]:
+        return write_certificate(folder, self.certificate(hashes(folder), account, rows)).to_json()
+
+    def draw(self, table: Table, chance: Source, stage: Stage) -> Sequence[CentroidTable]:
+        theorem = self.plan.setting.cluster_theorem
+        self.taking_part = bound_to_one_row(table, self.plan.unit, chance, stage, theorem)
+        self.made = self.plan.method.run(self.taking_part, chance, stage)
+        return self.made.tables
 
     def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Write how far the published values are from the original, and how much of that is noise."""
@@ -91,6 +134,45 @@ class CentroidsJob(ChargedJob):
         if self.made is None or self.taking_part is None:
             raise UsageError("a report before the tables were written")
         return write_centroids_report(self.plan, table, self.taking_part, self.made, private, content)
+
+
+class BoxesJob(MicroaggregationJob):
+    """The run of a plan of rows inside boxes."""
+
+    plan: BoxesPlan
+    report_modules = ("shoal.publish.report.boxes",)
+
+    def __init__(self, plan: BoxesPlan) -> None:
+        super().__init__()
+        self.plan = plan
+        self.made: BoxRows | None = None
+
+    def notes(self, rows: int) -> list[str]:
+        """A warning, and no refusal: whether a release appears must not depend on one row more or less."""
+        fewest = self.plan.fewest_rows
+        if rows >= fewest:
+            return []
+        return [
+            f"the table has fewer rows than the {fewest:,} below which noise drowns it; expect rows that say little"
+        ]
+
+    def certificate(self, files: Mapping[str, str], account: Account, rows: int = 1) -> BoxesCertificate:
+        return boxes.certificate(self.plan, files, account, today(), rows=rows)
+
+    def seal(self, folder: Path, account: Account, rows: int) -> dict[str, Any]:
+        return write_certificate(folder, self.certificate(hashes(folder), account, rows)).to_json()
+
+    def draw(self, table: Table, chance: Source, stage: Stage) -> Sequence[CentroidTable]:
+        self.made = self.plan.method.run(table, chance, stage)
+        return self.made.tables
+
+    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Write how far distributions, means and relations are from the original, and how the domain was divided."""
+        from shoal.publish.report.boxes import write_boxes_report
+
+        if self.made is None:
+            raise UsageError("a report before the table was written")
+        return write_boxes_report(self.plan, table, self.made, private, content)
 
 
 def published(made: CentroidTable, displayed: Schema) -> Table:

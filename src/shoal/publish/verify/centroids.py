@@ -1,4 +1,6 @@
-"""Make the certificate of noisy centroids again, from its locked plan and the noise that it states, and look at every value.
+"""Make the certificate of noisy centroids or of boxes again, from its locked plan and the noise that it states.
+
+Every published value is looked at.
 
 Claims, sentences, theorems and what the files are called follow from the lock. Where the policy leaves k and the kind of noise to
 the program, both are taken from the certificate with the noise itself, and put together to a plan, which refuses noise that does
@@ -15,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from shoal.anonymize.cluster.lattice import ConceptLattice, NumberLattice
+from shoal.anonymize.method.box_microaggregation import BoxMicroaggregation
 from shoal.anonymize.method.dp_microaggregation import DPMicroaggregation
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
@@ -22,8 +25,10 @@ from shoal.errors import PreconditionError
 from shoal.guarantee.centroids import CentroidAttribute, CentroidEntry
 from shoal.guarantee.rounding import exact
 from shoal.policy.policy import Policy
+from shoal.publish.certificate.boxes import certificate as make_boxes_certificate
 from shoal.publish.certificate.centroids import certificate as make_certificate
-from shoal.publish.certificate.model import CentroidNoiseEntry, CentroidsCertificate, ClustersEntry
+from shoal.publish.certificate.model import BoxesCertificate, CentroidNoiseEntry, CentroidsCertificate, ClustersEntry
+from shoal.publish.plan.boxes import BoxesPlan
 from shoal.publish.plan.centroids import CONCEPT, CentroidsPlan, total_of
 from shoal.publish.verify.compare import compare
 from shoal.publish.verify.counted import read_published
@@ -130,3 +135,62 @@ def _size_checks(read: Table, plan: CentroidsPlan, file: str, columns: tuple[str
     whole = not odd if not left else all(many == 1 and size % setting.k == left for size, many in odd.items())
     fits = whole and len(odd) <= 1 and all(size >= setting.k for size in sizes) and (bool(odd) == bool(left))
     yield Check("class-size", fits, f"equal rows are whole clusters of {setting.k:,}", promise=True, about=file)
+
+
+# --- rows inside boxes ------------------------------------------------------------------------------------------------
+
+
+def boxes_checks(folder: Path, policy: Policy, certificate: BoxesCertificate) -> list[Check]:
+    """The certificate against the one that its locked plan makes with its numbers, and the table read and looked at."""
+    plan = boxes_plan_with_numbers(in_published_order(policy, certificate.tables), certificate)
+    account, is_composed = account_as_told(plan, plan.cost, certificate.ledger)
+    rows = certificate.tables[0].rows
+    wanted = make_boxes_certificate(plan, certificate.files, account, certificate.date, rows=rows)
+    open_ = Check("ledger-composed", None, "for information; there are too many different charges to compose here")
+    return [
+        *compare(certificate, wanted),
+        *([] if is_composed else [open_]),
+        *_box_table_checks(folder, plan, certificate),
+    ]
+
+
+def boxes_plan_with_numbers(policy: Policy, certificate: BoxesCertificate) -> BoxesPlan:
+    """The plan of a lock with the noise of a certificate; PreconditionError where that does not keep the promise."""
+    locked, told = BoxesPlan.of(policy), certificate.boxes
+    own, means = locked.setting, told.means
+    if (means.numbers, means.side, means.inner) != (own.numbers, own.side, own.inner):
+        raise PreconditionError(
+            "box-means", "other numbers of a box, or other steps of noise, than the locked plan has"
+        )
+    if (None if told.values is None else told.values.attributes) != (tuple(each.name for each in own.counted) or None):
+        raise PreconditionError("box-means", "histograms of other attributes than the locked plan has")
+    setting = replace(
+        own,
+        scale=exact(told.tree.scale),
+        bias=told.tree.bias,
+        threshold=told.tree.threshold,
+        tree_epsilon=exact(told.tree.epsilon),
+        value_epsilon=None if told.values is None else exact(told.values.epsilon),
+        mean_epsilon=exact(means.epsilon),
+    )
+    return replace(locked, method=BoxMicroaggregation(setting, locked.method.lattices))
+
+
+def _box_table_checks(folder: Path, plan: BoxesPlan, certificate: BoxesCertificate) -> Iterator[Check]:
+    """The published table: values of the declared domains and their grids, as many rows as are stated."""
+    (file,) = plan.files
+    if file not in certificate.files:
+        yield Check("file-list", False, "the table is missing", promise=True, about=file)
+        return
+    read, checks = read_published(folder, file, plan.displayed, certificate.files[file])
+    yield from checks
+    if read is None:
+        return
+    for own in plan.method.lattices:
+        values = read.collect([own.name])[own.name]
+        whole = not np.ma.getmaskarray(values).any()
+        if whole and isinstance(own, NumberLattice):
+            whole = bool((own.shown(own.codes(values)) == np.ma.getdata(values)).all())
+        yield Check("labels", whole, "values of the declared domain, on its grid", promise=True, about=own.name)
+    stated = certificate.tables[0].rows
+    yield Check("row-count", read.rows() == stated, f"{stated:,}, as it is stated", promise=True, about=file)

@@ -18,6 +18,7 @@ from shoal.guarantee.rounding import certificate_text, exact, exact_text
 from shoal.publish.certificate.model import (
     WORDING,
     AnyModel,
+    BoxesCertificate,
     BucketizedCertificate,
     CentroidsCertificate,
     CountedCertificate,
@@ -41,7 +42,9 @@ SUFFICIENT = frozenset(
     }
 )
 """Costs that must be at least what is computed here."""
-FORMULAS = frozenset({"samples.delta_tight", "samples.delta_published", "attributes.half_width"})
+FORMULAS = frozenset(
+    {"samples.delta_tight", "samples.delta_published", "attributes.half_width", "boxes.means.half_width"}
+)
 """Costs, and errors, that must be what is computed here, up to the last digits."""
 SPLITS = frozenset({"curve.epsilon_split", "samples.epsilon_split"})
 """How epsilon was split: any split that adds up proves its delta, which the one-file verifier adds up."""
@@ -64,7 +67,7 @@ def compare(told: AnyModel, wanted: AnyModel) -> Iterator[Check]:
         lattices = [_lattices(content) for content in (ours, theirs)]
         if lattices[0] or lattices[1]:
             yield Check("recoding-lattice", lattices[0] == lattices[1], "schemes and sensitivity of the locked plan")
-    elif isinstance(wanted, CountedCertificate | BucketizedCertificate | CentroidsCertificate):
+    elif isinstance(wanted, CountedCertificate | BucketizedCertificate | CentroidsCertificate | BoxesCertificate):
         shows = [[table["shows"] for table in content["tables"]] for content in (ours, theirs)]
         yield Check("display", shows[0] == shows[1], "as the locked plan makes it")
     yield _premise_check(told, wanted)

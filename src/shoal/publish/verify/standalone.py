@@ -24,7 +24,8 @@ Contents. Each section answers one question, and can be read after those before 
     16. Plain samples             The same for a random sample of rows, at a rate that is safe for the table that it is of.
     17. Groups and buckets        The same for t-closeness by buckets and for Anatomy: two linked tables, or one permuted one.
     18. Noisy centroids           The same for tables of noisy centroids of clusters.
-    19. The program               What is printed, and which exit code?
+    19. Rows inside boxes         The same for rows that are spread inside boxes with noisy counts and means.
+    20. The program               What is printed, and which exit code?
 
 What is compared. Everything follows from two files: the locked plan (`policy.lock.yaml`) and the certificate. Some numbers must
 be EQUAL to what the locked plan says or to what a formula gives: epsilon, delta, the unit of privacy, what was charged, sums, the
@@ -181,6 +182,12 @@ CHECKS = {
     "synthetic-values": "synthetic rows have values of the declared domains alone, and no combination that must never be",
     # plain samples
     "sample-rate": "the rate is declared in the locked plan or has two digits, and is not above what any table allows",
+    # rows inside boxes
+    "box-numbers": "a box has a count and a sum for each attribute, and values without an order have their histograms",
+    "box-tree": "the noise of the tree of boxes costs no more than is set aside for it, by its formula",
+    "box-shares": "histograms, tree and means cost no more together than the promise leaves for one row",
+    "box-error": "noise moves the count of a box as far as is printed",
+    "box-grid": "how many values of an attribute are told apart follows from its locked domain",
     # counted guarantees
     "grouping": "records were grouped as the locked plan asks for",
     "single-table": "there is one table beside the locked plan and its hierarchies, and nothing else",
@@ -957,6 +964,40 @@ CENTROIDS_CERTIFICATE = {
     "tables": [{"file": str, "columns": [str], "rows": FROM_ONE, "shows": ByName(str)}],
     "ledger": SAFE_K_CERTIFICATE["ledger"],
 }
+BOXES_CERTIFICATE = {
+    **EVERY_CERTIFICATE,
+    "guarantee": {
+        "kind": OneOf("pure-dp"),
+        "epsilon": EXACT_NUMBER,
+        "delta": OneOf("0"),
+        "neighbours": NEIGHBOURS,
+        "unit": UNIT,
+        "status": STATUS,
+    },
+    "method": str,
+    "boxes": {
+        "row_epsilon": EXACT_NUMBER,
+        "tree": {"epsilon": EXACT_NUMBER, "scale": EXACT_NUMBER, "bias": FROM_ONE, "threshold": int},
+        "values": Optionally({"epsilon": EXACT_NUMBER, "attributes": [str]}),
+        "means": {
+            "epsilon": EXACT_NUMBER,
+            "numbers": FROM_ONE,
+            "side": FROM_ONE,
+            "inner": int,
+            "half_width": EXACT_NUMBER,
+        },
+    },
+    "attributes": [
+        {
+            "name": str,
+            "kind": OneOf("ordered", "nominal"),
+            "points": FROM_ONE,
+            "step": Optionally(EXACT_NUMBER),
+            "weight": EXACT_NUMBER,
+        }
+    ],
+    **{name: CENTROIDS_CERTIFICATE[name] for name in ("parts", "epsilon_composed", "tables", "ledger")},
+}
 CERTIFICATES = {
     "safe-k": SAFE_K_CERTIFICATE,
     "microaggregation": COUNTED_CERTIFICATE,
@@ -968,6 +1009,7 @@ CERTIFICATES = {
     "anatomy": BUCKETIZED_CERTIFICATE,
     "sample": SAMPLE_CERTIFICATE,
     "dp-microaggregation": CENTROIDS_CERTIFICATE,
+    "box-microaggregation": BOXES_CERTIFICATE,
 }
 """What a certificate holds, by its method."""
 
@@ -1365,7 +1407,7 @@ CENTROIDS_RELEASE = {
     **COST,
     "k": FROM_ONE,
     "rows": FROM_ONE,
-    "grouping": OneOf("insensitive", "ranking"),
+    "grouping": OneOf("boxes", "insensitive", "ranking"),
     "corners": FROM_ONE,
     "noise": OneOf("auto", "laplace", "optimal", "gaussian"),
     "calibration": OneOf("whole", "per_record"),
@@ -1525,8 +1567,10 @@ def read_plan(lock: dict[str, Any]) -> LockedPlan:
 
 
 def certified_method(lock: dict[str, Any]) -> Any:
-    """What a certificate calls the method of a locked plan: noisy counts have a certificate of their own."""
+    """What a certificate calls the method of a locked plan: noisy counts, and boxes, have a certificate of their own."""
     release = lock["release"]
+    if release["method"] == "dp-microaggregation" and release.get("grouping") == "boxes":
+        return "box-microaggregation"
     shows_counts = release.get("counts") is not None or (release.get("views") or {}).get("show") == "counts"
     return "noisy-counts" if release["method"] == "safe-k" and shows_counts else release["method"]
 
@@ -1549,7 +1593,7 @@ def is_looked(certificate: dict[str, Any]) -> bool:
     return any(look["other_plan"] for look in certificate["ledger"].get("looks", []))
 
 
-DIFFERENTIAL = ("safe-k", "noisy-counts", "synthetic", "dp-microaggregation")
+DIFFERENTIAL = ("safe-k", "noisy-counts", "synthetic", "dp-microaggregation", "box-microaggregation")
 """Methods that pay for differential privacy."""
 
 
@@ -1567,8 +1611,8 @@ def is_allowed(lock: dict[str, Any]) -> bool:
     method = certified_method(lock)
     if not are_steps_allowed(lock, differential=method in DIFFERENTIAL):
         return False
-    if method == "dp-microaggregation":
-        return is_allowed_centroids(lock, max_rows)
+    if method in ("dp-microaggregation", "box-microaggregation"):
+        return is_allowed_centroids(lock, max_rows) if method == "dp-microaggregation" else is_allowed_boxes(lock)
     if method in ("noisy-counts", "synthetic"):
         once, beside = release["repeat"] == 1, release.get("counts") is not None
         fits = set(release["recoding"]) == {"levels"} if not beside else release["sampling"].get("already") is None
@@ -6086,7 +6130,8 @@ def is_on_grid(cell: Any, attribute: dict[str, Any], grid: Grid) -> bool:
         return in_domain(cell, attribute)
     at = Fraction(comparable(cell, kind)) if kind == "decimal" else point_of(cell, kind)
     code = int((at - grid.low) / grid.step + Fraction(1, 2)) if at >= grid.low else -1
-    code = grid.steps if float(at) == float(grid.high) else code  # the last step may be a shorter one
+    is_last = float(at) == float(grid.high) if kind == "decimal" else at == grid.high
+    code = grid.steps if is_last else code  # the last step may be a shorter one
     nearest = min(grid.high, grid.low + code * grid.step)
     same = float(nearest) == float(at) if kind == "decimal" else nearest == at
     return 0 <= code <= grid.steps and same
@@ -6824,7 +6869,277 @@ def centroids_statement(lock: dict[str, Any], certificate: dict[str, Any]) -> li
     return found
 
 
-# === 19. The program ===============================================================================================
+# === 19. Rows inside boxes =========================================================================================
+#
+# The declared domain is halved again and again. A box at depth i with n rows is halved where n - threshold - i B, or -B if that
+# is larger, is above 0 after two-sided geometric noise of scale s is added: Pr[noise = z] is proportional to p^|z|, p = e^(-1/s).
+# One row more adds one to the count of the boxes that hold it, one at each depth. Where the count is far above the threshold the
+# row changes the odds of one more division hardly at all, and where it is far below it stays at -B; in between counts fall by at
+# least B from one depth to the next. So what the row changes at all depths together is at most, however deep the tree is,
+#
+#     2/s + sum over i >= 1 of ln((1 + p - p^(iB+1)) / (1 + p - p^(iB))).
+#
+# Boxes do not overlap, and a row is in one of them: in each, the count and a sum for each attribute are measured with one draw of
+# noise for numbers that all move by up to `side` steps, at the epsilon of the means. Attributes with three or more values without
+# an order are counted first, each in a histogram of which one row moves one count by one. The three are added up. For a unit of
+# several rows, or one that is replaced, each counts as many times as rows come or go. Rows are made from these numbers alone.
+
+MOST_TERMS = 4096
+"""Terms of the sum that are added one by one; what is left is bounded by a geometric sum."""
+LARGEST_ROW_EPSILON = Fraction(500)
+"""Beyond it no noise is made."""
+FEWEST_VALUES = 3
+"""An attribute without an order that has so many values is counted first."""
+BOX_SHOWS = {"ordered": "spread inside boxes", "nominal": "drawn inside boxes"}
+
+
+class BoxesPlan(NamedTuple):
+    """What the locked plan of rows inside boxes asks for, in the words of this file."""
+
+    lock: dict[str, Any]
+    release: dict[str, Any]
+    epsilon: Fraction
+    delta: Fraction
+    max_rows: int
+    replaced: bool
+    drafted: bool
+    looked: bool = False
+
+    @property
+    def steps(self) -> int:
+        """How many rows come or go between neighbours."""
+        return self.max_rows * (2 if self.replaced else 1)
+
+    @property
+    def status(self) -> str:
+        """How the promise is known to hold."""
+        return "proved for a plan tuned on the data" if self.drafted or self.looked else "proved"
+
+
+def read_boxes_plan(lock: dict[str, Any]) -> BoxesPlan:
+    """The plan of a lock that asks for rows inside boxes."""
+    release, unit = lock["release"], lock["unit"]
+    return BoxesPlan(
+        lock=lock,
+        release=release,
+        epsilon=number(release["epsilon"]),
+        delta=number(release["delta"]),
+        max_rows=unit["max_rows"] if isinstance(unit, dict) else 1,
+        replaced=lock["neighbours"] == "replace_one",
+        drafted=is_drafted(lock),
+    )
+
+
+def is_allowed_boxes(lock: dict[str, Any]) -> bool:
+    """Whether boxes can be made as a locked plan asks: a pure epsilon, and a value of a declared domain in every cell."""
+    release = lock["release"]
+    shown = [lock["attributes"][name] for name in published_attributes(lock)]
+    alone = set(release) <= {"method", "epsilon", "delta", "grouping", "repeat", "output"}
+    fits = alone and number(release["epsilon"]) > 0 and number(release["delta"]) == 0 and release["repeat"] == 1
+    return bool(fits and shown and all(_has_centroids(own, ranked=False) for own in shown))
+
+
+def halving_cost(scale: Fraction, bias: int) -> Decimal:
+    """What the tree costs at most for one row: the formula at the head of this section, from above."""
+    with localcontext() as context:
+        context.prec, context.Emax, context.Emin = 60, MAX_EMAX, MIN_EMIN
+        rate = 1 / decimal(scale)
+        p = (-rate).exp()
+        step = (-min(rate * bias, Decimal(1000))).exp()  # a larger one bounds what is left from above too
+        total, power = 2 * rate, step
+        for _ in range(MOST_TERMS):
+            if power < Decimal("1e-50") * rate:
+                break
+            total += ((1 + p - p * power) / (1 + p - power)).ln()
+            power *= step
+        # Each term is at most p^(iB) (1 - p) / (1 + p - p^(iB)), and those that are left fall as fast as p^(iB).
+        total += power * (1 - p) / ((1 - step) * (1 + p - power))
+        return total * (1 + Decimal("1e-40"))
+
+
+def box_tree_check(boxes: dict[str, Any]) -> Check:
+    """Whether the noise of the tree costs no more than is said."""
+    tree = boxes["tree"]
+    told, scale = number(tree["epsilon"]), number(tree["scale"])
+    if not 0 < told <= LARGEST_ROW_EPSILON or scale * told < 2:
+        return must("box-tree", False, "less noise than any tree needs for its epsilon")
+    found = halving_cost(scale, tree["bias"])
+    return must(
+        "box-tree", decimal(told) >= found, f"it costs {round_up(found)} for one row, {float(told):g} is set aside"
+    )
+
+
+def box_share_check(boxes: dict[str, Any], plan: BoxesPlan) -> Check:
+    """Whether tree, histograms and means together cost no more than the promise leaves for one row."""
+    values, row = boxes["values"], number(boxes["row_epsilon"])
+    shares = [number(boxes["tree"]["epsilon"]), number(boxes["means"]["epsilon"])]
+    shares += [number(values["epsilon"])] * len(values["attributes"]) if values is not None else []
+    fits = row * plan.steps == plan.epsilon and 0 < row <= LARGEST_ROW_EPSILON
+    fits = fits and min(shares) > 0 and sum(shares) <= row
+    return must("box-shares", fits, f"{float(sum(shares)):g} of {float(row):g} for one row, {plan.steps} times")
+
+
+def box_number_check(certificate: dict[str, Any], plan: BoxesPlan) -> Check:
+    """Whether a box has the numbers that are paid for, with noise for every change of them."""
+    boxes, attributes = certificate["boxes"], certificate["attributes"]
+    means, values = boxes["means"], boxes["values"]
+    names = [own["name"] for own in attributes]
+    fits = sorted(names) == sorted(published_attributes(plan.lock)) and means["numbers"] == 1 + len(names)
+    fits = fits and means["side"] >= 1 and means["inner"] <= means["side"]
+    for own in attributes if fits else ():
+        locked = plan.lock["attributes"][own["name"]]
+        fits = fits and own["kind"] == ("ordered" if locked["type"] in NUMERIC else "nominal")
+        fits = fits and number(own["weight"]) == number(locked.get("weight", "1"))
+    counted = [own["name"] for own in attributes if own["kind"] == "nominal" and own["points"] >= FEWEST_VALUES]
+    fits = fits and counted == ([] if values is None else values["attributes"])
+    return must("box-numbers", fits, "a count, and a sum for each attribute; a histogram of values without an order")
+
+
+def box_error_check(means: dict[str, Any]) -> Check:
+    """Whether noise moves the count of a box as far as is printed."""
+    told, found = float(number(means["half_width"])), BoxNoise(means["numbers"], float(number(means["epsilon"])))
+    wide = found.half_width(ordered=False)
+    return Check("box-error", abs(told / wide - 1) < 0.005, f"{wide:.4g} records, in 95 of 100 cases")
+
+
+def box_parts(boxes: dict[str, Any], plan: BoxesPlan) -> list[tuple[Any, int]]:
+    """What is composed: the histograms, the tree and the means, each for the unit."""
+    values = boxes["values"]
+    found: list[tuple[Any, int]] = []
+    if values is not None:
+        found.append((("pure-dp", number(values["epsilon"]) * plan.steps), len(values["attributes"])))
+    found.append((("pure-dp", number(boxes["tree"]["epsilon"]) * plan.steps), 1))
+    return [*found, (("pure-dp", number(boxes["means"]["epsilon"]) * plan.steps), 1)]
+
+
+def box_theorems(plan: BoxesPlan) -> list[str]:
+    """The names of all results that the promise rests on, in their order."""
+    found = ["halving-tree", "box-means", "staircase-box"]
+    found += ["group-privacy"] if plan.max_rows > 1 else []
+    found += ["replace-one"] if plan.replaced else []
+    return [*found, "post-processing", *([RECORD_WISE] if plan.lock.get("treatments") else [])]
+
+
+def box_grid_check(certificate: dict[str, Any], plan: BoxesPlan) -> Check:
+    """Whether steps and numbers of values follow from the locked domains; the promise does not rest on how fine they are."""
+    fits: Optional[bool] = True
+    for told in certificate["attributes"]:
+        own = plan.lock["attributes"][told["name"]]
+        if told["kind"] == "ordered":
+            grid = grid_of(own)
+            same = told["points"] == grid.steps + 1 and told["step"] is not None and number(told["step"]) == grid.step
+            fits = fits and same if not same else fits
+        elif own["type"] == "boolean" or isinstance(own["domain"], dict):
+            many = 2 if own["type"] == "boolean" else len(own["domain"]["values"])
+            fits = fits and told["points"] == many and told["step"] is None
+        else:
+            fits = fits and None
+    listed = "how many values are told apart follows from the locked domains"
+    return Check("box-grid", fits, listed if fits is not None else "the locked plan does not list all values")
+
+
+def is_in_box_column(cell: Any, attribute: dict[str, Any], grid: Any) -> bool:
+    """Whether a cell is a value of the declared domain, and a point of its grid where it has one."""
+    if cell is None:
+        return False
+    return in_domain(cell, attribute) if grid is None else is_on_grid(cell, attribute, grid)
+
+
+def box_table_checks(folder: Path, certificate: dict[str, Any], plan: BoxesPlan) -> Iterator[Check]:
+    """The one table: its file, its columns, values of the declared grids alone, in their order, as many rows as are stated."""
+    tables, name = certificate["tables"], f"table.{plan.release['output']['format']}"
+    fits = len(tables) == 1 and tables[0]["file"] == name
+    yield must("table-files", fits, "one table, in the file of the locked plan")
+    if not fits:
+        return
+    table = tables[0]
+    kinds = {own["name"]: own["kind"] for own in certificate["attributes"]}
+    fits = table["columns"] == [own["name"] for own in certificate["attributes"]]
+    yield must("table-columns", fits, "every published attribute, in the order of the attributes", about=name)
+    shows = {column: BOX_SHOWS[kind] for column, kind in kinds.items()}
+    yield must("display", equal(table["shows"], shows), "as the locked plan makes it")
+    if not fits:
+        return
+    rows, read = reading_checks(folder, name, table["columns"])
+    yield from read
+    if rows is None:
+        return
+    all_known = True
+    for place, column in enumerate(table["columns"]):
+        own = plan.lock["attributes"][column]
+        try:
+            grid = grid_of(own) if own["type"] in NUMERIC else None
+            known = all(is_in_box_column(cell, own, grid) for cell in {row[place] for row, _ in rows})
+        except BoundError:
+            raise
+        except (ValueError, TypeError, KeyError):
+            known = False
+        all_known = all_known and known
+        yield must("labels", known, "values of the declared domain, on its grid", about=column)
+    of_type = [plan.lock["attributes"][column]["type"] for column in table["columns"]]
+    yield must("row-order", all_known and are_sorted(rows, of_type), "sorted by their own values", about=name)
+    found = sum(times for _, times in rows)
+    yield must("row-count", found == table["rows"], f"{found:,} rows, as many as are stated", about=name)
+
+
+def boxes_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
+    """Everything about a release of rows that are spread inside boxes."""
+    plan, boxes = read_boxes_plan(lock)._replace(looked=is_looked(certificate)), certificate["boxes"]
+    own = box_number_check(certificate, plan)
+    yield own
+    if not own.agrees:
+        return
+    yield from subject_checks(certificate, lock, plan.status)
+    guarantee = {"kind": "pure-dp", "epsilon": plan.epsilon}
+    told = {name: each for name, each in certificate["guarantee"].items() if name not in ("unit", "status")}
+    wanted = {**guarantee, "delta": Fraction(0), "neighbours": lock["neighbours"]}
+    yield must("guarantee", equal(told, wanted), "as the locked plan asks for it")
+    promise = {
+        "guarantee": guarantee,
+        "unit": unit_of(lock),
+        "status": plan.status,
+        "theorems": box_theorems(plan),
+        "randomness": "operating system",
+    }
+    yield from claim_checks(certificate, [promise], [0])
+    yield box_tree_check(boxes)
+    yield box_share_check(boxes, plan)
+    yield box_error_check(boxes["means"])
+    parts = box_parts(boxes, plan)
+    said = [(read_part(part["guarantee"]), part["times"]) for part in certificate["parts"]]
+    yield must("noise-parts", said == parts, "what histograms, tree and means cost")
+    total = sum(part[1] * times for part, times in parts)
+    yield must("promise", total <= plan.epsilon, "added up, all parts keep it")
+    composed = number(certificate["epsilon_composed"])
+    fits = total <= composed <= plan.epsilon and is_printed(certificate["epsilon_composed"], decimal(Fraction(total)))
+    yield must("composed", fits, "what the parts add up to")
+    yield from ledger_checks(certificate, plan, ComposedLosses(parts, 2 * plan.epsilon), parts)
+    yield box_grid_check(certificate, plan)
+    yield from box_table_checks(folder, certificate, plan)
+    yield idle_file_check(certificate, lock)
+
+
+def boxes_statement(lock: dict[str, Any], certificate: dict[str, Any]) -> list[str]:
+    """What was verified of rows inside boxes, in words of this file's own."""
+    plan, unit = read_boxes_plan(lock)._replace(looked=is_looked(certificate)), lock["unit"]
+    whose = "one row"
+    if isinstance(unit, dict):
+        whose = f"all rows (at most {unit['max_rows']}) with one value of column '{visible(unit['column'], 100)}'"
+    change = "replaced by any other" if plan.replaced else "added or removed"
+    found = [
+        f"{lock['release']['epsilon']}-differential privacy for {whose} {change}. Status: {plan.status}.",
+        "The rows are spread inside boxes with noisy counts and means: they are nobody's, and their number is noisy too.",
+    ]
+    if plan.drafted:
+        found.append("Parts of the plan were drafted from the data; what that gives away is not covered.")
+    if plan.looked:
+        found.append(
+            "Results on the data were seen with another plan before; what the choice of this plan gives away is not covered."
+        )
+    return found
+
+
+# === 20. The program ===============================================================================================
 
 
 def safe_k_checks(folder: Path, certificate: dict[str, Any], lock: dict[str, Any]) -> Iterator[Check]:
@@ -6954,6 +7269,7 @@ METHOD_CHECKS: dict[str, Callable[[Path, Any, Any], Iterator[Check]]] = {
     "noisy-counts": noisy_counts_checks,
     "synthetic": noisy_counts_checks,
     "dp-microaggregation": centroids_checks,
+    "box-microaggregation": boxes_checks,
 }
 """What is checked of a certificate, by its method."""
 
@@ -6990,7 +7306,8 @@ def statement(folder: Path) -> list[str]:
             named,
         ]
     if release["method"] == "dp-microaggregation":
-        return [*centroids_statement(lock, read_json(folder, "certificate.json")), named]
+        own = boxes_statement if certified_method(lock) == "box-microaggregation" else centroids_statement
+        return [*own(lock, read_json(folder, "certificate.json")), named]
     counts = certified_method(lock) in ("noisy-counts", "synthetic")
     plan: Any = read_counts_plan(lock) if counts else read_plan(lock)
     plan = plan._replace(looked=is_looked(read_json(folder, "certificate.json")))
