@@ -139,6 +139,7 @@ def _dry_run(
     with progress.spinner("reading"), note_rejected(look):
         table = open_engine().scan(data, planned.schema)
         planned.check(table.schema)
+        planned.job().check_table(table)
         rows = table.rows()
     forecast, repeat, looks = None, None, None
     if not fresh:
