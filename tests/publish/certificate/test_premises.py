@@ -8,16 +8,20 @@ from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Status
 from shoal.guarantee.theorem import THEOREMS, PremiseAnswer, PremiseStatus
 from shoal.publish.certificate.bucketized import group_answers
+from shoal.publish.certificate.centroids import centroid_answers
 from shoal.publish.certificate.counted import counted_answers
 from shoal.publish.certificate.k_anonymity import full_domain_answers
 from shoal.publish.certificate.safe_k import FIXED_WITHOUT_DATA, safe_k_answers
 from shoal.publish.certificate.sample import sample_answers
 from shoal.publish.certificate.seal import theorem_entry
+from shoal.publish.plan.centroids import CentroidsPlan
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.plan.k_anonymity import FullDomainPlan
 from shoal.publish.plan.methods import plan
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.plan.sample import SamplePlan
+from tests.publish.centroid_clinic import KINDS as CENTROID_KINDS
+from tests.publish.centroid_clinic import policy as centroids
 from tests.publish.clinic import planned
 from tests.publish.counted_clinic import policy as counted
 from tests.publish.grouped_clinic import KINDS as GROUPED
@@ -29,6 +33,8 @@ PAIRS = {"release.views": "pairs", "release.delta": "1e-4"}
 PEOPLE = {"unit": {"column": "patient", "max_rows": 2}, "release.epsilon": "4", "budget": None}
 SAMPLE = {"release.sampling": {"already": "0.2"}}
 TREATED = {"treatments": [{"top": {"age": 80}}]}
+RANKING = CENTROID_KINDS["ranking"]
+PER_RECORD = {"release.calibration": "per_record", "release.k": 40, "release.epsilon": 1}
 KINDS = {
     "levels": {},
     "published": {"release.bound": "published"},
@@ -60,15 +66,28 @@ SAMPLED = {
     "plain sample, tuned": {"attributes.age.provenance": "profiled", "release.sampling": {"beta": "0.01"}},
 }
 LEVELS = ("searched", "every")
+CENTROIDS = {
+    "centroids": {},
+    "centroids of people": {"unit": {"column": "person", "max_rows": 1}},
+    "centroids, Laplace and corners": {"release.noise": "laplace", "release.corners": 4},
+    "centroids, Gaussian": {"release.noise": "gaussian", "release.delta": "1e-6"},
+    "centroids, treated": {"treatments": [{"top": {"pay": 500}}]},
+    "centroids of ranks": RANKING,
+    "centroids of the thesis": {**RANKING, "release.grouping": "insensitive", **PER_RECORD},
+}
 STATUSES = {status.value for status in PremiseStatus}
-CUSTODIANS = {"recoding-fixed", "treatments-fixed", *FIXED_WITHOUT_DATA}
+CUSTODIANS = {
+    "domains-fixed", "options-fixed", "recoding-fixed", "sensitivity-declared", "treatments-fixed", *FIXED_WITHOUT_DATA
+}  # fmt: skip
 """What `proved` leaves to the custodian: that the plan was fixed without the data."""
 
 
-@pytest.fixture(scope="module", params=[*KINDS, *COUNTED, *SAMPLED, *GROUPED, *LEVELS])
+@pytest.fixture(scope="module", params=[*KINDS, *COUNTED, *SAMPLED, *GROUPED, *LEVELS, *CENTROIDS])
 def made(request, tmp_path_factory):
     if request.param in LEVELS:
         return planned_levels(tmp_path_factory.mktemp("levels"), request.param)
+    if request.param in CENTROIDS:
+        return plan(centroids(CENTROIDS[request.param]))
     if request.param in SAMPLED:
         return plan(sampled(SAMPLED[request.param]))
     if request.param in COUNTED:
@@ -83,6 +102,8 @@ def answers(made):
         return sample_answers(made)
     if isinstance(made, SafeKPlan):
         return safe_k_answers(made)
+    if isinstance(made, CentroidsPlan):
+        return centroid_answers(made)
     if isinstance(made, FullDomainPlan):
         return full_domain_answers(made)
     return counted_answers(made) if isinstance(made, SyntacticPlan) else group_answers(made)

@@ -148,7 +148,7 @@ def centroid_answers(plan: CentroidsPlan) -> dict[str, PremiseAnswer]:
     unseen = words_of_tuning(plan.tuning)
     when_planning = by_program("when planning")
     one_each = (
-        by_custodian("the policy makes each row a unit of its own; whose rows they are, only the custodian can know")
+        by_construction("the unit of privacy is a row, and is promised no more")
         if plan.unit.column is None
         else by_construction(f"of each {plan.unit.name} one row took part, drawn at random")
     )
