@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from shoal.assess.frame.groups import SealedTable
+from shoal.assess.frame.groups import SealedTable, SealedTables
 from shoal.assess.frame.table import TypedColumn
 from shoal.assess.release.sealed_folder import SealedFolder, reading
 from shoal.data.type import Type
@@ -45,33 +45,9 @@ class PublishedCentroidTable(SealedTable):
         return TypedColumn(described, Type.TEXT if self.shows[name] == CONCEPT else described.type, None)
 
 
-@dataclass(frozen=True)
-class CentroidRelease:
-    """A release of noisy centroids or of boxes that was read from its folder. Tables are read when they are first asked for."""
-
-    folder: Path
-    certificate: Mapping[str, Any] = field(repr=False)
-    tables: tuple[PublishedCentroidTable, ...]
-    held: UnpackedRelease | None = field(default=None, repr=False, compare=False)
-    """The temporary folder of an archive, which exists as long as this object does."""
-
-    def __repr__(self) -> str:
-        return visible(f"<CentroidRelease {self.folder}: {' and '.join(map(repr, self.tables[:10]))}>")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the published tables: of several, those of their attributes."""
-        return tuple(table.name for table in self.tables)
-
-    def table(self, name: str | None = None) -> PublishedCentroidTable:
-        """Give one table by name; without a name, the only table of the release."""
-        if name is None and len(self.tables) == 1:
-            return self.tables[0]
-        found = next((table for table in self.tables if table.name == name), None)
-        if found is None:
-            wrong = "a release with several tables needs a name" if name is None else "no table of this name"
-            raise UsageError(wrong, came=name, allowed=", ".join(self.names))
-        return found
+@dataclass(frozen=True, repr=False)
+class CentroidRelease(SealedTables[PublishedCentroidTable]):
+    """A release of noisy centroids that was read from its folder; several tables have the names of their attributes."""
 
     def noise_share(self, column: str) -> float | None:
         """How far noise moves an average in 95 of 100 cases, as a share of the domain's width; None for choices and in boxes.

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -119,28 +119,28 @@ def _named(table: pa.Table) -> dict[str, Any]:
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
-@dataclass(frozen=True)
-class GroupRelease:
-    """A release by groups that was read from its folder. Tables are read when they are first asked for.
+AnyTable = TypeVar("AnyTable", bound=SealedTable)
 
-    There are no weights and no intervals: every record is there, and what groups hold is exact.
-    """
+
+@dataclass(frozen=True)
+class SealedTables(Generic[AnyTable]):
+    """A release without weights that was read from its folder. Tables are read when they are first asked for."""
 
     folder: Path
     certificate: Mapping[str, Any] = field(repr=False)
-    tables: tuple[PublishedGroupTable, ...]
+    tables: tuple[AnyTable, ...]
     held: UnpackedRelease | None = field(default=None, repr=False, compare=False)
     """The temporary folder of an archive, which exists as long as this object does."""
 
     def __repr__(self) -> str:
-        return visible(f"<GroupRelease {self.folder}: {' and '.join(map(repr, self.tables))}>")
+        return visible(f"<{type(self).__name__} {self.folder}: {' and '.join(map(repr, self.tables[:10]))}>")
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the published tables."""
         return tuple(table.name for table in self.tables)
 
-    def table(self, name: str | None = None) -> PublishedGroupTable:
+    def table(self, name: str | None = None) -> AnyTable:
         """Give one table by name; without a name, the only table of the release."""
         if name is None and len(self.tables) == 1:
             return self.tables[0]
@@ -149,6 +149,14 @@ class GroupRelease:
             wrong = "a release with several tables needs a name" if name is None else "no table of this name"
             raise UsageError(wrong, came=name, allowed=", ".join(self.names))
         return found
+
+
+@dataclass(frozen=True, repr=False)
+class GroupRelease(SealedTables[PublishedGroupTable]):
+    """A release by groups that was read from its folder.
+
+    There are no weights and no intervals: every record is there, and what groups hold is exact.
+    """
 
     @property
     def records(self) -> PublishedGroupTable:
