@@ -79,6 +79,7 @@ TOPICS = {
     "publish/run/test_treatments.py",
     "publish/verify/test_attacks.py",
     "publish/verify/test_checks.py",
+    "publish/verify/test_centroid_forgery.py",
     "publish/verify/test_forgery.py",
     "publish/verify/test_frozen.py",
     "publish/verify/test_hostile.py",

@@ -18,13 +18,14 @@ from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import CHECKS, OWN_CHECKS, verify
 from tests.publish.clinic import TREATED, publish
 from tests.publish.verify.box_forgery import BOX_FORGERIES, OTHER_BOX_FORGERIES
+from tests.publish.verify.centroid_forgery import CENTROID_FORGERIES, centroids
 from tests.publish.verify.forgery import certificate, redraw, write
 from tests.publish.verify.freeze import FROZEN, KINDS
 from tests.publish.verify.group_forgery import GROUP_FORGERIES, grouped
 from tests.publish.verify.level_forgery import LEVEL_FORGERIES
 from tests.publish.verify.noisy_forgery import NOISY_FORGERIES, NOISY_LEFT_OPEN, noisy
 
-__all__ = ["grouped", "noisy"]
+__all__ = ["centroids", "grouped", "noisy"]
 
 pytestmark = pytest.mark.slow
 
@@ -231,6 +232,7 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     **GROUP_FORGERIES,
     **LEVEL_FORGERIES,
     **BOX_FORGERIES,
+    **CENTROID_FORGERIES,
 }  # fmt: skip
 """For each check a kind of release and a forgery that it must catch; hashes and seal are made anew by the forger."""
 NOISY = {
@@ -239,6 +241,7 @@ NOISY = {
 }
 """Kinds of which no folder is frozen."""
 GROUPED = {kind for kind, _ in GROUP_FORGERIES.values()}
+CENTROIDS = {kind for kind, _ in CENTROID_FORGERIES.values()}
 NOT_RESEALED: dict[str, tuple[str, Change]] = {
     "seal": ("levels", edit("sentence", value="Nobody can learn anything.")),
     "file-hash": ("levels", lambda folder, _: put(folder, lines(folder)[:-1])),
@@ -268,7 +271,11 @@ def treated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copy(kind: str, new: Path, tmp_path: Path, noisy: Callable[[str], Path] = lambda kind: FROZEN / kind) -> Path:
     return Path(
         shutil.copytree(
-            new if kind in ("new", "treated") else noisy(kind) if kind in NOISY | GROUPED else FROZEN / kind,
+            new
+            if kind in ("new", "treated")
+            else noisy(kind)
+            if kind in NOISY | GROUPED | CENTROIDS
+            else FROZEN / kind,
             tmp_path / kind,
         )
     )
@@ -283,9 +290,9 @@ def failed_alone(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("check", FORGERIES)
-def test_every_check_fires(tmp_path, new, treated, noisy, grouped, check):
+def test_every_check_fires(tmp_path, new, treated, noisy, grouped, centroids, check):
     kind, change = FORGERIES[check]
-    made = grouped if kind in GROUPED else noisy
+    made = grouped if kind in GROUPED else centroids if kind in CENTROIDS else noisy
     folder = copy(kind, treated if kind == "treated" else new, tmp_path, made)
     content = certificate(folder)
     change(folder, content)
@@ -343,9 +350,10 @@ def test_no_check_is_without_a_forgery():
     assert not set(OWN_CHECKS) & set(verifier.CHECKS)
 
 
-def test_verifiers_make_no_check_that_is_not_on_the_list(treated, noisy, grouped):
+def test_verifiers_make_no_check_that_is_not_on_the_list(treated, noisy, grouped, centroids):
     made, alone = set(), set()
     own = (*(noisy(kind) for kind in sorted(NOISY)), *(grouped(kind) for kind in sorted(GROUPED)))
+    own = (*own, *(centroids(kind) for kind in sorted(CENTROIDS)))
     for folder in (treated, *(FROZEN / kind for kind in KINDS), *own):
         made |= {check.id for check in verify(folder)}
         alone |= {check.id for check in verifier.verify(folder)}

@@ -160,7 +160,7 @@ CHECKS = {
     "table-columns": "every table has the columns that are declared, in every row",
     "table-text": "a table is written as tables are written, so nothing is hidden in its spelling",
     "table-notes": "a table carries no notes beside its rows",
-    "class-size": "no class of equal rows is smaller than k",
+    "class-size": "no class of equal rows is smaller than k; equal centroids are whole clusters",
     "labels": "every label is one that its rule can show",
     "row-order": "rows are sorted by their own values, so their order shows nothing",
     "boxes": "every row is in a box of the tree, and each box is listed once",
@@ -188,12 +188,19 @@ CHECKS = {
     "box-shares": "histograms, tree and means cost no more together than the promise leaves for one row",
     "box-error": "noise moves the count of a box as far as is printed",
     "box-grid": "how many values of an attribute are told apart follows from its locked domain",
+    # noisy centroids
+    "clusters": "how many rows there are, and how they were clustered and noised, follows from the locked plan",
+    "centroid-steps": "how far one record can move a sum, or a choice, follows from the locked domain and hierarchy",
+    "centroid-noise": "an attribute has the noise that its part of the promise asks for",
+    "centroid-shares": "the promise is divided between attributes by their weights alone",
+    "found-k": "k and the kind of noise, where the locked plan leaves them open, make the bound on the error least",
+    "half-width": "noise moves a centroid as far as is said, in 95 of 100 cases",
     # counted guarantees
     "grouping": "records were grouped as the locked plan asks for",
     "single-table": "there is one table beside the locked plan and its hierarchies, and nothing else",
     "roles": "every published attribute has the role of the locked plan",
     "display": "what each column shows follows from the locked plan",
-    "row-count": "the table has rows enough for two groups",
+    "row-count": "the table has as many rows as are public, or enough for two groups",
     "distinct-values": "every group (or the table) has at least l different confidential values",
     "closeness": "the confidential values of every group are within t of the table's",
     "prior-charges": "without charges there is nothing spent",
@@ -2421,6 +2428,7 @@ class ComposedLosses:
         several = [(concentration(part), times) for part, times in self.parts]
         is_noisy = any(part[0] in NOISY_PARTS for part, _ in self.parts) and all(own is not None for own, _ in several)
         self.rho = sum((own * times for own, times in several if own is not None), Fraction(0)) if is_noisy else None
+        self.is_by_rho = self.rho is not None and any(part[0] == "concentrated-dp" for part, _ in self.parts)
         self.is_even = all(part[0] != "safe-k-sampling" for part, _ in self.parts)  # the same in both directions
         self._made: dict[Fraction, list[Composition]] = {}
 
@@ -2681,6 +2689,10 @@ def kept_checks(certificate: dict[str, Any], plan: LockedPlan, whole: ComposedLo
 
 def is_epsilon_of(whole: ComposedLosses, epsilon: Fraction, at_delta: Fraction) -> bool:
     """Whether delta at epsilon is no more than the one given, and at a somewhat smaller epsilon is more."""
+    rho = float(whole.rho or 0)
+    by_rho = whole.is_by_rho and concentrated_delta(rho, float(epsilon)) <= at_delta * (1 + NEAR)
+    if by_rho or (whole.is_by_rho and len(whole.parts) == 1):  # one part alone is known by its rho, and nothing else
+        return by_rho and concentrated_delta(rho, float(epsilon) * 0.8) > at_delta
     has_small_costs = any(part[0] != "safe-k-sampling" for part, _ in whole.parts)  # which the other grid rounds up
     less = epsilon * (Fraction(4, 5) if has_small_costs else Fraction(995, 1000))
     return whole.keeps(epsilon, at_delta * (1 + NEAR)) and whole.agrees(
@@ -6727,8 +6739,10 @@ def kept_by_centroids(
         fits = cost <= composed <= min(plan.epsilon, cost * (1 + Fraction(1, 10**4)))
         yield must("composed", fits, "the sum of all parts")
         return
-    fits = whole.rho is not None and concentrated_delta(float(whole.rho), float(plan.epsilon)) <= plan.delta
-    yield must("promise", fits or whole.keeps(plan.epsilon, plan.delta), "composed here, all parts keep it")
+    # One part is all of it: nothing that is composed finer than by its rho can be smaller.
+    fits = concentrated_delta(float(whole.rho or 0), float(plan.epsilon)) <= plan.delta
+    fits = fits or (len(parts) > 1 and whole.keeps(plan.epsilon, plan.delta))
+    yield must("promise", fits, "composed here, all parts keep it")
     fits = composed <= plan.epsilon and is_epsilon_of(whole, composed, plan.delta)
     yield must("composed", fits, "epsilon of everything together at the promised delta")
 
