@@ -25,7 +25,7 @@ from shoal.publish.verify import counted, rebuild
 from shoal.publish.verify import release as verify
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.standalone import Check
-from tests.publish import sample_clinic
+from tests.publish import centroid_clinic, sample_clinic
 from tests.publish.clinic import TREATED, publish
 from tests.publish.counted_clinic import publish as publish_counted
 from tests.publish.grouped_clinic import publish as publish_grouped
@@ -61,7 +61,8 @@ COUNTED: dict[str, tuple[str, dict[str, object]]] = {
     "k-anonymity-local": ("local", {}),
 }
 GROUPED = {"t-closeness": "linked", "t-closeness-permuted": "permuted", "anatomy": "anatomy"}
-KINDS = (*PAID, *COUNTED, *GROUPED, "sample")
+CENTROIDS = {"centroids": "mixed", "centroids-ranked": "ranking"}
+KINDS = (*PAID, *COUNTED, *GROUPED, *CENTROIDS, "sample")
 COMPOSED = ("pairs", "chosen", "view-trees", "workload", "repeat")
 """Releases of several tables, whose curve each verifier composes on a grid of its own."""
 Path_ = tuple[Any, ...]
@@ -90,6 +91,8 @@ def make(folder: Path, kind: str) -> Path:
         return publish_counted(folder, which, changes, report=False).folder
     if kind in GROUPED:
         return publish_grouped(folder, GROUPED[kind], rows=60).folder
+    if kind in CENTROIDS:
+        return centroid_clinic.publish(folder, centroid_clinic.KINDS[CENTROIDS[kind]]).folder
     if kind == "sample":
         return sample_clinic.publish(folder).folder
     return publish(folder, PAID[kind], rows=1500, report=False).folder
@@ -292,6 +295,13 @@ MUST_FIRE = {
     "note": {"keys"},
 }
 """For an edit of an entry, the checks of which one must fire; `keys` or `model` refuse an edit that breaks the structure."""
+MUST_FIRE_ON_CENTROIDS = {
+    "clusters": {"clusters"},
+    "attributes": {"roles", "centroid-steps", "centroid-noise", "centroid-shares", "half-width", "table-files"},
+    "parts": {"noise-parts"},
+    "epsilon_composed": {"composed"},
+}
+"""The same for what only certificates of noisy centroids have, or have too."""
 STRUCTURE = {"keys", "model"}
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from shoal.errors import ShoalError
 from shoal.publish.verify import standalone as verifier
-from tests.publish import box_clinic, clinic, grouped_clinic, level_clinic, noisy_clinic, sample_clinic
+from tests.publish import box_clinic, centroid_clinic, clinic, grouped_clinic, level_clinic, noisy_clinic, sample_clinic
 from tests.publish.verify.freeze import FROZEN, KINDS
 
 MADE: dict[str, Callable[[Path], Any]] = {
@@ -37,6 +37,7 @@ MADE: dict[str, Callable[[Path], Any]] = {
     "treated": lambda place: clinic.publish(place, clinic.TREATED, rows=400, report=False),
     "counts": lambda place: noisy_clinic.publish(place, "counts-declared", rows=200),
     "synthetic": lambda place: noisy_clinic.publish(place, "synthetic", rows=200),
+    "centroids": centroid_clinic.publish,
     "boxes": lambda place: box_clinic.publish(place, rows=60),
 }
 """How a small folder is made of each kind of which none is frozen."""

@@ -17,6 +17,7 @@ from tests.publish.verify.forgery import (
     COUNTED,
     KINDS,
     MUST_FIRE,
+    MUST_FIRE_ON_CENTROIDS,
     PAID,
     STRUCTURE,
     alone,
@@ -45,7 +46,8 @@ def papers(honest, tmp_path, kind: str) -> Path:
 
 def must_fire(path: tuple[object, ...]) -> set[str]:
     """The checks of which one must fire for an edit at a path: those of its entry, and of its part where that has some."""
-    return MUST_FIRE.get(str(path[0]), set()) | MUST_FIRE.get(".".join(map(str, path[:2])), set())
+    named = MUST_FIRE | MUST_FIRE_ON_CENTROIDS
+    return named.get(str(path[0]), set()) | named.get(".".join(map(str, path[:2])), set())
 
 
 def hold(folder: Path, kind: str, chosen: list) -> None:
