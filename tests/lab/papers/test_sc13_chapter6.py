@@ -7,13 +7,20 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from shoal.anonymize.method.box_microaggregation import BoxMicroaggregation, box_attributes
 from shoal.chance.source import Source
+from shoal.data.domain import Interval
+from shoal.data.schema import Attribute, Missing, Role, Schema
+from shoal.data.type import Type
 from shoal.guarantee.differential import PureDP
+from shoal.guarantee.unit import Unit
+from shoal.lab.audit import audit
 from shoal.lab.papers import sc13_chapter6
 from shoal.lab.papers.catalogue import RESULTS
 from shoal.lab.papers.comparison import RunSetting, Verdict
 from shoal.lab.papers.masking_trials import NumericTrial, Quality
 from shoal.lab.papers.sc13_chapter6 import Balance, PrintedRow, audit_centroids, errata_6, shifted_neighbours
+from shoal.mechanism.boxes import solve_boxes
 
 
 def found(name, folder, runs=4, seed=1):
@@ -163,3 +170,30 @@ def test_the_worst_neighbours_of_all_small_tables():
                 neighbour = tuple(sorted((*table[:place], other, *table[place + 1 :])))
                 worst = max(worst, float(np.abs(sums[table] - sums[neighbour]).sum()) / 2)
     assert worst == 3.5
+
+
+def released_boxes(epsilon):
+    """What rows of a release by boxes show of a far corner: how many there are, their share, and the ends of both columns."""
+    schema = Schema(
+        tuple(Attribute(name, Role.QUASI, Type.INTEGER, Interval(0, 100), missing=Missing.REFUSE) for name in "xy")
+    )
+    setting = solve_boxes(epsilon, attributes=box_attributes(schema), unit=Unit.row("replace_one"))
+    method = BoxMicroaggregation.of(setting, schema)
+
+    def mechanism(table, source, runs):
+        found = []
+        codes = [np.array(column, dtype=np.int64) for column in zip(*table, strict=True)]
+        for _ in range(runs):
+            shown = method.rows(method.measure(codes, source), source).tables[0].columns
+            far = shown["x"] + shown["y"] > 150
+            found.append([len(far), far.sum(), far.mean(), shown["x"].mean(), shown["y"].max()])
+        return np.array(found, dtype=np.float64)
+
+    return mechanism
+
+
+@pytest.mark.long
+def test_boxes_are_not_contradicted_and_their_noise_for_a_larger_epsilon_is():
+    pair = [(5, 5)] * 30 + [(98, 97)], [(5, 5)] * 31
+    found = [audit(released_boxes(e), *pair, source=Source.seeded(2), runs=300, alpha=1e-4) for e in (1, 20)]
+    assert [one.contradicts(PureDP(1)) for one in found] == [False, True]
