@@ -715,7 +715,7 @@ def _how_often(trial: NumericTrial, source: Source) -> Finding:
         "for each record, each attribute with all of epsilon",
         0.3 < record < 4 and cluster < 0.2,
         difference=f"scatter of printed means {record:.2f}, 1 expected; drawn for each cluster {cluster:.2f}",
-        improved=f"the data set's epsilon is n·m = {trial.rows * trial.attributes:,} times as large",
+        improved=f"the data set's epsilon is up to n·m = {trial.rows * trial.attributes:,} times as large",
     )
 
 
