@@ -210,9 +210,9 @@ def box_sentences(total: PureDP, unit: Unit, *, counted: bool, tuned: Tuning = U
         "number of its records and a sum for each attribute are taken, with noise added; a record is in one box"
     )
     shown = (
-        "Rows are made from these numbers alone: boxes whose noisy count stands out of the noise have rows in proportion to it, "
-        "spread so that their means are near its noisy means; together there are as many as all noisy counts add up to. Nothing "
-        "else is shown."
+        "Rows are made from these numbers alone: boxes whose noisy count stands out of the noise (where none does, those "
+        "with the largest) have rows in proportion to it, spread so that their means are near its noisy means; together there "
+        "are as many as all noisy counts add up to, and at least one. Nothing else is shown."
     )
     return [
         _promise_sentence(ratio, "0", unit),

@@ -62,6 +62,8 @@ def test_the_sentences_say_what_is_done_and_that_rows_are_nobodys():
     assert "nothing is added" in said
     assert "Values without an order are counted with noise" in said
     assert "No row is anybody's record." in said
+    assert "(where none does, those with the largest) have rows" in said  # as `estimate` does it
+    assert "as many as all noisy counts add up to, and at least one" in said
     assert "counted with noise" not in " ".join(planned(KINDS["numeric"]).sentences())
 
 

@@ -628,7 +628,7 @@ def _boxes_fields(certificate: BoxesCertificate) -> dict[str, Any]:
         "spending": _box_spending(certificate),
         "about_table": f"{table.file} has {count_words(table.rows, 'row')}, which is a noisy number. Boxes have rows in "
         "proportion to their noisy counts, spread inside them as evenly as their noisy means allow; boxes whose count does not "
-        "stand out of the noise have none. No row is anybody's.",
+        "stand out of the noise have none, unless that is true of all: then the largest have rows. No row is anybody's.",
         "attributes": [
             {
                 "name": own.name,

@@ -176,9 +176,9 @@ def _about_boxes(handbook: Handbook, table: HandbookTable) -> Iterator[str]:
     half = text_up(Fraction(certificate["boxes"]["means"]["half_width"]), 3)
     yield (
         f"{_name(table.file)}: {table.lines or 0:,} rows of nobody. The declared domain was divided into boxes, finer where "
-        "records are, and each box has a noisy count and noisy means. Boxes whose count stands out of the noise have rows in "
-        "proportion to it, spread inside them; their number is itself noisy. Rows are sorted by what they show: none is a "
-        "record of the original."
+        "records are, and each box has a noisy count and noisy means. Boxes whose count stands out of the noise (where none "
+        "does, those with the largest) have rows in proportion to it, spread inside them; their number is itself noisy. Rows "
+        "are sorted by what they show: none is a record of the original."
     )
     yield (
         f"What error to expect: noise moves the count of one box by at most {half} in 95 of 100 cases, and that of a region of "

@@ -215,7 +215,7 @@ class BoxesPlan(Plan):
             ("error of a count", f"± {half}", "records, 95 % of noise, for one box; of b boxes about √b times as much"),
             (
                 "error of a mean",
-                f"± {percent(self.mean_width())}",
+                f"about ± {percent(self.mean_width())}",
                 f"of a box's side, 95 % of noise, where the box has {MANY:,} records; of fewer in proportion more",
             ),
             (
