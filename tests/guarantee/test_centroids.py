@@ -261,7 +261,7 @@ def test_other_units_are_refused(unit):
         solve_centroids(1, rows=100, attributes=[PAY], unit=unit, k=10)
 
 
-@pytest.mark.parametrize("wrong", [{"steps": 0}, {"steps": -3}, {"weight": Fraction(0)}])
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"steps": -3}, {"weight": Fraction(0)}, {"weight": Fraction(10**400)}])
 def test_an_attribute_without_a_width_is_refused(wrong):
     with pytest.raises(ParameterError):
         replace(PAY, **wrong)

@@ -188,5 +188,7 @@ def test_attributes_have_names_values_and_weights():
         BoxAttribute("one", "ordered", 1)
     with pytest.raises(ParameterError, match="weight"):
         BoxAttribute("light", "ordered", 5, Fraction(0))
+    with pytest.raises(ParameterError, match="weight"):
+        BoxAttribute("heavy", "ordered", 5, Fraction(10**400))
     with pytest.raises(ParameterError, match="too many attributes"):
         solve(attributes=[BoxAttribute(f"a{i}", "ordered", 2) for i in range(1024)])

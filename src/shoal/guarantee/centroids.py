@@ -86,10 +86,21 @@ class CentroidAttribute:
         else:
             whole(self.spread, f"attribute '{self.name}': the spread of its scores")
             whole(self.concepts, f"attribute '{self.name}': the number of its concepts", 2)
-        if self.weight <= 0:
-            raise ParameterError(
-                f"attribute '{self.name}': its weight is not positive", came=text_near(self.weight), allowed="above 0"
-            )
+        check_weight(self.name, self.weight)
+
+
+LARGEST_WEIGHT = Fraction(10**100)
+"""Weights are compared in floats, which hold this one and its inverse with room to spare."""
+
+
+def check_weight(name: str, weight: Fraction) -> None:
+    """Refuse a weight that is not above 0, or beyond what floats hold: ParameterError."""
+    if not 1 / LARGEST_WEIGHT <= weight <= LARGEST_WEIGHT:
+        raise ParameterError(
+            f"attribute '{name}': its weight is out of range",
+            came=text_near(weight),
+            allowed="above 0; from 1e-100 to 1e100",
+        )
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from shoal.errors import ParameterError, PreconditionError, UsageError
 from shoal.guarantee.base import Guarantee
+from shoal.guarantee.centroids import check_weight
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.rounding import GUARD, Number, decimal, exact, exact_text, precise, text_near, whole
 from shoal.guarantee.safe_k.curve import check_epsilon
@@ -67,10 +68,7 @@ class BoxAttribute:
 
     def __post_init__(self) -> None:
         whole(self.points, f"attribute '{self.name}': the number of its values", 2)
-        if self.weight <= 0:
-            raise ParameterError(
-                f"attribute '{self.name}': its weight is not positive", came=text_near(self.weight), allowed="above 0"
-            )
+        check_weight(self.name, self.weight)
 
     @property
     def is_counted(self) -> bool:
