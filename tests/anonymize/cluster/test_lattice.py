@@ -142,6 +142,7 @@ def test_concepts_without_a_hierarchy_are_the_values():
         attribute(Type.CATEGORY),
         attribute(Type.TEXT, Pattern("[a-z]*")),
         attribute(Type.INTEGER, Interval(3, 3)),
+        attribute(Type.DECIMAL, Interval(-1e308, 1e308)),
         attribute(Type.ORDINAL, Values(("one",))),
         attribute(Type.CATEGORY, Values(("one",))),
         attribute(Type.CATEGORY, Values(tuple(map(str, range(1001))))),

@@ -45,6 +45,8 @@ FINE = 1 << 20
 """The most steps of a decimal attribute's domain: its step is the least power of ten with no more."""
 WIDE = 1 << 31
 """The most steps of a domain of whole numbers, dates or times: one each where they are no more, else powers of ten."""
+WIDEST = 10**300
+"""The widest domain of decimals: the distance of two of its values is a float."""
 DISTANCE_STEPS = 1_000_000
 """Whole steps to a taxonomy distance of one."""
 THEOREM = "insensitive-centroids"
@@ -131,6 +133,13 @@ class NumberLattice(AttributeLattice):
             line = Line.of(attribute.type, domain)
         except PolicyError:
             raise _undeclared(attribute) from None
+        if line.high - line.low > WIDEST:
+            raise PreconditionError(
+                THEOREM,
+                f"attribute '{attribute.name}': its domain is too wide for the numbers of a table",
+                allowed="up to 1e300 from end to end",
+                fix="declare a narrower domain, with outside: clamp",
+            )
         step = grid_step(attribute.type, line.high - line.low)
         steps = ceil((line.high - line.low) / step) if step else 0
         listed: dict[int, Fraction] | None = None
