@@ -124,6 +124,26 @@ def odd_levels_policy(rng: Random) -> str:
     return json.dumps(own, ensure_ascii=False)
 
 
+def odd_centroids_policy(rng: Random) -> str:
+    """The same for DP microaggregation: clusters, ranks or boxes of 300 rows, none of which lacks a value."""
+    policy = json.loads(odd_policy(rng))
+    for own in policy["attributes"].values():
+        if own["role"] != "identifier":
+            own |= {"missing": "refuse", "outside": rng.choice(["error", "clamp"])}
+            own["weight"] = rng.choice(["1", "2", "0.001"])
+    release: dict[str, Any] = {
+        "method": "dp-microaggregation",
+        "grouping": rng.choice(["insensitive", "ranking", "boxes"]),
+    }
+    release |= {"epsilon": rng.choice(["0.5", "4", "20"]), "output": policy["release"]["output"]}
+    if release["grouping"] != "boxes":
+        release |= {"rows": 300, "delta": rng.choice(["0", "1e-5"])}
+        release |= {"k": rng.choice([2, 7, 150])} if rng.random() < 0.5 else {}
+        release |= {"noise": rng.choice(["laplace", "optimal", "gaussian"])} if rng.random() < 0.4 else {}
+        policy |= {"neighbours": "replace_one", "unit": "row"}
+    return json.dumps({**policy, "release": release}, ensure_ascii=False)
+
+
 def _recoding(rng: Random, published: list[str]) -> dict[str, Any]:
     kind = rng.choice(["levels", "choose", "tree"])
     if kind == "levels":

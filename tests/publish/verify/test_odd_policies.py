@@ -15,7 +15,13 @@ from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from shoal.publish.verify import standalone as verifier
-from tests.publish.verify.odd_policies import odd_boxes_policy, odd_counts_policy, odd_levels_policy, odd_policy
+from tests.publish.verify.odd_policies import (
+    odd_boxes_policy,
+    odd_centroids_policy,
+    odd_counts_policy,
+    odd_levels_policy,
+    odd_policy,
+)
 
 COUNTS_THAT_RUN = (19, 21, 30)
 """Seeds of odd policies of noisy counts that are not refused, and run quickly."""
@@ -23,6 +29,10 @@ BOXES_THAT_RUN = (19, 33, 66)
 """The same for rows inside boxes; one has whole numbers that no float tells apart."""
 LEVELS_THAT_RUN = (12, 19, 21)
 """The same for k-anonymity by levels; rows of some have labels of their own."""
+
+
+CENTROIDS_THAT_RUN = (19, 29, 31)
+"""The same for DP microaggregation: clusters, ranks and boxes."""
 
 
 def published_or_refused(seed: int, folder, policy=odd_policy) -> bool:
@@ -70,6 +80,18 @@ def test_boxes_that_are_planned_are_released_and_verified(tmp_path):
 @pytest.mark.long
 def test_boxes_that_are_planned_are_released_hundreds_of_times(tmp_path):
     assert sum(published_or_refused(seed, tmp_path, odd_boxes_policy) for seed in range(300)) >= 60
+
+
+@pytest.mark.slow
+def test_centroids_that_are_planned_are_released_and_verified(tmp_path):
+    for seed in CENTROIDS_THAT_RUN:
+        assert published_or_refused(seed, tmp_path, odd_centroids_policy)
+        assert verifier.report(verifier.verify(tmp_path / str(seed)))[1] == 0
+
+
+@pytest.mark.long
+def test_centroids_that_are_planned_are_released_hundreds_of_times(tmp_path):
+    assert sum(published_or_refused(seed, tmp_path, odd_centroids_policy) for seed in range(500)) >= 60
 
 
 def released_or_infeasible(seed: int, folder) -> bool:
