@@ -47,6 +47,7 @@ TOPICS = {
     "assess/release/test_altered.py",
     "assess/release/test_base.py",
     "assess/release/test_stated_intervals.py",
+    "cli/publish/test_centroid_refusals.py",
     "cli/publish/test_other_encodings.py",
     "cli/test_beginners_errors.py",
     "cli/test_examples.py",
