@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from io import StringIO
 from typing import Any
 
@@ -45,14 +46,19 @@ def change_text(text: str, changes: Mapping[Change, object]) -> str:
     >>> print(change_text("epsilon: 1  # ours", {"epsilon": "0.5"}), end="")
     epsilon: 0.5  # ours
     """
-    yaml = _yaml(text)
-    root, meant = yaml.load(text), read_yaml(text).tree
+    root, meant = deepcopy(_load(text)), read_yaml(text).tree
     for key, value in changes.items():
         path = tuple(key.split(".")) if isinstance(key, str) else key
         new = None if value is None else _plain(value)
         for tree in (root, meant):
             _set_key(tree, path, new)
-    return _check_same_meaning(_dump(yaml, root), meant)
+    return _check_same_meaning(_dump(_yaml(text), root), meant)
+
+
+@lru_cache(maxsize=4)
+def _load(text: str) -> Any:
+    """The text with its comments, read once however often it is changed; a copy of it takes a fifth of the time."""
+    return _yaml(text).load(text)
 
 
 def text_of(values: Mapping[str, object]) -> str:

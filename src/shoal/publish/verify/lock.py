@@ -40,7 +40,7 @@ def read_locked_policy(folder: Path) -> tuple[Policy, Check]:
     return policy, Check("lock-canonical", same, "what was locked, and nothing beside it", promise=True)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def policy_of_lock(text: str, folder: Path | None = None, carried: frozenset[str] = frozenset()) -> Policy:
     """The policy that a lock was written from. Of a hierarchy that was read from a file, the lock has the hash alone.
 
