@@ -15,8 +15,9 @@ from shoal.policy.policy import Policy
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 POLICIES = sorted(EXAMPLES.glob("*/*.yaml"))
 FILES = {
-    "adult": 1, "anatomy": 0, "clinic": 0, "dp-microaggregation": 1, "dp-microaggregation/categories": 1,
-    "dp-microaggregation/ranking": 0, "k-anonymity": 2, "mondrian": 0, "probabilistic-k": 0, "sample": 0, "synthetic": 0,
+    "adult": 1, "anatomy": 0, "clinic": 0, "dp-microaggregation": 0, "dp-microaggregation/categories": 1,
+    "dp-microaggregation/insensitive": 1, "dp-microaggregation/mixed": 1, "dp-microaggregation/ranking": 0,
+    "k-anonymity": 2, "mondrian": 0, "probabilistic-k": 0, "sample": 0, "synthetic": 0,
     "t-closeness": 0, "treatments": 0, "visits": 2,
 }  # fmt: skip
 """How many hierarchies of an example are read from files: a release carries the files, so no check stays open."""

@@ -33,6 +33,7 @@ attributes:
   union: {role: other, type: boolean, missing: refuse}
 release:
   method: dp-microaggregation
+  grouping: insensitive
   epsilon: 8
   rows: 120
   output: csv

@@ -75,15 +75,23 @@ neighbours: replace_one
 attributes:
   income: {role: other, type: integer, domain: [0, 1000], missing: refuse}
   region: {role: other, type: category, domain: [north, south], missing: refuse}
-release: {method: dp-microaggregation, epsilon: 1, rows: 100}
+release: {method: dp-microaggregation, epsilon: 1, rows: 100, grouping: insensitive}
 """
 
 
 def centroids(**keys: object) -> str:
     """The policy with other keys of its release; None removes one."""
-    asked = {"method": "dp-microaggregation", "epsilon": 1, "rows": 100} | keys
+    asked = {"method": "dp-microaggregation", "epsilon": 1, "rows": 100, "grouping": "insensitive"} | keys
     words = ", ".join(f"{key}: {value}" for key, value in asked.items() if value is not None)
     return CENTROIDS.partition("release:")[0] + f"release: {{{words}}}\n"
+
+
+def test_boxes_are_meant_where_no_grouping_is_named():
+    plain = centroids(grouping=None, rows=None)
+    assert Policy.parse(plain).lock() == Policy.parse(boxes()).lock()
+    found = the_problem(centroids(grouping=None), "release.rows").words("policy.yaml")
+    assert "not with grouping: boxes" in found
+    assert "leave it out, or take grouping: insensitive or ranking" in found
 
 
 def test_noisy_centroids_have_their_defaults():

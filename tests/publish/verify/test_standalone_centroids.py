@@ -169,7 +169,7 @@ def locked(folder: Path, attribute: dict[str, Any]) -> tuple[dict[str, Any], Any
         "unit": "row",
         "neighbours": "replace_one",
         "attributes": {"x": {"role": "quasi", "missing": "refuse", **attribute}},
-        "release": {"method": "dp-microaggregation", "epsilon": "1", "rows": 100, "k": 10},
+        "release": {"method": "dp-microaggregation", "epsilon": "1", "rows": 100, "k": 10, "grouping": "insensitive"},
     }
     (folder / "policy.yaml").write_text(json.dumps(policy))
     read = Policy.load(folder / "policy.yaml")

@@ -830,7 +830,7 @@ _ALL = (
         reason="one record replaced moves each cluster by one record; a record more or less can move the last one whole",
         whole_tuple=True,
         groupings=("boxes", "insensitive", "ranking"),
-        defaults={"delta": Fraction(0), "grouping": "insensitive", "noise": "auto", "calibration": "whole"},
+        defaults={"delta": Fraction(0), "grouping": "boxes", "noise": "auto", "calibration": "whole"},
     ),
     SyntheticMethod(
         "synthetic",

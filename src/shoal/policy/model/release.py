@@ -593,7 +593,7 @@ class ReleaseModel(PolicyPart):
         description="How near records find each other: `mdav`, `vmdav`, `approx`, `ranking`, `optimal`, `insensitive`, "
         "`mondrian` or `strict_mondrian`. For `t-closeness` `near` or `random` records; for `anatomy` `random` ones, "
         "or such of like `confidential` values. For `dp-microaggregation` `boxes` that are halved where "
-        "records are, `insensitive` clusters, or the `ranking` of each attribute by itself.",
+        "records are (when left out), `insensitive` clusters, or the `ranking` of each attribute by itself.",
     )
     gain: Gain | None = Field(
         default=None,
