@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from shoal.errors import ParameterError, PolicyError, PreconditionError
+from shoal.errors import InfeasibleError, ParameterError, PolicyError, PreconditionError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.sentences import growth
 from shoal.publish.plan.boxes import DRAWN, SPREAD
@@ -65,6 +65,12 @@ def test_the_sentences_say_what_is_done_and_that_rows_are_nobodys():
     assert "(where none does, those with the largest) have rows" in said  # as `estimate` does it
     assert "as many as all noisy counts add up to, and at least one" in said
     assert "counted with noise" not in " ".join(planned(KINDS["numeric"]).sentences())
+
+
+def test_noise_of_more_rows_than_can_be_held_is_refused_before_the_charge():
+    with pytest.raises(InfeasibleError, match=r"millions of rows of nothing; got .* records; .* raise epsilon"):
+        planned({"release.epsilon": "0.000001"})
+    assert planned({"release.epsilon": "0.0001"}).setting.deviation < 1_000_000
 
 
 def test_noise_that_drowns_a_table_is_warned_of_by_the_number_of_rows_it_takes():

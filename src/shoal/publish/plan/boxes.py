@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.anonymize.cluster.lattice import AttributeLattice, NumberLattice, lattices_of
 from shoal.anonymize.method.box_microaggregation import BoxMicroaggregation, box_attribute
 from shoal.data.schema import Outside, Schema
-from shoal.errors import PolicyError
+from shoal.errors import InfeasibleError, PolicyError
 from shoal.guarantee import sentences as words
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.claim import Claim, Status, make_claim
@@ -37,6 +37,8 @@ SPREAD, DRAWN = "spread inside boxes", "drawn inside boxes"
 """What a column shows: numbers, dates and ordered values that are spread inside boxes, or values that are drawn there."""
 MANY = 1000
 """Records of a box for which the noise of a mean is said; a table that needs more before it shows anything is warned of."""
+MOST_NOISE = 1_000_000
+"""Of a count, in records: the number of rows is as noisy, and all of them are held in memory and written."""
 NO_REHEARSAL = (
     "`shoal plan` says how much noise a count and a mean have; how far boxes are divided depends on where your records are, "
     "which no simulated table knows"
@@ -72,6 +74,13 @@ class BoxesPlan(Plan):
         lattices = lattices_of(policy.schema)
         attributes = [box_attribute(own, weight_of(policy, own.name)) for own in lattices]
         setting = solve_boxes(asked.epsilon, attributes=attributes, unit=policy.unit)
+        if setting.deviation > MOST_NOISE:
+            raise InfeasibleError(
+                "so much noise makes millions of rows of nothing",
+                came=f"counts of boxes with a standard deviation of {round(setting.deviation):,} records",
+                allowed=f"at most {MOST_NOISE:,}",
+                fix="raise epsilon, publish fewer attributes, or fewer rows of each unit",
+            )
         return cls(policy, BoxMicroaggregation(setting, lattices), asked.output.format)
 
     @classmethod
