@@ -181,8 +181,8 @@ def centroid_sentences(total: PureDP | ApproxDP, setting: CentroidSetting, *, tu
         )
     if "categorical" in kinds:
         noised.append(
-            "for each cluster a concept of an attribute's hierarchy, or one of its values, is drawn, most likely one that is "
-            "near to the cluster's records"
+            "for each cluster a concept of an attribute's hierarchy, or one of its values, is drawn, one near to the "
+            "cluster's records more likely than one farther off"
         )
     done = f"{whose}{grouped}. {_capital('; '.join(noised))}"
     shown = f"{done}. Each record shows the centroid of its cluster. Nothing else is shown."

@@ -93,6 +93,7 @@ def test_a_bound_is_claimed_on_the_distance_from_a_mean_for_ranks_alone():
     assert "for every table, on how far records are from their cluster's mean" in ranks.sentences()[-1]
     assert "from the middle of their cluster along its order" in whole.sentences()[-1]
     assert "(for concepts a bound on it)" in whole.sentences()[-1]
+    assert "near to the cluster's records more likely than one farther off" in " ".join(whole.sentences())
 
 
 def test_a_heavier_attribute_has_less_noise():

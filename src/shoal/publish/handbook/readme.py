@@ -161,7 +161,7 @@ def _about_centroids(handbook: Handbook, tables: Sequence[HandbookTable]) -> Ite
         )
     if shows != {"noisy mean"}:
         said.append(
-            "A category was drawn at random for each group, most likely one that is near to the group's records."
+            "A category was drawn at random for each group, one near to the group's records more likely than one farther off."
         )
     if "drawn concept" in shows:
         said.append(
