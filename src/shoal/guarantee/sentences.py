@@ -218,7 +218,7 @@ def box_sentences(total: PureDP, unit: Unit, *, counted: bool, tuned: Tuning = U
         _promise_sentence(ratio, "0", unit),
         f"The factor {ratio} is e to the power epsilon, and nothing is added: it holds for every conclusion.",
         f"{done}. {shown}",
-        "How many records there are stays hidden: the number of rows is a noisy one. No row is anybody's record.",
+        "The promise covers how many records there are: the number of rows is a noisy one. No row was copied from a record.",
     ]
 
 

@@ -194,7 +194,7 @@ def test_boxes_are_about_any_unit_and_need_nothing_but_epsilon(neighbours, unit)
         ({"epsilon": None}, "release", "'epsilon' is missing"),
         ({"epsilon": 0}, "release.epsilon", "above 0"),
         ({"delta": "1e-6"}, "release.delta", "the promise is a pure epsilon"),
-        ({"rows": 100}, "release.rows", "stays hidden"),
+        ({"rows": 100}, "release.rows", "is published with noise"),
         ({"k": 5}, "release.k", "how many rows are in one is noisy"),
         ({"corners": 1}, "release.corners", "no order of records"),
         ({"noise": "laplace"}, "release.noise", "least expected size"),

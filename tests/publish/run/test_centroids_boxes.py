@@ -113,7 +113,7 @@ def test_the_recipient_reads_that_rows_are_nobodys_and_what_error_to_expect(made
     folder = made.folder
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert "rows of nobody" in text
-    assert "none is a record of the original" in text
+    assert "none was copied from a record of the original" in text
     assert "What error to expect: noise moves the count of one box by at most" in text
     assert "Inside a box attributes are independent" in text
     assert "Do not treat rows as people" in text

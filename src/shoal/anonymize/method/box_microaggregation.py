@@ -121,8 +121,8 @@ class BoxRows:
 class BoxMicroaggregation:
     """Halve the declared domain where records are, measure each box with noise, and publish rows with the boxes' means.
 
-    Promise   PureDP(setting.epsilon) for the unit (`theorems`), for records added or removed or replaced; how many there are
-              stays hidden, and the number of rows that is published is noisy.
+    Promise   PureDP(setting.epsilon) for the unit (`theorems`), for records added or removed or replaced; it covers how many
+              there are: the number of rows that is published is noisy.
     Requires  a declared domain for every published attribute; no missing values.
     Reads     the published columns, once.
     """

@@ -619,7 +619,7 @@ class AnatomyMethod(ClusterMethod):
 
 
 _OF_CLUSTERS = {
-    "rows": "the number of rows is not public here, and stays hidden",
+    "rows": "the number of rows is not public here, and is published with noise",
     "k": "boxes have no least size: how many rows are in one is noisy",
     "corners": "boxes need no order of records",
     "noise": "every box has the noise of least expected size",

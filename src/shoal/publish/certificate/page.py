@@ -663,7 +663,7 @@ def _box_facts(certificate: BoxesCertificate) -> list[Fact]:
             f"± {short(exact(means.half_width), cost=True)}",
             "records of one box, in 95 of 100 cases; its means move by about as many half-lengths of the box, over its count",
         ),
-        ("number of rows", "hidden", "the table has a noisy number of rows"),
+        ("number of rows", "noisy", "how many records there are is covered by the promise"),
         ("randomness", randomness, RANDOMNESS.get(randomness, "")),
     ]
 

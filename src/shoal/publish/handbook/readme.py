@@ -151,7 +151,7 @@ def _about_centroids(handbook: Handbook, tables: Sequence[HandbookTable]) -> Ite
             f"in their order, in groups of k = {clusters['k']:,} (the last has {clusters['last_size']:,}); "
             f"{clusters['clusters']:,} noisy averages stand for them, and each row shows what its group shows."
         )
-    yield f"{what} Rows are sorted by what they show: no row is anybody's in particular, and none is a record of the original."
+    yield f"{what} Rows are sorted by what they show: no row is anybody's in particular, and none was copied from a record."
     shows = {what for table in tables for what in table.shows.values()}
     said = []
     if "noisy mean" in shows:
@@ -178,7 +178,7 @@ def _about_boxes(handbook: Handbook, table: HandbookTable) -> Iterator[str]:
         f"{_name(table.file)}: {table.lines or 0:,} rows of nobody. The declared domain was divided into boxes, finer where "
         "records are, and each box has a noisy count and noisy means. Boxes whose count stands out of the noise (where none "
         "does, those with the largest) have rows in proportion to it, spread inside them; their number is itself noisy. Rows "
-        "are sorted by what they show: none is a record of the original."
+        "are sorted by what they show: none was copied from a record of the original."
     )
     yield (
         f"What error to expect: noise moves the count of one box by at most {half} in 95 of 100 cases, and that of a region of "

@@ -49,7 +49,7 @@ NO_REHEARSAL = (
 class BoxesPlan(Plan):
     """Rows that are spread inside boxes with noisy counts and means; the domain is halved where records are.
 
-    Promise   a pure epsilon, for the unit added or removed, or replaced; how many records there are stays hidden.
+    Promise   a pure epsilon, for the unit added or removed, or replaced; it covers how many records there are.
     Requires  a declared domain for every published attribute; no missing values.
     Reads     nothing: the policy alone.
     """
@@ -232,7 +232,7 @@ class BoxesPlan(Plan):
                 f"about {self.fewest_rows:,}",
                 "a table with fewer is likely not divided, or drowns in noise",
             ),
-            ("rows", "hidden", "the number of rows that are published is noisy"),
+            ("rows", "noisy", "how many records there are is covered by the promise"),
             ("unit", self.unit.words(), self.policy.neighbours),
             ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
         ]
