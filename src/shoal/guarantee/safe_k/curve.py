@@ -103,9 +103,9 @@ def delta_exactly(k: int, beta: Number, epsilon: Number, bound: str = "tight") -
 
     It is beta^k itself where the curve has reached its floor, else above the truth by 1e-40 of it.
     """
-    return {"tight": _tight, "published": _published_exactly}[check_bound(bound)](
-        check_k(k), check_beta(beta), check_epsilon(epsilon)
-    )
+    chosen = check_bound(bound)
+    point = check_k(k), check_beta(beta), check_epsilon(epsilon)
+    return _tight(*point) if chosen == "tight" else _published_exactly(*point)
 
 
 def delta_tight(k: int, beta: Number, epsilon: Number) -> float:
@@ -170,10 +170,15 @@ def epsilon_of_floor(k: int, beta: Number) -> float:
     return max(0.0, math.log(k) + math.log1p(-float(rate)))
 
 
+MOST_POINTS = 4096
+"""Points of curves that are kept: searches, certificates and their verification ask for the same ones again."""
+
+
 def _tight(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
     return max(_remove(k, rate, epsilon), _add(k, rate, epsilon))
 
 
+@lru_cache(maxsize=MOST_POINTS)
 def _remove(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
     """max over n of H(P_n || P_{n-1}) for epsilon >= 0, attained at n1 = max(k, ceil((k-1)/gamma))."""
     with precise():
@@ -187,6 +192,7 @@ def _remove(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
         return _above(binomial_at_least(k, n, beta, lambda j: 1 - (n - j) / scale))
 
 
+@lru_cache(maxsize=MOST_POINTS)
 def _add(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
     """max over n of H(P_{n-1} || P_n) for epsilon >= 0, attained at n2 = max(1, ceil((k-1)/gamma'))."""
     with precise():
@@ -198,6 +204,7 @@ def _add(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
         return _above(binomial_at_most(k - 1, n - 1, beta, lambda j: (gamma * n - j) / (n - j)))
 
 
+@lru_cache(maxsize=MOST_POINTS)
 def _published_exactly(k: int, rate: Fraction, epsilon: Fraction) -> Fraction:
     with precise():
         beta, ratio = decimal(rate), decimal(epsilon).exp()
