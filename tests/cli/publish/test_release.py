@@ -361,3 +361,21 @@ def test_noisy_centroids_are_released_from_the_shell_and_a_table_of_another_size
     for more in ((), ("--dry-run",)):
         assert "another number of rows" in refused(*other, *more, code=5)["wrong"]
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.slow
+def test_rows_inside_boxes_are_released_from_the_shell_with_an_epsilon_alone(tmp_path):
+    text = centroid_clinic.POLICY.replace("  rows: 120\n", "").replace("  grouping: insensitive\n", "")
+    (tmp_path / "policy.yaml").write_text(text.replace("replace_one", "add_remove"))
+    table = centroid_clinic.write_table(tmp_path / "table.csv", 150)
+    own = (str(tmp_path / "policy.yaml"), str(table), "--out", str(tmp_path / "out"))
+    done = shoal("release", *own, "--ledger", str(tmp_path / "ledger.sqlite"), "--new-ledger")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "rows of nobody, spread inside boxes" in said
+    assert "charged: (8, 0) to 'earnings'" in said
+    assert "standard deviations from the original" in said
+    assert shoal("verify", str(tmp_path / "out")).exit_code == 0
+    (tmp_path / "policy.yaml").write_text(text.replace("epsilon: 8", "epsilon: 8\n  k: 5"))
+    found = refused("plan", str(tmp_path / "policy.yaml"), code=2)
+    assert "not with grouping: boxes" in str(found)

@@ -7,6 +7,7 @@ import pytest
 from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Status
 from shoal.guarantee.theorem import THEOREMS, PremiseAnswer, PremiseStatus
+from shoal.publish.certificate.boxes import box_answers
 from shoal.publish.certificate.bucketized import group_answers
 from shoal.publish.certificate.centroids import centroid_answers
 from shoal.publish.certificate.counted import counted_answers
@@ -14,12 +15,15 @@ from shoal.publish.certificate.k_anonymity import full_domain_answers
 from shoal.publish.certificate.safe_k import FIXED_WITHOUT_DATA, safe_k_answers
 from shoal.publish.certificate.sample import sample_answers
 from shoal.publish.certificate.seal import theorem_entry
+from shoal.publish.plan.boxes import BoxesPlan
 from shoal.publish.plan.centroids import CentroidsPlan
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.plan.k_anonymity import FullDomainPlan
 from shoal.publish.plan.methods import plan
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.plan.sample import SamplePlan
+from tests.publish.box_clinic import KINDS as BOX_KINDS
+from tests.publish.box_clinic import planned as boxes
 from tests.publish.centroid_clinic import KINDS as CENTROID_KINDS
 from tests.publish.centroid_clinic import policy as centroids
 from tests.publish.clinic import planned
@@ -75,17 +79,21 @@ CENTROIDS = {
     "centroids of ranks": RANKING,
     "centroids of the thesis": {**RANKING, "release.grouping": "insensitive", **PER_RECORD},
 }
+BOXED = {"boxes": {}, "boxes of people": BOX_KINDS["person"], "boxes, treated": {"treatments": [{"top": {"pay": 500}}]}}
 STATUSES = {status.value for status in PremiseStatus}
 CUSTODIANS = {
+    "box-domains", "divisions-fixed",
     "domains-fixed", "options-fixed", "recoding-fixed", "sensitivity-declared", "treatments-fixed", *FIXED_WITHOUT_DATA
 }  # fmt: skip
 """What `proved` leaves to the custodian: that the plan was fixed without the data."""
 
 
-@pytest.fixture(scope="module", params=[*KINDS, *COUNTED, *SAMPLED, *GROUPED, *LEVELS, *CENTROIDS])
+@pytest.fixture(scope="module", params=[*KINDS, *COUNTED, *SAMPLED, *GROUPED, *LEVELS, *CENTROIDS, *BOXED])
 def made(request, tmp_path_factory):
     if request.param in LEVELS:
         return planned_levels(tmp_path_factory.mktemp("levels"), request.param)
+    if request.param in BOXED:
+        return boxes(BOXED[request.param])
     if request.param in CENTROIDS:
         return plan(centroids(CENTROIDS[request.param]))
     if request.param in SAMPLED:
@@ -102,8 +110,8 @@ def answers(made):
         return sample_answers(made)
     if isinstance(made, SafeKPlan):
         return safe_k_answers(made)
-    if isinstance(made, CentroidsPlan):
-        return centroid_answers(made)
+    if isinstance(made, CentroidsPlan | BoxesPlan):
+        return centroid_answers(made) if isinstance(made, CentroidsPlan) else box_answers(made)
     if isinstance(made, FullDomainPlan):
         return full_domain_answers(made)
     return counted_answers(made) if isinstance(made, SyntacticPlan) else group_answers(made)

@@ -120,7 +120,7 @@ def box_answers(plan: BoxesPlan) -> dict[str, PremiseAnswer]:
     """For each premise that a plan of this kind may cite, how this plan meets it."""
     unseen = words_of_tuning(plan.tuning)
     rows = (
-        by_custodian("the policy makes each row a unit of its own; whose rows they are, only the custodian can know")
+        by_construction("the unit of privacy is a row, and is promised no more")
         if plan.unit.column is None
         else by_construction(f"of each {plan.unit.name} at most {plan.unit.max_rows:,} took part, drawn at random")
     )
