@@ -206,8 +206,9 @@ def box_sentences(total: PureDP, unit: Unit, *, counted: bool, tuned: Tuning = U
     halves = "follow from these counts and from domains that are" if counted else "are"
     done = (
         f"{whose}{first}The declared domain is divided into boxes, by halves that {halves} {_order_clause(tuned)}: a box is "
-        "halved where its number of records, with noise added and less for every division before, is large. Of each box the "
-        "number of its records and a sum for each attribute are taken, with noise added; a record is in one box"
+        "halved where its number of records is large, after noise was added and a fixed number taken off for every halving "
+        "before it. Of each box the number of its records and a sum for each attribute are taken, with noise added; a record is "
+        "in one box"
     )
     shown = (
         "Rows are made from these numbers alone: boxes whose noisy count stands out of the noise (where none does, those "

@@ -43,3 +43,12 @@ def test_rows_that_took_no_part_are_said_and_few_rows_are_a_caution(tmp_path):
     assert any("below which noise drowns a table" in said for said in made.report["cautions"])
     text = next(tmp_path.rglob("report.html")).read_text(encoding="utf-8")
     assert "some rows took part, chosen at random" in text
+
+
+@pytest.mark.slow
+def test_an_empty_original_has_nothing_to_be_compared_with(tmp_path):
+    table = write_table(tmp_path / "table.csv", 0)
+    made = publish(tmp_path, report=True, table=table)
+    assert made.report["attributes"] == []
+    text = next(tmp_path.rglob("report.html")).read_text(encoding="utf-8")
+    assert "The original has no rows, so there is nothing to compare." in text

@@ -259,7 +259,8 @@ class BoxesPlan(Plan):
         )
 
     def counted_words(self, content: Mapping[str, Any]) -> str:
-        return f"a table of {content['tables'][0]['rows']:,} rows of nobody, spread inside boxes"
+        rows = content["tables"][0]["rows"]
+        return f"a table of {rows:,} row{'s' * (rows != 1)} of nobody, spread inside boxes"
 
     def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - a wide table's
         from shoal.publish.plan.page import ELSEWHERE

@@ -125,6 +125,8 @@ class DistributionComparison:
 
 def _compare(plan: BoxesPlan, table: Table, made: BoxRows) -> dict[str, DistributionComparison]:
     held, rows, found = table.collect(list(plan.method.columns)), made.tables[0].rows, {}
+    if not table.rows():
+        return {}  # nothing to compare with
     for own in plan.method.lattices:
         before, after = held[own.name], rows[own.name]
         change = column_change(own.attribute, plan.shows[own.name], before, after, np.zeros(0, dtype=np.int32))
@@ -187,23 +189,30 @@ def boxes_page(values: dict[str, Any]) -> str:
         {
             **page_opening(values),
             "rows": _row_facts(values),
-            "about_distance": "How far the published distribution of each attribute is from the original's, by noise and because "
-            "values are spread evenly inside boxes.",
+            "about_distance": "The original has no rows, so there is nothing to compare."
+            if not attributes
+            else "How far the published distribution of each attribute is from the original's: by noise, because values "
+            f"are spread inside boxes{', and because not all rows took part' if _set_aside(values) else ''}.",
             "attributes": [_line(one, most) for one in attributes.values()],
             "moments": [moments_line(one) for one in attributes.values() if one["mean_before"] is not None],
             "columns": [drawn_column(column, attributes[column["name"]], "faces") for column in values["columns"]],
             "about_correlations": correlation_words(values["correlations"]),
             "correlations": [correlation_line(pair) for pair in (values["correlations"] or {"listed": []})["listed"]],
             "not_promised": values["not_promised"],
-            "methods": [*METHODS, *([ALL_ROWS] if values["rows"]["taking_part"] != values["rows"]["in"] else [])],
+            "methods": [*METHODS, *([ALL_ROWS] if _set_aside(values) else [])],
         },
     )
+
+
+def _set_aside(values: Mapping[str, Any]) -> bool:
+    """Whether rows of the original did not take part."""
+    return bool(values["rows"]["taking_part"] != values["rows"]["in"])
 
 
 def _row_facts(values: Mapping[str, Any]) -> list[Fact]:
     rows, boxes = values["rows"], values["boxes"]
     found: list[Fact] = [("in the original", f"{rows['in']:,}", "")]
-    if rows["taking_part"] != rows["in"]:
+    if _set_aside(values):
         found.append(
             ("taking part", f"{rows['taking_part']:,}", "those of each unit that the policy counts, at random")
         )
