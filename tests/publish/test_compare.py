@@ -13,7 +13,7 @@ from shoal.errors import ParameterError, PolicyError
 from shoal.publish.compare import MOST_PAIRS, WAYS, Grid, Way, WayOutcome, WaysComparison, compare, distance, ways
 from shoal.publish.compare import _spread_pairs as spread_pairs
 from shoal.publish.rehearse import Spread
-from tests.publish import centroid_clinic
+from tests.publish import box_clinic, centroid_clinic
 from tests.publish.clinic import policy
 
 
@@ -80,6 +80,8 @@ def test_without_a_promise_there_is_nothing_to_compare():
 def test_a_pure_epsilon_has_no_other_ways_to_compare():
     with pytest.raises(PolicyError, match=r"promises a pure epsilon, .*; got delta: 0; give release.delta"):
         ways(centroid_clinic.policy(), [("pay", "rate")])
+    with pytest.raises(PolicyError, match=r"leave out release.method: boxes have no delta"):
+        ways(centroid_clinic.policy(box_clinic.BOXES), [("pay", "rate")])
     with pytest.raises(PolicyError, match="no pairs"):
         compare(policy({"attributes.sex.role": "drop", "attributes.diag.role": "drop", "release.recoding": None}))
     with pytest.raises(ParameterError, match="runs"):

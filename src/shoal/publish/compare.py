@@ -161,7 +161,8 @@ def ways(policy: Policy, pairs: Sequence[tuple[str, str]]) -> tuple[Way, ...]:
         raise PolicyError(
             "the policy promises a pure epsilon, and the ways that are compared need a delta above 0",
             came="delta: 0",
-            fix="give release.delta for the comparison, such as 1e-6",
+            fix="give release.delta for the comparison, such as 1e-6"
+            + ", and leave out release.method: boxes have no delta" * (asked.grouping == "boxes"),
         )
     promise = {"epsilon": str(asked.epsilon), "delta": str(asked.delta), "output": "parquet"}
     levels = asked.recoding.levels if asked.recoding is not None else None
