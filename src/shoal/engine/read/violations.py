@@ -106,8 +106,8 @@ def _fix(violation: Violation, hinted: bool, attributes: Sequence[Attribute]) ->
         return f"{otherwise}correct the file, or declare the type that the column has"
     if violation is Violation.OUTSIDE:
         ways = "clamp or suppress" if any(isinstance(one.domain, Interval) for one in attributes) else "suppress"
-        return f"{otherwise}correct the file, widen the domain, or set outside: {ways}"
-    return "correct the file, or set missing: value"
+        return f"{otherwise}correct the file, widen the domain, or set outside: {ways} where the method takes it"
+    return "correct the file, or set missing: value where the method takes it"
 
 
 def is_tolerated(attribute: Attribute) -> bool:
