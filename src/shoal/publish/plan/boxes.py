@@ -23,14 +23,10 @@ from shoal.ledger.event import Cost
 from shoal.mechanism.boxes import BoxSetting, solve_boxes
 from shoal.policy.policy import Policy
 from shoal.publish.folder import table_file
-from shoal.publish.plan.base import Plan, Verification, charged_before
-from shoal.publish.plan.centroids import MOST_LISTED, in_units, percent, plain, refuse_profiled, weight_of
+from shoal.publish.plan.base import Verification
+from shoal.publish.plan.centroids import LatticePlan, in_units, percent, plain, refuse_profiled, weight_of
 
 if TYPE_CHECKING:
-    from shoal.guarantee.safe_k.frontier import FrontierPoint
-    from shoal.ledger.ledger import RunState
-    from shoal.publish.counts_rehearsal import CountsRehearsal
-    from shoal.publish.rehearse import Rehearsal
     from shoal.publish.run.centroids import BoxesJob
 
 SPREAD, DRAWN = "spread inside boxes", "drawn inside boxes"
@@ -46,7 +42,7 @@ NO_REHEARSAL = (
 
 
 @dataclass(frozen=True)
-class BoxesPlan(Plan):
+class BoxesPlan(LatticePlan):
     """Rows that are spread inside boxes with noisy counts and means; the domain is halved where records are.
 
     Promise   a pure epsilon, for the unit added or removed, or replaced; it covers how many records there are.
@@ -57,7 +53,8 @@ class BoxesPlan(Plan):
     method: BoxMicroaggregation
     format: str
 
-    methods = ("dp-microaggregation",)
+    noise_of = "boxes"
+    no_rehearsal = NO_REHEARSAL
 
     def __repr__(self) -> str:
         return (
@@ -95,15 +92,6 @@ class BoxesPlan(Plan):
 
         return BoxesJob(self)
 
-    def rehearse(self, **options: Any) -> Rehearsal | CountsRehearsal:  # noqa: ARG002 - there is nothing to try
-        """Refuse: the noise is known, and a simulated table says nothing about where records are."""
-        raise PolicyError(
-            "release.method: the noise of boxes is known beforehand, so there is nothing to rehearse",
-            came="dp-microaggregation",
-            allowed="safe-k, or noisy counts",
-            fix=NO_REHEARSAL,
-        )
-
     def check(self, schema: Schema) -> None:
         self.method.check(schema)
 
@@ -113,6 +101,10 @@ class BoxesPlan(Plan):
     def setting(self) -> BoxSetting:
         """The noise of every step."""
         return self.method.setting
+
+    @property
+    def lattices(self) -> tuple[AttributeLattice, ...]:
+        return self.method.lattices
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -134,10 +126,6 @@ class BoxesPlan(Plan):
         """The columns as they are published: values of their declared domains."""
         found = (replace(own.attribute, hierarchy=None, outside=Outside.ERROR) for own in self.method.lattices)
         return Schema(tuple(found))
-
-    def lattice(self, name: str) -> AttributeLattice:
-        """The whole steps of one attribute."""
-        return next(own for own in self.method.lattices if own.name == name)
 
     # --- what it promises and costs -----------------------------------------------------------------------------------
 
@@ -171,9 +159,6 @@ class BoxesPlan(Plan):
     @property
     def cost(self) -> Cost:
         return Cost(self.total.epsilon, Fraction(0), tuple(self.parts))
-
-    def repeat_words(self, when: str, state: RunState) -> str:
-        return f"{charged_before(when, state)}; a repeat draws new noise and costs {self.price().words()} once more"
 
     # --- how large the error is ---------------------------------------------------------------------------------------
 
@@ -241,11 +226,9 @@ class BoxesPlan(Plan):
     def view_head(self) -> tuple[str, str, str]:
         return ("attribute", "values told apart", f"± of a mean of {MANY:,}")
 
-    def view_rows(self, most: int) -> list[tuple[str, str, str]]:
-        shown = list(zip(self.method.lattices, self.setting.attributes, strict=True))[:most]
-        found = [(own.name, f"{each.points:,}", self._mean_error(own)) for own, each in shown]
-        left = len(self.method.lattices) - len(shown)
-        return [*found, (f"and {left:,} more", "", "")] if left else found
+    def view_row(self, own: AttributeLattice) -> tuple[str, str, str]:
+        points = next(each.points for each in self.setting.attributes if each.name == own.name)
+        return own.name, f"{points:,}", self._mean_error(own)
 
     def _mean_error(self, own: AttributeLattice) -> str:
         """The noise of a mean in the attribute's units, in a box as wide as its domain; of values, in their share."""
@@ -261,13 +244,6 @@ class BoxesPlan(Plan):
     def counted_words(self, content: Mapping[str, Any]) -> str:
         rows = content["tables"][0]["rows"]
         return f"a table of {rows:,} row{'s' * (rows != 1)} of nobody, spread inside boxes"
-
-    def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - a wide table's
-        from shoal.publish.plan.page import ELSEWHERE
-
-        said = [ELSEWHERE if "other publications" in text else text for text in self.not_promised]
-        shown = {"views": self.view_rows(MOST_LISTED), "view_kind": "attributes", "view_head": self.view_head}
-        return {**shown, "cautions": [*self.warnings, *said]}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with the fields of `shoal plan`."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from shoal.anonymize.cluster.lattice import AttributeLattice, NumberLattice, lattices_of
 from shoal.anonymize.method.dp_microaggregation import DPMicroaggregation
@@ -54,8 +55,65 @@ NO_REHEARSAL = (
 )
 
 
+class LatticePlan(Plan):
+    """What the plans of clusters and of boxes share: attributes in whole steps, and noise that is known beforehand."""
+
+    methods = ("dp-microaggregation",)
+    noise_of: ClassVar[str]
+    """What has noise, in a word."""
+    no_rehearsal: ClassVar[str]
+    """What to do instead of a rehearsal."""
+
+    @property
+    @abstractmethod
+    def lattices(self) -> tuple[AttributeLattice, ...]:
+        """The published attributes in whole steps."""
+
+    @property
+    @abstractmethod
+    def warnings(self) -> list[str]:
+        """What is to be said before anything is done."""
+
+    @property
+    @abstractmethod
+    def view_head(self) -> tuple[str, str, str]:
+        """What the columns of `view_rows` are."""
+
+    @abstractmethod
+    def view_row(self, own: AttributeLattice) -> tuple[str, str, str]:
+        """An attribute, and how large its noise is."""
+
+    def lattice(self, name: str) -> AttributeLattice:
+        """The whole steps of one attribute."""
+        return next(own for own in self.lattices if own.name == name)
+
+    def view_rows(self, most: int) -> list[tuple[str, str, str]]:
+        found = [self.view_row(own) for own in self.lattices[:most]]
+        left = len(self.lattices) - len(found)
+        return [*found, (f"and {left:,} more", "", "")] if left else found
+
+    def rehearse(self, **options: Any) -> Rehearsal | CountsRehearsal:  # noqa: ARG002 - there is nothing to try
+        """Refuse: the noise is known, and a simulated table says nothing about where records are."""
+        raise PolicyError(
+            f"release.method: the noise of {self.noise_of} is known beforehand, so there is nothing to rehearse",
+            came="dp-microaggregation",
+            allowed="safe-k, or noisy counts",
+            fix=self.no_rehearsal,
+        )
+
+    def repeat_words(self, when: str, state: RunState) -> str:
+        return f"{charged_before(when, state)}; a repeat draws new noise and costs {self.price().words()} once more"
+
+    def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - a wide table's
+        from shoal.publish.plan.page import ELSEWHERE
+
+        said = [ELSEWHERE if "other publications" in text else text for text in self.not_promised]
+        shown = {"views": self.view_rows(MOST_LISTED), "view_kind": "attributes", "view_head": self.view_head}
+        return {**shown, "cautions": [*self.warnings, *said]}
+
+
 @dataclass(frozen=True)
-class CentroidsPlan(Plan):
+class CentroidsPlan(LatticePlan):
     """Noisy centroids of clusters that one record can barely change; every record shows the centroid of its cluster.
 
     Promise   epsilon-differential privacy, or (epsilon, delta) with Gaussian noise, for one record replaced by another; with
@@ -68,7 +126,8 @@ class CentroidsPlan(Plan):
     total: PureDP | ApproxDP
     format: str
 
-    methods = ("dp-microaggregation",)
+    noise_of = "centroids"
+    no_rehearsal = NO_REHEARSAL
 
     def __repr__(self) -> str:
         setting = self.setting
@@ -114,15 +173,6 @@ class CentroidsPlan(Plan):
 
         return CentroidsJob(self)
 
-    def rehearse(self, **options: Any) -> Rehearsal | CountsRehearsal:  # noqa: ARG002 - there is nothing to try
-        """Refuse: the noise is known, and a simulated table says nothing about how near to each other records are."""
-        raise PolicyError(
-            "release.method: the noise of centroids is known beforehand, so there is nothing to rehearse",
-            came="dp-microaggregation",
-            allowed="safe-k, or noisy counts",
-            fix=NO_REHEARSAL,
-        )
-
     def check(self, schema: Schema) -> None:
         self.method.check(schema)
 
@@ -132,6 +182,10 @@ class CentroidsPlan(Plan):
     def setting(self) -> CentroidSetting:
         """Cluster size and noise."""
         return self.method.setting
+
+    @property
+    def lattices(self) -> tuple[AttributeLattice, ...]:
+        return self.method.lattices
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -155,10 +209,6 @@ class CentroidsPlan(Plan):
     def displayed(self) -> Schema:
         """The columns as they are published: concepts are text, and everything else is a value of its declared domain."""
         return Schema(tuple(_displayed(own.attribute, self.shows[own.name]) for own in self.method.lattices))
-
-    def lattice(self, name: str) -> AttributeLattice:
-        """The whole steps of one attribute."""
-        return next(own for own in self.method.lattices if own.name == name)
 
     # --- what it promises and costs -----------------------------------------------------------------------------------
 
@@ -200,9 +250,6 @@ class CentroidsPlan(Plan):
     @property
     def cost(self) -> Cost:
         return Cost(self.total.epsilon, self.delta, tuple(self.parts))
-
-    def repeat_words(self, when: str, state: RunState) -> str:
-        return f"{charged_before(when, state)}; a repeat draws new noise and costs {self.price().words()} once more"
 
     # --- how large the error is ---------------------------------------------------------------------------------------
 
@@ -308,13 +355,7 @@ class CentroidsPlan(Plan):
     def view_head(self) -> tuple[str, str, str]:
         return ("attribute", "± 95 % of noise", "of its domain")
 
-    def view_rows(self, most: int) -> list[tuple[str, str, str]]:
-        shown = self.method.lattices[:most]
-        found = [self._view_row(own) for own in shown]
-        left = len(self.method.lattices) - len(shown)
-        return [*found, (f"and {left:,} more", "", "")] if left else found
-
-    def _view_row(self, own: AttributeLattice) -> tuple[str, str, str]:
+    def view_row(self, own: AttributeLattice) -> tuple[str, str, str]:
         if not isinstance(own, NumberLattice):
             entry = self.setting.entry(own.name)
             drawn = f"epsilon {text_near(entry.choice_epsilon or Fraction(0), 3)} for each of {setting_choices(self.setting)}"
@@ -333,13 +374,6 @@ class CentroidsPlan(Plan):
         tables, clusters = len(content["tables"]), content["clusters"]
         of = "a table" if tables == 1 else f"{tables:,} tables of one column"
         return f"{of} of {clusters['rows']:,} rows with {clusters['clusters']:,} noisy centroids"
-
-    def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - a wide table's
-        from shoal.publish.plan.page import ELSEWHERE
-
-        said = [ELSEWHERE if "other publications" in text else text for text in self.not_promised]
-        shown = {"views": self.view_rows(MOST_LISTED), "view_kind": "attributes", "view_head": self.view_head}
-        return {**shown, "cautions": [*self.warnings, *said]}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with the fields of `shoal plan`."""
