@@ -82,6 +82,11 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """At the end everything may be taken apart again, so that libraries do not report it as leaked."""
+    gc.unfreeze()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what takes minutes unless asked: it is deselected, not skipped, because nobody chose it."""
     if config.getoption("--run-slow"):
