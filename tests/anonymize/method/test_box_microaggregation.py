@@ -289,12 +289,31 @@ def test_noise_in_empty_boxes_is_nobody():
     numbers[:, 0] = setting.noise.draw(Source.seeded(2), 50)[:, 0]
     numbers[7, 0] += 500 * setting.side
     numbers[7, 1] = 100 * setting.side
-    counts, means = estimate(numbers, setting)
+    sides = np.arange(100, dtype=np.int64).reshape(50, 2)
+    counts, means = estimate(numbers, Boxes(sides, sides + 7), setting)
     assert np.count_nonzero(counts) <= 5
     assert counts[7] > 0.9 * counts.sum()
     assert means[7, 0] == pytest.approx(0.2, rel=0.15)
-    empty, _ = estimate(np.full((4, 3), -5000, dtype=np.int64), setting)
+    empty, _ = estimate(np.full((4, 3), -5000, dtype=np.int64), Boxes(sides[:4], sides[:4] + 7), setting)
     assert empty.sum() == pytest.approx(1)
+
+
+def test_means_that_noise_drowns_come_from_all_boxes_with_the_same_side():
+    """Sixty boxes of 20 records, all of which lie low along one side: each mean is mostly noise, and all together is not."""
+    setting = method("1").setting
+    low, high = np.zeros((60, 2), dtype=np.int64), np.full((60, 2), 100, dtype=np.int64)
+    low[:, 1] = np.arange(60)
+    high[:, 1] = low[:, 1] + 1
+    truth, found = -0.8, []
+    for seed in range(30):
+        numbers = np.array(setting.noise.draw(Source.seeded(seed), 60)[:, :3])
+        numbers[:, 0] += 20 * setting.side
+        numbers[:, 1] += round(truth * 20 * setting.side)
+        counts, means = estimate(numbers, Boxes(low, high), setting)
+        assert (np.abs(means) <= 1).all()
+        found.append(counts @ means[:, 0] / counts.sum())
+    # The mean of all boxes has the noise of sixty sums over 1,200 records; a pull to the middle of each box would leave -0.5.
+    assert np.mean(found) == pytest.approx(truth, abs=4 * setting.deviation * 60**0.5 / 1200 / 30**0.5 + 0.01)
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------------

@@ -260,7 +260,7 @@ class BoxMicroaggregation:
     def rows(self, measured: MeasuredBoxes, source: Source, stage: Stage = lambda _: None) -> BoxRows:
         """Rows with the boxes' noisy counts and means, spread inside the boxes with the greatest entropy."""
         stage("spreading rows")
-        counts, means = estimate(measured.numbers, self.setting)
+        counts, means = estimate(measured.numbers, measured.boxes, self.setting)
         sizes = whole_counts(counts)
         kept = np.flatnonzero(sizes)
         home = np.repeat(kept, sizes[kept])
@@ -284,11 +284,12 @@ def offsets(places: Codes, low: Codes, high: Codes, sides: BoxSides, side: int) 
     return np.where(high - low == 1, 0, (2 * side * (2 * places - low - high + 1) + length) // (2 * length))
 
 
-def estimate(numbers: Codes, setting: BoxSetting) -> tuple[Floats, Floats]:
+def estimate(numbers: Codes, boxes: Boxes, setting: BoxSetting) -> tuple[Floats, Floats]:
     """The counts of boxes and their means in half-lengths, from noisy numbers.
 
     Counts that do not stand out of the noise are zero, and the others are scaled to the noisy total, so that the noise of many
-    empty boxes does not become people. A mean is drawn to the middle by how noisy it is.
+    empty boxes does not become people. A mean is drawn, by how noisy it is, to the mean of all boxes with the same side, which
+    has far less noise. Then the means of such boxes are moved together, until they have that mean.
     """
     noisy, noise = numbers[:, 0] / setting.side, setting.deviation
     total = max(1.0, float(noisy.sum()))
@@ -296,10 +297,32 @@ def estimate(numbers: Codes, setting: BoxSetting) -> tuple[Floats, Floats]:
     if not kept.any():
         kept = (noisy == noisy.max()).astype(np.float64)
     counts = kept * total / kept.sum()
-    held = np.maximum(counts, 1.0)[:, np.newaxis]
-    variance = (noise / held) ** 2
-    means = numbers[:, 1:] / setting.side / held * MEAN_VARIANCE / (MEAN_VARIANCE + variance)
-    return counts, np.clip(means, -1.0, 1.0)
+    own = np.maximum(noisy, 1.0)
+    means = np.empty((len(boxes), numbers.shape[1] - 1))
+    for j in range(means.shape[1]):
+        sums = numbers[:, 1 + j] / setting.side
+        ends, group = np.unique(np.stack([boxes.low[:, j], boxes.high[:, j]]), axis=1, return_inverse=True)
+        group = group.reshape(-1)
+        held = np.maximum(np.bincount(group, noisy), 1.0)
+        together = np.bincount(group, sums) / held
+        together *= MEAN_VARIANCE / (MEAN_VARIANCE + noise**2 * np.bincount(group) / held**2)
+        together = np.clip(together, -FARTHEST, FARTHEST)
+        spread = MEAN_VARIANCE * (1 - together[group] ** 2)
+        found = together[group] + spread / (spread + (noise / own) ** 2) * (sums / own - together[group])
+        means[:, j] = _moved_to(together, found, counts, group, ends.shape[1])
+    return counts, means
+
+
+def _moved_to(wanted: Floats, means: Floats, counts: Floats, group: Codes, groups: int) -> Floats:
+    """Means of which all in a group are moved by one number, and clipped, so that together they have the mean wanted."""
+    low, high = np.full(groups, -2.0), np.full(groups, 2.0)
+    weight = np.maximum(np.bincount(group, counts, groups), 1e-300)
+    for _ in range(40):
+        middle = (low + high) / 2
+        found = np.bincount(group, counts * np.clip(means + middle[group], -1.0, 1.0), groups) / weight
+        below = found < wanted
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray(np.clip(means + ((low + high) / 2)[group], -1.0, 1.0))
 
 
 def whole_counts(counts: Floats) -> Codes:

@@ -191,7 +191,7 @@ class NumericTrial(MaskingTrial):
     def box_versions(self, method: BoxMicroaggregation, measured: MeasuredBoxes, home: Ints, source: Source) -> Array:  # noqa: ARG002
         """The mean of each record's box, as it is published."""
         low, high = measured.boxes.low, measured.boxes.high
-        means = estimate(measured.numbers, method.setting)[1]
+        means = estimate(measured.numbers, measured.boxes, method.setting)[1]
         return np.asarray(((low + high - 1) / 2 + means * (high - low - 1) / 2)[home])
 
     def rows_of_boxes(self, epsilon: Fraction, source: Source, runs: int) -> list[Floats]:

@@ -183,7 +183,7 @@ def _about_boxes(handbook: Handbook, table: HandbookTable) -> Iterator[str]:
     yield (
         f"What error to expect: noise moves the count of one box by at most {half} in 95 of 100 cases, and that of a region of "
         "b boxes by about √b times as much. The mean of a box with n records moves by about as many half-lengths of the box, "
-        "divided by n; noisy means are drawn towards the box's middle. Boxes are not published: "
+        "divided by n; noisy means are drawn towards those of boxes alike. Boxes are not published: "
         f"{_name(table.file)} has more different values where they are small."
     )
     yield (
@@ -524,7 +524,8 @@ def _weights_of_averages(handbook: Handbook) -> Iterator[str]:
     if handbook.of_kind("boxes"):
         yield (
             "There are no weights: the number of rows estimates the number of records that took part, and means and shares over "
-            "rows estimate theirs."
+            "rows estimate theirs. Boxes with few records have no rows and values are spread inside boxes, so tails, and means "
+            "of skewed attributes, are off most."
         )
 
 

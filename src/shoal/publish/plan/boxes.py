@@ -237,8 +237,10 @@ class BoxesPlan(LatticePlan):
 
     def recoding_words(self) -> str:
         return (
-            "One table, sorted by its own values: rows of nobody, spread inside boxes. Errors of means are those of a box as "
-            "wide as the domain; half as wide, half as large."
+            "One table, sorted by its own values: rows of nobody, spread inside boxes. Errors of means are those of one box "
+            "as wide as the domain; half as wide, half as large. The mean of all rows has the noise of all boxes, and boxes with "
+            "few records have no rows: with many attributes, or a domain far wider than its values, it can be off by far more. "
+            "Tight domains and few attributes help most."
         )
 
     def counted_words(self, content: Mapping[str, Any]) -> str:
