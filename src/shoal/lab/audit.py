@@ -18,6 +18,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from shoal.assess.measurement import rate_bounds
 from shoal.chance.source import Source
 from shoal.errors import DataError, ParameterError
 from shoal.guarantee.differential import DifferentialPrivacy
@@ -72,27 +73,14 @@ class AuditResult:
     @property
     def epsilon_at_least(self) -> float:
         """With this delta the mechanism's epsilon is at least so large, with probability 1 − alpha; 0 where nothing is found."""
-        likely, _ = bounds(self.hits[0], self.runs, self.alpha / 2)
-        _, rare = bounds(self.hits[1], self.runs, self.alpha / 2)
+        likely, _ = rate_bounds(self.hits[0], self.runs, self.alpha / 2)
+        _, rare = rate_bounds(self.hits[1], self.runs, self.alpha / 2)
         delta = float(self.delta)
         return max(0.0, _log_ratio(likely - delta, rare), _log_ratio(1 - rare - delta, 1 - likely))
 
     def contradicts(self, claim: DifferentialPrivacy) -> bool:
         """Whether the mechanism does not keep the claim: it asks for a smaller epsilon at this delta than was found."""
         return self.epsilon_at_least > claim.epsilon_at(self.delta)
-
-
-def bounds(hits: int, runs: int, alpha: float) -> tuple[float, float]:
-    """Give a lower and an upper bound on a probability (Clopper and Pearson 1934); each fails with probability alpha at most.
-
-    >>> tuple(round(bound, 4) for bound in bounds(0, 100, 0.05))
-    (0.0, 0.0295)
-    """
-    from scipy.special import betaincinv
-
-    low = float(betaincinv(hits, runs - hits + 1, alpha)) if hits else 0.0
-    high = float(betaincinv(hits + 1, runs - hits, 1 - alpha)) if hits < runs else 1.0
-    return low, high
 
 
 def audit(
