@@ -61,12 +61,14 @@ class Measurement:
 
         The interval takes the ends that are farthest apart, so that it holds at level 1 − 2 (1 − level) at least.
         """
-        low, high = (self.low, self.high) if self.low is not None else (self.value, self.value)
-        under, over = (control.low, control.high) if control.low is not None else (control.value, control.value)
-        assert low is not None and high is not None and under is not None and over is not None  # noqa: S101, PT018
+        low, high = self._ends()
+        under, over = control._ends()
         level = max(0.0, self.level + control.level - 1)
         found = _excess(self.value, control.value)
         return Measurement(found, _excess(low, over), _excess(high, under), ESTIMATE, method, level)
+
+    def _ends(self) -> tuple[float, float]:
+        return (self.value if self.low is None else self.low, self.value if self.high is None else self.high)
 
     def to_json(self) -> dict[str, Any]:
         """The fields as plain values for JSON; what is infinite is None."""
