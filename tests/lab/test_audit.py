@@ -8,7 +8,7 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from shoal.assess.measurement import rate_bounds
+from shoal.assess.quantity import rate_bounds
 from shoal.chance.source import Source
 from shoal.errors import DataError, ParameterError
 from shoal.guarantee.differential import ApproxDP, PureDP

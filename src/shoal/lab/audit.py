@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.measurement import rate_bounds
+from shoal.assess.quantity import rate_bounds
 from shoal.chance.source import Source
 from shoal.errors import DataError, ParameterError
 from shoal.guarantee.differential import DifferentialPrivacy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import binom
 
-from shoal.assess.measurement import Measurement, rate_bounds
+from shoal.assess.quantity import Quantity, rate_bounds
 from shoal.errors import ParameterError
 
 
@@ -22,7 +22,7 @@ def test_an_interval_of_a_rate_holds_as_often_as_it_says_counted_over_every_outc
     held = sum(
         float(binom.pmf(hits, trials, true))
         for hits in range(trials + 1)
-        if (found := Measurement.of_rate(hits, trials, "m")).low <= true <= found.high
+        if (found := Quantity.of_rate(hits, trials, "m")).low <= true <= found.high
     )
     assert held >= 0.95
 
@@ -32,7 +32,7 @@ def test_an_excess_over_a_control_holds_at_its_level_counted_over_every_outcome(
     trials, true, held = 30, (attack - control) / (1 - control), 0.0
     for own in range(trials + 1):
         for other in range(trials + 1):
-            found = Measurement.of_rate(own, trials, "m").excess_over(Measurement.of_rate(other, trials, "m"), "excess")
+            found = Quantity.of_rate(own, trials, "m").excess_over(Quantity.of_rate(other, trials, "m"), "excess")
             if found.low <= true <= found.high:
                 held += float(binom.pmf(own, trials, attack) * binom.pmf(other, trials, control))
     assert found.level == pytest.approx(0.9)
@@ -40,15 +40,15 @@ def test_an_excess_over_a_control_holds_at_its_level_counted_over_every_outcome(
 
 
 def test_an_excess_over_a_control_that_always_succeeds_is_none():
-    assert Measurement.fact(1.0, "m").excess_over(Measurement.fact(1.0, "m"), "excess").value == 0
+    assert Quantity.fact(1.0, "m").excess_over(Quantity.fact(1.0, "m"), "excess").value == 0
 
 
 def test_words_tell_facts_from_estimates_and_models():
-    assert Measurement.fact(0.25, "largest 1/f").words() == "0.25 (exact: largest 1/f)"
-    assert "0.95 interval" in Measurement.of_rate(1, 10, "m").words()
-    assert "if the model holds" in Measurement(0.1, 0.0, 0.2, "model", "Pitman").words()
-    assert "without an interval" in Measurement(0.1, None, None, "model", "Zayatz").words()
-    assert Measurement(float("inf"), None, None, "model", "m").to_json()["value"] is None
+    assert Quantity.fact(0.25, "largest 1/f").words() == "0.25 (exact: largest 1/f)"
+    assert "0.95 interval" in Quantity.of_rate(1, 10, "m").words()
+    assert "if the model holds" in Quantity(0.1, 0.0, 0.2, "model", "Pitman").words()
+    assert "without an interval" in Quantity(0.1, None, None, "model", "Zayatz").words()
+    assert Quantity(float("inf"), None, None, "model", "m").to_json()["value"] is None
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_words_tell_facts_from_estimates_and_models():
 )
 def test_rates_that_are_none_are_refused(hits, trials, level):
     with pytest.raises(ParameterError):
-        Measurement.of_rate(hits, trials, "m", level)
+        Quantity.of_rate(hits, trials, "m", level)
 
 
 def test_a_kind_that_is_none_is_refused():
     with pytest.raises(ParameterError, match="kind"):
-        Measurement(0.1, 0.0, 0.2, "guess", "m")
+        Quantity(0.1, 0.0, 0.2, "guess", "m")

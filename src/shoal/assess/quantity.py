@@ -18,13 +18,13 @@ KINDS = (EXACT, ESTIMATE, MODEL)
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Quantity:
     """One measured number.
 
     `exact`: a fact of the tables at hand, its own interval. `estimate`: of many such intervals a share of `level` or more contain
     the true number. `model`: the interval holds if the model does, which `method` names; without one, the ends are None.
 
-    >>> Measurement.of_rate(12, 200, "share of targets that were singled out").words()
+    >>> Quantity.of_rate(12, 200, "share of targets that were singled out").words()
     '0.06 (0.95 interval 0.03137 to 0.1025: share of targets that were singled out)'
     """
 
@@ -37,15 +37,15 @@ class Measurement:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ParameterError("no such kind of measurement", came=self.kind, allowed=", ".join(KINDS))
+            raise ParameterError("no such kind of quantity", came=self.kind, allowed=", ".join(KINDS))
 
     @classmethod
-    def fact(cls, value: float, method: str) -> Measurement:
+    def fact(cls, value: float, method: str) -> Quantity:
         """A number that was counted on the tables: exact, so its interval is itself."""
         return cls(float(value), float(value), float(value), EXACT, method, 1.0)
 
     @classmethod
-    def of_rate(cls, hits: int, trials: int, method: str, level: float = LEVEL) -> Measurement:
+    def of_rate(cls, hits: int, trials: int, method: str, level: float = LEVEL) -> Quantity:
         """A probability that was estimated from independent trials, with the interval of Clopper and Pearson (1934)."""
         if not 0 <= hits <= trials or trials < 1:
             raise ParameterError(
@@ -56,7 +56,7 @@ class Measurement:
         low, high = rate_bounds(hits, trials, (1 - level) / 2)
         return cls(hits / trials, low, high, ESTIMATE, method, level)
 
-    def excess_over(self, control: Measurement, method: str) -> Measurement:
+    def excess_over(self, control: Quantity, method: str) -> Quantity:
         """How much an attack achieves beyond its control, as a share of what the control leaves: (a − c) / (1 − c), at most 1.
 
         The interval takes the ends that are farthest apart, so that it holds at level 1 − 2 (1 − level) at least.
@@ -65,7 +65,7 @@ class Measurement:
         under, over = control._ends()
         level = max(0.0, self.level + control.level - 1)
         found = _excess(self.value, control.value)
-        return Measurement(found, _excess(low, over), _excess(high, under), ESTIMATE, method, level)
+        return Quantity(found, _excess(low, over), _excess(high, under), ESTIMATE, method, level)
 
     def _ends(self) -> tuple[float, float]:
         return (self.value if self.low is None else self.low, self.value if self.high is None else self.high)
