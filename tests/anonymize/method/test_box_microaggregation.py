@@ -21,6 +21,7 @@ from shoal.anonymize.method.box_microaggregation import (
     box_attributes,
     entropy_rates,
     estimate,
+    moved_to,
     offsets,
     spread_nominal,
     spread_ordered,
@@ -314,6 +315,14 @@ def test_means_that_noise_drowns_come_from_all_boxes_with_the_same_side():
         found.append(counts @ means[:, 0] / counts.sum())
     # The mean of all boxes has the noise of sixty sums over 1,200 records; a pull to the middle of each box would leave -0.5.
     assert np.mean(found) == pytest.approx(truth, abs=4 * setting.deviation * 60**0.5 / 1200 / 30**0.5 + 0.01)
+
+
+def test_means_are_moved_as_far_as_it_takes():
+    """Three boxes far below their ends, as large noise makes them: they get the mean of all boxes like them, and stay inside."""
+    group, counts = np.array([0, 0, 0, 1]), np.array([30.0, 20.0, 50.0, 0.0])
+    moved = moved_to(np.array([0.9, 0.3]), np.array([-4.0, -1.5, -3.0, 0.2]), counts, group, 2)
+    assert (np.abs(moved) <= 1).all()
+    assert counts @ moved / counts.sum() == pytest.approx(0.9, abs=1e-6)
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------------

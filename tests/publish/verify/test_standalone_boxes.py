@@ -76,3 +76,17 @@ def test_no_noise_at_all_is_refused_without_a_computation():
     for scale in ("1e-300", "0", "1"):
         assert not verifier.box_tree_check({**boxes, "tree": {**boxes["tree"], "scale": scale}}).agrees
     assert not verifier.box_tree_check({**boxes, "tree": {**boxes["tree"], "epsilon": "1e9"}}).agrees
+
+
+def test_a_table_that_cannot_be_read_here_leaves_open_how_it_is_written_and_no_class_size(monkeypatch, tmp_path):
+    """Boxes have no k: that a Parquet table was not read says nothing about classes."""
+
+    def unread(folder, name):
+        raise verifier.UnreadableError("a Parquet table needs pyarrow, which is not installed here")
+
+    monkeypatch.setattr(verifier, "read_rows", unread)
+    saved, plan = told("1", [BoxAttribute("pay", "ordered", 101)], ROW)
+    plan = plan._replace(release={"output": {"format": "parquet"}})
+    table = {"file": "table.parquet", "columns": ["pay"], "shows": {"pay": verifier.BOX_SHOWS["ordered"]}}
+    found = list(verifier.box_table_checks(tmp_path, {"tables": [table], "attributes": saved["attributes"]}, plan))
+    assert [check.name for check in found if check.agrees is None] == ["table-text (table.parquet)"]

@@ -1,7 +1,7 @@
 """Box microaggregation: the declared domain is halved where records are, and every box shows a noisy count and noisy means.
 
     noisy histograms of values without an order -> halve boxes while they hold many records -> measure each box
-      -> counts that stand out of the noise, means drawn towards the middle -> rows spread inside each box
+      -> counts that stand out of the noise, means drawn towards those of boxes with the same side -> rows spread inside each box
 
 The first three steps see the table and are paid for (theorems `halving-tree` and `box-means`); the others are computed from what
 they published. A box is one side along each attribute: a run of whole steps, or of values in the order of their noisy counts.
@@ -309,13 +309,14 @@ def estimate(numbers: Codes, boxes: Boxes, setting: BoxSetting) -> tuple[Floats,
         together = np.clip(together, -FARTHEST, FARTHEST)
         spread = MEAN_VARIANCE * (1 - together[group] ** 2)
         found = together[group] + spread / (spread + (noise / own) ** 2) * (sums / own - together[group])
-        means[:, j] = _moved_to(together, found, counts, group, ends.shape[1])
+        means[:, j] = moved_to(together, found, counts, group, ends.shape[1])
     return counts, means
 
 
-def _moved_to(wanted: Floats, means: Floats, counts: Floats, group: Codes, groups: int) -> Floats:
+def moved_to(wanted: Floats, means: Floats, counts: Floats, group: Codes, groups: int) -> Floats:
     """Means of which all in a group are moved by one number, and clipped, so that together they have the mean wanted."""
-    low, high = np.full(groups, -2.0), np.full(groups, 2.0)
+    farthest = 1 + float(np.abs(means).max(initial=0.0))  # moved so far, every mean is at an end of its box
+    low, high = np.full(groups, -farthest), np.full(groups, farthest)
     weight = np.maximum(np.bincount(group, counts, groups), 1e-300)
     for _ in range(40):
         middle = (low + high) / 2

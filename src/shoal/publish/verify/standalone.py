@@ -3285,12 +3285,17 @@ def has_no_notes(folder: Path, name: str, allowed: Any = None) -> bool:
         return False
 
 
-def reading_checks(folder: Path, name: str, columns: list[str]) -> tuple[Optional[list[Any]], list[Check]]:
-    """The rows of a table that can be read and has these columns in every row; else None, and a check that says why."""
+def reading_checks(
+    folder: Path, name: str, columns: list[str], unread: str = "class-size"
+) -> tuple[Optional[list[Any]], list[Check]]:
+    """The rows of a table that can be read and has these columns in every row; else None, and a check that says why.
+
+    `unread` is the check that stays open where nothing here can read the format; classes have a size only where there is a k.
+    """
     try:
         header, rows = read_rows(folder, name)
     except UnreadableError as error:
-        return None, [must("class-size", None, str(error), about=name)]
+        return None, [must(unread, None, str(error), about=name)]
     except BoundError:
         raise
     except (ValueError, UnicodeDecodeError):
@@ -7074,7 +7079,7 @@ def box_table_checks(folder: Path, certificate: dict[str, Any], plan: BoxesPlan)
     yield must("display", equal(table["shows"], shows), "as the locked plan makes it")
     if not fits:
         return
-    rows, read = reading_checks(folder, name, table["columns"])
+    rows, read = reading_checks(folder, name, table["columns"], "table-text")
     yield from read
     if rows is None:
         return
