@@ -66,9 +66,11 @@ def _without_library(desk, monkeypatch) -> None:
 
 CASES = {
     "wrong path, nearly right": ((), ("init", "poeple.csv"), 5, ("no such file", "did you mean people.csv?")),
+    "wrong path, alike in the ending alone": ((), ("init", "x.csv"), 5, ("check the path; it begins in",)),
     "wrong path": ((), ("init", "zzz.csv"), 5, ("no such file", "check the path; it begins in")),
     "wrong folder": ((), ("init", "a/b/people.csv"), 5, ("no such file", "no folder a/b")),
     "no policy": ((), ("plan", "none.yaml"), 2, ("the policy cannot be read", "shoal init DATA")),
+    "no policy, nearly right": ((), ("plan", "polcy.yml"), 2, ("did you mean policy.yaml?",)),
     "unknown kind": ((), ("init", "people.docx"), 5, ("not known", ".xlsx")),
     "no ledger": ((), ("init", "people.csv", "--out", "d", "--ledger", "l.sqlite"), 4, ("no ledger", "--new-ledger")),
     "empty file": ((), ("init", "empty.csv"), 5, ("empty", "names of its columns in the first line")),
@@ -78,7 +80,7 @@ CASES = {
         (_workbook,),
         ("init", "book.xlsx", "--sheet", "peple"),
         5,
-        ("no such sheet", "'people'", "--sheet"),
+        ("no such sheet", "'read me', 'people'", "--sheet 'people'"),
     ),
     "empty sheet": ((_workbook,), ("init", "book.xlsx", "--sheet", "blank"), 5, ("empty", "--sheet NAME")),
     "password": ((_workbook,), ("init", "locked.xlsx"), 5, ("password", "save a copy without a password")),
@@ -175,7 +177,10 @@ def test_a_second_run_and_a_budget_that_is_spent(desk):
     spent = shoal("release", "policy.yaml", "people.csv", "--out", "more", "--again")
     assert spent.exit_code == 4
     assert "(0.5, 0.000009) is left" in spent.stderr
-    assert "shoal ledger budget" in spent.stderr
+    assert "shoal ledger budget people --epsilon E --delta D --reason TEXT" in spent.stderr
+    assert shoal("ledger", "budget", "people", "--epsilon", "2", "--delta", "1e-5", "--reason", "agreed").exit_code == 0
+    other = shoal("release", "policy.yaml", "people.csv", "--out", "more", "--again")
+    assert "write `budget: {epsilon: 2, delta: 0.00001}` into the policy" in " ".join(other.stderr.split())
     assert not (desk / "more").exists()
 
 

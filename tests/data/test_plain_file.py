@@ -7,7 +7,7 @@ import os
 import pytest
 
 from shoal.data.hierarchy.table import read_rows
-from shoal.data.plain_file import LARGEST_YAML, read_plain_file
+from shoal.data.plain_file import LARGEST_YAML, near_path, read_plain_file
 from shoal.data.taxonomy import read_tree
 from shoal.datasets.marginals import load
 from shoal.errors import PolicyError, UsageError
@@ -42,3 +42,13 @@ def test_a_plain_file_and_a_link_to_one_are_read(tmp_path):
         read_plain_file(tmp_path / "plain", 2)
     with pytest.raises(OSError, match="No such file"):
         read_plain_file(tmp_path / "none", LARGEST_YAML)
+
+
+def test_a_name_beside_a_path_is_near_without_its_ending(tmp_path):
+    for name in ("visits.xlsx", "visits.csv", "t.csv"):
+        (tmp_path / name).touch()
+    assert near_path(tmp_path / "vissits.csv") == tmp_path / "visits.csv"
+    assert near_path(tmp_path / "Visit.xlsx") == tmp_path / "visits.xlsx"
+    assert near_path(tmp_path / "visits.yml", (".yaml",)) is None
+    assert near_path(tmp_path / "abcd.csv") is None
+    assert near_path(tmp_path / "none" / "visits.csv") is None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Collection
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from shoal.errors import PolicyError, UsageError
@@ -38,3 +40,29 @@ def read_plain_file(path: str | os.PathLike[str], most: int, error: type[UsageEr
     if len(found) > most:
         raise error("a file is too large", came=where, allowed=f"at most {most:,} bytes")
     return found
+
+
+_NEAR = 0.6
+"""How alike two names are, from 0 to 1, of which one is taken for a slip of the pen of the other."""
+_MOST_BESIDE = 2_000
+"""Files of a folder beyond which none is looked at: a hint is worth no long search."""
+
+
+def near_path(path: str | os.PathLike[str], endings: Collection[str] = ()) -> Path | None:
+    """What lies beside a path that leads nowhere and has nearly its name: alike without the ending, which says little.
+
+    Reads      the names in the folder of the path, no file; of `endings` alone, where some are given.
+    """
+    where = Path(path)
+    try:
+        beside = sorted(each.name for each in where.absolute().parent.iterdir())
+    except OSError:
+        return None
+    stem = where.stem.casefold()
+    alike = [
+        (SequenceMatcher(None, stem, Path(name).stem.casefold()).ratio(), name)
+        for name in beside[:_MOST_BESIDE]
+        if not endings or Path(name).suffix in endings
+    ]
+    likeness, name = max(alike, default=(0.0, ""), key=lambda each: (each[0], Path(each[1]).suffix == where.suffix))
+    return where.with_name(name) if likeness >= _NEAR else None

@@ -474,13 +474,8 @@ class Ledger:
             payload = {"budget": wanted.to_saved(), "reason": reason, "before": None}
             writer.append(self._now(), account.dataset, "budget", payload)
             return wanted
-        if account.budget is not None and wanted is not None and wanted != account.budget:
-            raise BudgetError(
-                f"the policy's budget differs from the one fixed for dataset '{account.dataset}'",
-                came=wanted.words(),
-                allowed=account.budget.words(),
-                fix="keep to the fixed budget, or change it openly with `shoal ledger budget`",
-            )
+        if account.budget is not None and wanted is not None:
+            refusals.refuse_other_budget(account, wanted, account.budget)
         return account.budget
 
     def _note(self, dataset: str, kind: str, payload: dict[str, Any]) -> None:
@@ -537,9 +532,9 @@ def _refuse_overrun(
         analyst = account.analysts.get(session)
         if analyst is None:
             raise BudgetError(f"'{session}' has no share in {whose} yet", fix="open a session first")
-        refusals.refuse_overrun(f"'{session}' in {whose}", analyst.spent, cost, analyst.budget)
+        refusals.refuse_overrun(account, analyst.spent, cost, analyst.budget, session)
         sums.append(analyst.spent)
-    refusals.refuse_overrun(whose, account.spent, cost, ceiling(fixed, account.rate) if asked and sample else fixed)
+    refusals.refuse_overrun(account, account.spent, cost, ceiling(fixed, account.rate) if asked and sample else fixed)
     if asked:
         refusals.refuse_unwritable_sum(sums, cost)
 

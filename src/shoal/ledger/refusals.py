@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -105,19 +106,42 @@ def refuse_other_rate(account: AccountState, rate: Fraction | None) -> None:
         )
 
 
-def refuse_overrun(whose: str, spent: Budget, cost: Cost, ceiling: Budget | None) -> None:
-    """Refuse a cost that does not fit into what is left of a budget."""
+def refuse_overrun(
+    account: AccountState, spent: Budget, cost: Cost, ceiling: Budget | None, analyst: str | None = None
+) -> None:
+    """Refuse a cost that does not fit into what is left of the budget of a dataset, or of an analyst's share of it."""
     if ceiling is None:
         return
     if spent.epsilon + cost.epsilon > ceiling.epsilon or spent.delta + cost.delta > ceiling.delta:
         zero = Fraction(0)
         left = (max(zero, ceiling.epsilon - spent.epsilon), max(zero, ceiling.delta - spent.delta))
+        whose = "" if analyst is None else f"'{analyst}' in "
         raise BudgetError(
-            f"{whose} would overrun its budget",
+            f"{whose}dataset '{account.dataset}' would overrun its budget",
             came=f"({text_up(spent.epsilon)}, {text_up(spent.delta)}) spent and {cost.words()} asked for",
             allowed=f"({_short(ceiling.epsilon)}, {_short(ceiling.delta)}) in all",
             fix=f"({text_down(left[0])}, {text_down(left[1])}) is left; use what was published, ask for less, or raise the "
-            "budget on record with `shoal ledger budget`; nothing was charged",
+            f"budget on record with `{_raising(account, analyst)}`"
+            f"{' and in the policy' if analyst is None else ''}; nothing was charged",
+        )
+
+
+def _raising(account: AccountState, analyst: str | None) -> str:
+    """The command that changes a budget on record, with its numbers left to the custodian."""
+    share = [] if analyst is None else ["--analyst", analyst]
+    return f"{shlex.join(['shoal', 'ledger', 'budget', account.dataset, *share])} --epsilon E --delta D --reason TEXT"
+
+
+def refuse_other_budget(account: AccountState, wanted: Budget, fixed: Budget) -> None:
+    """Refuse a policy whose budget is not the one on record."""
+    if wanted != fixed:
+        recorded = f"{{epsilon: {exact_text(fixed.epsilon)}, delta: {exact_text(fixed.delta)}}}"
+        raise BudgetError(
+            f"the policy's budget differs from the one fixed for dataset '{account.dataset}'",
+            came=wanted.words(),
+            allowed=fixed.words(),
+            fix=f"write `budget: {recorded}` into the policy, which is the one on record, or change the record openly with "
+            f"`{_raising(account, None)}`; nothing was charged",
         )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.data.declared_values import DeclaredValues
-from shoal.data.plain_file import LARGEST_YAML, read_plain_file
+from shoal.data.plain_file import LARGEST_YAML, near_path, read_plain_file
 from shoal.data.schema import Attribute, Schema, Type
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Neighbours, Unit
@@ -112,10 +112,11 @@ class Policy:
             raise PolicyError("the policy is not UTF-8 text", came=where, fix="save it as UTF-8") from None
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or "not a name of a file"
+            near = near_path(where, (".yaml", ".yml")) if isinstance(error, FileNotFoundError) else None
             raise PolicyError(
                 "the policy cannot be read",
                 came=f"{where} ({why})",
-                fix="name a policy file, or draft one: shoal init DATA",
+                fix="name a policy file, or draft one: shoal init DATA" if near is None else f"did you mean {near}?",
             ) from None
         return cls.parse(text, where.parent, str(where))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import difflib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.data.plain_file import near_path
 from shoal.data.schema import STANDARD, Attribute, FileFormat, Role, Schema
 from shoal.data.type import Type
 from shoal.engine.read.arrow_file import open_arrow
@@ -327,13 +327,11 @@ def _nearest(name: str) -> str:
     if is_address(name):
         return "check the path"
     path = Path(name)
-    try:
-        beside = sorted(each.name for each in path.absolute().parent.iterdir())
-    except OSError:
+    if not path.absolute().parent.is_dir():
         return f"there is no folder {path.parent} either: check the path"
-    near = difflib.get_close_matches(path.name, beside, n=1)
-    if near:
-        return f"did you mean {path.with_name(near[0])}? Check the path"
+    near = near_path(path)
+    if near is not None:
+        return f"did you mean {near}? Check the path"
     return "check the path" if path.is_absolute() else f"check the path; it begins in {Path.cwd()}"
 
 

@@ -12,6 +12,7 @@ sheet first.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import itertools
 import os
 import re
@@ -150,7 +151,7 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
             "the workbook has no such sheet",
             came=f"{name} without '{sheet}'",
             allowed=listed or "a workbook with a sheet of cells",
-            fix=_naming(every[0] if every else "..."),
+            fix=_naming(_nearest_sheet(sheet, every)),
         )
     if len(seen) != 1:
         first = (seen or every or ["..."])[0]
@@ -163,6 +164,13 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
             fix=_naming(first),
         )
     return str(seen[0])
+
+
+def _nearest_sheet(name: str, every: Sequence[str]) -> str:
+    """The sheet that a name was probably meant to be, or the first one."""
+    small = {each.casefold(): each for each in reversed(every)}
+    near = difflib.get_close_matches(name.casefold(), small, n=1)
+    return small[near[0]] if near else every[0] if every else "..."
 
 
 def _naming(sheet: str) -> str:
