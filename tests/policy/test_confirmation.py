@@ -53,6 +53,8 @@ def test_the_question_says_what_would_be_declared():
     assert groups.statement.endswith("; then [0, 50), [50, 100); then *.")
     assert groups.question == "Would you have written these groups for 'age' without this table?"
     assert sex.statement == "The values of 'sex' are f, m."
+    comma = Policy.parse(DRAFT.replace("domain: [f, m]", 'domain: [f, "m, or none"]'))
+    assert profiled(comma)[2].statement == "The values of 'sex' are f, 'm, or none'."
     assert "[0-9]{5}" in code.question
     assert diag.statement == "The values of 'diag' are flu, cold, rare, grouped into common, other; then *."
     assert diag.question == "Would you have written these values and groups for 'diag' without this table?"

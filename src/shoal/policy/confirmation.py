@@ -156,6 +156,12 @@ def _asked(name: str, keys: tuple[str, ...], said: str, why: str, question: str)
 
 
 def _listed(values: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(_quoted(value) for value in values[:most])
     if len(values) <= most:
-        return ", ".join(values)
-    return f"{', '.join(values[:most])} and {len(values) - most:,} more, {len(values):,} in all"
+        return shown
+    return f"{shown} and {len(values) - most:,} more, {len(values):,} in all"
+
+
+def _quoted(value: str) -> str:
+    """A value as a list shows it: in quotes where its own comma would make two of it; intervals have brackets for that."""
+    return f"'{value}'" if "," in value and value[-1] not in ")]" else value

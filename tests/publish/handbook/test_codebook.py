@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
 from shoal.assess.frame.column import PublishedColumn, PublishedLabel
 from shoal.data.type import Type
-from shoal.publish.handbook.codebook import FIELDS, shown_label
+from shoal.publish.handbook.codebook import FIELDS, shown_label, shown_labels
 from shoal.publish.handbook.read_release import open_release
 from tests.publish.handbook.survey import released
 
@@ -68,3 +70,19 @@ def test_a_label_with_hidden_letters_does_not_stand_for_itself(pattern, text, hi
     assert column.hides_letters(text) is hidden
     words = shown_label(column, PublishedLabel(text, "value", values=(text,)))[2]
     assert words == ("any letter in the place of each *" if hidden else "")
+
+
+def _number(low: int, **more: object) -> PublishedLabel:
+    return PublishedLabel(str(low), "value", ((Fraction(low), Fraction(low + 1)),), **more)
+
+
+def test_many_numbers_that_stand_for_themselves_have_one_line():
+    wide = PublishedLabel("[0, 20)", "interval", ((Fraction(0), Fraction(20)),))
+    ages = [_number(low) for low in range(30)]
+    column = PublishedColumn("age", Type.INTEGER, "quasi", ends=("0", "29"), labels=(ages[0], wide, *ages[1:]))
+    line, words = ("0 to 29", "", "itself, each of these 30"), ("[0, 20)", "", "from 0 up to but not including 20")
+    assert shown_labels(column) == [line, words]
+    few = replace(column, labels=tuple(ages[:5]))
+    assert [text for text, _, _ in shown_labels(few)] == ["0", "1", "2", "3", "4"]
+    gaps = replace(column, labels=tuple(ages[::2]), value_labels={"28": "28 or more"})
+    assert shown_labels(gaps) == [("0, 2, …, 26", "", "itself, each of these 14"), ("28", "", "28 or more")]

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from shoal.assess.frame.column import EVERY, GONE, INTERVAL, SET, VALUE, PublishedColumn, PublishedLabel
@@ -34,6 +35,8 @@ MOST_MEMBERS = 200_000
 """Lines of one column beyond which sets are listed in their rule files alone."""
 SHOWN_LABELS, SHOWN_MEMBERS = 200, 24
 """Labels of a column, and values of a label, that the page lists; all are in codebook.csv."""
+FEWEST_PLAIN = 6
+"""Numbers that stand for themselves, from which on the page has one line for all of them."""
 
 
 def codebook_text(handbook: Handbook) -> str:
@@ -141,9 +144,12 @@ def codebook_page(handbook: Handbook) -> str:
 
 
 def _shown_column(handbook: Handbook, column: PublishedColumn) -> dict[str, Any]:
-    labels = [label for label in column.labels if label.kind != GONE]
-    values = [value for value in _shown_values(handbook, column) if value not in {label.text for label in labels}]
-    lines = [shown_label(column, label) for label in labels[:SHOWN_LABELS]]
+    lines = shown_labels(column)
+    values = [
+        value for value in _shown_values(handbook, column) if value not in {label.text for label in column.labels}
+    ]
+    more = max(0, len(lines) - SHOWN_LABELS) + max(0, len(values) - max(0, SHOWN_LABELS - len(lines)))
+    lines = lines[:SHOWN_LABELS]
     lines += [(value, "", column.value_labels.get(value, "")) for value in values[: SHOWN_LABELS - len(lines)]]
     return {
         "name": column.name,
@@ -151,8 +157,34 @@ def _shown_column(handbook: Handbook, column: PublishedColumn) -> dict[str, Any]
         "facts": _facts(handbook, column),
         "labels": lines,
         "coded": any(code for _, code, _ in lines),
-        "more": len(labels) + len(values) - len(lines),
+        "more": more,
     }
+
+
+def shown_labels(column: PublishedColumn) -> list[tuple[str, str, str]]:
+    """The labels of a column as the page lists them: each with its code and its words, in the order of the column.
+
+    Many numbers that stand for themselves have one line, the first: a page of 121 ages would hide the labels that need words.
+    """
+    lines = {label: shown_label(column, label) for label in column.labels if label.kind != GONE}
+    plain = [
+        label for label, (_, _, words) in lines.items() if column.type.numeric and label.kind == VALUE and not words
+    ]
+    if len(plain) < FEWEST_PLAIN:
+        return list(lines.values())
+    alone = set(plain)
+    return [_plain_line(column, plain), *(line for label, line in lines.items() if label not in alone)]
+
+
+def _plain_line(column: PublishedColumn, plain: Sequence[PublishedLabel]) -> tuple[str, str, str]:
+    first, second, last = plain[0].text, plain[1].text, plain[-1].text
+    lows = [low for label in plain for low, _ in label.spans if low is not None]
+    every = column.type.discrete and all(after - before == 1 for before, after in pairwise(lows))
+    return (
+        (f"{first} to {last}" if every else f"{first}, {second}, …, {last}"),
+        "",
+        f"itself, each of these {len(plain):,}",
+    )
 
 
 def _facts(handbook: Handbook, column: PublishedColumn) -> list[tuple[str, str, str]]:
