@@ -34,11 +34,17 @@ def read(path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+VERIFIED = ("files and figures", "the plan, made again", "the pages, drawn again")
+
+
 @pytest.mark.slow
 def test_every_cell_is_published_near_the_truth(tmp_path):
     """With little noise the tables are those of the original, and every label of every attribute occurs."""
     release = {**COUNTS, "epsilon": 10, "recoding": {"levels": {"age": 1}}}
-    made = publish(tmp_path, {"release": release, "budget": None})
+    stages = []
+    made = publish(tmp_path, {"release": release, "budget": None}, stage=stages.append)
+    assert [each for each in stages if each.startswith("writing the counts")][1] == "writing the counts (16 %)"
+    assert stages[-3:] == [f"verifying, {number} of 3: {what}" for number, what in enumerate(VERIFIED, 1)]
     original = read(tmp_path / "table.csv")
     index = json.loads((made.folder / "counts.json").read_text())
     assert [each["attributes"] for each in index["tables"]][3:] == [["age", "sex"], ["age", "diag"], ["sex", "diag"]]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.anonymize.generalize.base import StageProgress
 from shoal.anonymize.measure.tables import MeasuredCounts, NoisyTable
 from shoal.chance.source import Source
 from shoal.engine.base import Table
@@ -125,8 +126,7 @@ class NoisyCountsJob(ChargedJob):
         plan = self.plan
         with key(source, "counts") as chance:
             measured = self.measured = plan.method.measure(table, chance, stage)
-        stage("writing the counts")
-        counts = self._write_counts(measured, folder)
+        counts = self._write_counts(measured, folder, stage)
         tables, rows = self._write_rows(table, folder, source, stage)
         counts = self._write_rules(measured, counts, folder)
         synthetic = None
@@ -148,11 +148,13 @@ class NoisyCountsJob(ChargedJob):
         made = certificate(plan, hashes(folder), counts, tables, synthetic, account, today())
         return write_certificate(folder, made).to_json(), rows
 
-    def _write_counts(self, measured: MeasuredCounts, folder: Path) -> list[CountsTableEntry]:
+    def _write_counts(self, measured: MeasuredCounts, folder: Path, stage: Stage) -> list[CountsTableEntry]:
         """A file for each table, with a line for each of its cells; their rules are not named yet."""
-        found = []
+        found: list[CountsTableEntry] = []
         (folder / "counts").mkdir()
-        for name, each in zip(view_names([own.attributes for own in measured.tables]), measured.tables, strict=True):
+        names = view_names([own.attributes for own in measured.tables])
+        for name, each in zip(names, measured.tables, strict=True):
+            stage(StageProgress("writing the counts", len(found), len(names)))
             file, width = counts_file(name, self.plan.format), noise_half_width(each.sigma)
             write_frame(folder / file, counts_frame(each, width))
             found.append(

@@ -364,7 +364,7 @@ def _write(
     values: dict[str, Any] | None = None
     content, rows = job.write(treated.table, public, source, ledger, stage)
     stage("verifying")
-    verifying.require(verifying.verify(public))
+    verifying.require(verifying.verify(public, lambda each: stage(f"verifying, {each}")))
     if report:
         stage("reporting")
         private.mkdir(mode=0o700)
