@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import duckdb
@@ -161,6 +162,17 @@ def test_its_programs_run(kind, monkeypatch, capsys):
     assert duckdb.sql(question).fetchall()
     assert not (folder / "__pycache__").exists()  # the verifiers would not know it
     monkeypatch.delitem(__import__("sys").modules, "read_release", raising=False)
+
+
+@pytest.mark.skipif(
+    shutil.which("Rscript") is None, reason="cannot run here: R is not installed (Debian package r-base-core)"
+)
+@pytest.mark.parametrize("kind", ["rows", "groups"])
+def test_its_program_for_r_runs(kind):
+    folder = released(kind)
+    (program,) = snippets(folder, "r")
+    command = ["Rscript", "--vanilla", "-e", program]
+    assert subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout.strip()
 
 
 # --- the data package ------------------------------------------------------------------------------------------------------
