@@ -46,6 +46,14 @@ def test_homogeneous_classes_are_said_where_no_criterion_bounds_values(tmp_path)
     assert "one confidential value" not in planned(tmp_path, "every").not_promised[0]
 
 
+def test_people_of_a_population_rest_on_a_theorem_of_their_own(tmp_path):
+    found = planned(tmp_path, "every")
+    assert found.theorems == ("full-domain-k", "population-k")
+    assert "population-k" in found.page()
+    assert found.to_json()["theorems"] == ["full-domain-k", "population-k"]
+    assert planned(tmp_path, "searched").theorems == ("full-domain-k",)
+
+
 def test_criteria_reach_the_method_exactly(tmp_path):
     wanted = planned(tmp_path, "every").requirement
     assert (wanted.k, wanted.l, wanted.t) == (5, 2, Fraction(3, 10))

@@ -159,6 +159,7 @@ FORGED = {
     "roles": ("every", lambda _, c: c["tables"][0]["confidential"].clear(), True),
     "guarantee": ("every", lambda _, c: c["guarantee"]["k_map"].update(file=None), True),
     "claims": ("every", lambda _, c: c["claims"].pop(), True),
+    "theorems": ("every", lambda _, c: c["theorems"].pop(), True),
 }
 
 

@@ -22,7 +22,6 @@ from shoal.publish.certificate.seal import (
     by_program,
     opening_fields,
     seal_certificate,
-    theorem_entry,
 )
 from shoal.publish.folder import group_file, rule_file
 from shoal.publish.plan.bucketized import GroupPlan
@@ -65,7 +64,6 @@ def certificate(
     """The certificate of tables that have been written; `account` is the dataset's before this release."""
     answers, first = group_answers(plan), plan.claims[0]
     opening = opening_fields(plan, files, date, answers, tuple(plan.not_promised))
-    opening["theorems"] = tuple(theorem_entry(name, answers) for name in plan.theorems)
     promise = {
         "kind": first.guarantee.kind,
         "k": plan.k,

@@ -75,7 +75,7 @@ def opening_fields(
         "explanation": tuple(plan.sentences()),
         "status": first.status.value,
         "claims": tuple(claim_entry.read(claim.to_saved()) for claim in plan.claims),
-        "theorems": tuple(theorem_entry(name, answers) for name in first.theorems),
+        "theorems": tuple(theorem_entry(name, answers) for name in plan.theorems),
         "not_promised": not_promised,
         **_treatment_entries(plan),
         "wording": WordingEntry(version=WORDING, text_sha256=ZEROS, page_sha256=ZEROS),

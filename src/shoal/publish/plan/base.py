@@ -150,6 +150,11 @@ class Plan(ABC):
         """What will hold for everything that is published."""
 
     @property
+    def theorems(self) -> tuple[str, ...]:
+        """Every theorem that a claim rests on, each once."""
+        return tuple(dict.fromkeys(name for claim in self.claims for name in claim.theorems))
+
+    @property
     def headline(self) -> str:
         """The sentence that a certificate opens with: the first claim."""
         return self.claims[0].words()

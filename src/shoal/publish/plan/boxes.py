@@ -219,7 +219,7 @@ class BoxesPlan(LatticePlan):
             ),
             ("rows", "noisy", "how many records there are is covered by the promise"),
             ("unit", self.unit.words(), self.policy.neighbours),
-            ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
+            ("status", self.claims[0].status.value, ", ".join(self.theorems)),
         ]
 
     @property
@@ -264,7 +264,7 @@ class BoxesPlan(LatticePlan):
             "unit": self.unit.to_saved(),
             "neighbours": self.policy.neighbours,
             "status": self.claims[0].status.value,
-            "theorems": list(self.claims[0].theorems),
+            "theorems": list(self.theorems),
             "plan": self.lock.sha256,
             "words": self.sentences(),
             **self.treatment_fields(),

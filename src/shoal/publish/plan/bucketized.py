@@ -89,11 +89,6 @@ class GroupPlan(Plan):
         return self.method.claims(self.policy.schema)
 
     @property
-    def theorems(self) -> tuple[str, ...]:
-        """Every theorem that a claim rests on, each once."""
-        return tuple(dict.fromkeys(name for claim in self.claims for name in claim.theorems))
-
-    @property
     @abstractmethod
     def k(self) -> int:
         """The size of the smallest group."""

@@ -329,7 +329,7 @@ class CentroidsPlan(LatticePlan):
             ),
             ("composed", text_up(self.epsilon_composed), "epsilon of everything together at this delta"),
             ("unit", self.unit.words(), self.policy.neighbours),
-            ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
+            ("status", self.claims[0].status.value, ", ".join(self.theorems)),
         ]
 
     def _about_grouping(self) -> str:
@@ -400,7 +400,7 @@ class CentroidsPlan(LatticePlan):
             "unit": self.unit.to_saved(),
             "neighbours": self.policy.neighbours,
             "status": self.claims[0].status.value,
-            "theorems": list(self.claims[0].theorems),
+            "theorems": list(self.theorems),
             "plan": self.lock.sha256,
             "words": self.sentences(),
             **self.treatment_fields(),

@@ -170,7 +170,7 @@ class SyntacticPlan(Plan):
                 if clustering.requirement.t
                 else []
             ),
-            ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
+            ("status", self.claims[0].status.value, ", ".join(self.theorems)),
             ("ledger", "unbounded", "it has no price; later certificates of the dataset mention it"),
         ]
 
@@ -193,7 +193,7 @@ class SyntacticPlan(Plan):
             "shows": self.method.rules(self.policy.schema),
             "unit": self.unit.to_saved(),
             "status": first.status.value,
-            "theorems": list(first.theorems),
+            "theorems": list(self.theorems),
             "plan": self.lock.sha256,
             "words": self.sentences(),
             **self.treatment_fields(),

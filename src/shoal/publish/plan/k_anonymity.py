@@ -263,7 +263,7 @@ class FullDomainPlan(Plan):
                 if method.local
                 else []
             ),
-            ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
+            ("status", self.claims[0].status.value, ", ".join(self.theorems)),
             ("ledger", "unbounded", "it has no price; later certificates of the dataset mention it"),
         ]
 
@@ -305,7 +305,7 @@ class FullDomainPlan(Plan):
             "shows": self.method.rules(self.policy.schema),
             "unit": self.unit.to_saved(),
             "status": first.status.value,
-            "theorems": list(first.theorems),
+            "theorems": list(self.theorems),
             "plan": self.lock.sha256,
             **self.treatment_fields(),
             "words": self.sentences(),

@@ -310,7 +310,7 @@ class NoisyCountsPlan(Plan):
             *found,
             ("composed", text_up(self.epsilon_composed), "epsilon of everything together at this delta"),
             ("unit", self.unit.words(), self.policy.neighbours),
-            ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
+            ("status", self.claims[0].status.value, ", ".join(self.theorems)),
         ]
 
     def _tables_fact(self) -> tuple[str, str, str]:
@@ -416,7 +416,7 @@ class NoisyCountsPlan(Plan):
             "unit": self.unit.to_saved(),
             "neighbours": self.policy.neighbours,
             "status": self.claims[0].status.value,
-            "theorems": list(self.claims[0].theorems),
+            "theorems": list(self.theorems),
             "plan": self.lock.sha256,
             "words": self.sentences(),
             **self.treatment_fields(),

@@ -50,7 +50,7 @@ def plan_page(
         "sentences": plan.sentences(),
         "numbers": plan.facts(),
         "recoding": plan.recoding_words(),
-        "theorems": [_theorem(each) for each in plan.claims[0].theorems],
+        "theorems": [_theorem(each) for each in plan.theorems],
         "cautions": list(plan.not_promised),
         "command": f"shoal release {name} {data} --out FOLDER",
         "footer": f"Written by Shoal {__version__}. Costs are rounded up and allowances down, so no number here flatters.",

@@ -279,7 +279,7 @@ class SafeKPlan(Plan):
                 f"{alone}, at epsilon {plain(numbers.epsilon_release)}, one row added or removed",
             ),
             ("unit", self.unit.words(), self.policy.neighbours),
-            ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
+            ("status", self.claims[0].status.value, ", ".join(self.theorems)),
             *(
                 [("releases", str(self.repeat), "each from a fresh sample, charged together")]
                 if self.repeat > 1
@@ -333,7 +333,7 @@ class SafeKPlan(Plan):
             "unit": self.method.unit.to_saved(),
             "neighbours": self.policy.neighbours,
             "status": self.claims[0].status.value,
-            "theorems": list(self.claims[0].theorems),
+            "theorems": list(self.theorems),
             "plan": self.lock.sha256,
             "words": self.sentences(),
             **self.treatment_fields(),

@@ -180,7 +180,7 @@ class SamplePlan(Plan):
             ("rate", most if asked.rate is None else exact_text(asked.rate), BOUND_WORDS[asked.bound]),
             ("rare", asked.rare, f"values with fewer than {asked.below:,} rows: {RARE_WORDS[asked.rare]}"),
             ("unit", self.unit.words(), self.policy.neighbours),
-            ("status", self.claims[0].status.value, ", ".join(self.claims[0].theorems)),
+            ("status", self.claims[0].status.value, ", ".join(self.theorems)),
             ("ledger", "unbounded", "it has no price; later certificates of the dataset mention it"),
         ]
 
@@ -210,7 +210,7 @@ class SamplePlan(Plan):
             **self.treatment_fields(),
             "unit": self.unit.to_saved(),
             "status": first.status.value,
-            "theorems": list(first.theorems),
+            "theorems": list(self.theorems),
             "conditions": list(first.conditions),
             "plan": self.lock.sha256,
             "words": self.sentences(),

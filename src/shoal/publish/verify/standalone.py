@@ -1688,16 +1688,14 @@ def subject_checks(certificate: dict[str, Any], lock: dict[str, Any], status: st
     yield must("status", told == {status}, f"the locked plan and the looks on record support '{status}'")
 
 
-def claim_checks(
-    certificate: dict[str, Any], wanted: list[dict[str, Any]], conditions: list[int], every: bool = False
-) -> Iterator[Check]:
-    """The claims, the number of their conditions (which are sentences), and the theorems of the first, or of every one."""
+def claim_checks(certificate: dict[str, Any], wanted: list[dict[str, Any]], conditions: list[int]) -> Iterator[Check]:
+    """The claims, the number of their conditions (which are sentences), and the theorems of all of them."""
     told = [{name: own[name] for name in own if name != "conditions"} for own in certificate["claims"]]
     yield must("claims", equal(told, wanted), "those of the locked plan, and no others")
     counts = [len(claim["conditions"]) for claim in certificate["claims"]]
     yield must("conditions", counts == conditions, "as many as the locked plan implies")
     names = [theorem["name"] for theorem in certificate["theorems"]]
-    rests = [name for claim in (wanted if every else wanted[:1]) for name in claim["theorems"]]
+    rests = [name for claim in wanted for name in claim["theorems"]]
     yield must("theorems", names == list(dict.fromkeys(rests)), "those that the promise rests on")
 
 
@@ -5682,7 +5680,7 @@ def bucketized_checks(folder: Path, certificate: dict[str, Any], lock: dict[str,
     told = {name: own for name, own in certificate["guarantee"].items() if name not in ("unit", "status")}
     wanted = {"kind": first["guarantee"]["kind"], "k": plan.k, "l": plan.l, "t": plan.t}
     yield must("guarantee", equal(told, wanted), "as the locked plan asks for it")
-    yield from claim_checks(certificate, claims, conditions, every=True)
+    yield from claim_checks(certificate, claims, conditions)
     grouping = {"name": plan.release["grouping"], "form": "linked" if plan.linked else "permuted"}
     grouping["show"] = "bucket" if plan.bucketized else "value"
     yield must("grouping", equal(certificate["grouping"], grouping), "as the locked plan asks for it")
