@@ -183,3 +183,19 @@ def test_a_population_is_counted_by_line_or_by_a_column(tmp_path):
     for broken in ("sex,age\nf,300\n", "sex\nf\n", "sex,age,many\nf,3,-1\n", "sex,age,many\nf,3,\n"):
         with pytest.raises(DataError, match="population file"):
             count_population(broken.encode(), schema, "many" if "many" in broken else None)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"age\n3\n", "got no 'sex'; allowed: a header line"),
+        (b"age;sex\n3;f\n", "got no 'age', no 'sex'"),
+        (b"age,age,sex\n3,4,f\n", "got 2 'age'"),
+        (b"\xff\xfeage,sex\n3,f\n", "cannot be read as a CSV file"),
+        (b"age,sex\n3\n", "cannot be read as a CSV file"),
+        (b"age,sex\n3,\xff\n", "cannot be read as a CSV file"),
+    ],
+)
+def test_a_population_file_that_cannot_be_counted_says_what_it_lacks(tmp_path, content, words):
+    with pytest.raises(DataError, match=words):
+        count_population(content, planned(tmp_path, "searched").policy.schema, None)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -178,13 +180,27 @@ def _begins(codes: Sequence[npt.NDArray[np.int32]], many: int) -> npt.NDArray[np
 def _csv_columns(content: bytes, names: Sequence[str]) -> Any:
     """Some columns of a CSV file as text."""
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
+    unreadable = DataError(
+        "the population file: it cannot be read as a CSV file",
+        allowed="UTF-8, commas, a header line, as many cells in every line",
+    )
     try:
-        return csv.read_csv(
+        header = next(csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline="")), [])
+    except (UnicodeDecodeError, csv.Error):
+        raise unreadable from None
+    if wrong := [name for name in names if header.count(name) != 1]:
+        raise DataError(
+            "the population file: columns are lacking, or there twice",
+            came=", ".join(f"{header.count(name) or 'no'} '{name}'" for name in wrong),
+            allowed="a header line, by commas, with the name of each quasi-identifier and of `count` once",
+        )
+    try:
+        return arrow_csv.read_csv(
             pa.BufferReader(content),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
                 include_columns=list(names),
                 column_types=dict.fromkeys(names, pa.string()),
                 null_values=[""],
@@ -192,8 +208,4 @@ def _csv_columns(content: bytes, names: Sequence[str]) -> Any:
             ),
         )
     except (pa.ArrowException, KeyError, OSError):
-        raise DataError(
-            "the population file: it is no CSV file with these columns",
-            came=", ".join(names),
-            allowed="UTF-8, commas, a header line with the names of all quasi-identifiers",
-        ) from None
+        raise unreadable from None
