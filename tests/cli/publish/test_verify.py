@@ -14,6 +14,7 @@ import pytest
 from shoal.publish.verify import standalone
 from shoal.publish.verify.release import verify
 from tests.cli.run import answer, refused, shoal
+from tests.publish import counted_clinic, grouped_clinic, sample_clinic
 
 
 @pytest.fixture
@@ -37,6 +38,33 @@ def test_an_honest_folder_is_verified(made):
     listed = shoal("verify", made / "out", "--all").stdout.splitlines()
     assert len(listed) == len(found["checks"]) + 2
     assert "ok      seal: SHA-256 over the certificate" in listed
+
+
+@pytest.mark.slow
+def test_what_rests_on_the_program_alone_is_said_below_the_verdict(tmp_path):
+    made = sample_clinic.publish(tmp_path)
+    verdict, rests, seal = shoal("verify", made.folder).stdout.splitlines()
+    assert "all agree" in verdict
+    assert "rests on the program that drew the sample" in rests
+    assert seal.startswith("seal: ")
+    assert answer("verify", made.folder)["unseen"] == [rests]
+    assert rests in standalone.statement(made.folder)
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_unseen"),
+    [
+        (counted_clinic.policy("swap"), True),
+        (counted_clinic.policy("mondrian"), False),
+        (grouped_clinic.policy("permuted"), True),
+        (grouped_clinic.policy("anatomy-permuted"), True),
+        (grouped_clinic.policy("linked"), False),
+        (sample_clinic.policy(), True),
+    ],
+)
+def test_methods_that_hide_what_they_rest_on_say_so(policy, is_unseen):
+    said = standalone.unseen(standalone.read_lock(policy.lock().text))
+    assert ["rests on the program" in each for each in said] == [True] * is_unseen
 
 
 @pytest.mark.slow

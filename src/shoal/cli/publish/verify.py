@@ -38,25 +38,31 @@ def verify(context: click.Context, folder: Path, everything: bool, as_json: bool
     if as_json:
         listed = [{"name": each.name, "agrees": each.agrees, "detail": each.detail} for each in checks]
         left_open = [each.name for each in checks if each.agrees is None]
-        output.print_json({"folder": str(folder), "agrees": not failed, "open": left_open, "checks": listed})
+        unseen = [] if failed else _sealed(folder)[1]
+        found = {"folder": str(folder), "agrees": not failed, "open": left_open, "unseen": unseen, "checks": listed}
+        output.print_json(found)
     else:
         shown = checks if everything else [each for each in checks if not each.agrees]
         for each in shown:
             output.print_line(f"{WORDS[each.agrees]}  {each.name}: {each.detail}")
         output.print_line(_outcome(checks, len(failed)))
         if not failed:
-            output.print_line(f"seal: {_seal(folder)}; compare it with the one that the custodian published elsewhere")
+            seal, unseen = _sealed(folder)
+            for sentence in unseen:
+                output.print_line(sentence)
+            output.print_line(f"seal: {seal}; compare it with the one that the custodian published elsewhere")
     if failed:
         context.exit(3)
 
 
-def _seal(folder: Path) -> str:
-    """The seal of a release that was verified."""
+def _sealed(folder: Path) -> tuple[str, list[str]]:
+    """The seal of a release that was verified, and what its promise rests on that no folder of its method shows."""
     from shoal.data.archive import open_release
-    from shoal.publish.verify.standalone import read_json
+    from shoal.publish.verify.standalone import LARGEST_LOCK, read_json, read_lock, read_text, unseen
 
     with open_release(folder) as where:
-        return str(read_json(where, "certificate.json")["seal"])
+        lock = read_lock(read_text(where, "policy.lock.yaml", LARGEST_LOCK))
+        return str(read_json(where, "certificate.json")["seal"]), unseen(lock)
 
 
 def _outcome(checks: list[Check], failed: int) -> str:

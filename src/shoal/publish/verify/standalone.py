@@ -5903,10 +5903,7 @@ def largest_ratio(groups: list[Counter[Any]]) -> Optional[Fraction]:
 def bucketized_statement(plan: BucketPlan) -> list[str]:
     """What was verified of a release by groups, in words of this file's own."""
     if not plan.linked:
-        return [
-            "Confidential columns were permuted inside groups that are not published. No differential privacy.",
-            "That anything holds of the groups rests on the program that made the table.",
-        ]
+        return ["Confidential columns were permuted inside groups that are not published. No differential privacy."]
     found = [f"Every group has at least {plan.k} records, and the tables do not say which of them has which line."]
     if plan.l is not None:
         found.append(f"No confidential value makes up more than 1/{plan.l} of a group.")
@@ -7291,6 +7288,20 @@ METHOD_CHECKS: dict[str, Callable[[Path, Any, Any], Iterator[Check]]] = {
 """What is checked of a certificate, by its method."""
 
 
+def unseen(lock: dict[str, Any]) -> list[str]:
+    """What the promise rests on and no verifier can see in the folder, for methods that hide it by design."""
+    release = lock["release"]
+    if release["method"] == "probabilistic-k":
+        return ["The groups are not published: that the claim holds rests on the program that made the table."]
+    if release["method"] in ("t-closeness", "anatomy") and not read_bucket_plan(lock).linked:
+        return ["That anything holds of the groups rests on the program that made the table."]
+    if release["method"] == "sample":
+        return [
+            "That the rate is safe for the table rests on the program that drew the sample: the table's counts are not here."
+        ]
+    return []
+
+
 def statement(folder: Path) -> list[str]:
     """What was verified, in words of this file's own."""
     lock = read_lock(read_text(folder, "policy.lock.yaml", LARGEST_LOCK))
@@ -7306,11 +7317,11 @@ def statement(folder: Path) -> list[str]:
     if release["method"] == "probabilistic-k":
         return [
             "Probabilistic k-anonymity on a condition about what an intruder knows. No differential privacy.",
-            "The groups are not published: that the claim holds rests on the program that made the table.",
+            *unseen(lock),
             named,
         ]
     if release["method"] in ("t-closeness", "anatomy"):
-        return [*bucketized_statement(read_bucket_plan(lock)), named]
+        return [*bucketized_statement(read_bucket_plan(lock)), *unseen(lock), named]
     if release["method"] == "sample":
         sampled = read_sample_release(lock)
         rows = "any one row" if sampled.c == 1 else f"any {sampled.c} rows"
@@ -7319,7 +7330,7 @@ def statement(folder: Path) -> list[str]:
             f"A plain sample: {chance} no values of {rows} make it more than 1 + {release['epsilon']} times as likely as others.",
             "Status: proved with condition. No differential privacy.",
             "Condition: table, rate and rare values are taken as given; what they give away by themselves is not covered.",
-            "That the rate is safe for the table rests on the program that drew the sample: the table's counts are not here.",
+            *unseen(lock),
             named,
         ]
     if release["method"] == "dp-microaggregation":
