@@ -107,12 +107,10 @@ def _encode(values: Array) -> tuple[Array, Integers]:
     if present.dtype.kind != "O":
         known, codes[~gone] = np.unique(present, return_inverse=True)
         return known, codes
-    seen: dict[Any, int] = {}
-    found = np.fromiter((seen.setdefault(one, len(seen)) for one in present.tolist()), np.int64, len(present))
-    order = sorted(seen)
-    rank = np.zeros(len(seen), dtype=np.int64)
-    rank[[seen[one] for one in order]] = np.arange(len(order))
-    codes[~gone] = rank[found]
+    listed = present.tolist()
+    order = sorted(set(listed))
+    code = {one: at for at, one in enumerate(order)}
+    codes[~gone] = np.fromiter(map(code.__getitem__, listed), np.int64, len(listed))
     known = np.empty(len(order), dtype=object)
     known[:] = order
     return known, codes
