@@ -31,6 +31,8 @@ RELIABLE_DELTA = 1e-11
 """Below it the Fourier transforms behind the composed distribution are not accurate enough to claim from."""
 _POINTS = 1 << 22
 """The most points of the grid that one part takes: beyond, the grid is coarser and the bound looser."""
+_FINE_POINTS = 1 << 17
+"""The most points that one part takes for the sake of a much narrower part beside it, where the grid is finer than `GRID`."""
 _TRUNCATED = 1e-15
 _SLACK_RELATIVE = 1e-9
 _SLACK_ABSOLUTE = 1e-13
@@ -226,16 +228,23 @@ def _smallest_epsilon(composition: Composition, delta: Fraction) -> float:
 @functools.lru_cache(maxsize=16)
 def _distributions(parts: tuple[tuple[DifferentialPrivacy, int], ...]) -> tuple[Distribution, Distribution]:
     widest = max(2 * part.reach for part, _ in parts)
-    grid = max(min(GRID, max(1e-7, min(part.spread for part, _ in parts) / 200)), widest / _POINTS)
-    pairs = [(part.distributions(grid), n) for part, n in parts]
+    fine = max(1e-7, min(part.spread for part, _ in parts) / 200, widest / _FINE_POINTS)
+    grid = max(min(GRID, fine), widest / _POINTS)
+    pairs = [_repeated(part, n, grid) for part, n in parts]
     remove, add = (
         functools.reduce(
-            lambda first, second: first.compose(second, tail_mass_truncation=_TRUNCATED),
-            [pair[way] if n == 1 else pair[way].self_compose(n, _TRUNCATED) for pair, n in pairs],
+            lambda first, second: first.compose(second, tail_mass_truncation=_TRUNCATED), [pair[way] for pair in pairs]
         )
         for way in (0, 1)
     )
     return remove, add
+
+
+@functools.lru_cache(maxsize=8)
+def _repeated(part: DifferentialPrivacy, n: int, grid: float) -> tuple[Distribution, Distribution]:
+    """One part n times; a search changes one part and asks for the others again."""
+    remove, add = part.distributions(grid)
+    return (remove, add) if n == 1 else (remove.self_compose(n, _TRUNCATED), add.self_compose(n, _TRUNCATED))
 
 
 def chosen_with_probability(first: ApproxDP, second: ApproxDP) -> ApproxDP:
