@@ -93,3 +93,21 @@ def test_a_certificate_opens_with_everything_that_is_counted(example, words):
     assert said.startswith("Checked: ")
     assert said.count("Checked") == 1
     assert all(each in said for each in words)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("values", "columns", "said"), [(5, 9, True), (2, 9, False), (2, 11, True), (9, 4, False)])
+def test_a_wide_table_that_will_be_nearly_void_is_announced(values, columns, said):
+    """Adult has nine columns, and its wide table at (1, 1e-6) is at distance .34 in pairs; two labels for each are 512."""
+    quasi = {"role": "quasi", "type": "category", "domain": [f"v{i}" for i in range(values)], "hierarchy": "auto"}
+    policy = Policy.of(
+        {
+            "version": 1,
+            "dataset": "wide",
+            "unit": "row",
+            "neighbours": "add_remove",
+            "attributes": {f"c{i}": quasi for i in range(columns)},
+            "release": {"method": "safe-k", "recoding": "tree", "epsilon": 1, "delta": "1e-6"},
+        }
+    )
+    assert any(f"One wide table of {columns} columns will say little" in note for note in plan(policy).notes) is said
