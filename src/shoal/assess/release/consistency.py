@@ -207,6 +207,16 @@ class ConsistentViews:
             found.published, found.covered, level, ", ".join(view.name for view in views[:4]), METHOD, found.records,
         )  # fmt: skip
 
+    def spread_table(self, attributes: Sequence[str], shares: Sequence[Floats]) -> Floats:
+        """Estimate the records of cells of attributes that some view holds together; `shares` say how much of each atom lies in
+        each part.
+        """
+        views = self.loaded.covering(attributes)
+        table = np.mean([self._of(view.name, view.columns, attributes) for view in views], axis=0)
+        for own in shares:
+            table = np.tensordot(table, own, axes=([0], [0]))
+        return np.asarray(table)
+
     def _of(self, name: str, columns: Sequence[str], attributes: Sequence[str]) -> Floats:
         table = self.tables[name]
         kept = [columns.index(each) for each in attributes]

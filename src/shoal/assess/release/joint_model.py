@@ -137,6 +137,18 @@ class ConsistentCounts:
         bins = [self._bins(name, own) for name, own in zip(attributes, labels, strict=True)]
         return self._table(attributes, bins, [len(own) for own in labels])
 
+    def spread_table(self, attributes: Sequence[str], shares: Sequence[Floats]) -> Floats:
+        """Estimate the records of every cell of any attributes; `shares` say how much of each atom lies in each part."""
+        self._require(attributes)
+        groups = [
+            np.unique(own[self.kept[name]], axis=0, return_inverse=True)
+            for name, own in zip(attributes, shares, strict=True)
+        ]
+        table = self._table(attributes, [np.ravel(group) for _, group in groups])
+        for own, _ in groups:
+            table = np.tensordot(table, own, axes=([0], [0]))
+        return np.asarray(table)
+
     def draw(self, rows: int, source: Source) -> Ints:
         """Draw synthetic rows: for each attribute the number of an atom of its axis."""
         codes = self.model.draw(rows, source)
@@ -173,13 +185,7 @@ class ConsistentCounts:
             return self.total
         parts = [condition_blocks(axes[name], _labels_of_atoms(self.axes[name]), wanted, name) for name in named]
         truth = truth_table([part.truth for part in parts], len(wanted))
-        groups = [
-            np.unique(part.shares[self.kept[name]], axis=0, return_inverse=True)
-            for part, name in zip(parts, named, strict=True)
-        ]
-        table = self._table(named, [np.ravel(group) for _, group in groups])
-        for shares, _ in groups:
-            table = np.tensordot(table, shares, axes=([0], [0]))
+        table = self.spread_table(named, [part.shares for part in parts])
         return float((table * truth).sum())
 
     def _joined_marginal(self, attributes: Sequence[str], level: float) -> MarginalEstimate:
