@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.disclosure.classes import ClassDistributions, Ints, gather, total
+from shoal.assess.disclosure.classes import Array, ClassDistributions, Ints, gather, total
 from shoal.errors import InfeasibleError
 
 MOST_PATTERNS = 256
@@ -53,12 +53,16 @@ class MatchingRows:
     @cached_property
     def sizes(self) -> Ints:
         """How many rows match each tuple, itself included."""
-        sizes = np.zeros(len(self.rows), dtype=np.int64)
+        return self.sums(self.rows)
+
+    def sums(self, numbers: Array) -> Array:
+        """Add one number of each tuple up over all tuples that match each, itself included."""
+        sums = np.zeros(len(numbers), dtype=numbers.dtype)
         for _, mine in self.patterns:
             for join in self._joins(mine):
-                rows = np.append(0, np.cumsum(total(self.rows[join.order], join.starts)))
-                sizes[mine] += np.where(join.found, rows[join.place + 1] - rows[join.place], 0)
-        return sizes
+                running = np.append(0, np.cumsum(total(numbers[join.order], join.starts)))
+                sums[mine] += np.where(join.found, running[join.place + 1] - running[join.place], 0)
+        return sums
 
     def blocks(self, shares: ClassDistributions) -> Iterator[tuple[Ints, ClassDistributions]]:
         """Give the tuples in blocks, each with the distribution over the rows that match; `shares` has that of each tuple."""
