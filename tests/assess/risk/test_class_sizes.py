@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.assess.risk.class_sizes import KeyClasses, row_numbers
+from shoal.assess.disclosure.classes import row_numbers
+from shoal.assess.risk.class_sizes import KeyClasses
 from shoal.errors import DataError, ParameterError
 from tests.assess.risk.guideline import HIDDEN_CELLS, KEYS, WEIGHTS
 
@@ -98,3 +99,9 @@ def test_a_matching_that_is_none_is_refused():
 def test_populations_that_do_not_fit_are_refused(population, counts, words):
     with pytest.raises(DataError, match=words):
         KeyClasses.of([[0], [0], [1]]).population_sizes(population, counts)
+
+
+def test_classes_are_keys_too_and_change_their_matching():
+    strict = KeyClasses.of(HIDDEN_CELLS)
+    assert KeyClasses.of(strict) is strict
+    assert KeyClasses.of(strict, "lenient").sizes.tolist() == KeyClasses.of(HIDDEN_CELLS, "lenient").sizes.tolist()

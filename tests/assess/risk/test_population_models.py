@@ -66,6 +66,12 @@ def test_pitmans_likelihood_is_at_its_maximum_and_the_expected_uniques_are_those
     assert pitman(frequencies, fraction).value == pytest.approx(asymptotic, rel=0.02)
 
 
+@pytest.mark.parametrize(("first", "step"), [(0.3, 0.9), (50.0, 0.5), (99.0, 1e-4), (101.0, 1e-4), (5e7, 0.01)])
+def test_the_sum_of_logarithms_has_nine_digits_on_both_sides_of_the_switch(first, step):
+    direct = math.fsum(math.log(first + i * step) for i in range(2000))
+    assert models._log_rising(first, step, 2000) == pytest.approx(direct, rel=1e-10, abs=1e-7)
+
+
 def test_the_slide_model_repeats_its_parameters_from_expected_numbers():
     """With E f_1 and E f_2 of alpha = .5, beta = .2 and K = 5,000 for a fraction of .3, the fit finds alpha and beta again."""
     alpha, beta, classes, q = 0.5, 0.2, 5000.0, 0.3

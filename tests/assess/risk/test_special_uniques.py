@@ -28,7 +28,7 @@ def test_the_practice_guides_scores():
 
 def test_the_practice_guides_dis_scores():
     """Code 4.7: scores 1.75, 3.25, 1.75, 2.75 and DIS-SUDA .005120313, .010702061, .005120313, .008775093."""
-    found = special_uniques(KEYS, scoring="ihsn")
+    found = special_uniques(KEYS, fraction=0.01, scoring="ihsn")
     assert found.scores[[2, 4, 6, 7]] == pytest.approx([1.75, 3.25, 1.75, 2.75])
     assert found.dis_scores[[2, 4, 6, 7]] == pytest.approx(
         [0.005120313, 0.010702061, 0.005120313, 0.008775093], abs=1e-9
@@ -36,6 +36,14 @@ def test_the_practice_guides_dis_scores():
     assert found.dis.value == pytest.approx(4 * 0.01 / (4 * 0.01 + 6 * 0.99))
     assert found.dis.kind == "model"
     assert found.to_json()["by_size"]["1"] == 4
+
+
+def test_without_a_sampling_fraction_there_is_no_dis():
+    found = special_uniques(KEYS)
+    assert (found.dis, found.dis_scores, found.largest_dis_score) == (None, None, None)
+    assert found.to_json()["dis"] is None
+    assert "simple random sample" not in found.words()
+    assert "simple random sample" in special_uniques(KEYS, fraction=0.1).words()
 
 
 def test_francdat_of_sdcmicro():
@@ -50,7 +58,7 @@ def test_francdat_of_sdcmicro():
         [6, 2, 1, 5],
         [1, 2, 2, 1],
     ]
-    found = special_uniques(keys, scoring="ihsn")
+    found = special_uniques(keys, fraction=0.01, scoring="ihsn")
     assert found.scores.round(2).tolist() == [0, 0, 0, 2.25, 1.75, 1, 2.25, 0]
     assert found.dis_scores.round(4).tolist() == [0, 0, 0, 0.0149, 0.0111, 0.0057, 0.0149, 0]
 
@@ -74,7 +82,7 @@ def test_a_smaller_largest_size_changes_the_scores_as_elliot_and_others_say():
 @pytest.mark.slow
 @given(tables(codes=2, width=4, rows=10), st.sampled_from(["strict", "lenient"]), st.integers(1, 4))
 def test_the_sets_are_those_of_brute_force(keys, how, largest):
-    found = special_uniques(keys, largest_size=largest, matching=how)
+    found = special_uniques(keys, largest_size=largest, matching=how, fraction=0.3)
     expected = set()
     for row in range(len(keys)):
         unique = []
@@ -95,7 +103,7 @@ def test_counting_by_sorting_and_in_a_table_agree():
 
 
 def test_a_table_without_uniques_says_so():
-    found = special_uniques([[0, 1], [0, 1]])
+    found = special_uniques([[0, 1], [0, 1]], fraction=0.1)
     assert found.words().startswith("No record is unique")
     assert (found.dis.value, found.dis_scores.tolist(), found.contributions) == (0, [0, 0], (0, 0))
 

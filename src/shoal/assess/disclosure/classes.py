@@ -169,6 +169,23 @@ def gather(owner: Ints, values: Ints, counts: Ints, overall: Ints) -> ClassDistr
     return ClassDistributions(np.flatnonzero(np.append(True, owner[1:] != owner[:-1])), values, counts, overall)
 
 
+MOST = 1 << 62
+"""Mixed-radix numbers below this fit into 64 bits."""
+
+
+def row_numbers(codes: Ints) -> Ints:
+    """Number rows so that rows with equal codes, and no others, have equal numbers; the numbers are not consecutive."""
+    key, room = np.zeros(len(codes), dtype=np.int64), 1
+    for column in codes.T:
+        low = int(column.min())
+        size = int(column.max()) - low + 1
+        if room * size >= MOST:
+            key = np.unique(key, return_inverse=True)[1].ravel()
+            room = int(key.max()) + 1
+        key, room = key * size + (column - low), room * size
+    return key
+
+
 def classes_of(quasi: Sequence[Codes], tuples: int) -> Ints:
     """Give the class of each distinct tuple; tuples come sorted, so equal quasi-identifiers are neighbours.
 

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.assess.disclosure.classes import Array, ClassDistributions, Ints, gather, total
+from shoal.assess.disclosure.classes import Array, ClassDistributions, Ints, gather, row_numbers, total
 from shoal.errors import InfeasibleError
 
 MOST_PATTERNS = 256
@@ -101,10 +101,7 @@ class _Join:
 def _join(shown: Ints, mine: Ints, theirs: Ints) -> _Join:
     """Join on the columns that both show."""
     both = np.concatenate([theirs, mine])
-    key = np.zeros(len(both), dtype=np.int64)
-    for column in shown.T:
-        key = key * (int(column.max()) + 1) + column[both]
-        key = np.unique(key, return_inverse=True)[1].ravel()  # dense again, so that the next product cannot overflow
+    key = row_numbers(shown[both])
     their_keys, my_keys = key[: len(theirs)], key[len(theirs) :]
     sort = np.argsort(their_keys, kind="stable")
     ordered = their_keys[sort]

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.assess.disclosure.classes import Array, Floats, Ints, Mask
+from shoal.assess.disclosure.classes import Array, Floats, Ints, Mask, row_numbers
 from shoal.assess.quantity import Quantity
-from shoal.assess.risk.class_sizes import HIDDEN, plain, row_numbers
+from shoal.assess.risk.class_sizes import HIDDEN, plain
 from shoal.errors import DataError, ParameterError
 
 BLOCK = 2_000_000

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from shoal.assess.disclosure.classes import Array, ClassDistributions, Ints, gather
 from shoal.assess.disclosure.measures import alpha, distinct_l
 from shoal.assess.quantity import Quantity
-from shoal.assess.risk.class_sizes import HIDDEN, STRICT, KeyClasses, matching_words, plain
+from shoal.assess.risk.class_sizes import HIDDEN, STRICT, KeyClasses, Keys, matching_words, plain
 from shoal.assess.risk.reidentification import check_threshold
 from shoal.errors import DataError
 
@@ -57,7 +57,7 @@ class HomogeneityRisk:
 
 
 def homogeneity(
-    keys: ArrayLike, confidential: ArrayLike, *, matching: str = STRICT, threshold: float = DOMINANT
+    keys: Keys, confidential: ArrayLike, *, matching: str = STRICT, threshold: float = DOMINANT
 ) -> HomogeneityRisk:
     """Measure what classes disclose about a confidential attribute.
 

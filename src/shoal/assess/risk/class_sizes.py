@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.assess.disclosure.classes import Array, Floats, Ints
+from shoal.assess.disclosure.classes import Array, Floats, Ints, row_numbers
 from shoal.assess.disclosure.lenient_matching import MatchingRows
 from shoal.errors import DataError, ParameterError
 
@@ -26,8 +26,6 @@ MATCHING = {
     LENIENT: "a suppressed cell matches anything",
 }
 """The two treatments of suppressed cells, in words."""
-MOST = 1 << 62
-"""Mixed-radix numbers below this fit into 64 bits."""
 
 
 def check_keys(keys: ArrayLike, what: str = "the keys") -> Ints:
@@ -61,19 +59,6 @@ def check_matching(matching: str) -> str:
     return matching
 
 
-def row_numbers(codes: Ints) -> Ints:
-    """Number rows so that rows with equal codes, and no others, have equal numbers; the numbers are not consecutive."""
-    key, room = np.zeros(len(codes), dtype=np.int64), 1
-    for column in codes.T:
-        low = int(column.min())
-        size = int(column.max()) - low + 1
-        if room * size >= MOST:
-            key = np.unique(key, return_inverse=True)[1].ravel()
-            room = int(key.max()) + 1
-        key, room = key * size + (column - low), room * size
-    return key
-
-
 @dataclass(frozen=True, eq=False)
 class KeyClasses:
     """The distinct key tuples of a table, the tuple of each record, and which tuples match.
@@ -91,14 +76,16 @@ class KeyClasses:
     matching: str = STRICT
 
     @classmethod
-    def of(cls, keys: ArrayLike, matching: str = STRICT) -> KeyClasses:
+    def of(cls, keys: Keys, matching: str = STRICT) -> KeyClasses:
         """Group the records of a table by their keys.
 
-        Arguments  `keys`: codes, −1 for hidden cells; `matching`: 'strict' or 'lenient'
+        Arguments  `keys`: codes, −1 for hidden cells, or classes that were made of them; `matching`: 'strict' or 'lenient'
         Raises     DataError for keys that are no table of codes, ParameterError for another matching
         """
-        codes = check_keys(keys)
         check_matching(matching)
+        if isinstance(keys, KeyClasses):
+            return keys if keys.matching == matching else cls(keys.tuples, keys.place, keys.counts, matching)
+        codes = check_keys(keys)
         _, first, place, counts = np.unique(
             row_numbers(codes), return_index=True, return_inverse=True, return_counts=True
         )
@@ -173,6 +160,10 @@ class KeyClasses:
                 allowed="a population that holds everybody in the table",
                 fix="give the whole population, one row for each person or with counts",
             )
+
+
+Keys = ArrayLike | KeyClasses
+"""Keys of a table, or the classes that were made of them, so that several measures share the work."""
 
 
 def check_counts(counts: ArrayLike | None, rows: int) -> Ints:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from shoal.assess.disclosure.classes import Array, Floats
 from shoal.assess.quantity import MODEL, Quantity
-from shoal.assess.risk.class_sizes import STRICT, KeyClasses, matching_words, plain
+from shoal.assess.risk.class_sizes import STRICT, KeyClasses, Keys, matching_words, plain
 from shoal.assess.risk.reidentification import THRESHOLD, check_threshold
 from shoal.errors import DataError
 
@@ -106,7 +106,7 @@ def _by_quadrature(f: Floats, p: Floats) -> Floats:
     return np.asarray((weights / (p[:, None] + (1 - p[:, None]) * np.exp(-nodes / f[:, None]))).sum(axis=1) / f)
 
 
-def individual_risks(keys: ArrayLike, weights: ArrayLike, *, matching: str = STRICT) -> Floats:
+def individual_risks(keys: Keys, weights: ArrayLike, *, matching: str = STRICT) -> Floats:
     """Give the individual risk of each record.
 
     Arguments  `keys`: codes, records × quasi-identifiers, −1 for hidden cells; `weights`: how many people of the population each
@@ -130,7 +130,7 @@ def individual_risks(keys: ArrayLike, weights: ArrayLike, *, matching: str = STR
 
 
 def individual_risk(
-    keys: ArrayLike, weights: ArrayLike, *, matching: str = STRICT, threshold: float = THRESHOLD
+    keys: Keys, weights: ArrayLike, *, matching: str = STRICT, threshold: float = THRESHOLD
 ) -> IndividualRisk:
     """Measure the individual risk of Benedetti and Franconi and the global risk that it adds up to.
 

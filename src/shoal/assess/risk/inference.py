@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shoal.assess.disclosure.classes import Floats, Ints, Mask
+from shoal.assess.disclosure.classes import Floats, Ints, Mask, row_numbers
 from shoal.assess.quantity import Quantity
 from shoal.assess.risk.attack import (
     AttackRisk,
@@ -22,7 +22,6 @@ from shoal.assess.risk.attack import (
     check_released,
     parts_of,
 )
-from shoal.assess.risk.class_sizes import row_numbers
 from shoal.errors import DataError, ParameterError
 
 

@@ -24,11 +24,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from shoal.assess.disclosure.classes import Floats, Ints
 from shoal.assess.quantity import MODEL, Quantity
-from shoal.assess.risk.class_sizes import KeyClasses
+from shoal.assess.risk.class_sizes import KeyClasses, Keys
 from shoal.errors import DataError, InfeasibleError, ParameterError, TargetError
 
 SMALL_FRACTION = 0.1
@@ -37,6 +36,8 @@ INSIDE = 1e-4
 """An alpha of Pitman's model nearer than this to 0 or 1 is at the edge: the likelihood has no maximum between them."""
 EDGES = ((-12.0, 12.0), (-20.0, 30.0))
 """Where the maximum is looked for: the logit of alpha, and the logarithm of theta + alpha."""
+DIGITS = 1e6
+"""Up to this argument the logarithm of the gamma function has enough digits to take differences."""
 FIT = 1e-6
 """Relative error with which a fitted model must repeat the numbers of classes of 1 and 2."""
 
@@ -93,7 +94,7 @@ class SampleClasses:
         return int(self.classes[self.sizes == size].sum())
 
 
-def class_size_frequencies(keys: ArrayLike) -> dict[int, int]:
+def class_size_frequencies(keys: Keys) -> dict[int, int]:
     """Count the classes of each size, a suppressed cell matching only its like; lenient matching has no classes.
 
     Arguments  `keys`: codes, records × quasi-identifiers, −1 for hidden cells
@@ -175,12 +176,11 @@ def _fit_pitman(sample: SampleClasses) -> tuple[float, float]:
     from scipy.special import expit, gammaln
 
     n, classes = sample.rows, int(sample.classes.sum())
-    order = np.arange(1, classes, dtype=np.float64)
 
     def negative(point: Floats) -> float:
         alpha, above = float(expit(point[0])), float(np.exp(point[1]))
         theta = above - alpha
-        grown = float(np.log(above + alpha * (order - 1)).sum())
+        grown = _log_rising(above, alpha, classes - 1)
         within = float(sample.classes @ (gammaln(sample.sizes - alpha) - gammaln(1 - alpha)))
         return -(grown + within - float(gammaln(theta + n) - gammaln(theta + 1)))
 
@@ -200,6 +200,17 @@ def _fit_pitman(sample: SampleClasses) -> tuple[float, float]:
             fix="use the estimate of Zayatz",
         )
     return above - alpha, alpha
+
+
+def _log_rising(first: float, step: float, count: int) -> float:
+    """Give Σ ln(first + i step) over i = 0 … count − 1; where steps are small, by the formula of Euler and Maclaurin."""
+    from scipy.special import gammaln
+
+    steps = first / step
+    if steps < DIGITS:
+        return count * float(np.log(step)) + float(gammaln(steps + count) - gammaln(steps))
+    last = float(np.log1p(count / steps))
+    return count * float(np.log(first)) + (steps + count) * last - count - last / 2
 
 
 def slide_negative_binomial(frequencies: Mapping[int, int], fraction: float) -> Quantity:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from shoal.assess.disclosure.classes import Floats
 from shoal.assess.quantity import Quantity
-from shoal.assess.risk.class_sizes import STRICT, KeyClasses, matching_words, plain
+from shoal.assess.risk.class_sizes import STRICT, KeyClasses, Keys, matching_words, plain
 from shoal.errors import ParameterError
 
 THRESHOLD = 0.2
@@ -62,7 +62,7 @@ def check_threshold(threshold: float) -> float:
     return float(threshold)
 
 
-def prosecutor(keys: ArrayLike, *, matching: str = STRICT, threshold: float = THRESHOLD) -> ReidentificationRisk:
+def prosecutor(keys: Keys, *, matching: str = STRICT, threshold: float = THRESHOLD) -> ReidentificationRisk:
     """Measure the prosecutor's risk: a record in a class of f is re-identified with probability 1/f.
 
     Arguments  `keys`: codes, records × quasi-identifiers, −1 for hidden cells; `matching`: 'strict' or 'lenient';
@@ -77,7 +77,7 @@ def prosecutor(keys: ArrayLike, *, matching: str = STRICT, threshold: float = TH
 
 
 def journalist(
-    keys: ArrayLike, population: ArrayLike, *, counts: ArrayLike | None = None, matching: str = STRICT,
+    keys: Keys, population: ArrayLike, *, counts: ArrayLike | None = None, matching: str = STRICT,
     threshold: float = THRESHOLD,
 ) -> ReidentificationRisk:  # fmt: skip
     """Measure the journalist's risk with a population: a record whose class has F people there is re-identified with 1/F.
@@ -96,7 +96,7 @@ def journalist(
 
 
 def marketer(
-    keys: ArrayLike, population: ArrayLike | None = None, *, counts: ArrayLike | None = None, matching: str = STRICT
+    keys: Keys, population: ArrayLike | None = None, *, counts: ArrayLike | None = None, matching: str = STRICT
 ) -> Quantity:
     """Measure the marketer's risk: the expected share of all records that are re-identified, with a population or without.
 
@@ -113,7 +113,7 @@ def marketer(
     return Quantity.fact((1 / sizes).mean(), f"mean of {where} that match; {matching_words(matching)}")
 
 
-def sample_uniques(keys: ArrayLike, *, matching: str = STRICT) -> Quantity:
+def sample_uniques(keys: Keys, *, matching: str = STRICT) -> Quantity:
     """Count the sample uniques: records that no other record of the table matches.
 
     Arguments  `keys`: codes of the table; `matching`: 'strict' or 'lenient'
@@ -129,7 +129,7 @@ def sample_uniques(keys: ArrayLike, *, matching: str = STRICT) -> Quantity:
 
 
 def population_uniques(
-    keys: ArrayLike, population: ArrayLike, *, counts: ArrayLike | None = None, matching: str = STRICT
+    keys: Keys, population: ArrayLike, *, counts: ArrayLike | None = None, matching: str = STRICT
 ) -> Quantity:
     """Count the records of the table that are population uniques: nobody else in the population matches them.
 

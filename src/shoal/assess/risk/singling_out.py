@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.assess.disclosure.classes import Floats, Ints, Mask
+from shoal.assess.disclosure.classes import Floats, Ints, Mask, row_numbers
 from shoal.assess.quantity import Quantity
 from shoal.assess.risk.attack import AttackRisk, Originals, Released, check_names, check_released, parts_of
-from shoal.assess.risk.class_sizes import row_numbers
 from shoal.chance.source import Source
 from shoal.errors import DataError, ParameterError
 

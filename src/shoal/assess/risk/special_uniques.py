@@ -27,18 +27,18 @@ from math import comb, factorial, prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from shoal.assess.disclosure.classes import Floats, Ints, Mask
+from shoal.assess.disclosure.classes import Floats, Ints, Mask, row_numbers
 from shoal.assess.quantity import MODEL, Quantity
 from shoal.assess.risk.class_sizes import (
     HIDDEN,
     LENIENT,
     STRICT,
     KeyClasses,
+    Keys,
     matching_rows,
     matching_words,
-    row_numbers,
+    plain,
 )
 from shoal.errors import InfeasibleError, ParameterError
 
@@ -56,7 +56,8 @@ class SpecialUniques:
     """The minimal sample uniques of a table, and what they say of each record.
 
     MSU i is the set of attributes with the bits of `sets[i]`, of the record `records[i]`. `scores` and `dis_scores` have one
-    number for each record, 0 for those without an MSU; `contributions` the share of the total score in MSUs with each attribute.
+    number for each record, 0 for those without an MSU; without a sampling fraction there is no DIS. `contributions` has the share
+    of the total score in MSUs with each attribute.
     """
 
     matching: str
@@ -67,12 +68,12 @@ class SpecialUniques:
     records: Ints
     sets: Ints
     scores: Floats
-    dis_scores: Floats
+    dis_scores: Floats | None
     contributions: tuple[float, ...]
     found: Quantity
     special: Quantity
-    dis: Quantity
-    largest_dis_score: Quantity
+    dis: Quantity | None
+    largest_dis_score: Quantity | None
 
     @property
     def sizes(self) -> Ints:
@@ -97,8 +98,8 @@ class SpecialUniques:
             "contributions": list(self.contributions),
             "found": self.found.to_json(),
             "special": self.special.to_json(),
-            "dis": self.dis.to_json(),
-            "largest_dis_score": self.largest_dis_score.to_json(),
+            "dis": plain(self.dis),
+            "largest_dis_score": plain(self.largest_dis_score),
         }
 
     def words(self) -> str:
@@ -106,27 +107,28 @@ class SpecialUniques:
         if not len(self.records):
             return f"No record is unique on {self.largest_size} attributes or fewer ({matching_words(self.matching)})."
         least = min(size for size, count in self.by_size.items() if count)
-        return (
+        said = (
             f"{self.found.value:,.0f} of {self.rows:,} records are unique on {self.largest_size} attributes or fewer, "
             f"{self.special.value:,.0f} of them on fewer than all {self.attributes}; the fewest that tell a record apart are "
-            f"{least}. "
-            f"A unique match is correct with probability {self.dis.value:.3g}, if the table is a simple random sample "
-            f"({matching_words(self.matching)})."
+            f"{least} ({matching_words(self.matching)})."
         )
+        if self.dis is None:
+            return said
+        return f"{said} A unique match is correct with probability {self.dis.value:.3g}, if the table is a simple random sample."
 
 
 def special_uniques(
-    keys: ArrayLike,
+    keys: Keys,
     *,
     largest_size: int | None = None,
-    fraction: float = 0.01,
+    fraction: float | None = None,
     matching: str = STRICT,
     scoring: str = ELLIOT,
 ) -> SpecialUniques:
     """Find all minimal sample uniques up to a size, with SUDA and DIS-SUDA scores.
 
     Arguments  `keys`: codes, records × quasi-identifiers, −1 for hidden cells; `largest_size`: the most attributes of an MSU, all
-               unless given; `fraction`: the share of the population that was sampled, 0.01 in sdcMicro unless given; `matching`:
+               unless given; `fraction`: the share of the population that was sampled, for DIS; `matching`:
                'strict' (a hidden cell is a value like any other) or 'lenient' (it matches anything, so no MSU needs it);
                `scoring`: 'elliot', or 'ihsn' as in earlier versions of sdcMicro
     Raises     DataError for keys that are no table of codes, ParameterError for another size, fraction, matching or scoring,
@@ -136,7 +138,7 @@ def special_uniques(
     >>> found.scores.tolist(), found.contributions
     ([2.0, 4.0, 2.0], (0.5, 0.375, 0.375))
     """
-    if not 0 < fraction < 1:
+    if fraction is not None and not 0 < fraction < 1:
         raise ParameterError(
             "the sampling fraction is not between 0 and 1", came=fraction, allowed="above 0 and below 1"
         )
@@ -153,8 +155,8 @@ def special_uniques(
     scores = np.bincount(records, weights=worth[sizes], minlength=classes.rows).astype(np.float64)
     total = float(scores.sum())
     shares = [float(worth[sizes][(sets >> i) & 1 == 1].sum()) for i in range(attributes)]
-    dis = _dis(classes, fraction)
-    dis_scores = _dis_scores(classes, scores, dis.value, attributes)
+    dis = None if fraction is None else _dis(classes, fraction)
+    dis_scores = None if dis is None else _dis_scores(classes, scores, dis.value, attributes)
     told = matching_words(matching)
     with_some = np.unique(records)
     return SpecialUniques(
@@ -175,13 +177,7 @@ def special_uniques(
             len(np.unique(records[sizes < attributes])), f"records that are unique on fewer than all attributes; {told}"
         ),
         dis=dis,
-        largest_dis_score=Quantity(
-            float(dis_scores.max()),
-            None,
-            None,
-            MODEL,
-            f"largest DIS-SUDA score, as sdcMicro spreads DIS over records; {told}",
-        ),
+        largest_dis_score=None if dis_scores is None else _largest(dis_scores, told),
     )
 
 
@@ -259,6 +255,11 @@ def _refuse_many(attributes: int, largest: int) -> None:
             allowed=f"at most {MOST_ATTRIBUTES} attributes and {MOST_SETS:,} sets",
             fix="give a smaller largest_size, or fewer attributes",
         )
+
+
+def _largest(dis_scores: Floats, told: str) -> Quantity:
+    how = f"largest DIS-SUDA score, as sdcMicro spreads DIS over records; {told}"
+    return Quantity(float(dis_scores.max()), None, None, MODEL, how)
 
 
 def _dis(classes: KeyClasses, fraction: float) -> Quantity:
