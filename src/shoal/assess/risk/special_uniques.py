@@ -188,7 +188,7 @@ def minimal_uniques(classes: KeyClasses, largest_size: int) -> tuple[Ints, Ints]
                where lenient matching meets too many patterns of hidden cells.
     """
     codes, weights = classes.tuples, np.minimum(classes.counts, 2)
-    attributes = codes.shape[1]
+    attributes, columns = codes.shape[1], np.ascontiguousarray(codes.T)
     lenient = classes.matching == LENIENT and bool(np.any(codes == HIDDEN))
     before: dict[tuple[int, ...], Any] = {}
     found: list[tuple[Ints, int]] = []
@@ -201,7 +201,8 @@ def minimal_uniques(classes: KeyClasses, largest_size: int) -> tuple[Ints, Ints]
             unique = np.unpackbits(known, count=len(codes)).view(np.bool_)
             open_rows = np.flatnonzero(~unique)
             if len(open_rows):
-                alone = _alone(codes[open_rows][:, chosen], weights[open_rows], lenient=lenient)
+                part = np.stack([columns[i][open_rows] for i in chosen]).T
+                alone = _alone(part, weights[open_rows], lenient=lenient)
                 if alone.any():
                     new = open_rows[alone]
                     found.append((new, sum(1 << i for i in chosen)))
